@@ -1,0 +1,265 @@
+"""YAML to validated models, with every complaint at its place in the file.
+
+This module knows no component. A room declares its adapters as subclasses of `Component`; the models
+that join rooms live in `pipeline.py` and `runner.py`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module, metadata
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from fathoms.errors import ConfigError, UsageError
+
+Key = tuple[str | int, ...]
+M = TypeVar("M", bound=BaseModel)
+
+
+class Component(BaseModel):
+    """An adapter: its options, validated and frozen, and the method that its room asks for.
+
+    Heavy imports belong inside methods. `packages` names the distributions whose versions change what
+    comes out, `neutral` the options that do not (threads, time-outs); raise `revision` when the
+    adapter's own code changes its result.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    revision: ClassVar[int] = 1
+    packages: ClassVar[tuple[str, ...]] = ()
+    neutral: ClassVar[frozenset[str]] = frozenset()
+
+    def identity(self) -> dict[str, Any]:
+        """Everything that decides what this component gives for the same input."""
+        return {
+            "options": self.model_dump(mode="json", exclude=set(self.neutral)),
+            "revision": self.revision,
+            "versions": {name: package_version(name) for name in self.packages},
+        }
+
+
+def fingerprint(*parts: Any) -> str:
+    """Hex sha256 (first 32 digits) of the parts as canonical JSON."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@cache
+def package_version(name: str) -> str | None:
+    """The installed version of a distribution, `None` where it is not installed."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def import_target(target: str) -> Any:
+    """The object that `package.module:name` points at; raises ConfigError where there is none."""
+    module, _, name = target.partition(":")
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"cannot import '{target}' (want package.module:name): {error}") from error
+
+
+@dataclass(frozen=True)
+class Source:
+    """Plain data from one YAML file, and where each key stands in it."""
+
+    name: str
+    data: dict[str, Any]
+    places: dict[Key, str] = field(default_factory=dict)
+
+    def at(self, key: Key) -> str:
+        """The place of a key, or of the nearest of its parents that is written down."""
+        while key and key not in self.places:
+            key = key[:-1]
+        return self.places.get(key, self.name)
+
+    def complain(self, key: Key, message: str) -> ConfigError:
+        """The error that names the place of a key."""
+        return ConfigError(f"{self.at(key)}: {message}")
+
+
+def read_yaml(path: Path) -> Source:
+    """Read a YAML mapping with the safe loader; raises ConfigError with file:line:col."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file{_near_file(path)}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    places: dict[Key, str] = {}
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        if root is not None:
+            _walk(root, (), str(path), places)
+        data = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
+        raise ConfigError(f"{where}: not valid YAML: {error.problem or error.context}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: nested too deep for a configuration") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path}:1:1: a mapping of keys is needed, this is {_noun(data)}")
+    return Source(str(path), data, places)
+
+
+def _walk(node: yaml.Node, key: Key, name: str, places: dict[Key, str]) -> None:
+    """Record the place of every key; aliases are refused (they can blow up a small file)."""
+    mark = node.start_mark
+    places.setdefault(key, f"{name}:{mark.line + 1}:{mark.column + 1}")
+    if len(places) > 10_000 or len(key) > 50:
+        raise ConfigError(f"{places[key]}: too many keys or nested too deep for a configuration")
+    if isinstance(node, yaml.MappingNode):
+        for child, value in node.value:
+            here = (*key, str(child.value))
+            place = f"{name}:{child.start_mark.line + 1}:{child.start_mark.column + 1}"
+            if here in places:
+                raise ConfigError(f"{place}: '{child.value}' stands here twice (first at {places[here]})")
+            places[here] = place
+            _walk(value, here, name, places)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            _walk(value, (*key, index), name, places)
+
+
+def override(source: Source, settings: Iterable[str]) -> Source:
+    """Apply `--set a.b=c`, the value read as YAML; missing parents are made."""
+    data = json.loads(json.dumps(source.data, default=str))
+    places = dict(source.places)
+    for setting in settings:
+        path, equals, raw = setting.partition("=")
+        keys = path.strip().split(".")
+        if not equals or not all(keys):
+            raise UsageError(f"--set {setting}: want KEY=VALUE, for example retrieve.top_k=5")
+        try:
+            value = yaml.safe_load(raw)
+        except yaml.YAMLError as error:
+            raise UsageError(f"--set {setting}: the value is not valid YAML") from error
+        _put(data, keys, value, setting)
+        places = {k: v for k, v in places.items() if k[: len(keys)] != tuple(keys)}
+        places[tuple(keys)] = f"--set {path}"
+    return Source(source.name, data, places)
+
+
+def _put(data: dict[str, Any], keys: Sequence[str], value: Any, setting: str) -> None:
+    """Set one nested key."""
+    for key in keys[:-1]:
+        child = data.setdefault(key, {})
+        if not isinstance(child, dict):
+            raise UsageError(f"--set {setting}: '{key}' is {_noun(child)}, it has no keys of its own")
+        data = child
+    data[keys[-1]] = value
+
+
+def validate(model: type[M], source: Source) -> M:
+    """Make the model, or raise one ConfigError that lists every complaint with its place."""
+    try:
+        return model.model_validate(source.data)
+    except ValidationError as error:
+        lines = dict.fromkeys(_sentence(model, source, detail) for detail in error.errors())
+        raise ConfigError("\n".join(lines)) from error
+    except RecursionError as error:
+        raise ConfigError(f"{source.name}: nested too deep") from error
+
+
+def _sentence(model: type[BaseModel], source: Source, detail: ErrorDetails) -> str:
+    """One pydantic complaint in our words."""
+    loc = detail["loc"]
+    key = _yaml_key(source.data, loc)
+    dotted = ".".join(map(str, key)) or "the configuration"
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind == "extra_forbidden":
+        names = _field_names(model, loc[:-1])
+        message = f"unknown key '{key[-1]}'{suggest(str(key[-1]), names)}"
+    elif kind == "missing":
+        message = f"'{'.'.join(map(str, (*key, loc[-1])))}' is missing"
+    elif kind == "union_tag_invalid":
+        tags = [tag.strip().strip("'") for tag in context["expected_tags"].split(",")]
+        key = (*key, "kind")
+        message = f"unknown kind '{context['tag']}' for {dotted}{suggest(context['tag'], tags)}"
+    elif kind == "union_tag_not_found":
+        message = f"'{dotted}' needs a 'kind'"
+    else:
+        text = detail["msg"].removeprefix("Value error, ")
+        message = f"{dotted}: {text[:1].lower()}{text[1:]}"
+        if isinstance(detail["input"], str | int | float | bool):
+            message += f" (this is {detail['input']!r})"
+    return f"{source.at(key)}: {message}"
+
+
+def _yaml_key(data: Any, loc: Key) -> Key:
+    """A pydantic location without the union tags in it: the path as it stands in the file."""
+    key: list[str | int] = []
+    for part in loc:
+        if isinstance(data, list) and isinstance(part, int) and part < len(data):
+            data = data[part]
+        elif isinstance(data, dict) and part in data:
+            data = data[part]
+        else:
+            continue
+        key.append(part)
+    return tuple(key)
+
+
+def _field_names(model: Any, loc: tuple[str | int, ...]) -> list[str]:
+    """The keys that are allowed at a location, for suggestions."""
+    found = _models_in(model)
+    for part in loc:
+        inner: list[type[BaseModel]] = []
+        for candidate in found:
+            if part in candidate.model_fields:
+                inner += _models_in(candidate.model_fields[str(part)].annotation)
+            elif "kind" in candidate.model_fields and candidate.model_fields["kind"].default == part:
+                inner.append(candidate)
+        found = inner or found
+    return sorted({name for candidate in found for name in candidate.model_fields})
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    """Every model class inside an annotation."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) in (Union, UnionType, Annotated, list, tuple, dict):
+        return [model for argument in get_args(annotation) for model in _models_in(argument)]
+    return []
+
+
+def suggest(word: str, names: Iterable[str]) -> str:
+    """` (did you mean 'x'?)`, or the names there are where none is near."""
+    names = list(names)
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    if near:
+        return f" (did you mean '{near[0]}'?)"
+    return f" (there are: {', '.join(names)})" if names else ""
+
+
+def _near_file(path: Path) -> str:
+    """A suggestion of a file beside a missing one."""
+    siblings = [p.name for p in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, siblings, n=1, cutoff=0.6)
+    return f" (did you mean '{path.parent / near[0]}'?)" if near else ""
+
+
+def _noun(value: Any) -> str:
+    """What a YAML value is, for people."""
+    if value is None:
+        return "empty"
+    names = {dict: "a mapping", list: "a list", str: "text", bool: "true or false"}
+    return names.get(type(value), "a number" if isinstance(value, int | float) else "a value")

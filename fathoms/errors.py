@@ -1,0 +1,93 @@
+"""Every error fathoms raises on purpose, in one tree.
+
+    FathomsError                 exit code 1
+      UsageError                 2   a flag, a run id or a combination that cannot work
+        ConfigError              2   a YAML file or a --set, with file:line:col where known
+      MissingExtraError          2   a package of an extra is not installed; names the command
+      MissingWeightsError        2   model weights are not on this machine; names the command
+      DataError                  1   questions, manifests, result files
+        ChecksumError            1   a file is not the one that was pinned
+      DocumentError              1   one PDF that could not be read, with the reason
+      ModelError                 1   a model or its server failed to answer
+      StoreError                 1   a run directory that cannot be read or written
+
+Raise the most specific one where the fact is known; `cli.py` turns it into one sentence and the exit
+code. The message says what is wrong and, where anything can be done, what to do.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+
+class FathomsError(Exception):
+    """Base of the tree. `exit_code` is what the command line ends with."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(FathomsError):
+    """The call itself cannot work."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A configuration that is not valid. The message carries `file:line:col` where they are known."""
+
+
+class MissingExtraError(FathomsError):
+    """A package that only an extra installs is not there."""
+
+    exit_code = 2
+
+    def __init__(self, package: str, extra: str, why: str) -> None:
+        super().__init__(f"{why} needs the package '{package}': pip install 'fathoms[{extra}]'")
+
+
+class MissingWeightsError(FathomsError):
+    """Model weights that `fathoms models pull` fetches are not on this machine."""
+
+    exit_code = 2
+
+    def __init__(self, asset: str) -> None:
+        super().__init__(
+            f"the weights of '{asset}' are not on this machine: run 'fathoms models pull {asset}'"
+        )
+
+
+class DataError(FathomsError):
+    """Questions, a manifest or a result file that cannot be used."""
+
+
+class ChecksumError(DataError):
+    """A file whose sha256 is not the pinned one."""
+
+    def __init__(self, path: Path, expected: str, found: str) -> None:
+        super().__init__(f"{path}: sha256 is {found}, expected {expected}; delete it and pull again")
+
+
+class DocumentError(FathomsError):
+    """One document that could not be read.
+
+    `reason` is one of `encrypted`, `empty`, `not-a-pdf`, `damaged`, `timeout`, `memory`, `crash`, `missing`.
+    """
+
+    def __init__(self, document: str, reason: str, detail: str) -> None:
+        super().__init__(f"{document}: {detail}")
+        self.document = document
+        self.reason = reason
+        self.detail = detail
+
+
+class ModelError(FathomsError):
+    """A model or its server gave no usable reply. `retryable` says whether asking again can help."""
+
+    def __init__(self, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
+class StoreError(FathomsError):
+    """A run directory or the cache that cannot be read or written."""

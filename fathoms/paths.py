@@ -1,0 +1,47 @@
+"""Where things that outlive a run are kept, and how files are written so that none is ever half there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from platformdirs import user_cache_dir
+
+
+def cache_dir() -> Path:
+    """`$FATHOMS_CACHE_DIR`, or the user's cache folder."""
+    return Path(os.environ.get("FATHOMS_CACHE_DIR") or user_cache_dir("fathoms"))
+
+
+def sha256_file(path: Path) -> str:
+    """Hex sha256 of a file, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write through a temporary file beside `path` and a rename: readers see the old file or the new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def safe_name(text: str, limit: int = 100, *, unique: bool = False) -> str:
+    """A file name made of `text`: no separators or control characters, at most `limit` bytes.
+
+    With `unique`, a name that had to be changed carries a hash, so two texts never share a name.
+    """
+    name = re.sub(r"[^\w.+=@-]+", "-", text, flags=re.ASCII).strip("-.") or "unnamed"
+    if len(name) > limit or (unique and name != text):
+        name = name[: limit - 9] + "-" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+    return name

@@ -1,0 +1,271 @@
+"""A run on disk: the wall between those who answer and those who score and report.
+
+The journal is the durable truth: a record is done once its line is fsync'd. The files under
+`questions/` are a readable view of it, made again where they are missing. Long texts are kept once, in
+`blobs/`, named by their hash.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fathoms.errors import StoreError, UsageError
+from fathoms.paths import safe_name, write_atomic
+from fathoms.types import Record, Verdict
+
+SCHEMA = 1
+_LONG = 400
+_RUN_NAME = re.compile(r"^\d{8}T\d{6}Z_(?P<name>.+)_[0-9a-f]{6,}$")
+
+_README = """# {run}
+
+What one pipeline answered, and how good that was. Nothing here needs fathoms to be read.
+
+| file | what |
+|---|---|
+| manifest.json | what was run: the resolved configuration, hashes of the data, versions, host |
+| journal.jsonl | one line a finished answer, in the order they came: the durable truth |
+| questions/ID.json | one question: gold, what was retrieved, the prompt, the answer, its scores |
+| blobs/HASH.gz | long texts that the journal and the manifest name by hash (`gunzip -c`) |
+| verdicts/ | judgements that scores were made from, kept so that scoring again asks nobody |
+| summary.json | means by category and overall, with counts |
+| report.md, radar-*.png | the same for people |
+
+Scores go from 0 to 1; null means "does not apply" or "not known", never 0. Pages count from 1.
+"""
+
+
+def _dump(value: Any) -> bytes:
+    """Readable JSON."""
+    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "replace")
+
+
+def _read(path: Path) -> Any:
+    """JSON from a file of a run."""
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise StoreError(f"{path} is missing: this is not a whole run") from None
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path} cannot be read: {error}") from error
+
+
+class Run:
+    """One run directory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.id = path.name
+
+    # ----- made
+
+    @classmethod
+    def create(cls, out: Path, name: str, fingerprint: str, manifest: Mapping[str, Any]) -> Run:
+        """Make `OUT/<UTC time>_<name>_<short fingerprint>/`, never one that exists already."""
+        now = datetime.now(UTC)
+        stem = f"{now:%Y%m%dT%H%M%SZ}_{safe_name(name, 60)}_{fingerprint[:8]}"
+        for attempt in range(100):
+            run = cls(out / (stem if attempt == 0 else f"{stem}{attempt:02x}"))
+            try:
+                run.path.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise StoreError(f"{out} cannot be written: {error.strerror or error}") from error
+            whole = {"schema": SCHEMA, "run": run.id, "name": name, "created": now.isoformat(), **manifest}
+            write_atomic(run.path / "README.md", _README.format(run=run.id).encode())
+            run.write_manifest(whole)
+            return run
+        raise StoreError(f"{out}: too many runs named {stem}")
+
+    # ----- the manifest and the summary
+
+    def manifest(self) -> dict[str, Any]:
+        """What was run, as plain data."""
+        manifest: dict[str, Any] = _read(self.path / "manifest.json")
+        if manifest.get("schema", 0) > SCHEMA:
+            raise StoreError(f"{self.path} was written by a newer fathoms (schema {manifest['schema']})")
+        return manifest
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Replace the manifest."""
+        self._write("manifest.json", _dump(manifest))
+
+    def summary(self) -> dict[str, Any] | None:
+        """The scores, `None` where the run was never scored."""
+        path = self.path / "summary.json"
+        return _read(path) if path.exists() else None
+
+    def write_summary(self, summary: Mapping[str, Any]) -> None:
+        """Replace the summary."""
+        self._write("summary.json", _dump(summary))
+
+    # ----- the journal
+
+    def append(self, records: Iterable[Record]) -> None:
+        """Add finished records; when this returns they are on the disk."""
+        lines = b"".join(
+            json.dumps(self._externalise(record.model_dump(mode="json", exclude_defaults=True))).encode()
+            + b"\n"
+            for record in records
+        )
+        path = self.path / "journal.jsonl"
+        try:
+            with path.open("ab+") as file:
+                if file.tell() and not _ends_line(file):
+                    file.write(b"\n")  # a killed writer left half a line: close it off
+                file.write(lines)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
+
+    def records(self) -> list[Record]:
+        """The last record of every (question, repeat), in the order first seen."""
+        latest: dict[tuple[str, int], Record] = {}
+        path = self.path / "journal.jsonl"
+        if not path.exists():
+            return []
+        with path.open("rb") as file:
+            for line in file:
+                try:
+                    data = json.loads(line)
+                except ValueError:
+                    continue  # half a line of a writer that was killed: never counted as done
+                record = Record.model_validate(self._internalise(data))
+                latest[record.question.id, record.repeat] = record
+        return list(latest.values())
+
+    # ----- blobs
+
+    def put_blob(self, text: str) -> str:
+        """Keep a text under its sha256; returns the hash."""
+        data = text.encode("utf-8", "replace")
+        name = hashlib.sha256(data).hexdigest()
+        path = self.path / "blobs" / f"{name}.gz"
+        if not path.exists():
+            self._write(f"blobs/{name}.gz", gzip.compress(data, 6, mtime=0))
+        return name
+
+    def blob(self, name: str) -> str:
+        """A text by its hash."""
+        if not re.fullmatch(r"[0-9a-f]{64}", name):
+            raise StoreError(f"{self.path}: '{name}' is not the name of a blob")
+        try:
+            return gzip.decompress((self.path / "blobs" / f"{name}.gz").read_bytes()).decode("utf-8")
+        except (OSError, EOFError, ValueError) as error:
+            raise StoreError(f"{self.path}: blob {name[:12]} cannot be read: {error}") from error
+
+    def _externalise(self, value: Any) -> Any:
+        """Long texts out into blobs."""
+        if isinstance(value, str):
+            return {"blob": self.put_blob(value)} if len(value) > _LONG else value
+        if isinstance(value, dict):
+            return {key: self._externalise(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._externalise(item) for item in value]
+        return value
+
+    def _internalise(self, value: Any) -> Any:
+        """The reverse of `_externalise`."""
+        if isinstance(value, dict):
+            if value.keys() == {"blob"}:
+                return self.blob(value["blob"])
+            return {key: self._internalise(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._internalise(item) for item in value]
+        return value
+
+    # ----- views and verdicts
+
+    def write_view(
+        self, records: Sequence[Record], scores: Sequence[Mapping[str, Any]] | None = None
+    ) -> None:
+        """Write `questions/<id>.json` for all repeats of one question."""
+        question = records[0].question
+        repeats = []
+        for index, record in enumerate(records):
+            view = record.model_dump(mode="json", exclude={"question", "released", "hits"})
+            view["hits"] = [
+                {"rank": hit.rank, "score": hit.score, "document": hit.chunk.document}
+                | {"pages": list(hit.chunk.pages), "text": hit.chunk.text}
+                for hit in record.hits
+            ]
+            repeats.append({**view, "scores": dict(scores[index]) if scores else {}})
+        whole = {"schema": SCHEMA, "run": self.id, "question": question.model_dump(mode="json")}
+        self._write(
+            f"questions/{safe_name(question.id, unique=True)}.json", _dump({**whole, "repeats": repeats})
+        )
+
+    def views(self) -> Iterator[dict[str, Any]]:
+        """Every question file, by name."""
+        for path in sorted((self.path / "questions").glob("*.json")):
+            yield _read(path)
+
+    def verdicts(self, kind: str) -> dict[str, Verdict]:
+        """Judgements that were kept, by key."""
+        path = self.path / "verdicts" / f"{safe_name(kind)}.json"
+        if not path.exists():
+            return {}
+        return {key: Verdict.model_validate(value) for key, value in _read(path).items()}
+
+    def write_verdicts(self, kind: str, verdicts: Mapping[str, Verdict]) -> None:
+        """Keep judgements."""
+        data = {key: verdict.model_dump(exclude_none=True) for key, verdict in verdicts.items()}
+        self._write(f"verdicts/{safe_name(kind)}.json", _dump(data))
+
+    def _write(self, name: str, data: bytes) -> None:
+        """Write a file of the run, whole or not at all."""
+        try:
+            write_atomic(self.path / name, data)
+        except OSError as error:
+            raise StoreError(f"{self.path / name} cannot be written: {error.strerror or error}") from error
+
+
+def _ends_line(file: Any) -> bool:
+    """Whether the last byte is a line feed."""
+    file.seek(-1, os.SEEK_END)
+    return bool(file.read(1) == b"\n")
+
+
+def list_runs(out: Path) -> list[Run]:
+    """Every run under a folder, oldest first."""
+    if not out.is_dir():
+        return []
+    return [Run(path) for path in sorted(out.iterdir()) if (path / "manifest.json").is_file()]
+
+
+def find_run(reference: str, out: Path) -> Run:
+    """A run by path, id, `latest`, `NAME` (its newest) or `NAME~1` (the one before).
+
+    Raises UsageError that names what there is.
+    """
+    for path in (Path(reference), out / reference):
+        if (path / "manifest.json").is_file():
+            return Run(path)
+    name, _, back = reference.partition("~")
+    if back and not back.isdigit():
+        raise UsageError(f"'{reference}': want NAME~1 for the run before the newest")
+    runs = list_runs(out)
+    if name != "latest":
+        runs = [run for run in runs if run_name(run) == safe_name(name, 60)]
+    steps = int(back or 0)
+    if steps < len(runs):
+        return runs[-1 - steps]
+    names = sorted({run_name(run) for run in list_runs(out)})
+    there = f"; there are: {', '.join(names)}" if names else f"; {out} holds no runs"
+    raise UsageError(f"no run '{reference}'{there}")
+
+
+def run_name(run: Run) -> str:
+    """The name in a run's id, without time and fingerprint."""
+    match = _RUN_NAME.match(run.id)
+    return match["name"] if match else run.id

@@ -1,0 +1,198 @@
+"""The nouns of fathoms, as frozen values that go through every room unchanged.
+
+Pages are physical pages, counted from 1. Scores are `None` where a metric does not apply, never 0.
+Gold is bound to pages of PDFs (`Evidence`), never to chunks, so every parser and chunker is scored on
+the same truth. Stored values ignore keys they do not know: a newer run stays readable.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Box = tuple[float, float, float, float]
+
+
+class Noun(BaseModel):
+    """A frozen value that is stored in runs and caches."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Element(Noun):
+    """One layout element of a page; `bbox` is (x0, y0, x1, y1) in points from the top left."""
+
+    kind: Literal["text", "table", "picture", "formula", "code"]
+    text: str = ""
+    bbox: Box | None = None
+
+
+class Page(Noun):
+    """One physical page; `number` counts from 1."""
+
+    number: int = Field(ge=1)
+    text: str
+    elements: tuple[Element, ...] = ()
+    image: Path | None = None
+
+
+class Document(Noun):
+    """A PDF as parsed. `id` is its file name, `warnings` what the parser had to repair or skip."""
+
+    id: str
+    path: Path
+    sha256: str
+    pages: tuple[Page, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All pages, joined by an empty line."""
+        return "\n\n".join(page.text for page in self.pages)
+
+
+class Chunk(Noun):
+    """A piece of one document that is retrieved as a whole."""
+
+    id: str
+    document: str
+    pages: tuple[int, ...]
+    modality: Literal["text", "image"] = "text"
+    text: str = ""
+    image: Path | None = None
+
+
+class Evidence(Noun):
+    """Where a gold answer stands: a page of a document, or a quote in it."""
+
+    document: str
+    page: int | None = Field(default=None, ge=1)
+    quote: str | None = None
+    bbox: Box | None = None
+
+
+class Question(Noun):
+    """One question. `answers` is any-of (outer) lists of all-of phrases (inner)."""
+
+    id: str
+    text: str
+    category: str
+    files: tuple[str, ...] = ()
+    answers: tuple[tuple[str, ...], ...] = ()
+    reference: str | None = None
+    evidence: tuple[Evidence, ...] = ()
+    hops: int | None = None
+    answerable: bool = True
+
+
+class Hit(Noun):
+    """A retrieved chunk; `rank` counts from 1, a higher `score` is better."""
+
+    chunk: Chunk
+    score: float
+    rank: int = Field(ge=1)
+
+
+class Message(Noun):
+    """One turn of a chat."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+class Cut(Noun):
+    """Context that did not fit the token budget: `dropped` of `length` characters of one chunk."""
+
+    chunk: str
+    dropped: int
+    length: int
+
+
+class Prompt(Noun):
+    """What the model is sent. `context` is the packed context alone; `tokens` the model's own count of
+    the messages, `budget` the most they may take; both `None` where nobody can tell."""
+
+    messages: tuple[Message, ...]
+    context: str = ""
+    cuts: tuple[Cut, ...] = ()
+    tokens: int | None = None
+    budget: int | None = None
+
+
+class Usage(Noun):
+    """Tokens as the server counted them; `None` where it did not say."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+class Reply(Noun):
+    """What the model said. `reasoning` is kept apart and never scored; `latency` is in seconds."""
+
+    text: str
+    reasoning: str = ""
+    stop_reason: str | None = None
+    usage: Usage = Usage()
+    cost: float | None = None
+    latency: float | None = None
+    cached: bool = False
+
+
+class Failure(Noun):
+    """Why a question has no answer: the class of the error and its message."""
+
+    kind: str
+    message: str
+
+
+class Record(Noun):
+    """One question asked once: the unit of the journal. Either `answer` or `error` is set.
+
+    `timings` are seconds by stage (`retrieve`, `prompt`, `generate`); `fingerprints` name the state of
+    every stage that made it. `citations` are the places that the answer itself names. `released` holds
+    scores that came with imported results.
+    """
+
+    question: Question
+    repeat: int = 0
+    attempts: int = 1
+    hits: tuple[Hit, ...] = ()
+    prompt: Prompt | None = None
+    answer: Reply | None = None
+    error: Failure | None = None
+    citations: tuple[Evidence, ...] = ()
+    timings: dict[str, float] = {}
+    fingerprints: dict[str, str] = {}
+    released: dict[str, float | None] = {}
+    finished: str | None = None
+
+
+class Verdict(Noun):
+    """One judgement: does `premise` support `claim`? For abstention the claim is the answer."""
+
+    claim: str
+    premise: str
+    label: str
+    why: str | None = None
+
+
+class Score(Noun):
+    """One metric's value for one record; `None` means that it does not apply."""
+
+    question: str
+    metric: str
+    value: float | None
+    repeat: int = 0
+    why: dict[str, object] = {}
+
+
+class Summary(Noun):
+    """A mean with its interval and denominator; all `None` where nothing applied."""
+
+    mean: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int

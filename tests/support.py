@@ -1,0 +1,93 @@
+"""A project of one's own in a folder, and the command line in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+CONFIG = """\
+name: tiny
+data: {questions: questions.json, documents: pdfs}
+chunk: {kind: page}
+embed: {kind: lexical}
+retrieve: {kind: dense, top_k: 1}
+generate:
+  kind: scripted
+  replies: {tall: The Varn tower is 41.5 m tall., colour: I do not know the colour.}
+  default: Nobody can say.
+"""
+
+QUESTIONS = {
+    "Text-Only": [
+        {"question": "How tall is the Varn tower?", "files": ["varn.pdf"], "answers": [["41.5"]]},
+        {"question": "Which colour is the Varn door?", "files": ["varn.pdf"], "answers": [["green"]]},
+    ],
+    "Tables": [
+        {"question": "What does ore cost in Lune?", "files": ["lune.pdf"], "answers": [["17 crowns"]]},
+        {
+            "question": "Who owns the Lune mine?",
+            "files": ["lune.pdf"],
+            "answers": [],
+            "answerable": False,
+        },
+    ],
+}
+
+PAGES = {
+    "varn.pdf": ["The Varn tower is 41.5 m tall.", "Its door is painted green."],
+    "lune.pdf": ["In Lune, ore costs 17 crowns a ton."],
+}
+
+
+def write_pdf(path: Path, pages: Sequence[str]) -> None:
+    """A small real PDF: one line of text a page."""
+    from reportlab.pdfgen.canvas import Canvas
+
+    canvas = Canvas(str(path), invariant=True)
+    for text in pages:
+        canvas.drawString(72, 720, text)
+        canvas.showPage()
+    canvas.save()
+
+
+@dataclass
+class Project:
+    """A folder with a config, two PDFs and four questions; its own cache; the command line in it."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        return self.path / "tiny.yaml"
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.path / name
+        path.write_text(text)
+        return path
+
+    def fathoms(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        """Run the command line as a user would, in the folder."""
+        return subprocess.run(
+            [sys.executable, "-m", "fathoms", *arguments],
+            cwd=self.path,
+            env={**os.environ, "FATHOMS_CACHE_DIR": str(self.path / "cache"), "PYTHONWARNINGS": "error"},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+
+    def json(self, *arguments: str) -> Any:
+        """What a command prints with `--json`."""
+        done = self.fathoms(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def runs(self) -> list[Path]:
+        """The run directories, oldest first."""
+        return sorted(path.parent for path in (self.path / "runs").glob("*/manifest.json"))

@@ -1,0 +1,54 @@
+"""The cache: what is put is there, for other threads and processes too."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from fathoms.cache import Cache
+from fathoms.errors import StoreError
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    assert cache.get("a", "k") is None
+    cache.put_many("a", {str(n): bytes([n % 256]) for n in range(1200)})
+    assert cache.get_many("a", [str(n) for n in range(1200)])["1199"] == bytes([1199 % 256])
+    assert cache.get("b", "1") is None
+    cache.put_text("t", "k", "Ünïcode\n" * 1000)
+    assert Cache(tmp_path).get_text("t", "k") == "Ünïcode\n" * 1000
+
+
+def test_many_threads_and_two_connections(tmp_path: Path) -> None:
+    caches = [Cache(tmp_path), Cache(tmp_path)]
+
+    def work(number: int) -> None:
+        caches[number % 2].put("x", str(number), b"v")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(200)))
+    assert len(caches[0].get_many("x", [str(n) for n in range(200)])) == 200
+
+
+def test_a_file_hash_follows_the_file(tmp_path: Path) -> None:
+    cache, path = Cache(tmp_path / "c"), tmp_path / "f"
+    path.write_bytes(b"abc")
+    # the published test vector of SHA-256 for "abc"
+    assert cache.file_hash(path) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    path.write_bytes(b"abd")
+    os.utime(path, ns=(1, 1))
+    assert cache.file_hash(path).startswith(
+        "a52d159f262b2c6ddb724a61840befc36eb30c88877a4030b65cbe86298449c9"
+    )
+
+
+def test_a_place_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be used"):
+        Cache(tmp_path / "file")
+    (tmp_path / "cache.sqlite").write_text("this is no database, " * 100)
+    with pytest.raises(StoreError, match="cannot be used"):
+        Cache(tmp_path)

@@ -1,0 +1,144 @@
+"""A run on disk: what was appended is there, whatever happened around it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fathoms.errors import StoreError, UsageError
+from fathoms.store import Run, find_run, list_runs
+from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply, Verdict
+
+
+def record(name: str = "q1", text: str = "an answer", repeat: int = 0) -> Record:
+    question = Question(id=name, text="why?", category="Text", answers=(("a", "b"), ("c",)))
+    chunk = Chunk(id="d#1", document="d.pdf", pages=(1,), text="long " * 200)
+    return Record(
+        question=question,
+        repeat=repeat,
+        hits=(Hit(chunk=chunk, score=0.5, rank=1),),
+        prompt=Prompt(messages=(), context="long " * 200),
+        answer=Reply(text=text),
+        timings={"generate": 1.5},
+    )
+
+
+def make(tmp_path: Path, name: str = "demo") -> Run:
+    return Run.create(tmp_path, name, "abcdef1234567890", {"model": "m"})
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    run = make(tmp_path)
+    run.append([record("q1"), record("q2")])
+    assert run.records() == [record("q1"), record("q2")]
+
+
+def test_long_texts_are_kept_once(tmp_path: Path) -> None:
+    run = make(tmp_path)
+    run.append([record(f"q{n}") for n in range(20)])
+    assert len(list((run.path / "blobs").iterdir())) == 1
+    assert (run.path / "journal.jsonl").stat().st_size < 20 * 1000
+
+
+def test_the_last_record_of_a_question_counts(tmp_path: Path) -> None:
+    run = make(tmp_path)
+    failed = record("q1").model_copy(
+        update={"answer": None, "error": Failure(kind="ModelError", message="x")}
+    )
+    run.append([failed, record("q2")])
+    run.append([record("q1")])
+    assert [(r.question.id, r.error) for r in run.records()] == [("q1", None), ("q2", None)]
+
+
+@pytest.mark.parametrize("keep", [1, 20, 200, -1])
+def test_half_a_line_is_not_an_answer_and_spoils_no_other(tmp_path: Path, keep: int) -> None:
+    run = make(tmp_path)
+    run.append([record("q1")])
+    journal = run.path / "journal.jsonl"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole + whole[:keep])
+    run.append([record("q2")])
+    assert [r.question.id for r in run.records()] == ["q1", "q2"]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@given(text=st.text(max_size=600))
+def test_any_text_survives(tmp_path: Path, text: str) -> None:
+    run = make(tmp_path)
+    run.append([record(text=text)])
+    answer = run.records()[0].answer
+    assert answer is not None
+    assert answer.text == text
+
+
+def test_a_view_reads_by_itself(tmp_path: Path) -> None:
+    run = make(tmp_path)
+    run.write_view([record()], [{"paper": {"correctness": 1.0}}])
+    view = json.loads((run.path / "questions" / "q1.json").read_text())
+    assert view["question"]["answers"] == [["a", "b"], ["c"]]
+    assert view["repeats"][0]["hits"][0] == {
+        "rank": 1,
+        "score": 0.5,
+        "document": "d.pdf",
+        "pages": [1],
+        "text": "long " * 200,
+    }
+    assert view["repeats"][0]["scores"] == {"paper": {"correctness": 1.0}}
+
+
+def test_hostile_ids_stay_inside(tmp_path: Path) -> None:
+    run = make(tmp_path, "../../evil:name")
+    for name in ("../../../etc/passwd", "..", "a/b", "a\\b", "a:b", "x" * 400, "\x00", "a b", "a-b"):
+        run.write_view([record(name)])
+    assert run.path.parent == tmp_path
+    assert len(list((run.path / "questions").iterdir())) == 9
+
+
+def test_two_runs_in_one_second(tmp_path: Path) -> None:
+    assert make(tmp_path).id != make(tmp_path).id
+    assert len(list_runs(tmp_path)) == 2
+
+
+def test_find_run(tmp_path: Path) -> None:
+    first, second, other = make(tmp_path), make(tmp_path), make(tmp_path, "other")
+    assert find_run("demo", tmp_path).id == second.id
+    assert find_run("demo~1", tmp_path).id == first.id
+    assert find_run("latest", tmp_path).id == other.id
+    assert find_run(first.id, tmp_path).id == first.id
+    assert find_run(str(first.path), Path("nowhere")).id == first.id
+    for bad in ("demo~2", "nothing", "demo~x", "latest~9"):
+        with pytest.raises(UsageError):
+            find_run(bad, tmp_path)
+
+
+def test_verdicts(tmp_path: Path) -> None:
+    run = make(tmp_path)
+    assert run.verdicts("abstention") == {}
+    verdict = Verdict(claim="c", premise="p", label="statement", why="x")
+    run.write_verdicts("abstention", {"k": verdict})
+    assert run.verdicts("abstention") == {"k": verdict}
+
+
+def test_what_is_not_a_run(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="not a whole run"):
+        Run(tmp_path).manifest()
+    run = make(tmp_path)
+    (run.path / "summary.json").write_text("{")
+    with pytest.raises(StoreError, match="cannot be read"):
+        run.summary()
+    run.write_manifest({"schema": 99})
+    with pytest.raises(StoreError, match="newer fathoms"):
+        run.manifest()
+    for name in ("../../x", "0" * 64):
+        with pytest.raises(StoreError):
+            run.blob(name)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be written"):
+        make(tmp_path / "file")
