@@ -1,0 +1,76 @@
+"""CSV: a header, then one question a row; comma, double quotes, UTF-8.
+
+The columns are the keys of a question. In `answers`, ` | ` stands between variants of which any will
+do and ` & ` between phrases that are all needed; a cell that begins with `[` is read as JSON instead,
+which is how to write a phrase that holds one of these. `files` is a list with ` | `, or JSON;
+`evidence` is JSON. An empty cell is a key that is not given.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from fathoms.config import suggest
+from fathoms.corpora.fathoms_json import parse_json
+from fathoms.corpora.rows import IGNORED, Placed, Row
+from fathoms.errors import DataError
+
+LONGEST_CELL = 64 * 2**20
+
+
+def csv_rows(text: str, name: str) -> Iterator[Placed]:
+    """The questions of a CSV file, each with the line it begins on."""
+    header, *table = _table(text, name) or [(1, [])]
+    columns = [column.strip() for column in header[1]]
+    _check_header(columns, f"{name}:{header[0]}")
+    for line, cells in table:
+        if len(cells) != len(columns):
+            raise DataError(f"{name}:{line}: {len(cells)} cells under a header of {len(columns)} columns")
+        filled = {column: cell for column, cell in zip(columns, cells, strict=True) if cell.strip()}
+        yield f"{name}:{line}", {column: _value(column, cell, name, line) for column, cell in filled.items()}
+
+
+def _table(text: str, name: str) -> list[tuple[int, list[str]]]:
+    """The rows that are not empty, each with the line it begins on."""
+    rows: list[tuple[int, list[str]]] = []
+    before = csv.field_size_limit(LONGEST_CELL)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    first = 1
+    try:
+        for cells in reader:
+            if any(cells):
+                rows.append((first, cells))
+            first = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{name}:{first}: not valid CSV: {error}") from error
+    finally:
+        csv.field_size_limit(before)
+    return rows
+
+
+def _check_header(header: list[str], place: str) -> None:
+    """Raise DataError for a header that is empty, has a column twice, or one that nobody knows."""
+    known = [*Row.model_fields, "text"]
+    if not header:
+        raise DataError(f"{place}: want a header with the columns 'question' and 'answers'")
+    for column in header:
+        if header.count(column) > 1:
+            raise DataError(f"{place}: the column '{column}' stands twice")
+        if column not in known and column not in IGNORED and not column.startswith("_"):
+            raise DataError(
+                f"{place}: unknown column '{column}'{suggest(column, known)}; a comma parts columns"
+            )
+
+
+def _value(column: str, cell: str, name: str, line: int) -> Any:
+    """What a cell means in its column."""
+    if column == "evidence" or (column in ("answers", "files") and cell.lstrip().startswith("[")):
+        return parse_json(cell, name, first_line=line)
+    if column == "answers":
+        return [variant.split(" & ") for variant in cell.split(" | ")]
+    if column == "files":
+        return [file.strip() for file in cell.split(" | ")]
+    return cell

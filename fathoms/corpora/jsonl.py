@@ -1,0 +1,21 @@
+"""JSON lines: one question a line; empty lines are skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fathoms.corpora.fathoms_json import parse_json
+from fathoms.corpora.rows import Placed
+from fathoms.errors import DataError
+
+
+def jsonl_rows(text: str, name: str) -> Iterator[Placed]:
+    """The questions of a JSON lines file, each with its line."""
+    # Only \n ends a line here: str.splitlines also cuts at characters that JSON strings may hold.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        row = parse_json(line, name, first_line=number)
+        if not isinstance(row, dict):
+            raise DataError(f"{name}:{number}: a line has to be an object with a question")
+        yield f"{name}:{number}", row

@@ -1,0 +1,153 @@
+"""From what a configuration says to a corpus: questions read, documents found, checksums verified."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Literal
+
+from fathoms.corpora.corpus import Corpus, needs
+from fathoms.corpora.documents import find_pdfs
+from fathoms.corpora.manifests import Manifest, find_manifest
+from fathoms.corpora.pulled import Pulled, read_record
+from fathoms.corpora.questions import QuestionFile, read_questions
+from fathoms.corpora.sources import FileSource, NamedSource
+from fathoms.errors import ChecksumError, DataError
+from fathoms.paths import sha256_file
+
+
+def load(source: FileSource | NamedSource | str, base: Path = Path()) -> Corpus:
+    """Load a data set. Relative paths start at `base`, the folder of the configuration, and nowhere else.
+
+    Raises DataError (questions that are not valid, documents that are missing, a set that was not
+    pulled) and ChecksumError (a pulled file that has changed since).
+    """
+    if isinstance(source, str):
+        source = NamedSource(name=find_manifest(source).name)
+    return _load_files(source, base) if isinstance(source, FileSource) else _load_named(source, base)
+
+
+def _load_files(source: FileSource, base: Path) -> Corpus:
+    """The corpus of somebody's own files."""
+    path = _at(source.questions, base)
+    questions = read_questions(path)
+    if source.documents is None:
+        return _corpus(path.stem, questions, {}, missing=(), warnings=questions.warnings)
+    folder = _at(source.documents, base)
+    documents, warnings = find_pdfs(folder)
+    missing = _missing(questions, documents)
+    _raise_for_missing(source.missing, questions, missing, f"in {folder}")
+    return _corpus(path.stem, questions, documents, missing, questions.warnings + warnings)
+
+
+def _load_named(source: NamedSource, base: Path) -> Corpus:
+    """The corpus of a manifest; of the documents only those that the manifest names."""
+    manifest = find_manifest(source.name)
+    path = _at(source.questions, base) if source.questions else manifest.folder / manifest.questions.file
+    if not source.questions and not path.is_file():
+        raise DataError(f"the data set '{manifest.name}' is not on this machine: {_how_to_get(manifest)}")
+    questions = read_questions(path)
+    documents, warnings = _named_documents(manifest, source, base)
+    files = {**documents, manifest.questions.file: path, **_exemplars(manifest)}
+    warnings += _verify(manifest, read_record(manifest.folder), files)
+    missing = _missing(questions, documents, [entry.file for entry in manifest.documents])
+    where = f"in {_at(source.documents, base)}" if source.documents else f"({_how_to_get(manifest)})"
+    _raise_for_missing(source.missing, questions, missing, where)
+    exemplars = next(iter(_exemplars(manifest).values()), None)
+    return _corpus(manifest.name, questions, documents, missing, questions.warnings + warnings, exemplars)
+
+
+def _named_documents(
+    manifest: Manifest, source: NamedSource, base: Path
+) -> tuple[dict[str, Path], tuple[str, ...]]:
+    """The documents of a manifest that are here, in its order, and warnings."""
+    if source.documents:
+        found, warnings = find_pdfs(_at(source.documents, base))
+    else:
+        paths = [manifest.folder / entry.file for entry in manifest.documents]
+        found, warnings = {path.name: path for path in paths if path.is_file()}, ()
+    return {entry.file: found[entry.file] for entry in manifest.documents if entry.file in found}, warnings
+
+
+def _exemplars(manifest: Manifest) -> dict[str, Path]:
+    """The exemplars of a data set by their file name, if it has any and they are here."""
+    if manifest.exemplars is None:
+        return {}
+    path = manifest.folder / manifest.exemplars.file
+    return {path.name: path} if path.is_file() else {}
+
+
+def _verify(manifest: Manifest, pulled: Pulled, files: Mapping[str, Path]) -> tuple[str, ...]:
+    """Check every file that is used.
+
+    A file of the set's own folder has to be what was recorded when it came, else ChecksumError. One
+    that is not the pinned file, because the user brought it, is a warning.
+    """
+    warnings = []
+    for entry in manifest.files:
+        path = files.get(entry.file)
+        if path is None:
+            continue
+        found = sha256_file(path)
+        own = path.parent == manifest.folder
+        record = pulled.files.get(entry.file) if own else None
+        expected = record.sha256 if record else entry.sha256
+        if own and expected not in (None, found):
+            raise ChecksumError(path, str(expected), found)
+        if record and record.warning:
+            warnings.append(f"{path}: {record.warning}")
+        elif expected not in (None, found):
+            warnings.append(f"{path}: sha256 is {found}, the one of '{manifest.name}' is {expected}")
+    return tuple(warnings)
+
+
+def _missing(
+    questions: QuestionFile, documents: Collection[str], named: Collection[str] = ()
+) -> tuple[str, ...]:
+    """The documents that questions or the manifest name and that are not here, sorted."""
+    wanted = set(named).union(*map(needs, questions.questions))
+    return tuple(sorted(wanted.difference(documents)))
+
+
+def _raise_for_missing(
+    policy: Literal["fail", "skip"], questions: QuestionFile, missing: tuple[str, ...], where: str
+) -> None:
+    """Raise DataError for missing documents, unless their questions may be left out."""
+    total = len(questions.questions)
+    possible = sum(needs(question).isdisjoint(missing) for question in questions.questions)
+    if missing and (policy == "fail" or not possible):
+        way_out = f"; 'missing: skip' asks the {possible} of {total} questions that do without them"
+        raise DataError(f"documents are missing {where}: {', '.join(missing)}{way_out if possible else ''}")
+
+
+def _corpus(
+    name: str,
+    questions: QuestionFile,
+    documents: dict[str, Path],
+    missing: tuple[str, ...],
+    warnings: tuple[str, ...],
+    exemplars: Path | None = None,
+) -> Corpus:
+    """Put the parts together."""
+    return Corpus(
+        name=name,
+        questions=questions.questions,
+        documents=documents,
+        categories=questions.categories,
+        questions_sha256=questions.sha256,
+        missing=missing,
+        warnings=warnings,
+        exemplars=exemplars,
+    )
+
+
+def _at(path: Path, base: Path) -> Path:
+    """A path of a configuration, which starts at the folder of the configuration unless it is absolute."""
+    return base / path.expanduser()
+
+
+def _how_to_get(manifest: Manifest) -> str:
+    """What to do about files of a data set that are not here."""
+    if manifest.shipped:
+        return "it ships with fathoms, so this installation is damaged"
+    return f"run 'fathoms data pull {manifest.name}'"

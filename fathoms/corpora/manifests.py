@@ -1,0 +1,113 @@
+"""Manifests of data sets: `data/NAME.yaml` says which files there are, where from, and under what licence."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+import fathoms
+from fathoms.config import read_yaml, suggest, validate
+from fathoms.errors import DataError
+from fathoms.paths import cache_dir
+
+
+def _plain_name(name: str) -> str:
+    """A file name that cannot leave its folder."""
+    if not name or name.startswith(".") or "/" in name or "\\" in name:
+        raise ValueError("want the name of a file, without a folder")
+    return name
+
+
+class ManifestFile(BaseModel):
+    """One file of a data set."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    file: Annotated[str, AfterValidator(_plain_name)]
+    """Its name in the data set."""
+    url: Annotated[str, Field(pattern=r"^https?://")] | None = None
+    """Where it comes from; none if it ships with fathoms."""
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    """What it must be; none if that is not known before the first pull."""
+    licence: str | None = None
+    """Its licence, where it is not that of the set."""
+
+
+class Manifest(BaseModel):
+    """A data set: its files and what to say about them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    name: str
+    """The name that configurations use; the file is `NAME.yaml`."""
+    title: str
+    """One line about it."""
+    homepage: str | None = None
+    """Where people read about it."""
+    licence: str
+    """The licence, or the licences and what each is for."""
+    citation: str | None = None
+    """How to cite it."""
+    questions: ManifestFile
+    """The question file."""
+    exemplars: ManifestFile | None = None
+    """Statements and abstentions for the abstention classifier."""
+    documents: tuple[ManifestFile, ...]
+    """The PDFs."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Manifest:
+        names = [entry.file for entry in self.files]
+        if len(set(names)) < len(names):
+            raise ValueError("a file stands twice in this data set")
+        if len({entry.url is None for entry in self.files}) > 1:
+            raise ValueError("either every file has a 'url' or none has (the set ships with fathoms)")
+        return self
+
+    @property
+    def files(self) -> tuple[ManifestFile, ...]:
+        """Every file: questions, exemplars, documents."""
+        exemplars = (self.exemplars,) if self.exemplars else ()
+        return (self.questions, *exemplars, *self.documents)
+
+    @property
+    def shipped(self) -> bool:
+        """Whether the files are part of fathoms, and nothing has to be pulled."""
+        return self.questions.url is None
+
+    @property
+    def folder(self) -> Path:
+        """Where the files are on this machine, or will be once they are pulled."""
+        return (data_dir() if self.shipped else cache_dir() / "data") / self.name
+
+
+def data_dir() -> Path:
+    """The folder of the manifests: the checkout's `data/`, else the one inside the installed package."""
+    package = Path(fathoms.__file__).parent
+    checkout = package.parent / "data"
+    return checkout if (checkout / "sample.yaml").is_file() else package / "_data"
+
+
+def known_sets() -> tuple[str, ...]:
+    """The names of the data sets that have a manifest."""
+    return tuple(sorted(path.stem for path in data_dir().glob("*.yaml")))
+
+
+def find_manifest(name: str) -> Manifest:
+    """The manifest of a data set; raises DataError with a suggestion for a name that has none."""
+    if name not in known_sets():
+        raise DataError(f"unknown data set '{name}'{suggest(name, known_sets())}")
+    return read_manifest(data_dir() / f"{name}.yaml")
+
+
+@lru_cache
+def read_manifest(path: Path) -> Manifest:
+    """Read and check one manifest; raises ConfigError with file:line:col."""
+    source = read_yaml(path)
+    manifest = validate(Manifest, source)
+    if manifest.name != path.stem:
+        raise source.complain(("name",), f"'{manifest.name}' has to be '{path.stem}', as the file is called")
+    return manifest

@@ -1,0 +1,214 @@
+"""Choosing questions, finding documents, and what `data:` may say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from fathoms.config import read_yaml, validate
+from fathoms.corpora import Corpus, DataSource, FileSource, NamedSource, load
+from fathoms.corpora.documents import find_pdfs
+from fathoms.errors import ConfigError, DataError, UsageError
+from fathoms.types import Evidence, Question
+
+
+def question(name: str, category: str, *files: str, **more: Any) -> Question:
+    return Question(id=name, text=name, category=category, files=files, answers=(("x",),), **more)
+
+
+def corpus(*questions: Question, missing: tuple[str, ...] = ()) -> Corpus:
+    categories = tuple(dict.fromkeys(q.category for q in questions))
+    return Corpus("toy", questions, {}, categories, questions_sha256="", missing=missing)
+
+
+TOY = corpus(
+    question("t1", "Text", "a.pdf"),
+    question("t2", "Text", "b.pdf"),
+    question("i1", "Images", "b.pdf"),
+    question("t3", "Text"),
+    question("i2", "Images", "a.pdf", "c.pdf"),
+    question("x1", "Cross", "a.pdf", "c.pdf"),
+    question("t4", "Text", evidence=(Evidence(document="c.pdf", page=1),)),
+    missing=("c.pdf",),
+)
+
+
+def ids(questions: tuple[Question, ...]) -> list[str]:
+    return [q.id for q in questions]
+
+
+def test_what_can_be_asked_and_what_is_left_out() -> None:
+    assert ids(TOY.available()) == ["t1", "t2", "i1", "t3"]
+    assert ids(TOY.left_out()) == ["i2", "x1", "t4"]
+    assert TOY.sizes() == {"Text": 4, "Images": 2, "Cross": 1}
+
+
+def test_a_selection_without_a_limit_keeps_the_order_of_the_file() -> None:
+    assert ids(TOY.select()) == ["t1", "t2", "i1", "t3"]
+    assert ids(TOY.select(categories=["Text"])) == ["t1", "t2", "t3"]
+    assert ids(TOY.select(ids=["t3", "t1"])) == ["t1", "t3"]
+
+
+def test_a_limit_goes_round_the_categories() -> None:
+    everything = ["t1", "i1", "t2", "t3"]
+    for limit in range(1, 6):
+        assert ids(TOY.select(limit=limit)) == everything[:limit]
+
+
+@pytest.mark.parametrize(
+    ("selection", "complaint"),
+    [
+        ({"categories": ["Image"]}, "unknown category 'Image' (did you mean 'Images'?)"),
+        ({"ids": ["z9"]}, "unknown question 'z9' (there are: t1, t2, i1, t3, i2, x1, t4)"),
+        ({"limit": 0}, "a limit of 0 questions: want 1 or more"),
+        ({"categories": ["Cross"]}, "the chosen questions of 'toy' need documents that are missing: c.pdf"),
+        ({"categories": ["Cross"], "ids": ["t1"]}, "no question of 'toy' is in all of the chosen categories"),
+    ],
+)
+def test_a_selection_that_cannot_be(selection: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        TOY.select(**selection)
+    assert str(caught.value).startswith(complaint)
+
+
+def test_a_hint_among_many_names_is_short() -> None:
+    many = corpus(*(question(f"text-only-{n:02d}", "Text") for n in range(93)))
+    with pytest.raises(UsageError, match=r"^unknown question 'zzz'$"):
+        many.select(ids=["zzz"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of documents: one at the top, two below, and what is none."""
+    papers = tmp_path / "papers"
+    (papers / "below").mkdir(parents=True)
+    for name in ("b.pdf", "below/a.pdf", "below/C.PDF", "below/.hidden.pdf", "notes.txt", "below/c.pdf.part"):
+        (papers / name).write_bytes(b"%PDF-1.7 " + name.encode())
+    (papers / "folder.pdf").mkdir()
+    return papers
+
+
+def test_pdfs_are_found_in_all_folders_by_name(folder: Path) -> None:
+    found, warnings = find_pdfs(folder)
+    assert list(found.items()) == [
+        ("C.PDF", folder / "below/C.PDF"),
+        ("a.pdf", folder / "below/a.pdf"),
+        ("b.pdf", folder / "b.pdf"),
+    ]
+    assert warnings == ()
+
+
+def test_the_same_document_twice_is_a_warning_two_of_one_name_an_error(folder: Path) -> None:
+    copy = folder / "below" / "b.pdf"
+    copy.write_bytes((folder / "b.pdf").read_bytes())
+    found, warnings = find_pdfs(folder)
+    assert found["b.pdf"] == folder / "b.pdf"
+    assert warnings == (f"{copy}: the same file as {folder / 'b.pdf'}, used once",)
+    copy.write_bytes(b"%PDF-1.7 another")
+    with pytest.raises(DataError) as caught:
+        find_pdfs(folder)
+    assert str(caught.value).endswith(f"'b.pdf': {folder / 'b.pdf'} and {copy}")
+
+
+@pytest.fixture
+def base(tmp_path: Path, folder: Path) -> Path:
+    """The folder of a configuration, with questions in it."""
+    rows = {"Text": [{"question": "Why?", "files": ["a.pdf"], "answers": "x"}] * 2}
+    rows["Cross"] = [{"question": "Who?", "files": ["a.pdf", "z.pdf"], "answers": [["x"], []]}]
+    (tmp_path / "q.json").write_text(json.dumps(rows))
+    return tmp_path
+
+
+def test_missing_documents_fail_or_are_left_out(base: Path, folder: Path) -> None:
+    source = FileSource(questions=Path("q.json"), documents=Path("papers"))
+    with pytest.raises(DataError) as caught:
+        load(source, base)
+    expected = f"documents are missing in {folder}: z.pdf; 'missing: skip' asks the 2 of 3 questions"
+    assert str(caught.value).startswith(expected)
+    loaded = load(source.model_copy(update={"missing": "skip"}), base)
+    assert (loaded.name, loaded.missing, loaded.categories) == ("q", ("z.pdf",), ("Text", "Cross"))
+    assert ids(loaded.available()) == ["text-01", "text-02"]
+    assert ids(loaded.left_out()) == ["cross-01"]
+    assert loaded.warnings == (f"{base / 'q.json'}:1: variant 2 of the answers is empty, skipped",)
+    assert list(loaded.documents) == ["C.PDF", "a.pdf", "b.pdf"]
+
+
+def test_nothing_can_be_left_out_where_nothing_else_is(base: Path) -> None:
+    (base / "papers" / "below" / "a.pdf").unlink()
+    source = FileSource(questions=Path("q.json"), documents=Path("papers"), missing="skip")
+    with pytest.raises(DataError, match=r"documents are missing in .*papers: a\.pdf, z\.pdf$"):
+        load(source, base)
+
+
+def test_a_pipeline_with_its_own_documents_needs_no_folder(base: Path) -> None:
+    loaded = load(FileSource(questions=base / "q.json"))
+    assert (len(loaded.available()), loaded.documents, loaded.missing) == (3, {}, ())
+
+
+def test_relative_paths_start_at_the_configuration(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(base)
+    source = FileSource(questions=Path("q.json"), documents=Path("papers"), missing="skip")
+    with pytest.raises(DataError, match=r"elsewhere/q\.json: cannot be read"):
+        load(source, base / "elsewhere")
+    with pytest.raises(DataError, match=r"elsewhere/papers: no such folder of documents"):
+        load(source.model_copy(update={"questions": base / "q.json"}), base / "elsewhere")
+
+
+class Config(BaseModel):
+    """A configuration with nothing but data."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    data: DataSource
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("sample", NamedSource(name="sample")),
+        ("fathoms-rag", NamedSource(name="fathoms-rag")),
+        (
+            "{name: fathoms-rag, documents: papers, missing: skip}",
+            NamedSource(name="fathoms-rag", documents=Path("papers"), missing="skip"),
+        ),
+        (
+            "{questions: q.csv, documents: papers}",
+            FileSource(questions=Path("q.csv"), documents=Path("papers")),
+        ),
+    ],
+)
+def test_what_data_may_say(tmp_path: Path, text: str, source: NamedSource | FileSource) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(f"data: {text}\n")
+    config = validate(Config, read_yaml(path))
+    assert config.data == source
+    assert Config.model_validate(config.model_dump(mode="json")) == config
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("fathomsrag", "1:1: data: unknown data set 'fathomsrag' (did you mean 'fathoms-rag'?)"),
+        ("{name: smaple}", "1:8: data.name: unknown data set 'smaple' (did you mean 'sample'?)"),
+        ("3", "1:1: data: want the name of a data set, or {questions: FILE, documents: FOLDER}"),
+        ("{documents: papers}", "'data.questions' is missing"),
+        ("{questions: q.json, documets: p}", "1:27: unknown key 'documets' (did you mean 'documents'?)"),
+        ("{name: sample, missing: maybe}", "data.missing: input should be 'fail' or 'skip'"),
+    ],
+)
+def test_what_data_may_not_say(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(f"data: {text}\n")
+    with pytest.raises(ConfigError) as caught:
+        validate(Config, read_yaml(path))
+    assert complaint in str(caught.value)
+    assert str(caught.value).startswith(f"{path}:1:")
+
+
+def test_an_unknown_name_without_a_configuration() -> None:
+    with pytest.raises(DataError, match=r"unknown data set 'sampel' \(did you mean 'sample'\?\)"):
+        load("sampel")

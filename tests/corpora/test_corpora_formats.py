@@ -1,0 +1,285 @@
+"""Question files: every format, every broken one with the place of the mistake."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathoms.corpora import dump_fathoms_json, read_questions
+from fathoms.corpora.fathoms_json import json_rows
+from fathoms.corpora.rows import questions_of
+from fathoms.errors import DataError
+from fathoms.types import Evidence, Question
+
+FULL = Question(
+    id="q-1",
+    text="Who built the pump?",
+    category="Tables",
+    files=("a.pdf", "b.pdf"),
+    answers=(("Ada", "Bob"), ("both",)),
+    reference="Ada and Bob did.",
+    evidence=(Evidence(document="a.pdf", page=3), Evidence(document="b.pdf", quote="by Bob")),
+    hops=2,
+)
+PLAIN = Question(id="uncategorised-01", text="Why?", category="Uncategorised", answers=(("rain",),))
+
+
+def write(folder: Path, name: str, text: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+FORMS = {
+    "q.json": """{"Tables": [{"id": "q-1", "question": "Who built the pump?", "files": ["a.pdf", "b.pdf"],
+        "answers": [["Ada", "Bob"], ["both"]], "reference": "Ada and Bob did.", "hops": 2, "evidence":
+        [{"document": "a.pdf", "page": 3}, {"document": "b.pdf", "quote": "by Bob"}]}],
+        "Uncategorised": [{"question": "Why?", "answers": "rain"}]}""",
+    "list.json": """[{"id": "q-1", "text": "Who built the pump?", "files": ["a.pdf", "b.pdf"],
+        "category": "Tables", "answers": [["Ada", "Bob"], "both"], "reference": "Ada and Bob did.", "hops": 2,
+        "evidence": [{"document": "a.pdf", "page": 3}, {"document": "b.pdf", "quote": "by Bob"}]},
+        {"question": "Why?", "answers": ["rain"], "files": null, "id": null, "notes": "mine", "_row": 7}]""",
+    "q.jsonl": '{"id": "q-1", "text": "Who built the pump?", "files": ["a.pdf", "b.pdf"], '
+    '"category": "Tables", '
+    '"answers": [["Ada", "Bob"], ["both"]], "reference": "Ada and Bob did.", "hops": 2, "evidence": '
+    '[{"document": "a.pdf", "page": 3}, {"document": "b.pdf", "quote": "by Bob"}]}\r\n'
+    '\n{"question": "Why?", "answers": [["rain"]]}',
+    "q.csv": "id,question,category,files,answers,reference,hops,evidence,answerable\r\n"
+    "q-1,Who built the pump?,Tables,a.pdf | b.pdf,Ada & Bob | both,Ada and Bob did.,2,"
+    '"[{""document"": ""a.pdf"",'
+    ' ""page"": 3}, {""document"": ""b.pdf"", ""quote"": ""by Bob""}]",\r\n'
+    ',Why?,,,"[[""rain""]]",,,,true\r\n,,,,,,,,\r\n',
+}
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "byte-order-mark"])
+@pytest.mark.parametrize("name", FORMS)
+def test_every_format_says_the_same(tmp_path: Path, name: str, mark: bytes) -> None:
+    read = read_questions(write(tmp_path, name, mark + FORMS[name].encode()))
+    assert read.questions == (FULL, PLAIN)
+    assert read.categories == ("Tables", "Uncategorised")
+    assert read.warnings == ()
+
+
+def test_only_question_and_answers_are_needed(tmp_path: Path) -> None:
+    path = write(tmp_path, "q.csv", "text,answers\nWhy?,rain\n")
+    assert read_questions(path).questions == (PLAIN,)
+
+
+def test_sha256_is_that_of_the_bytes(tmp_path: Path) -> None:
+    path = write(tmp_path, "q.jsonl", '{"question":"Why?","answers":"rain"}\n')
+    # printf '{"question":"Why?","answers":"rain"}\n' | sha256sum
+    assert read_questions(path).sha256 == "646f59afb0076f88f33ecacd3f0efa39023b0f87e50c2492104f08928c7cf08c"
+
+
+def test_text_is_kept_character_by_character(tmp_path: Path) -> None:
+    odd = "  e\u0301 \u2028 \u00a0-A "
+    path = write(tmp_path, "q.jsonl", json.dumps({"question": odd, "answers": odd}, ensure_ascii=False))
+    (question,) = read_questions(path).questions
+    assert (question.text, question.answers) == (odd, ((odd,),))
+
+
+@pytest.mark.parametrize("name", ["q.json", "q.jsonl", "q.csv"])
+def test_a_question_of_a_megabyte(tmp_path: Path, name: str) -> None:
+    text = "why, " * 250_000
+    path = tmp_path / name
+    if name == "q.csv":
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows([["question", "answers"], [text, "rain"]])
+    else:
+        row = {"question": text, "answers": "rain"}
+        path.write_text(json.dumps([row] if name == "q.json" else row))
+    assert read_questions(path).questions[0].text == text
+    assert csv.field_size_limit() == 131_072, "the limit of the process is as it was"
+
+
+def test_csv_plain_answers_against_json_ones(tmp_path: Path) -> None:
+    rows = ["question,answers", "a,R&D | x|y", 'b,"[[""R & D""], [""x | y""]]"', "c,one & two"]
+    read = read_questions(write(tmp_path, "q.csv", "\n".join(rows)))
+    assert [q.answers for q in read.questions] == [
+        (("R&D",), ("x|y",)),
+        (("R & D",), ("x | y",)),
+        (("one", "two"),),
+    ]
+
+
+def test_empty_variants_are_skipped_with_a_warning(tmp_path: Path) -> None:
+    rows = '{"question": "Why?", "answers": [[], ["rain"], ["", "snow"], [" "]]}'
+    read = read_questions(write(tmp_path, "q.jsonl", rows))
+    assert read.questions[0].answers == (("rain",), ("snow",))
+    assert [warning.split(": ")[1] for warning in read.warnings] == [
+        "variant 1 of the answers is empty, skipped",
+        "variant 3 of the answers has an empty phrase, skipped",
+        "variant 4 of the answers is empty, skipped",
+    ]
+    assert read.warnings[0].startswith(f"{tmp_path / 'q.jsonl'}:1: ")
+
+
+def test_an_unanswerable_question_needs_no_answers(tmp_path: Path) -> None:
+    path = write(tmp_path, "q.csv", "question,answers,answerable\nWhy?,,false\n")
+    (question,) = read_questions(path).questions
+    assert (question.answerable, question.answers) == (False, ())
+
+
+def row(**changes: object) -> str:
+    return json.dumps({"question": "Why?", "answers": [["rain"]]} | changes)
+
+
+BROKEN = {
+    "syntax": ("q.json", '{"Tables": [\n  {"question" "x"}]}', ":2:15: not valid JSON: Expecting ':'"),
+    "syntax-in-a-line": ("q.jsonl", row() + '\n{"question": }', ":2:14: not valid JSON: Expecting value"),
+    "cut-off": ("q.json", '{"Tables": [\n', ":2:1: not valid JSON: Expecting value"),
+    "a-number": ("q.json", "3", ":1: want {category: [questions]} or a list"),
+    "a-list-in-a-line": ("q.jsonl", row() + "\n[1]", ":2: a line has to be an object"),
+    "nan": ("q.jsonl", '{"question": NaN}', ":1: not valid JSON: NaN"),
+    "too-deep": ("q.json", "[" * 100_000, ":1: nested too deep"),
+    "huge-number": ("q.jsonl", '{"hops": ' + "9" * 5000 + "}", ":1: Exceeds the limit"),
+    "key-twice": ("q.json", '{"Tables": [], "Tables": []}', ":1: the key 'Tables' stands twice"),
+    "category-no-list": ("q.json", '{"Tables": {}}', ": 'Tables' has to be a list of questions"),
+    "entry-no-object": ("q.json", '{"Tables": ["Why?"]}', ": 'Tables', entry 1 is not an object"),
+    "category-in-category": (
+        "q.json",
+        '{"Tables":\n [' + row(category="Images") + "]}",
+        ":2: category 'Images' stands under 'Tables'",
+    ),
+    "unknown-key": (
+        "q.json",
+        "[" + row() + ",\n" + row(anwser="x") + "]",
+        ":2: unknown key 'anwser' (did you mean",
+    ),
+    "no-question": ("q.jsonl", '\n\n{"answers": "x"}', ":3: 'question' is missing"),
+    "empty-question": ("q.jsonl", row(question=" \t"), ":1: question: is empty"),
+    "question-no-text": (
+        "q.jsonl",
+        row(question=3),
+        ":1: question: input should be a valid string (this is 3)",
+    ),
+    "half-a-character": ("q.jsonl", row(question="\ud83d"), r":1: \ud83d is only half of a character"),
+    "no-answers": ("q.jsonl", '{"question": "Why?"}', ":1: 'answers' is missing"),
+    "only-empty-answers": ("q.jsonl", row(answers=[[""], []]), ":1: 'answers' holds no phrase"),
+    "answer-no-text": ("q.jsonl", row(answers=[["x", 3]]), ":1: answers.0.1: input should be a valid string"),
+    "empty-category": ("q.jsonl", row(category=""), ":1: category: is empty"),
+    "empty-id": ("q.jsonl", row(id=" "), ":1: id: is empty"),
+    "id-twice": ("q.jsonl", row(id="x") + "\n" + row(id="x"), ":2: the id 'x' is taken (at "),
+    "id-as-derived": (
+        "q.jsonl",
+        row(id="uncategorised-02") + "\n" + row(),
+        ":2: the id 'uncategorised-02' is taken",
+    ),
+    "a-path-as-file": (
+        "q.jsonl",
+        row(files=["papers/a.pdf"]),
+        ":1: files: 'papers/a.pdf' is not the name of a file",
+    ),
+    "file-twice": ("q.jsonl", row(files=["a.pdf", "a.pdf"]), ":1: files: the same file stands here twice"),
+    "page-zero": (
+        "q.jsonl",
+        row(evidence=[{"document": "a.pdf", "page": 0}]),
+        ":1: evidence.0.page: input should be greater than or equal to 1",
+    ),
+    "evidence-nowhere": (
+        "q.jsonl",
+        row(evidence=[{"document": "a.pdf"}]),
+        "evidence needs a 'page' or a 'quote'",
+    ),
+    "evidence-key": (
+        "q.jsonl",
+        row(evidence=[{"document": "a.pdf", "pge": 1}]),
+        ":1: unknown key 'pge' (did you mean 'page'?)",
+    ),
+    "evidence-elsewhere": (
+        "q.jsonl",
+        row(files="paper-a.pdf", evidence=[{"document": "paper-b.pdf", "page": 1}]),
+        "evidence in 'paper-b.pdf', which is not in 'files' (did you mean 'paper-a.pdf'?)",
+    ),
+    "hops-zero": ("q.jsonl", row(hops=0), ":1: hops: input should be greater than or equal to 1"),
+    "answerable-maybe": (
+        "q.jsonl",
+        row(answerable="maybe"),
+        ":1: answerable: input should be a valid boolean",
+    ),
+    "empty-file": ("q.jsonl", "\n", ": holds no question"),
+    "empty-csv": ("q.csv", "", ":1: want a header"),
+    "header-alone": ("q.csv", "question,answers\n", ": holds no question"),
+    "column": ("q.csv", "qestion,answers\n", ":1: unknown column 'qestion' (did you mean 'question'?)"),
+    "semicolons": ("q.csv", "question;answers\nWhy?;rain\n", ":1: unknown column 'question;answers'"),
+    "column-twice": ("q.csv", "question,answers,answers\n", ":1: the column 'answers' stands twice"),
+    "cells": ("q.csv", 'question,answers\n"a\nb",x\nWhy?,rain, or snow\n', ":4: 3 cells under a header of 2"),
+    "quotes": ("q.csv", 'question,answers\nWhy?,"rain\n', ":2: not valid CSV: unexpected end of data"),
+    "csv-json": ("q.csv", "question,answers\nWhy?,[rain]\n", ":2:2: not valid JSON: Expecting value"),
+    "csv-hops": (
+        "q.csv",
+        "question,answers,hops\nWhy?,rain,two\n",
+        ":2: hops: input should be a valid integer",
+    ),
+    "latin-1": ("q.jsonl", row().encode() + b'\n{"question": "\xe9"}', ":2: not UTF-8: save it as UTF-8"),
+    "utf-16": ("q.csv", "question,answers".encode("utf-16"), ":1: not UTF-8 (it is UTF-16)"),
+    "suffix": ("q.jsn", "", ": no format of questions ends in '.jsn' (did you mean '.json'?)"),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "complaint"), BROKEN.values(), ids=BROKEN)
+def test_what_is_wrong_is_said_with_its_place(
+    tmp_path: Path, name: str, text: str | bytes, complaint: str
+) -> None:
+    path = write(tmp_path, name, text)
+    with pytest.raises(DataError) as caught:
+        read_questions(path)
+    assert str(caught.value).startswith(f"{path}:")
+    assert complaint in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none\.json: cannot be read: No such file or directory"):
+        read_questions(tmp_path / "none.json")
+
+
+def test_all_mistakes_are_listed_up_to_ten(tmp_path: Path) -> None:
+    path = write(tmp_path, "q.jsonl", "\n".join([row(), *[row(question="")] * 12]))
+    with pytest.raises(DataError) as caught:
+        read_questions(path)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == f"{path}:2: question: is empty (this is '')"
+    assert lines[-1] == "... and 2 more"
+    assert len(lines) == 11
+
+
+phrases = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
+names = st.from_regex(r"[a-z]{1,8}\.pdf", fullmatch=True)
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> list[Question]:
+    """Questions with ids, grouped by category as the FATHOMS format groups them."""
+    made = []
+    for category in draw(st.lists(phrases, unique=True, min_size=1, max_size=3)):
+        for _ in range(draw(st.integers(1, 3))):
+            files = draw(st.lists(names, unique=True, max_size=2))
+            page = st.builds(Evidence, document=st.sampled_from(files or ["x.pdf"]), page=st.integers(1, 99))
+            variants = st.lists(st.lists(phrases, min_size=1, max_size=3).map(tuple), min_size=1, max_size=3)
+            made.append(
+                Question(
+                    id=f"q{len(made)}",
+                    text=draw(phrases),
+                    category=category,
+                    files=tuple(files),
+                    answers=tuple(draw(variants)),
+                    reference=draw(st.none() | st.text(st.characters(exclude_categories=["Cs"]))),
+                    evidence=tuple(draw(st.lists(page, max_size=2))),
+                    hops=draw(st.none() | st.integers(1, 5)),
+                    answerable=draw(st.booleans()),
+                )
+            )
+    return made
+
+
+@given(questions())
+def test_writing_and_reading_gives_the_same_questions(made: list[Question]) -> None:
+    read, warnings = questions_of(json_rows(dump_fathoms_json(made), "q.json"))
+    assert list(read) == made
+    assert warnings == ()
