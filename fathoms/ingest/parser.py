@@ -1,0 +1,66 @@
+"""What every PDF parser has: its limits, and the way from a file to a `Document`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from fathoms.config import Component
+from fathoms.errors import MissingExtraError
+from fathoms.ingest.reading import check_source, to_document
+from fathoms.types import Document
+
+ElementKind = Literal["text", "table", "picture", "formula", "code"]
+
+
+class PdfParser(Component):
+    """A PDF parser: options, and the name of the module whose `read(path, options)` does the work.
+
+    That module imports nothing of fathoms, so that a child process that runs it starts quickly.
+    """
+
+    reader: ClassVar[str]
+    extra: ClassVar[str | None] = None
+    finds: ClassVar[frozenset[ElementKind]] = frozenset()
+    neutral: ClassVar[frozenset[str]] = frozenset({"timeout", "memory_mb", "on_error"})
+
+    kind: str
+    timeout: float = Field(default=120, gt=0, le=86_400)
+    """Seconds that one PDF may take, from the start of its process."""
+    memory_mb: int = Field(default=2048, ge=64, le=1_048_576)
+    """MiB of address space that one PDF may take, beyond what the parser's library takes to load."""
+    on_error: Literal["fail", "skip"] = "fail"
+    """What an unreadable PDF does: stop the run, or be left out of the corpus and reported."""
+    max_pages: int = Field(default=2000, ge=1)
+    """Pages read of one PDF; a longer one is cut there, with a warning."""
+
+    def parse(self, path: Path) -> Document:
+        """Read a PDF in this process, with no limits; raises DocumentError, MissingExtraError.
+
+        For files you trust and for debugging: a hostile file can take the process down, and PDFium and
+        MuPDF are not safe to use from several threads. `parse_in_child` has neither problem.
+        """
+        self.require()
+        check_source(path)
+        reading = import_module(self.reader).read(str(path.absolute()), self.reader_options())
+        return to_document(path, reading, self.max_pages)
+
+    def require(self) -> None:
+        """Raise MissingExtraError where the parser's library is not installed."""
+        for package in self.packages:
+            if self.extra is not None and find_spec(package) is None:
+                raise MissingExtraError(package, self.extra, f"ingest kind '{self.kind}'")
+
+    def reader_options(self) -> dict[str, Any]:
+        """The options that the reader is given: those that change its result."""
+        return self.model_dump(mode="json", exclude={"kind", *self.neutral})
+
+    def count(self, document: Document, kind: ElementKind) -> int | None:
+        """How many elements of a kind the document has, `None` where this parser does not look for them."""
+        if kind not in self.finds:
+            return None
+        return sum(element.kind == kind for page in document.pages for element in page.elements)
