@@ -1,0 +1,32 @@
+"""Scores from records: pure arithmetic, except for the embeddings of the abstention classifier.
+
+    scores = score(records, Scoring(), known)      # every record under every profile
+    summarise(records, scores)                     # means by category and overall
+
+`phrase_recall` says how right an answer is, `NearestNeighbour` whether it is one, `hallucination` whether
+it states something wrong, `summarise` what that comes to. A run is scored again from its records and the
+verdicts kept with it: no parser, index or model is needed.
+"""
+
+from __future__ import annotations
+
+from fathoms.metrics.abstention import NearestNeighbour
+from fathoms.metrics.aggregate import summarise
+from fathoms.metrics.hallucination import hallucination
+from fathoms.metrics.phrase_recall import PhraseRecall, phrase_recall
+from fathoms.metrics.profiles import PROFILES, Profile
+from fathoms.metrics.scoring import RecordScore, Scores, Scoring, score
+
+__all__ = [
+    "PROFILES",
+    "NearestNeighbour",
+    "PhraseRecall",
+    "Profile",
+    "RecordScore",
+    "Scores",
+    "Scoring",
+    "hallucination",
+    "phrase_recall",
+    "score",
+    "summarise",
+]

@@ -1,0 +1,127 @@
+"""From the scores of records to those of categories and of a run.
+
+Repeats are averaged within their question, questions within their category. The overall figure is the
+unweighted mean of the category means (macro, as in FATHOMS-RAG's Table II); the mean over all questions
+(micro) stands beside it. A mean over nothing is `None`. Nothing is rounded here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fathoms.metrics.profiles import PROFILES, Profile
+from fathoms.metrics.scoring import RELEASED, RecordScore, Scores
+from fathoms.types import Question, Record
+
+
+class Row(NamedTuple):
+    """One record and its score under one profile."""
+
+    record: Record
+    score: RecordScore
+
+
+class QuestionScore(NamedTuple):
+    """The means over the repeats of one question; `errors` counts those that failed."""
+
+    category: str
+    correctness: float | None
+    hallucination: float | None
+    abstention: float | None
+    errors: int
+
+
+def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, Any]]:
+    """Figures by profile, the `profiles` of a run's summary.
+
+    `n` and `hallucination_n` are the questions that a correctness and a hallucination rate are a mean
+    of; `abstention` is a share of the answerable questions that got an answer; `errors` counts failed
+    calls. `abstention_table` counts answers: answerable or not by answered or abstained.
+    """
+    classifier = scores.scoring.abstention.model_dump(mode="json")
+    figures: dict[str, dict[str, Any]] = {}
+    for name in scores.rows[0] if scores.rows else ():
+        rows = [Row(record, row[name]) for record, row in zip(records, scores.rows, strict=True)]
+        head = _head(next((profile for profile in PROFILES if profile.name == name), None), classifier)
+        figures[name] = {**head, **_figures(rows)}
+        if name != RELEASED:
+            figures[name]["abstention_table"] = _abstention_table(rows)
+    return figures
+
+
+def _head(profile: Profile | None, classifier: Mapping[str, Any]) -> dict[str, Any]:
+    """How the figures of a profile were made; of released ones that is not known."""
+    if profile is None:
+        return {"match": None, "hyphens": None, "classifier": None}
+    return {"match": profile.match, "hyphens": profile.hyphens, "classifier": dict(classifier)}
+
+
+def _figures(rows: Iterable[Row]) -> dict[str, Any]:
+    """`overall` and `categories`, these in the order in which they first appear."""
+    questions = _question_scores(rows)
+    groups: dict[str, list[QuestionScore]] = {}
+    for question in questions:
+        groups.setdefault(question.category, []).append(question)
+    categories = {name: _means(group) for name, group in groups.items()}
+    micro = _means(questions)
+    macro = {
+        metric: mean(category[metric] for category in categories.values())
+        for metric in ("correctness", "hallucination", "abstention")
+    }
+    overall = {
+        **micro,
+        **macro,
+        "micro_correctness": micro["correctness"],
+        "micro_hallucination": micro["hallucination"],
+        "micro_abstention": micro["abstention"],
+    }
+    return {"overall": overall, "categories": categories}
+
+
+def _question_scores(rows: Iterable[Row]) -> list[QuestionScore]:
+    """One value a question and metric."""
+    repeats: dict[str, list[Row]] = {}
+    for row in rows:
+        repeats.setdefault(row.record.question.id, []).append(row)
+    return [_question_score(group[0].record.question, group) for group in repeats.values()]
+
+
+def _question_score(question: Question, rows: Sequence[Row]) -> QuestionScore:
+    """The means over the repeats of one question."""
+    return QuestionScore(
+        category=question.category,
+        correctness=mean(row.score.correctness for row in rows),
+        hallucination=mean(row.score.hallucination for row in rows),
+        abstention=mean(row.score.abstained for row in rows) if question.answerable else None,
+        errors=sum(row.record.error is not None for row in rows),
+    )
+
+
+def _means(questions: Sequence[QuestionScore]) -> dict[str, Any]:
+    """The means over some questions, with what they are means of."""
+    return {
+        "correctness": mean(question.correctness for question in questions),
+        "hallucination": mean(question.hallucination for question in questions),
+        "abstention": mean(question.abstention for question in questions),
+        "n": sum(question.correctness is not None for question in questions),
+        "hallucination_n": sum(question.hallucination is not None for question in questions),
+        "errors": sum(question.errors for question in questions),
+    }
+
+
+def _abstention_table(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
+    """Answers by answerable or not and answered or abstained; failed calls are in no cell."""
+    table = {name: {"answered": 0, "abstained": 0} for name in ("answerable", "unanswerable")}
+    for record, score in rows:
+        if score.abstained is not None:
+            line = table["answerable" if record.question.answerable else "unanswerable"]
+            line["abstained" if score.abstained else "answered"] += 1
+    return table
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """The mean of the values that apply, summed without rounding errors; `None` where there are none."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None

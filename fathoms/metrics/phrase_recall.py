@@ -1,0 +1,103 @@
+"""Phrase-level recall: how much of an acceptable answer stands in what was said (FATHOMS-RAG, section III.B).
+
+R(a, P) is the share of the phrases of variant `a` found in the prediction P; the score is the maximum of
+R over the variants. How a phrase is "found":
+
+- `substring`: anywhere, as in the paper. Then "no" is in "not", "1" in "10" and "cnn" in "cnns".
+- `word`: between word boundaries, with numbers read as numbers: "1" is not in "10", "0.1", "1.5", "-1" or
+  "1,000", but is in "The answer is 1." and "(1)"; "29.3" is in "29.3%" but "29" is not. Letters and
+  digits that touch are one word ("1" is not in "v1"). A phrase that begins or ends with punctuation
+  needs no boundary there. Scripts that are written without spaces (Chinese, Japanese, Thai, Lao) have
+  no boundaries. A phrase that is a stem on purpose ("hallucinat") is only found by `substring`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from fathoms.metrics.folding import fold_plain, fold_words
+
+Match = Literal["substring", "word"]
+Hyphens = Literal["both", "answer"]
+
+_WORD = r"[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
+_STARTS_WORD = re.compile(_WORD)
+_ENDS_WORD = re.compile(rf"{_WORD}\Z")
+_STARTS_NUMBER = re.compile(r"\.?\d")
+_ENDS_NUMBER = re.compile(r"\d\Z")
+_ENDS_IN_POINT = re.compile(r"\d[.,]\Z")
+
+
+class PhraseRecall(NamedTuple):
+    """Recall in [0, 1], the variant that gave it (`None` where no variant has a phrase), and which of its
+    phrases were found and missed, as they are written in the gold."""
+
+    value: float
+    variant: int | None
+    found: tuple[str, ...]
+    missed: tuple[str, ...]
+
+
+def phrase_recall(
+    answer: str,
+    variants: Iterable[Sequence[str]],
+    match: Match = "substring",
+    hyphens: Hyphens = "both",
+) -> PhraseRecall:
+    """The best recall of `answer` over any-of `variants` of all-of phrases; the first one wins a tie.
+
+    `hyphens` says where a hyphen counts as a space: in the answer and the phrases (`both`), or in the
+    `answer` alone, where a phrase with a hyphen is never found. Variants without a phrase are skipped;
+    an answer of nothing but white space scores 0.
+    """
+    fold = fold_words if match == "word" else fold_plain
+    text = fold(answer, hyphens=True)
+    said = bool(text.strip())
+    best = PhraseRecall(0.0, None, (), ())
+    for index, phrases in enumerate(variants):
+        if not phrases:
+            continue
+        found = tuple(phrase for phrase in phrases if said and _stands_in(text, phrase, match, hyphens))
+        value = len(found) / len(phrases)
+        if best.variant is None or value > best.value:
+            missed = tuple(phrase for phrase in phrases if phrase not in found)
+            best = PhraseRecall(value, index, found, missed)
+    return best
+
+
+def _stands_in(text: str, phrase: str, match: Match, hyphens: Hyphens) -> bool:
+    """Whether the folded answer holds the phrase."""
+    if match == "substring":
+        return fold_plain(phrase, hyphens=hyphens == "both") in text
+    folded, pattern = _word_pattern(phrase, hyphens)
+    return folded in text and pattern.search(text) is not None
+
+
+@lru_cache(maxsize=16_384)
+def _word_pattern(phrase: str, hyphens: Hyphens) -> tuple[str, re.Pattern[str]]:
+    """The folded phrase, and the pattern that finds it as a whole; a phrase with nothing left is nowhere."""
+    folded = fold_words(phrase, hyphens=hyphens == "both")
+    if not folded:
+        return folded, re.compile(r"(?!)")
+    return folded, re.compile(_left_edge(folded) + re.escape(folded) + _right_edge(folded))
+
+
+def _left_edge(phrase: str) -> str:
+    """What must not stand before the phrase: a letter or digit, or the rest of a number."""
+    edge = rf"(?<!{_WORD})" if _STARTS_WORD.match(phrase) else ""
+    if not _STARTS_NUMBER.match(phrase):
+        return edge
+    if phrase.startswith("."):
+        return r"(?<![\w.])"
+    return edge + r"(?<!-)(?<!\d\.)(?<![^\w.]\.)(?<!\A\.)"
+
+
+def _right_edge(phrase: str) -> str:
+    """What must not stand after the phrase; a point that ends a sentence may."""
+    edge = rf"(?!{_WORD})" if _ENDS_WORD.search(phrase) else ""
+    if _ENDS_NUMBER.search(phrase):
+        return edge + r"(?!\.\d)"
+    return r"(?!\d)" if _ENDS_IN_POINT.search(phrase) else edge

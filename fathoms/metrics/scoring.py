@@ -1,0 +1,128 @@
+"""Records in, scores out, under every profile at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from fathoms.metrics.abstention import Label, NearestNeighbour, label_answers
+from fathoms.metrics.hallucination import hallucination
+from fathoms.metrics.phrase_recall import phrase_recall
+from fathoms.metrics.profiles import PROFILES, Profile
+from fathoms.types import Noun, Record, Verdict
+
+RELEASED = "released"
+
+
+class Scoring(BaseModel):
+    """How answers are judged."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    profile: Literal["paper", "released-code", "fathoms"] | None = None
+    """What reports print first; by default `paper` for the questions of FATHOMS-RAG, else `fathoms`."""
+    abstention: NearestNeighbour = NearestNeighbour()
+    """What tells answers from abstentions."""
+
+    def at(self, base: Path) -> Scoring:
+        """With a relative file of exemplars found from `base`."""
+        if self.abstention.exemplars is None:
+            return self
+        exemplars = (base / self.abstention.exemplars).absolute()
+        return self.model_copy(
+            update={"abstention": self.abstention.model_copy(update={"exemplars": exemplars})}
+        )
+
+    def check(self) -> None:
+        """Raise now what scoring would: exemplars that cannot be read, an embedder that is not here."""
+        self.abstention.check()
+
+
+class Why(Noun):
+    """What an abstention label rests on: the nearest exemplar and its cosine."""
+
+    nearest: str
+    cosine: float
+
+
+class RecordScore(Noun):
+    """One record under one profile.
+
+    `correctness` is in [0, 1], 0 for a failed call and `None` for a question without a gold answer.
+    `hallucination` is 1 or 0. `abstained` is whether the answer says nothing, be it by an `abstention` or
+    by being `empty`. The last three are `None` for a failed call. `matched` and `missed` are the phrases
+    of the best variant.
+    """
+
+    correctness: float | None = None
+    hallucination: int | None = None
+    abstained: bool | None = None
+    abstention: Label | None = None
+    matched: tuple[str, ...] = ()
+    missed: tuple[str, ...] = ()
+    why: Why | None = None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """`rows[i]` holds the scores of record i by profile; `verdicts` are the new ones, by key, to be kept."""
+
+    scoring: Scoring
+    rows: tuple[dict[str, RecordScore], ...]
+    verdicts: dict[str, Verdict]
+
+
+def score(records: Sequence[Record], scoring: Scoring, known: Mapping[str, Verdict] | None = None) -> Scores:
+    """Score records under every profile, and under `released` where any came with released scores.
+
+    `known` are abstention verdicts from earlier scorings; where they cover all answers, no embedder is
+    needed. Raises what reading the exemplars and embedding raise.
+    """
+    texts = [record.answer.text for record in records if record.answer]
+    verdicts, new = label_answers(texts, scoring.abstention, known or {})
+    imported = any(record.released for record in records)
+    rows = []
+    for record in records:
+        verdict = verdicts.get(record.answer.text) if record.answer else None
+        row = {profile.name: _score_record(record, profile, verdict) for profile in PROFILES}
+        rows.append({**row, RELEASED: _released(record)} if imported else row)
+    return Scores(scoring, tuple(rows), new)
+
+
+def _score_record(record: Record, profile: Profile, verdict: Verdict | None) -> RecordScore:
+    """One record under one of our profiles."""
+    label = _label(record, verdict)
+    text = record.answer.text if record.answer else ""
+    recall = phrase_recall(text, record.question.answers, profile.match, profile.hyphens_for(record))
+    scored = record.question.answerable and recall.variant is not None
+    correctness = recall.value if scored else None
+    return RecordScore(
+        correctness=correctness,
+        hallucination=hallucination(label, correctness),
+        abstained=None if label is None else label != "statement",
+        abstention=label,
+        matched=recall.found if scored else (),
+        missed=recall.missed if scored else (),
+        why=Why(nearest=verdict.premise, cosine=float(verdict.why or "nan")) if verdict else None,
+    )
+
+
+def _label(record: Record, verdict: Verdict | None) -> Label | None:
+    """`None` for a failed call, which never said anything."""
+    if record.answer is None:
+        return None
+    if verdict is None:
+        return "empty"
+    return "abstention" if verdict.label == "abstention" else "statement"
+
+
+def _released(record: Record) -> RecordScore:
+    """The score and the flag that came with the record, whatever its answer was."""
+    flag = record.released.get("hallucination")
+    return RecordScore(
+        correctness=record.released.get("correctness"), hallucination=None if flag is None else int(flag)
+    )
