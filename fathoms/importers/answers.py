@@ -1,0 +1,166 @@
+"""Anybody's answers: one JSON object a line.
+
+    {"id": "text-only-01", "answer": "Convolutional networks."}
+    {"question": "What is x?", "answer": "4", "contexts": ["...", {"text": "...", "page": 3}]}
+
+A row names its question by `id` or by the `question` itself. `contexts` are texts, or objects with `text`
+and where known `document`, `page` (from 1) and `score`; `citations` are documents, or objects with
+`document` and where known `page` and `quote`. Keys beside these are ignored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fathoms.errors import DataError
+from fathoms.importers.imported import SHOWN, Imported, did_you_mean, fold_space, missing_warning
+from fathoms.types import Chunk, Evidence, Hit, Question, Record, Reply
+
+
+class _Context(BaseModel):
+    """One text that the answer was made from."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    text: str
+    document: str = ""
+    page: int | None = Field(default=None, ge=1)
+    score: float | None = None
+
+
+class _Answer(BaseModel):
+    """One row."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: str | None = None
+    question: str | None = None
+    answer: str
+    contexts: tuple[_Context | str, ...] | None = None
+    citations: tuple[Evidence | str, ...] | None = None
+
+
+class _Questions:
+    """The questions of a set, found by id or by text."""
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self.by_id = {question.id: question for question in questions}
+        self.by_text: dict[str, list[Question]] = {}
+        for question in questions:
+            self.by_text.setdefault(fold_space(question.text), []).append(question)
+
+    def find(self, row: _Answer) -> Question | None:
+        """The one question that a row can mean."""
+        if row.id is not None:
+            return self.by_id.get(row.id)
+        found = self.by_text.get(fold_space(row.question or ""), [])
+        return found[0] if len(found) == 1 else None
+
+    def obstacle(self, row: _Answer, *, hint: bool) -> str:
+        """Why no question was found; looking for the one that may be meant takes time."""
+        if row.id is not None:
+            return f"no question '{row.id}'" + (did_you_mean(row.id, self.by_id) if hint else "")
+        text = fold_space(row.question or "")
+        if text in self.by_text:
+            ids = ", ".join(question.id for question in self.by_text[text])
+            return f"several questions have this text: name one by 'id' ({ids})"
+        return f"no question '{text[:80]}'" + (did_you_mean(text, self.by_text) if hint else "")
+
+
+def read_answers(path: Path, questions: Sequence[Question]) -> Imported:
+    """Read answers to some of `questions`.
+
+    Unknown questions and second answers to one are left out and named in the warnings, as are questions
+    without an answer. Raises DataError that lists, with file:line, the rows that cannot be read, or says
+    that no row answers any question.
+    """
+    known = _Questions(questions)
+    records: dict[str, Record] = {}
+    lines: dict[str, int] = {}
+    warnings: list[str] = []
+    for line, row in _rows(path):
+        question = known.find(row)
+        if question is None:
+            warnings.append(f"{path}:{line}: {known.obstacle(row, hint=len(warnings) < SHOWN)}")
+        elif question.id in records:
+            first = lines[question.id]
+            warnings.append(f"{path}:{line}: a second answer to {question.id} (the first is on line {first})")
+        else:
+            records[question.id] = _record(question, row)
+            lines[question.id] = line
+    if not records:
+        raise DataError("\n".join([f"{path}: no row answers a question of the set", *warnings[:SHOWN]]))
+    warnings += missing_warning(questions, records.values())
+    return Imported(path.stem, None, tuple(records.values()), tuple(questions), tuple(warnings))
+
+
+def _rows(path: Path) -> Iterator[tuple[int, _Answer]]:
+    """The rows with their line numbers; raises one DataError for all that are wrong."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
+    rows: list[tuple[int, _Answer]] = []
+    complaints: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                rows.append((number, _parse(line)))
+            except ValueError as error:
+                complaints.append(f"{path}:{number}: {error}")
+    if complaints:
+        more = [f"... and {len(complaints) - SHOWN} more"] if len(complaints) > SHOWN else []
+        raise DataError("\n".join([*complaints[:SHOWN], *more]))
+    yield from rows
+
+
+def _parse(line: str) -> _Answer:
+    """One row; raises ValueError with what is wrong."""
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not valid JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise ValueError("want an object with 'id' or 'question', and 'answer'")
+    try:
+        row = _Answer.model_validate(data)
+    except ValidationError as error:
+        raise ValueError(_sentence(data, error)) from error
+    if row.id is None and row.question is None:
+        raise ValueError(f"'id' or 'question' is missing{did_you_mean('question', data)}")
+    return row
+
+
+def _sentence(data: Mapping[str, Any], error: ValidationError) -> str:
+    """The first complaint in our words."""
+    first = error.errors()[0]
+    if first["type"] == "missing" and first["loc"] == ("answer",):
+        return f"'answer' is missing{did_you_mean('answer', data)}"
+    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+
+
+def _record(question: Question, row: _Answer) -> Record:
+    """One answer as a record."""
+    hits = tuple(_hits(question.id, row.contexts or ()))
+    citations = tuple(_citation(citation) for citation in row.citations or ())
+    return Record(question=question, hits=hits, answer=Reply(text=row.answer), citations=citations)
+
+
+def _hits(name: str, contexts: Sequence[_Context | str]) -> Iterator[Hit]:
+    """The contexts, best first as they are listed; without a score it is 1 / rank, which keeps the order."""
+    for rank, context in enumerate(contexts, start=1):
+        if isinstance(context, str):
+            context = _Context(text=context)
+        pages = (context.page,) if context.page else ()
+        chunk = Chunk(id=f"{name}:{rank}", document=context.document, pages=pages, text=context.text)
+        yield Hit(chunk=chunk, score=1 / rank if context.score is None else context.score, rank=rank)
+
+
+def _citation(citation: Evidence | str) -> Evidence:
+    """A cited place."""
+    return Evidence(document=citation) if isinstance(citation, str) else citation

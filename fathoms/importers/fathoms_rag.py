@@ -1,0 +1,211 @@
+"""The result files that FATHOMS-RAG released: one JSON file a model, 93 answers each.
+
+Two scripts wrote them, told apart by the key of the hallucination flag: `suspected_hallucination` is
+`evaluator.py`, `hallucinating` is `reprocess.py`, which folds hyphens otherwise. Each record names its
+script as `fingerprints["scorer"]`; the score and the flag are kept in `released`.
+
+A call that failed has the error text in place of the answer. These become `Record.error`:
+
+| text (in any case) | from |
+|---|---|
+| `timed out` | the API scripts, after their retries |
+| `rate limit exceeded` | Claude's script |
+| `error: ...` | Claude's script: any other exception |
+| `error occurred`, `error occurred during query` | the evaluator, the LlamaIndex script |
+| `rag system not initialized` | the LlamaIndex script |
+| `request failed: ...`, `ollama error 500: ...`, `no response received` | the Docling script |
+
+An empty answer is an answer. Contexts come in three forms: texts `File: NAME\\nContent: ...` (Docling:
+kept as the context of the prompt), chunks with content cut at 500 characters (LlamaIndex: kept as
+hits), and none (the closed APIs).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from fathoms.errors import DataError
+from fathoms.identity import question_ids
+from fathoms.importers.imported import Imported, fold_space, missing_warning
+from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply
+
+_ERROR_TEXT = re.compile(
+    r"timed out|rate limit exceeded|error occurred( during query)?|error:.*|rag system not initialized"
+    r"|request failed: .*|ollama error \d+:.*|no response received",
+    re.IGNORECASE | re.DOTALL,
+)
+_CUT = 500
+
+_Key = tuple[str, frozenset[str]]
+
+
+class _Row(BaseModel):
+    """The base of what the file holds; keys that are not known are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class _ChunkRow(_Row):
+    """One retrieved chunk; `page_number` may be the word `Unknown`, and `score` the name of the relevance."""
+
+    chunk_id: int
+    file_name: str
+    page_number: int | str
+    relevance_score: float | None = None
+    score: float | None = None
+    content: str
+
+
+class _Response(_Row):
+    """One answer."""
+
+    category: str
+    question: str
+    required_files: tuple[str, ...] = ()
+    rag_context: tuple[_ChunkRow, ...] | tuple[str, ...] = ()
+    pred_answer: str
+    ground_truth: tuple[tuple[str, ...], ...] = ()
+    correctness_score: float | None = None
+    suspected_hallucination: bool | None = None
+    hallucinating: bool | None = None
+
+    @property
+    def key(self) -> _Key:
+        """What names a question: its text and its files."""
+        return fold_space(self.question), frozenset(self.required_files)
+
+
+class _ResultFile(_Row):
+    """One file."""
+
+    model: str
+    api_model: str | None = None
+    responses: tuple[_Response, ...]
+
+
+def read_result_file(path: Path, questions: Sequence[Question] | None = None) -> Imported:
+    """Read one released file; its answers are matched to `questions` by text and files.
+
+    Without `questions` they are taken from the file, with ids as a file of questions in the same order
+    would get. Of two answers to one question the first is kept; answers to questions that are not in the
+    set are left out; both are named in the warnings. Raises DataError, with the place, for a file that
+    is not of this format or answers none of the questions.
+    """
+    file = _parse(path)
+    if questions is None:
+        questions = _own_questions(file.responses)
+    wanted = {_key(question): question for question in questions}
+    records: dict[str, Record] = {}
+    warnings: list[str] = []
+    for number, response in enumerate(file.responses, start=1):
+        question = wanted.get(response.key)
+        if question is None:
+            warnings.append(f"{path}: response {number} is to no question of the set: {_quote(response)}")
+        elif question.id in records:
+            warnings.append(
+                f"{path}: response {number} is a second answer to {question.id}: {_quote(response)}"
+            )
+        else:
+            records[question.id] = _record(question, response)
+            warnings += _differences(f"{path}: response {number}", question, response)
+    if not records:
+        raise DataError(f"{path}: none of its {len(file.responses)} answers is to a question of the set")
+    warnings += missing_warning(questions, records.values())
+    warnings += _cut_warning(path, records.values())
+    model = file.api_model or file.model
+    return Imported(path.stem, model, tuple(records.values()), tuple(questions), tuple(warnings))
+
+
+def _parse(path: Path) -> _ResultFile:
+    """The file, checked; raises DataError with the place of what is wrong."""
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path}: cannot be read as JSON: {error}") from error
+    try:
+        return _ResultFile.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise DataError(f"{path}: not a FATHOMS-RAG result file: {place}: {first['msg']}") from error
+
+
+def _own_questions(responses: Sequence[_Response]) -> list[Question]:
+    """The questions as the file itself states them, each once."""
+    first: dict[_Key, _Response] = {}
+    for response in responses:
+        first.setdefault(response.key, response)
+    ids = question_ids([response.category for response in first.values()])
+    return [
+        Question(
+            id=own_id,
+            text=response.question,
+            category=response.category,
+            files=response.required_files,
+            answers=response.ground_truth,
+        )
+        for own_id, response in zip(ids, first.values(), strict=True)
+    ]
+
+
+def _key(question: Question) -> _Key:
+    """What names a question: its text and its files."""
+    return fold_space(question.text), frozenset(question.files)
+
+
+def _record(question: Question, response: _Response) -> Record:
+    """One answer as a record."""
+    failed = _ERROR_TEXT.fullmatch(response.pred_answer.strip()) is not None
+    flag = response.suspected_hallucination
+    scorer = "evaluator.py" if response.hallucinating is None else "reprocess.py"
+    flag = response.hallucinating if flag is None else flag
+    texts = [text for text in response.rag_context if isinstance(text, str)]
+    return Record(
+        question=question,
+        hits=tuple(_hits(response.rag_context)),
+        prompt=Prompt(messages=(), context="\n\n".join(texts)) if texts else None,
+        answer=None if failed else Reply(text=response.pred_answer),
+        error=Failure(kind="ModelError", message=response.pred_answer) if failed else None,
+        fingerprints={"scorer": scorer},
+        released={
+            "correctness": response.correctness_score,
+            "hallucination": None if flag is None else float(flag),
+        },
+    )
+
+
+def _hits(context: Sequence[_ChunkRow | str]) -> Iterator[Hit]:
+    """Retrieved chunks, best first as they are listed."""
+    for rank, row in enumerate(context, start=1):
+        if isinstance(row, str):
+            continue
+        pages = (row.page_number,) if isinstance(row.page_number, int) else ()
+        name = f"{row.file_name}:{row.page_number}:{row.chunk_id}"
+        score = row.relevance_score if row.relevance_score is not None else row.score or 0.0
+        chunk = Chunk(id=name, document=row.file_name, pages=pages, text=row.content)
+        yield Hit(chunk=chunk, score=score, rank=rank)
+
+
+def _differences(place: str, question: Question, response: _Response) -> Iterator[str]:
+    """Where the file and the set of questions disagree; the set is followed."""
+    if response.category != question.category:
+        yield f"{place}: {question.id} is of category '{question.category}', here '{response.category}'"
+    if response.ground_truth != question.answers:
+        yield f"{place}: the gold answer of {question.id} is another one here"
+
+
+def _cut_warning(path: Path, records: Iterable[Record]) -> list[str]:
+    """A sentence about chunks of which the file holds only the beginning."""
+    cut = sum(any(len(hit.chunk.text) > _CUT for hit in record.hits) for record in records)
+    return [f"{path}: the chunks of {cut} answers are cut at {_CUT} characters by the file"] if cut else []
+
+
+def _quote(response: _Response) -> str:
+    """The beginning of a question."""
+    return f"'{fold_space(response.question)[:80]}' ({', '.join(response.required_files) or 'no files'})"

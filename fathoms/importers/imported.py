@@ -1,0 +1,55 @@
+"""What an importer gives back: records as a pipeline would make them, and what was odd about the file."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fathoms.types import Question, Record
+
+SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Answers from elsewhere. `questions` are those of the set, `warnings` sentences for people."""
+
+    name: str
+    model: str | None
+    records: tuple[Record, ...]
+    questions: tuple[Question, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The ids of the questions that have no record."""
+        return tuple(unanswered(self.questions, self.records))
+
+
+def unanswered(questions: Iterable[Question], records: Iterable[Record]) -> list[str]:
+    """The ids of the questions that have no record."""
+    answered = {record.question.id for record in records}
+    return [question.id for question in questions if question.id not in answered]
+
+
+def missing_warning(questions: Sequence[Question], records: Iterable[Record]) -> list[str]:
+    """A sentence about the questions without an answer, if there are any."""
+    missing = unanswered(questions, records)
+    if not missing:
+        return []
+    more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+    return [
+        f"{len(missing)} of {len(questions)} questions have no answer: {', '.join(missing[:SHOWN])}{more}"
+    ]
+
+
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """` (did you mean 'x'?)`, or nothing where no name is near."""
+    near = difflib.get_close_matches(word, names, n=1)
+    return f" (did you mean '{near[0]}'?)" if near else ""
+
+
+def fold_space(text: str) -> str:
+    """Text with every run of white space as one space: what two spellings of one question share."""
+    return " ".join(text.split())

@@ -1,0 +1,123 @@
+"""Anybody's answers, one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.errors import DataError
+from fathoms.importers import read_answers
+from fathoms.types import Evidence, Question
+
+QUESTIONS = [
+    Question(id="text-only-01", text="What is x?", category="Text-Only", answers=(("4",),)),
+    Question(id="text-only-02", text="What is y?", category="Text-Only", answers=(("5",),)),
+    Question(id="tables-01", text="How many?", category="Tables", files=("a.pdf",)),
+    Question(id="tables-02", text="How many?", category="Tables", files=("b.pdf",)),
+]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def _write(*rows: Any) -> Path:
+        path = tmp_path / "mine.jsonl"
+        lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    return _write
+
+
+def test_by_id_or_by_question(write: Any) -> None:
+    path = write(
+        {"id": "text-only-02", "answer": "5", "latency": 3},
+        "",
+        {"question": "What  is x? ", "answer": ""},
+        {"id": "tables-01", "answer": "seven"},
+        {"id": "tables-02", "answer": "eight"},
+    )
+    imported = read_answers(path, QUESTIONS)
+    assert imported.name == "mine"
+    assert [(record.question.id, record.answer and record.answer.text) for record in imported.records] == [
+        ("text-only-02", "5"),
+        ("text-only-01", ""),
+        ("tables-01", "seven"),
+        ("tables-02", "eight"),
+    ]
+    assert (imported.warnings, imported.missing) == ((), ())
+
+
+def test_contexts_and_citations(write: Any) -> None:
+    row = {
+        "id": "text-only-01",
+        "answer": "4",
+        "contexts": ["bare", {"text": "placed", "document": "a.pdf", "page": 3, "score": 0.2}],
+        "citations": ["a.pdf", {"document": "b.pdf", "page": 2, "quote": "x is 4"}],
+    }
+    record = read_answers(write(row), QUESTIONS).records[0]
+    assert [
+        (hit.rank, hit.score, hit.chunk.document, hit.chunk.pages, hit.chunk.text) for hit in record.hits
+    ] == [
+        (1, 1.0, "", (), "bare"),
+        (2, 0.2, "a.pdf", (3,), "placed"),
+    ]
+    assert record.citations == (
+        Evidence(document="a.pdf"),
+        Evidence(document="b.pdf", page=2, quote="x is 4"),
+    )
+    assert record.prompt is None
+
+
+def test_strangers_duplicates_and_gaps_are_named(write: Any) -> None:
+    path = write(
+        {"id": "text-only-01", "answer": "4"},
+        {"id": "text-only-1", "answer": "4"},
+        {"question": "What is z?", "answer": "4"},
+        {"question": "How many?", "answer": "4"},
+        {"question": "What is x?", "answer": "5"},
+    )
+    imported = read_answers(path, QUESTIONS)
+    assert [record.answer and record.answer.text for record in imported.records] == ["4"]
+    assert imported.missing == ("text-only-02", "tables-01", "tables-02")
+    assert list(imported.warnings) == [
+        f"{path}:2: no question 'text-only-1' (did you mean 'text-only-01'?)",
+        f"{path}:3: no question 'What is z?' (did you mean 'What is y?'?)",
+        f"{path}:4: several questions have this text: name one by 'id' (tables-01, tables-02)",
+        f"{path}:5: a second answer to text-only-01 (the first is on line 1)",
+        "3 of 4 questions have no answer: text-only-02, tables-01, tables-02",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        ("{", "not valid JSON"),
+        ("[1]", "want an object"),
+        ({"id": "text-only-01", "answr": "4"}, "'answer' is missing (did you mean 'answr'?)"),
+        ({"qestion": "What is x?", "answer": "4"}, "'id' or 'question' is missing (did you mean 'qestion'?)"),
+        ({"id": 1, "answer": "4"}, "id: "),
+        ({"id": "text-only-01", "answer": None}, "answer: "),
+        ({"id": "text-only-01", "answer": "4", "contexts": "one"}, "contexts: "),
+        ({"id": "text-only-01", "answer": "4", "contexts": [{"text": "a", "page": 0}]}, "contexts.0"),
+    ],
+)
+def test_rows_that_cannot_be_read_are_listed_with_their_line(write: Any, row: Any, complaint: str) -> None:
+    path = write({"id": "text-only-01", "answer": "4"}, row, row)
+    with pytest.raises(DataError) as caught:
+        read_answers(path, QUESTIONS)
+    first, second = str(caught.value).splitlines()
+    assert first.startswith(f"{path}:2: ")
+    assert complaint in first
+    assert second.startswith(f"{path}:3: ")
+
+
+def test_no_row_that_fits(write: Any, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no row answers a question"):
+        read_answers(write({"id": "other", "answer": "4"}), QUESTIONS)
+    with pytest.raises(DataError, match="no row answers a question"):
+        read_answers(write(), QUESTIONS)
+    with pytest.raises(DataError, match="cannot be read"):
+        read_answers(tmp_path / "nowhere.jsonl", QUESTIONS)

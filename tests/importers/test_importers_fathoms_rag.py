@@ -1,0 +1,194 @@
+"""Released result files: both spellings, three forms of context, error texts, and what does not match."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.errors import DataError
+from fathoms.importers import read_result_file
+from fathoms.types import Question
+
+CHUNK = {"chunk_id": 1, "file_name": "a.pdf", "page_number": 19, "relevance_score": 0.74, "content": "text"}
+
+
+def response(**changes: Any) -> dict[str, Any]:
+    return {
+        "category": "Text-Only",
+        "question": "What is it?",
+        "required_files": ["a.pdf"],
+        "rag_context": [],
+        "pred_answer": "a CNN",
+        "ground_truth": [["cnn"], ["convolution", "network"]],
+        "correctness_score": 1.0,
+        "suspected_hallucination": False,
+        **changes,
+    }
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def _write(*responses: dict[str, Any], **changes: Any) -> Path:
+        path = tmp_path / "tiny_RAG.json"
+        data = {"model": "tiny_ RAG", "api_model": "tiny:1b", "responses": list(responses), **changes}
+        path.write_text(json.dumps(data), encoding="utf-8")
+        return path
+
+    return _write
+
+
+def test_a_file_speaks_for_itself(write: Any) -> None:
+    imported = read_result_file(
+        write(response(), response(category="Tables"), response(question="And why?", category="Text-Only"))
+    )
+    assert (imported.name, imported.model) == ("tiny_RAG", "tiny:1b")
+    assert [record.question.id for record in imported.records] == ["text-only-01", "text-only-02"]
+    first = imported.records[0]
+    assert first.question == Question(
+        id="text-only-01",
+        text="What is it?",
+        category="Text-Only",
+        files=("a.pdf",),
+        answers=(("cnn",), ("convolution", "network")),
+    )
+    assert first.answer is not None
+    assert first.answer.text == "a CNN"
+    assert first.released == {"correctness": 1.0, "hallucination": 0.0}
+    assert len(imported.warnings) == 1
+    assert "response 2 is a second answer to text-only-01" in imported.warnings[0]
+
+
+def test_the_key_of_the_flag_tells_which_script_scored(write: Any) -> None:
+    second = response(question="And why?", hallucinating=True)
+    del second["suspected_hallucination"]
+    records = read_result_file(write(response(), second)).records
+    assert [record.fingerprints["scorer"] for record in records] == ["evaluator.py", "reprocess.py"]
+    assert [record.released["hallucination"] for record in records] == [0.0, 1.0]
+
+
+def test_three_forms_of_context(write: Any) -> None:
+    texts = ["File: a.pdf\nContent: one", "File: b.pdf\nContent: two"]
+    unknown = {**CHUNK, "chunk_id": 2, "page_number": "Unknown", "content": "x" * 500 + "..."}
+    imported = read_result_file(
+        write(
+            response(),
+            response(question="2", rag_context=texts),
+            response(question="3", rag_context=[CHUNK, unknown]),
+        )
+    )
+    closed, docling, llamaindex = imported.records
+    assert (closed.hits, closed.prompt) == ((), None)
+    assert docling.prompt is not None
+    assert docling.prompt.context == "File: a.pdf\nContent: one\n\nFile: b.pdf\nContent: two"
+    assert llamaindex.prompt is None
+    assert [(hit.rank, hit.score, hit.chunk.document, hit.chunk.pages) for hit in llamaindex.hits] == [
+        (1, 0.74, "a.pdf", (19,)),
+        (2, 0.74, "a.pdf", ()),
+    ]
+    assert llamaindex.hits[0].chunk.text == "text"
+    assert [warning for warning in imported.warnings if "cut at 500" in warning] == list(imported.warnings)
+
+
+@pytest.mark.parametrize(
+    ("text", "failed"),
+    [
+        ("timed out", True),
+        ("TIMED OUT", True),
+        ("rate limit exceeded", True),
+        ("error occurred", True),
+        ("error occurred during query", True),
+        ("error: connection reset\nby peer", True),
+        ("error: client not initialized", True),
+        ("rag system not initialized", True),
+        ("Request failed: HTTPConnectionPool: Read timed out.", True),
+        ("Ollama error 500: out of memory", True),
+        ("No response received", True),
+        ("", False),
+        ("errorbar, errorpoint and box", False),
+        ("Error analysis shows that 56 % are hallucinated.", False),
+        ("The call timed out in figure 3.", False),
+        ("i don't know.", False),
+    ],
+)
+def test_error_texts_are_failures(write: Any, text: str, failed: bool) -> None:
+    record = read_result_file(write(response(pred_answer=text))).records[0]
+    assert (record.error is not None, record.answer is None) == (failed, failed)
+    said = record.error.message if record.error else record.answer and record.answer.text
+    assert said == text
+    assert record.released["correctness"] == 1.0
+
+
+def test_matched_by_text_and_files(write: Any) -> None:
+    asked = Question(
+        id="one", text="What  is it?", category="Text-Only", files=("b.pdf",), answers=(("cnn",),)
+    )
+    same = asked.model_copy(update={"id": "two", "files": ("a.pdf",)})
+    other = Question(id="three", text="Never asked?", category="Tables")
+    path = write(response(), response(required_files=["c.pdf"], category="Images"))
+    imported = read_result_file(path, [asked, same, other])
+    assert [record.question.id for record in imported.records] == ["two"]
+    assert imported.records[0].question.answers == (("cnn",),)
+    assert imported.missing == ("one", "three")
+    assert [warning.removeprefix(f"{path}: ") for warning in imported.warnings] == [
+        "response 1: the gold answer of two is another one here",
+        "response 2 is to no question of the set: 'What is it?' (c.pdf)",
+        "2 of 3 questions have no answer: one, three",
+    ]
+
+
+def test_a_file_about_other_questions_is_refused(write: Any) -> None:
+    with pytest.raises(DataError, match="none of its 1 answers"):
+        read_result_file(write(response()), [Question(id="x", text="Other?", category="A")])
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", "cannot be read as JSON"),
+        (b"\xff\xfe", "cannot be read as JSON"),
+        (b"[" * 100_000, "cannot be read as JSON"),
+        (b"[]", "not a FATHOMS-RAG result file: the file"),
+        (b'{"model": "m"}', "responses: "),
+        (b'{"model": "m", "responses": [{"category": "A", "question": "?"}]}', "responses.0.pred_answer: "),
+        (b'{"model": "m", "responses": []}', "none of its 0 answers"),
+    ],
+)
+def test_broken_files(tmp_path: Path, content: bytes, complaint: str) -> None:
+    path = tmp_path / "broken.json"
+    path.write_bytes(content)
+    with pytest.raises(DataError) as caught:
+        read_result_file(path)
+    assert str(path) in str(caught.value)
+    assert complaint in str(caught.value)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="nowhere"):
+        read_result_file(tmp_path / "nowhere.json")
+
+
+def test_the_shared_files_match_the_released_questions(shared: Path) -> None:
+    folder = shared / "fathoms-rag"
+    data = json.loads((folder / "questions_answers.json").read_text(encoding="utf-8"))
+    questions = [
+        Question(
+            id=f"{category}/{number}",
+            text=item["question"],
+            category=category,
+            files=tuple(item["files"]),
+            answers=tuple(map(tuple, item["answers"])),
+        )
+        for category, items in data.items()
+        for number, item in enumerate(items)
+    ]
+    seen = 0
+    for path in sorted((folder / "results").glob("*.json")):
+        imported = read_result_file(path, questions)
+        assert [record.question for record in imported.records] == questions
+        assert all("cut at 500" in warning for warning in imported.warnings)
+        assert all(record.answer is not None for record in imported.records)
+        seen += len(imported.records)
+    assert seen == 744
