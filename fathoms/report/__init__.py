@@ -1,0 +1,53 @@
+"""Reports of runs: tables for the terminal, for Markdown and for programs, and radar plots.
+
+The room reads what runs keep on disk (`manifest.json`, `summary.json`, `questions/`) as plain data, so a
+report needs nothing that made the run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from fathoms.errors import UsageError
+from fathoms.paths import write_atomic
+from fathoms.report.as_json import report_json
+from fathoms.report.markdown import report_markdown
+from fathoms.report.question import question_panel
+from fathoms.report.radar import draw_radar
+from fathoms.report.terminal import comparison_panel, summary_panel
+from fathoms.report.view import RunView, load
+
+__all__ = [
+    "RunView",
+    "comparison_panel",
+    "draw_radar",
+    "load",
+    "question_panel",
+    "report_json",
+    "report_markdown",
+    "summary_panel",
+    "write_report",
+]
+
+
+def write_report(runs: Sequence[RunView], out: Path, scores: str | None = None) -> list[Path]:
+    """Write `report.md`, `report.json` and the radar plots of some runs into the folder `out`.
+
+    `scores` names the profile; without it each run is shown under its own. Returns the files written.
+    Raises UsageError without a run, and DataError where a run has no such scores; then nothing is written.
+    """
+    if not runs:
+        raise UsageError("a report needs at least one run")
+    texts = {
+        "report.md": report_markdown(runs, out, scores),
+        "report.json": json.dumps(report_json(runs, scores), indent=2, ensure_ascii=False) + "\n",
+    }
+    for name, text in texts.items():
+        write_atomic(out / name, text.encode("utf-8", "backslashreplace"))
+    plots = [
+        *draw_radar(runs, "correctness", out / "radar-correctness", scores),
+        *draw_radar(runs, "hallucination", out / "radar-hallucination", scores),
+    ]
+    return [*(out / name for name in texts), *plots]

@@ -1,0 +1,39 @@
+"""The figures of runs for programs: what `fathoms report --json` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fathoms.report.view import RunView
+
+OVERALL = ("correctness", "hallucination", "micro_correctness", "micro_hallucination", "n", "errors")
+CATEGORY = ("correctness", "hallucination", "n")
+
+
+def report_json(runs: Sequence[RunView], scores: str | None = None) -> list[dict[str, Any]]:
+    """One object a run, numbers unrounded, `None` where a metric does not apply.
+
+    Raises DataError, naming the profiles there are, where a run has no scores under `scores`.
+    """
+    return [run_json(run, scores) for run in runs]
+
+
+def run_json(run: RunView, scores: str | None = None) -> dict[str, Any]:
+    """The object of one run."""
+    figures = run.figures(scores)
+    return {
+        "run": run.run,
+        "name": run.name,
+        "model": run.model,
+        "profile": run.profile(scores),
+        "overall": pick(figures.get("overall") or {}, OVERALL),
+        "categories": {
+            name: pick(values, CATEGORY) for name, values in (figures.get("categories") or {}).items()
+        },
+    }
+
+
+def pick(values: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """Some keys of a mapping; counts that are missing are 0, means that are missing are `None`."""
+    return {key: values.get(key, 0 if key in ("n", "errors") else None) for key in keys}

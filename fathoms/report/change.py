@@ -1,0 +1,51 @@
+"""What changed against an earlier run, told only where the two can be compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fathoms.report.view import RunView
+
+KEYS = ("text", "category", "answers", "answerable")
+
+
+@dataclass(frozen=True)
+class Change:
+    """This run minus the earlier one, overall (macro); `obstacle` says why there is no difference to tell."""
+
+    previous: str
+    correctness: float | None = None
+    hallucination: float | None = None
+    obstacle: str | None = None
+
+
+def change(run: RunView, previous: RunView, profile: str) -> Change:
+    """Compare two runs under one profile; they must have asked the same questions with the same gold."""
+    if profile not in (previous.summary.get("profiles") or {}):
+        return Change(previous.run, obstacle=f"it has no scores under the profile '{profile}'")
+    ours, theirs = asked(run), asked(previous)
+    if ours != theirs:
+        shared = sum(theirs.get(question) == gold for question, gold in ours.items())
+        return Change(
+            previous.run,
+            obstacle=f"it asked other questions ({shared} the same; {len(ours)} here, {len(theirs)} there)",
+        )
+    new, old = (view.figures(profile).get("overall") or {} for view in (run, previous))
+    return Change(
+        previous.run,
+        difference(new.get("correctness"), old.get("correctness")),
+        difference(new.get("hallucination"), old.get("hallucination")),
+    )
+
+
+def asked(run: RunView) -> dict[str, Any]:
+    """What decides whether two runs can be compared: every question's text, category and gold, by id."""
+    return {
+        str(view["question"]["id"]): [view["question"].get(key) for key in KEYS] for view in run.questions()
+    }
+
+
+def difference(new: float | None, old: float | None) -> float | None:
+    """`new - old`, `None` where one is missing."""
+    return None if new is None or old is None else new - old

@@ -1,0 +1,236 @@
+"""`report.md`: one or many runs, readable as text and as GitHub renders it."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from fathoms.report.table import Metric, Row, ScoreTable, figure, score_table
+from fathoms.report.text import describe, plain, shorten
+from fathoms.report.view import RunView
+from fathoms.report.worst import Miss, first_messages, worst_questions
+
+STRUCTURE = re.compile(r"[\\`*_{}\[\]|~#!]")
+METRICS: tuple[Metric, ...] = ("correctness", "hallucination")
+TITLES: dict[Metric, str] = {
+    "correctness": "Correctness",
+    "hallucination": "Hallucination rate (lower is better)",
+}
+STAGES = ("retrieve", "prompt", "generate")
+EXCERPT = 200
+
+
+def report_markdown(runs: Sequence[RunView], out: Path, scores: str | None = None) -> str:
+    """The report of some runs under one profile, with links that work from the folder `out`."""
+    scored = score_table(runs, scores)
+    title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs"
+    sections = (
+        [f"# fathoms report: {escape(title)}"],
+        what_was_run(runs, scored),
+        score_sections(scored),
+        radar_section(),
+        abstention_section(runs, scored),
+        profile_section(runs, scored),
+        failure_section(runs, scored),
+        worst_sections(runs, scored, out),
+        cost_section(runs, scored),
+        file_section(runs, out),
+    )
+    return "\n".join("\n".join(section) + "\n" for section in map(list, sections) if section)
+
+
+def escape(text: object) -> str:
+    """Text as Markdown that shows it and does nothing else, also inside a cell of a table."""
+    safe = STRUCTURE.sub(r"\\\g<0>", html.escape(plain(text), quote=False))
+    return (
+        safe.replace("$", "&#36;").replace("://", "&#58;//").replace("www.", "www&#46;").replace("@", "&#64;")
+    )
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]], figures: int = 0) -> list[str]:
+    """A table of cells that are escaped already; the last `figures` columns are aligned to the right."""
+    rules = ["---"] * (len(headers) - figures) + ["---:"] * figures
+    lines = [headers, rules, *rows]
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def link(text: str, target: Path, out: Path) -> str:
+    """A relative link from the folder `out`."""
+    return f"[{escape(text)}]({quote(Path(os.path.relpath(target, out)).as_posix())})"
+
+
+def number(value: object) -> str:
+    """A count, `n/a` where it is not known."""
+    return "n/a" if value is None else str(value)
+
+
+def title(row: Row) -> str:
+    """The label of a run with the mark of its footnote."""
+    return escape(row.label) + row.mark
+
+
+def what_was_run(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
+    """The runs, their models and data, the profile and its rules, and how many questions."""
+    yield "## What was run\n"
+    headers = ["Name", "Run", "Model", "Data", "Profile", "Match", "Hyphens", "Abstention classifier"]
+    counts = ["questions", "asked", "answered", "errors", "unanswerable"]
+    rows = []
+    for run, row in zip(runs, scored.rows, strict=True):
+        figures, known = run.figures(row.profile), run.summary.get("counts") or {}
+        rules = (describe(figures.get(key)) for key in ("match", "hyphens", "classifier"))
+        facts = (row.run, row.model or "n/a", run.summary.get("data") or "n/a", row.profile, *rules)
+        rows.append([title(row), *map(escape, facts), *(number(known.get(key)) for key in counts)])
+    yield from table([*headers, *(key.capitalize() for key in counts)], rows, len(counts))
+    yield from footnotes(scored)
+
+
+def footnotes(scored: ScoreTable) -> Iterator[str]:
+    """Why runs are incomplete or cannot be compared."""
+    for note in scored.notes:
+        yield f"\n{escape(note)}"
+
+
+def score_sections(scored: ScoreTable) -> Iterator[str]:
+    """A table for each metric, every figure with its denominator."""
+    yield "## Scores\n"
+    yield "Overall is the unweighted mean of the categories (macro), Micro the mean over all questions."
+    yield "In brackets: the number of questions behind a figure. A failed question scores 0 in correctness"
+    yield "and has no hallucination."
+    headers = ["Run", "Model", "Overall (macro)", "Micro", *map(escape, scored.categories)]
+    for metric in METRICS:
+        rows = [
+            [title(row), escape(row.model or "n/a"), *metric_cells(scored, row, metric)]
+            for row in scored.rows
+        ]
+        yield f"\n### {TITLES[metric]}\n"
+        yield from table(headers, rows, len(headers) - 2)
+    yield from footnotes(scored)
+
+
+def metric_cells(scored: ScoreTable, row: Row, metric: Metric) -> list[str]:
+    """One run's figures of one metric with their denominators."""
+    return [f"{figure(cell.value(metric))} ({cell.count(metric)})" for _, cell in scored.cells(row)]
+
+
+def radar_section() -> list[str]:
+    """The plots, which stand in the same folder."""
+    pictures = [f"![{TITLES[metric]} as a radar plot](radar-{metric}.svg)" for metric in METRICS]
+    return ["## Radar plots\n", *pictures]
+
+
+def abstention_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
+    """Answerable or not by answered or not; counts, and the share of their line."""
+    yield "## Abstention\n"
+    yield 'How often the model answered and how often it said "I do not know".\n'
+    rows = []
+    for run, row in zip(runs, scored.rows, strict=True):
+        for kind, counts in (run.figures(row.profile).get("abstention_table") or {}).items():
+            rows.append([title(row), escape(kind), *shares(counts)])
+    yield from table(["Run", "Questions", "Answered", "Abstained"], rows, 2) if rows else ["Not known."]
+
+
+def shares(counts: dict[str, int]) -> list[str]:
+    """The two cells of a line of the 2 x 2 table."""
+    pair = [counts.get(key) or 0 for key in ("answered", "abstained")]
+    return [f"{count} ({figure(count / sum(pair))})" if any(pair) else "0" for count in pair]
+
+
+def profile_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
+    """Every profile that every run was scored under."""
+    yield "## Profiles side by side\n"
+    headers = ["Run", "Profile", "Match", "Hyphens", "Abstention classifier"]
+    metrics = ["correctness", "micro_correctness", "hallucination", "micro_hallucination", "abstention"]
+    rows = []
+    for run, row in zip(runs, scored.rows, strict=True):
+        for name in run.summary.get("profiles") or {}:
+            figures = run.figures(name)
+            overall = figures.get("overall") or {}
+            rules = (describe(figures.get(key)) for key in ("match", "hyphens", "classifier"))
+            means = [figure(overall.get(metric)) for metric in metrics]
+            rows.append([title(row), *map(escape, (name, *rules)), *means, number(overall.get("n"))])
+    titles = [metric.replace("_", " ").capitalize() for metric in metrics]
+    yield from table([*headers, *titles, "n"], rows, len(metrics) + 1)
+
+
+def failure_section(runs: Sequence[RunView], scored: ScoreTable) -> list[str]:
+    """Failures by kind, with the first message of each."""
+    rows = []
+    for run, row in zip(runs, scored.rows, strict=True):
+        messages = first_messages(run)
+        for kind, count in (run.summary.get("errors") or {}).items():
+            message = shorten(messages.get(kind, ""), EXCERPT)
+            rows.append([title(row), escape(kind), escape(message), str(count)])
+    listed = table(["Run", "Kind", "First message", "Failures"], rows, 1) if rows else ["None."]
+    return ["## Failures\n", *listed]
+
+
+def worst_sections(runs: Sequence[RunView], scored: ScoreTable, out: Path) -> Iterator[str]:
+    """The worst ten questions of every run."""
+    yield "## Worst questions"
+    headers = ["Question", "Category", "Asked", "Gold", "Answer", "Correctness", "Hallucination"]
+    for run, row in zip(runs, scored.rows, strict=True):
+        misses = worst_questions(run, row.profile)
+        yield f"\n### {title(row)}\n"
+        yield from table(headers, (miss_cells(run, miss, out) for miss in misses), 2) if misses else ["None."]
+
+
+def miss_cells(run: RunView, miss: Miss, out: Path) -> list[str]:
+    """The line of one question."""
+    file = run.question_file(miss.id)
+    name = link(miss.id, file, out) if file else escape(miss.id)
+    answer = f"(failed) {miss.error}" if miss.error else miss.answer or "(empty)"
+    texts = (escape(shorten(text, EXCERPT)) for text in (miss.category, miss.question, miss.gold, answer))
+    return [name, *texts, figure(miss.correctness), figure(miss.hallucination)]
+
+
+def cost_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
+    """Tokens, money and time."""
+    yield "## Cost and time\n"
+    yield "Tokens, cost and wall time are totals; those of the stages are means over the questions.\n"
+    headers = [
+        "Run",
+        "Prompt tokens",
+        "Completion tokens",
+        "Cost",
+        "From the cache",
+        "Prompts cut",
+        "Wall (s)",
+    ]
+    headers += [f"{stage.capitalize()} (s a question)" for stage in STAGES]
+    pairs = zip(runs, scored.rows, strict=True)
+    rows = [[title(row), *cost_cells(run.summary)] for run, row in pairs]
+    yield from table(headers, rows, len(headers) - 1)
+
+
+def cost_cells(summary: Mapping[str, Any]) -> list[str]:
+    """One run's tokens, cost and seconds."""
+    usage, counts, seconds = (summary.get(key) or {} for key in ("usage", "counts", "seconds"))
+    return [
+        number(usage.get("prompt_tokens")),
+        number(usage.get("completion_tokens")),
+        figure(summary.get("cost"), 4),
+        number(counts.get("cached")),
+        number(counts.get("cut_prompts")),
+        figure(seconds.get("wall"), 1),
+        *(figure(seconds.get(stage)) for stage in STAGES),
+    ]
+
+
+def file_section(runs: Sequence[RunView], out: Path) -> Iterator[str]:
+    """Where the figures and the runs are."""
+    yield "## Files\n"
+    yield "- [report.json](report.json): these figures, unrounded"
+    for metric in METRICS:
+        name = f"radar-{metric}"
+        yield f"- {name}: [PNG]({name}.png), [SVG]({name}.svg)"
+    for run in runs:
+        if run.path:
+            files = (
+                link(name, run.path / name, out) for name in ("manifest.json", "summary.json", "questions")
+            )
+            yield f"- {escape(run.run)}: {', '.join(files)}"

@@ -1,0 +1,77 @@
+"""One question on the terminal, whole: what was asked, found, sent, answered, and what it scored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from fathoms.report.table import figure
+from fathoms.report.text import gold, plain, shorten
+
+HIT = 160
+
+
+def question_panel(view: Mapping[str, Any]) -> list[RenderableType]:
+    """The view of one question (`questions/<id>.json`) with all its repeats."""
+    question = view["question"]
+    parts: list[RenderableType] = [
+        Text(plain(question["id"]), style="bold"),
+        field("question", question.get("text")),
+        field("category", question.get("category")),
+        field("files", ", ".join(map(str, question.get("files") or ()))),
+        field("gold", gold(question)),
+    ]
+    for repeat in view.get("repeats") or ():
+        parts += repeat_parts(repeat)
+    return parts
+
+
+def field(name: str, value: object) -> Text:
+    """A name and a text."""
+    return Text.assemble((f"{name}: ", "bold"), "n/a" if value in (None, "") else plain(value))
+
+
+def repeat_parts(repeat: Mapping[str, Any]) -> list[RenderableType]:
+    """One answer to the question, or the failure."""
+    parts: list[RenderableType] = [Text(f"\nrepeat {repeat.get('repeat', 0)}", style="bold")]
+    if repeat.get("hits"):
+        parts.append(hit_table(repeat["hits"]))
+    prompt = repeat.get("prompt") or {}
+    if prompt:
+        size = "n/a" if prompt.get("tokens") is None else prompt["tokens"]
+        parts.append(field("prompt", f"{size} tokens, {len(prompt.get('cuts') or ())} chunks cut"))
+    error = repeat.get("error")
+    if error:
+        parts.append(field("failed", f"{error.get('kind')}: {error.get('message')}"))
+    else:
+        parts.append(field("answer", (repeat.get("answer") or {}).get("text")))
+    if repeat.get("scores"):
+        parts.append(score_lines(repeat["scores"]))
+    return parts
+
+
+def hit_table(hits: list[Mapping[str, Any]]) -> Table:
+    """What was retrieved, with the start of each text."""
+    table = Table("rank", "score", "document", "pages", "text", box=box.SIMPLE_HEAD, pad_edge=False)
+    for hit in hits:
+        pages = ", ".join(map(str, hit.get("pages") or ()))
+        texts = (shorten(hit.get("document", ""), 40), pages, shorten(hit.get("text") or "", HIT))
+        table.add_row(str(hit.get("rank")), figure(hit.get("score")), *map(Text, texts))
+    return table
+
+
+def score_lines(scores: Mapping[str, Mapping[str, Any]]) -> Table:
+    """A line a profile, with the phrases that were missed."""
+    table = Table("profile", "correct", "halluc.", "abstained", "missed", box=box.SIMPLE_HEAD, pad_edge=False)
+    for profile, values in scores.items():
+        label = values.get("abstained")
+        abstained = "n/a" if label is None else "yes" if label else "no"
+        figures = (figure(values.get("correctness")), figure(values.get("hallucination")), abstained)
+        missed = plain(" + ".join(map(str, values.get("missed") or ())))
+        table.add_row(Text(plain(profile)), *figures, Text(missed))
+    return table

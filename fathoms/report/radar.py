@@ -1,0 +1,287 @@
+"""Radar plots of runs: one axis a category plus Overall, one plot a metric, as PNG and SVG.
+
+Nothing of Matplotlib's global state is used or left changed, a user's own style is ignored, and the same
+figures give the same SVG bytes. Colours are Okabe and Ito's palette, which colour-blind people can tell
+apart; markers and dashes differ too. One or two runs have their raw values at the vertices; more would
+hide each other there, so theirs stand in a list beside each axis label, named by the markers.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fathoms.errors import UsageError
+from fathoms.paths import write_atomic
+from fathoms.report.layout import Box, Point, Values, directions, normalise, place, value_spot
+from fathoms.report.table import Metric, Row, ScoreTable, figure, score_table
+from fathoms.report.text import shorten, wrap
+from fathoms.report.view import RunView
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TITLES: dict[Metric, str] = {
+    "correctness": "Correctness",
+    "hallucination": "Hallucination rate (lower is better)",
+}
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHES = (
+    "-",
+    (0, (5, 2)),
+    (0, (1, 1.2)),
+    (0, (6, 2, 1, 2)),
+    (0, (3, 1)),
+    (0, (8, 2, 2, 2)),
+    "-",
+    (0, (4, 1, 1, 1)),
+)
+INK, GREY = "#222222", "#707070"
+FONT = 9.0
+LINE = 0.17
+ENTRY = 0.62
+LEGEND_LINE = 0.235
+MARGIN = 0.3
+STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "fathoms",
+    "font.family": ["DejaVu Sans", "sans-serif"],
+    "font.size": FONT,
+}
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What one plot shows. `values` has the raw values of each run, one for each of `axes`."""
+
+    title: str
+    subtitle: str
+    axes: tuple[str, ...]
+    labels: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...]
+
+    @property
+    def at_vertices(self) -> bool:
+        """Whether the raw values stand at the vertices rather than beside the axis labels."""
+        return len(self.values) <= 2
+
+
+def draw_radar(runs: Sequence[RunView], metric: Metric, path: Path, scores: str | None = None) -> list[Path]:
+    """Draw some runs under one profile; writes `path` with `.png` and with `.svg` added, and returns both."""
+    if not runs:
+        raise UsageError("a radar plot needs at least one run")
+    return save(make_chart(score_table(runs, scores), metric), path)
+
+
+def make_chart(table: ScoreTable, metric: Metric) -> Chart:
+    """The plot of one metric of a score table."""
+    profiles = " and ".join(sorted({row.profile for row in table.rows}))
+    scaling = "axes from 0 to 1"
+    if len(table.rows) > 1:
+        scaling = "each axis relative to the highest of these runs, figures as measured"
+    return Chart(
+        title=TITLES[metric],
+        subtitle=f"profile {profiles}; {scaling}",
+        axes=("Overall", *table.categories),
+        labels=tuple(map(legend_label, table.rows)),
+        values=tuple(
+            tuple(cell.value(metric) for cell in (row.overall, *map(row.cell, table.categories)))
+            for row in table.rows
+        ),
+    )
+
+
+def legend_label(row: Row) -> str:
+    """What the legend calls a run: its label, with the model where that does not say it."""
+    model = f" ({row.model})" if row.model and row.model not in row.label else ""
+    return row.label + model + (" (incomplete)" if row.mark else "")
+
+
+def save(chart: Chart, path: Path) -> list[Path]:
+    """Draw a chart and write both files. A sign that the font lacks is a box in the PNG."""
+    import matplotlib.style
+
+    written = []
+    with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        picture = draw(chart)
+        for suffix, options in (("png", {"dpi": 150}), ("svg", {"metadata": {"Date": None}})):
+            buffer = io.BytesIO()
+            picture.savefig(buffer, format=suffix, facecolor="white", **options)
+            written.append(path.with_name(f"{path.name}.{suffix}"))
+            write_atomic(written[-1], buffer.getvalue())
+    return written
+
+
+def draw(chart: Chart) -> Figure:
+    """The figure of a chart; its coordinates are inches from the centre of the radar."""
+    heads = [wrap(name, 16, 3) for name in chart.axes]
+    listed = [listed_runs(chart, axis) for axis in range(len(chart.axes))]
+    sizes = [block_size(head, len(runs)) for head, runs in zip(heads, listed, strict=True)]
+    radius, boxes = place(sizes, gap=0.42 if chart.at_vertices else 0.18)
+    figure, canvas = blank(chart, radius, boxes)
+    draw_grid(canvas, radius, len(chart.axes), single=len(chart.values) == 1)
+    for run, values in enumerate(normalise(chart.values)):
+        draw_run(canvas, run, values, radius, filled=chart.at_vertices)
+    if chart.at_vertices:
+        draw_values(canvas, chart, radius)
+    for axis, box in enumerate(boxes):
+        draw_block(canvas, box, heads[axis], [(run, chart.values[run][axis]) for run in listed[axis]])
+    return figure
+
+
+def listed_runs(chart: Chart, axis: int) -> list[int]:
+    """The runs whose value is listed beside an axis label: all, or those that have no vertex there."""
+    return [run for run, values in enumerate(chart.values) if not chart.at_vertices or values[axis] is None]
+
+
+def block_size(head: Sequence[str], entries: int) -> tuple[float, float]:
+    """Width and height of an axis label with the values listed under it."""
+    columns, rows = grid(entries)
+    width = max(text_width(head, FONT + 1), columns * ENTRY) + 0.12
+    return width, (len(head) + rows) * LINE + 0.12
+
+
+def grid(entries: int) -> tuple[int, int]:
+    """Columns and rows that hold some entries, at most four rows."""
+    columns = math.ceil(entries / 4)
+    return columns, math.ceil(entries / columns) if columns else 0
+
+
+def text_width(lines: Sequence[str], size: float) -> float:
+    """Inches that the longest of some lines takes in bold letters of `size` points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=size, weight="bold")
+    return max(text_to_path.get_text_width_height_descent(line, font, ismath=False)[0] for line in lines) / 72
+
+
+def blank(chart: Chart, radius: float, boxes: Sequence[Box]) -> tuple[Figure, Axes]:
+    """An empty figure that holds the boxes, with its title above and its legend below."""
+    from matplotlib.figure import Figure
+
+    names = [shorten(label, 64) for label in chart.labels]
+    wide = max(radius + MARGIN, text_width(names, FONT) / 2 + 0.5, text_width([chart.subtitle], FONT) / 2)
+    wide = max(wide, *(abs(box.x) + box.width / 2 for box in boxes)) + MARGIN
+    top = max(radius, *(box.y + box.height / 2 for box in boxes)) + 0.75
+    bottom = max(radius, *(box.height / 2 - box.y for box in boxes)) + len(names) * LEGEND_LINE + 2 * MARGIN
+    picture = Figure(figsize=(2 * wide, top + bottom))
+    canvas = picture.add_axes((0, 0, 1, 1))
+    canvas.set(xlim=(-wide, wide), ylim=(-bottom, top))
+    canvas.set_axis_off()
+    write(canvas, (0, top - 0.3), chart.title, fontsize=14, fontweight="bold")
+    write(canvas, (0, top - 0.56), chart.subtitle, color=GREY)
+    draw_legend(canvas, names, (len(names) - 1) * LEGEND_LINE + MARGIN - bottom)
+    return picture, canvas
+
+
+def write(canvas: Axes, spot: Point, text: str, **style: Any) -> None:
+    """Write text around a spot, literally: a `$` in a name starts no formula."""
+    canvas.text(
+        *spot, text, **{"ha": "center", "va": "center", "color": INK, "zorder": 5, **style}, parse_math=False
+    )
+
+
+def line_style(run: int) -> dict[str, Any]:
+    """Colour, dash and marker of the run at a position."""
+    return {
+        "color": COLOURS[run % len(COLOURS)],
+        "linestyle": DASHES[run % len(DASHES)],
+        "linewidth": 1.8,
+        **marker_style(run),
+    }
+
+
+def marker_style(run: int) -> dict[str, Any]:
+    """The marker alone; its dark edge keeps light colours visible on white. A colour that comes a second
+    time has another marker."""
+    return {
+        "marker": MARKERS[(run + run // len(COLOURS)) % len(MARKERS)],
+        "markersize": 6.5,
+        "markerfacecolor": COLOURS[run % len(COLOURS)],
+        "markeredgecolor": INK,
+        "markeredgewidth": 0.5,
+    }
+
+
+def draw_legend(canvas: Axes, names: Sequence[str], top: float) -> None:
+    """One line a run, the block centred under the radar."""
+    left = -(text_width(names, FONT) + 0.6) / 2
+    for run, name in enumerate(names):
+        y = top - run * LEGEND_LINE
+        canvas.plot([left, left + 0.25, left + 0.5], [y, y, y], markevery=[1], **line_style(run))
+        write(canvas, (left + 0.6, y), name, ha="left")
+
+
+def draw_grid(canvas: Axes, radius: float, axes: int, single: bool) -> None:
+    """Spokes, four rings, and the scale of two of them between the first two axes."""
+    spokes = directions(axes)
+    for x, y in spokes:
+        canvas.plot([0, x * radius], [0, y * radius], color="#cccccc", linewidth=0.8, zorder=1)
+    for step in range(1, 5):
+        reach = radius * step / 4
+        ring = [(x * reach, y * reach) for x, y in (*spokes, spokes[0])]
+        canvas.plot(*zip(*ring, strict=True), color="#cccccc", linewidth=0.8, zorder=1)
+        if step in (2, 4):
+            middle = ((ring[0][0] + ring[1][0]) / 2, (ring[0][1] + ring[1][1]) / 2)
+            text = figure(step / 4) if single else f"{25 * step} %"
+            write(canvas, middle, text, color=GREY, fontsize=7, zorder=2, bbox=halo())
+
+
+def halo() -> dict[str, Any]:
+    """A white ground under text that crosses lines."""
+    return {"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+
+
+def draw_run(canvas: Axes, run: int, values: Values, radius: float, filled: bool) -> None:
+    """The closed line of a run, open where a value is missing."""
+    points = [
+        (math.nan, math.nan) if value is None else (x * value * radius, y * value * radius)
+        for value, (x, y) in zip(values, directions(len(values)), strict=True)
+    ]
+    xs, ys = zip(*points, points[0], strict=True)
+    canvas.plot(xs, ys, zorder=3, **line_style(run))
+    if filled and None not in values:
+        canvas.fill(xs, ys, color=COLOURS[run % len(COLOURS)], alpha=0.08, zorder=1)
+
+
+def draw_values(canvas: Axes, chart: Chart, radius: float) -> None:
+    """The raw values of one or two runs, at their vertices."""
+    spokes = directions(len(chart.axes))
+    for run, (raw, drawn) in enumerate(zip(chart.values, normalise(chart.values), strict=True)):
+        side = 0 if len(chart.values) == 1 else 2 * run - 1
+        for axis, value, reach in zip(spokes, raw, drawn, strict=True):
+            if reach is not None:
+                spot = value_spot(axis, reach * radius, side, len(spokes))
+                colour = INK if side == 0 else darker(COLOURS[run])
+                write(canvas, spot, figure(value), color=colour, fontweight="bold", bbox=halo())
+
+
+def darker(colour: str) -> str:
+    """A colour dark enough for small text on white."""
+    channels = (int(colour[index : index + 2], 16) for index in (1, 3, 5))
+    return "#" + "".join(f"{round(channel * 0.75):02x}" for channel in channels)
+
+
+def draw_block(
+    canvas: Axes, box: Box, head: Sequence[str], entries: Sequence[tuple[int, float | None]]
+) -> None:
+    """An axis label with the values that are listed under it, each behind its run's marker."""
+    y = box.y + box.height / 2 - 0.06 - LINE / 2
+    for line in head:
+        write(canvas, (box.x, y), line, fontsize=FONT + 1, fontweight="bold")
+        y -= LINE
+    columns, rows = grid(len(entries))
+    for index, (run, value) in enumerate(entries):
+        x = box.x + (index // rows - columns / 2) * ENTRY + 0.12
+        spot = y - index % rows * LINE
+        canvas.plot([x], [spot], linestyle="none", **marker_style(run))
+        write(canvas, (x + 0.11, spot), figure(value), ha="left")

@@ -1,0 +1,146 @@
+"""Runs as rows of figures: the one place where scores become cells, for the terminal and for Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fathoms.report.view import RunView
+
+Metric = Literal["correctness", "hallucination"]
+MEANS = ("correctness", "hallucination", "abstention")
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The figures of one run for one category, or over all. `n` is the denominator of correctness and
+    `hallucination_n` that of hallucination, which failed questions do not enter."""
+
+    correctness: float | None = None
+    hallucination: float | None = None
+    n: int = 0
+    hallucination_n: int = 0
+    errors: int = 0
+    abstention: float | None = None
+
+    def value(self, metric: Metric) -> float | None:
+        """One of the two headline metrics."""
+        return self.correctness if metric == "correctness" else self.hallucination
+
+    def count(self, metric: Metric) -> int:
+        """The denominator of one of the two."""
+        return self.n if metric == "correctness" else self.hallucination_n
+
+    @property
+    def counts(self) -> str:
+        """`n`, or `n/hallucination_n` where they differ."""
+        same = self.n == self.hallucination_n
+        return str(self.n) if same else f"{self.n}/{self.hallucination_n}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run under one profile. `label` is its name, with more where two runs have the same; `mark` is the
+    footnote of an incomplete run, else empty."""
+
+    run: str
+    label: str
+    name: str
+    model: str | None
+    profile: str
+    mark: str
+    overall: Cell
+    micro: Cell
+    categories: Mapping[str, Cell]
+
+    def cell(self, category: str) -> Cell:
+        """The cell of a category; an empty one where the run has none."""
+        return self.categories.get(category, Cell())
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Runs side by side: `categories` is the union of theirs, `notes` the footnotes with their marks."""
+
+    categories: tuple[str, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+
+    def cells(self, row: Row) -> Iterator[tuple[str, Cell]]:
+        """Header and cell: overall (the macro mean), micro, then every category."""
+        yield "Overall", row.overall
+        yield "Micro", row.micro
+        for category in self.categories:
+            yield category, row.cell(category)
+
+
+def score_table(runs: Sequence[RunView], scores: str | None = None) -> ScoreTable:
+    """The table of some runs under the profile `scores`, or under each run's own headline profile."""
+    marks: dict[str, str] = {}
+    labelled = zip(runs, run_labels(runs), strict=True)
+    rows = tuple(make_row(run, label, scores, marks) for run, label in labelled)
+    listed = [category for run in runs for category in run.categories]
+    scored = [category for row in rows for category in row.categories]
+    notes = [f"{mark} {reason}" for reason, mark in marks.items()]
+    profiles = sorted({row.profile for row in rows})
+    if len(profiles) > 1:
+        notes.append(f"Not comparable: the runs are scored under {' and '.join(profiles)}; name one profile.")
+    return ScoreTable(tuple(dict.fromkeys(listed + scored)), rows, tuple(notes))
+
+
+def make_row(run: RunView, label: str, scores: str | None, marks: dict[str, str]) -> Row:
+    """One run's row; a new reason for being incomplete is added to `marks`."""
+    figures = run.figures(scores)
+    overall = figures.get("overall") or {}
+    micro = {**overall, **{mean: overall.get(f"micro_{mean}") for mean in MEANS}}
+    categories = figures.get("categories") or {}
+    return Row(
+        run=run.run,
+        label=label,
+        name=run.name,
+        model=run.model,
+        profile=run.profile(scores),
+        mark=footnote_mark(run, marks),
+        overall=make_cell(overall),
+        micro=make_cell(micro),
+        categories={str(name): make_cell(values) for name, values in categories.items()},
+    )
+
+
+def make_cell(values: Mapping[str, Any]) -> Cell:
+    """A cell from the figures of `summary.json`."""
+    return Cell(
+        correctness=values.get("correctness"),
+        hallucination=values.get("hallucination"),
+        n=values.get("n") or 0,
+        hallucination_n=values.get("hallucination_n") or 0,
+        errors=values.get("errors") or 0,
+        abstention=values.get("abstention"),
+    )
+
+
+def footnote_mark(run: RunView, marks: dict[str, str]) -> str:
+    """The superscript number of the reason why a run is incomplete; the same reason, the same number."""
+    if run.summary.get("complete", False):
+        return ""
+    reasons = run.summary.get("incomplete") or ["the run does not say why"]
+    reason = "incomplete: " + "; ".join(str(part).rstrip(".") for part in reasons)
+    return marks.setdefault(reason, str(len(marks) + 1).translate(SUPERSCRIPTS))
+
+
+def figure(value: float | None, digits: int = 2) -> str:
+    """A score as it is printed everywhere; `n/a` where the metric does not apply."""
+    return "n/a" if value is None else f"{value:.{digits}f}"
+
+
+def run_labels(runs: Sequence[RunView]) -> list[str]:
+    """A label a run, all different: its name, with the model or else the id where names are the same."""
+    names = [run.name for run in runs]
+    pairs = [(run.name, run.model) for run in runs]
+    labels = []
+    for run, pair in zip(runs, pairs, strict=True):
+        more = run.run if pairs.count(pair) > 1 else run.model
+        labels.append(f"{run.name} ({more})" if more and names.count(run.name) > 1 else run.name)
+    return labels

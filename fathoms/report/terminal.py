@@ -1,0 +1,205 @@
+"""Reports on the terminal: Rich tables that fit 80 columns. Nothing is printed here.
+
+All text goes in as `Text`, never as Rich markup, for names and answers are other people's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from fathoms.report.change import change
+from fathoms.report.table import Cell, Row, ScoreTable, figure, score_table
+from fathoms.report.text import abbreviate, plain, shorten
+from fathoms.report.view import RunView
+from fathoms.report.worst import Miss, first_messages, worst_questions
+
+WIDTH = 80
+HEADER = 10
+NAME = 20
+METRICS = ("corr.", "hall.", "n")
+
+
+def summary_panel(
+    run: RunView, previous: RunView | None = None, scores: str | None = None
+) -> list[RenderableType]:
+    """What a person sees after a run: its scores, failures, the change to `previous`, its worst questions."""
+    profile = run.profile(scores)
+    parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores), counts_line(run)]
+    parts += failures(run)
+    if previous is not None:
+        parts.append(change_line(run, previous, profile))
+    parts += worst_table(worst_questions(run, profile))
+    return parts
+
+
+def heading(run: RunView, profile: str) -> Text:
+    """Name, model, data and what the figures mean."""
+    figures = run.figures(profile)
+    rules = [f"{key} {figures[key]}" for key in ("match", "hyphens") if figures.get(key)]
+    text = Text(plain(run.name), style="bold")
+    for part in (run.model, run.summary.get("data")):
+        if part:
+            text.append(f"  {plain(part)}", style="not bold")
+    return text.append(
+        f"\nprofile {profile}" + (f" ({', '.join(rules)})" if rules else ""), style="not bold dim"
+    )
+
+
+def run_table(run: RunView, scores: str | None = None) -> list[RenderableType]:
+    """One run: a row for each category."""
+    scored = score_table([run], scores)
+    (row,) = scored.rows
+    table = plain_table("category", "correctness", "hallucination", "abstained", "n", "errors")
+    overall = f"Overall{row.mark} (mean of categories)"
+    table.add_row(overall, *texts(row.overall), style="bold")
+    table.add_row("Micro (mean of questions)", *texts(row.micro), style="dim", end_section=True)
+    for category in scored.categories:
+        table.add_row(Text(shorten(category, 32)), *texts(row.cell(category)))
+    return [apart(table), *map(note, scored.notes)]
+
+
+def texts(cell: Cell) -> list[str]:
+    """The columns of a cell in the table of one run."""
+    rates = (cell.correctness, cell.hallucination, cell.abstention)
+    return [*map(figure, rates), cell.counts, str(cell.errors)]
+
+
+def plain_table(first: str, *others: str) -> Table:
+    """An empty table: a column of text, then columns of figures."""
+    table = bare_table()
+    table.add_column(Text(first), no_wrap=True, overflow="ellipsis")
+    for other in others:
+        table.add_column(Text(other), justify="right", no_wrap=True)
+    return table
+
+
+def bare_table() -> Table:
+    """A table without borders, one cell between its columns."""
+    return Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
+
+
+def apart(table: Table) -> Padding:
+    """A table with an empty line above and below."""
+    return Padding(table, (1, 0))
+
+
+def note(text: str) -> Text:
+    """A footnote."""
+    return Text(plain(text), style="dim")
+
+
+def comparison_panel(
+    runs: Sequence[RunView], scores: str | None = None, width: int = WIDTH
+) -> list[RenderableType]:
+    """Runs side by side: three lines each, a column for each category, as many tables as `width` needs.
+    A single run is shown as `summary_panel` shows it, a line for each category."""
+    if len(runs) == 1:
+        return [heading(runs[0], runs[0].profile(scores)), *run_table(runs[0], scores)]
+    scored = score_table(runs, scores)
+    headers = ["Overall", "Micro", *abbreviate(scored.categories, HEADER)]
+    parts: list[RenderableType] = []
+    for start, stop in blocks(headers, width):
+        table = plain_table("run", "", *headers[start:stop])
+        table.columns[0].width = width - block_width(headers[start:stop])
+        for row in scored.rows:
+            cells = [cell for _, cell in scored.cells(row)][start:stop]
+            table.add_row(run_name(row), "\n".join(METRICS), *map(stack, cells))
+        parts.append(apart(table))
+    return [*parts, legend(scored, headers), *map(note, scored.notes)]
+
+
+def blocks(headers: Sequence[str], width: int) -> Iterator[tuple[int, int]]:
+    """Ranges of columns, each as long as fits beside the names."""
+    start = 0
+    for stop in range(1, len(headers) + 1):
+        full = stop < len(headers) and block_width(headers[start : stop + 1]) > width - NAME
+        if full or stop == len(headers):
+            yield start, stop
+            start = stop
+
+
+def block_width(headers: Sequence[str]) -> int:
+    """Cells that the columns of figures take, with the column that names the metrics."""
+    return len(METRICS[0]) + 1 + sum(max(cell_len(header), 5) + 1 for header in headers)
+
+
+def run_name(row: Row) -> Text:
+    """Name, model and id of a run, a line each."""
+    name = Text(plain(row.name) + row.mark, style="bold")
+    return name.append(f"\n{plain(row.model or '')}\n{plain(row.run)}", style="not bold dim")
+
+
+def stack(cell: Cell) -> str:
+    """The three lines of a cell in the table of several runs."""
+    return f"{figure(cell.correctness)}\n{figure(cell.hallucination)}\n{cell.counts}"
+
+
+def legend(scored: ScoreTable, headers: Sequence[str]) -> Text:
+    """Which profile it is, and the names of the columns that had to be abbreviated."""
+    pairs = zip(headers[2:], scored.categories, strict=True)
+    short = [f"{header} = {plain(name)}" for header, name in pairs if header != plain(name)]
+    profiles = " and ".join(sorted({row.profile for row in scored.rows}))
+    means = "Overall is the mean of the categories, Micro of the questions"
+    return note("; ".join([f"profile {profiles}", means, *short]))
+
+
+def counts_line(run: RunView) -> Text:
+    """How many questions were asked and answered, by how many tokens, at what cost, in what time."""
+    counts, usage = run.summary.get("counts") or {}, run.summary.get("usage") or {}
+    asked = f"{counts.get('asked', 0)} of {counts.get('questions', 0)} questions asked"
+    parts = [asked, f"{counts.get('answered', 0)} answered", f"{counts.get('errors', 0)} failed"]
+    if counts.get("cut_prompts"):
+        parts.append(f"{counts['cut_prompts']} prompts cut")
+    if usage.get("prompt_tokens") is not None:
+        parts.append(f"{usage['prompt_tokens']} + {usage.get('completion_tokens') or 0} tokens")
+    if run.summary.get("cost") is not None:
+        parts.append(f"cost {run.summary['cost']:.4f}")
+    if (wall := (run.summary.get("seconds") or {}).get("wall")) is not None:
+        parts.append(f"{wall:.1f} s")
+    return note(", ".join(parts))
+
+
+def failures(run: RunView) -> list[RenderableType]:
+    """The kinds of failure with their number and the first message of each."""
+    kinds = run.summary.get("errors") or {}
+    if not kinds:
+        return []
+    messages = first_messages(run)
+    table = bare_table()
+    for header in ("failed", "kind", "first message"):
+        table.add_column(header)
+    for kind, count in sorted(kinds.items(), key=lambda pair: -pair[1]):
+        table.add_row(str(count), Text(shorten(kind, 24)), Text(shorten(messages.get(kind, ""), 120)))
+    return [apart(table)]
+
+
+def change_line(run: RunView, previous: RunView, profile: str) -> Text:
+    """The change to an earlier run in one sentence."""
+    found = change(run, previous, profile)
+    start = f"Change to {plain(found.previous)}: "
+    if found.obstacle:
+        return Text(f"{start}not comparable, {found.obstacle}")
+    deltas = (found.correctness, found.hallucination)
+    correctness, hallucination = ("n/a" if delta is None else f"{delta:+.2f}" for delta in deltas)
+    return Text(f"{start}correctness {correctness}, hallucination {hallucination} (the same questions)")
+
+
+def worst_table(misses: Sequence[Miss]) -> list[RenderableType]:
+    """The worst questions, a line each; empty where nothing was lost."""
+    if not misses:
+        return []
+    table = bare_table()
+    for header, width in (("corr.", 5), ("hall.", 5), ("worst questions", 34), ("answer", 33)):
+        table.add_column(header, width=width, no_wrap=True, overflow="ellipsis")
+    for miss in misses:
+        answer = Text(shorten(miss.error, 33), style="red") if miss.error else Text(shorten(miss.answer, 33))
+        question = Text(shorten(miss.question, 34))
+        table.add_row(figure(miss.correctness), figure(miss.hallucination), question, answer)
+    return [apart(table)]

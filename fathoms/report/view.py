@@ -1,0 +1,91 @@
+"""A run as the report sees it: plain JSON values, read from disk without any other room of fathoms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fathoms.errors import DataError, StoreError
+from fathoms.paths import safe_name
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One scored run. `questions` reads the question views one by one, anew at every call."""
+
+    run: str
+    path: Path | None
+    manifest: Mapping[str, Any]
+    summary: Mapping[str, Any]
+    questions: Callable[[], Iterable[dict[str, Any]]]
+
+    @property
+    def name(self) -> str:
+        """The name its config gives the run, or else the run's id."""
+        return str(self.summary.get("name") or self.manifest.get("name") or self.run)
+
+    @property
+    def model(self) -> str | None:
+        """The model that answered, `None` where the run did not say."""
+        model = self.summary.get("model")
+        return None if model is None else str(model)
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The categories of the data set in its own order, also those that were not asked."""
+        return tuple(map(str, self.summary.get("categories") or ()))
+
+    def profile(self, scores: str | None = None) -> str:
+        """`scores`, or the run's headline profile; raises DataError where the run has no such scores."""
+        profiles = self.summary.get("profiles") or {}
+        wanted = scores or self.summary.get("profile")
+        if wanted in profiles:
+            return str(wanted)
+        if not profiles:
+            raise DataError(f"{self.run} has no scores: run 'fathoms score {self.run}'")
+        raise DataError(f"{self.run} has no scores '{wanted}' (there are: {', '.join(profiles)})")
+
+    def figures(self, scores: str | None = None) -> dict[str, Any]:
+        """The figures of one profile, as `summary.json` keeps them under `profiles`."""
+        return dict(self.summary["profiles"][self.profile(scores)])
+
+    def question_file(self, question: str) -> Path | None:
+        """Where the view of one question is on disk."""
+        return self.path / "questions" / f"{safe_name(question, unique=True)}.json" if self.path else None
+
+
+def load(run_dir: Path) -> RunView:
+    """Read a run directory; raises StoreError where it is not one, or is not scored yet."""
+    if not (run_dir / "manifest.json").is_file():
+        raise StoreError(f"{run_dir} is not a run: it has no manifest.json")
+    if not (run_dir / "summary.json").is_file():
+        raise StoreError(f"{run_dir} has no summary.json: run 'fathoms score {run_dir}'")
+    manifest = read_object(run_dir / "manifest.json")
+    summary = read_object(run_dir / "summary.json")
+    run = str(manifest.get("run") or run_dir.name)
+    return RunView(run, run_dir, manifest, summary, lambda: read_questions(run_dir))
+
+
+def read_questions(run_dir: Path) -> Iterator[dict[str, Any]]:
+    """Every question view of a run, in the order of the file names."""
+    for path in sorted((run_dir / "questions").glob("*.json")):
+        yield read_object(path)
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """One JSON object of a run; raises StoreError where it is damaged or of a later schema."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise StoreError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(value, dict):
+        raise StoreError(f"{path}: a JSON object is needed")
+    schema = value.get("schema", SCHEMA)
+    if not isinstance(schema, int) or schema > SCHEMA:
+        raise StoreError(f"{path}: schema {schema!r} is not known here (up to {SCHEMA}): update fathoms")
+    return value

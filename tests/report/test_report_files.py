@@ -1,0 +1,255 @@
+"""Reading runs from disk, the worst questions, the Markdown, the schemas, and all files of a report."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import jsonschema
+import pytest
+from markdown_it import MarkdownIt
+
+from fathoms.errors import DataError, StoreError, UsageError
+from fathoms.report import load, write_report
+from fathoms.report.markdown import escape, report_markdown
+from fathoms.report.worst import first_messages, worst_questions
+from fathoms.schemas import NAMES, schema
+
+
+def html_of(markdown):
+    """Markdown as GitHub-flavoured HTML, raw HTML let through."""
+    return MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(markdown)
+
+
+# ----- reading
+
+
+def test_load_reads_a_run_and_questions_anew_each_time(run_dir):
+    run = load(run_dir)
+    assert (run.run, run.name, run.model, run.profile()) == (run_dir.name, "small", "a-model", "paper")
+    assert [view["question"]["id"] for view in run.questions()] == ["failed", "half", "right", "wrong"]
+    assert len(list(run.questions())) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("summary.json", None, "fathoms score"),
+        ("manifest.json", None, "is not a run"),
+        ("manifest.json", "{", "cannot be read"),
+        ("manifest.json", "[]", "a JSON object is needed"),
+        ("summary.json", '{"schema": 2}', "update fathoms"),
+        ("summary.json", '{"schema": "1"}', "is not known here"),
+        ("questions/half.json", "\x00", "half.json"),
+    ],
+)
+def test_a_damaged_run_is_named(run_dir, name, text, message):
+    (run_dir / name).unlink()
+    if text is not None:
+        (run_dir / name).write_text(text)
+    with pytest.raises(StoreError, match=message):
+        list(load(run_dir).questions())
+
+
+# ----- the worst questions
+
+
+def test_the_worst_come_first_and_right_answers_do_not_come(small_run):
+    found = worst_questions(small_run(), "paper")
+    assert [miss.id for miss in found] == ["wrong", "failed", "half"]
+    assert found[1].error == "Timeout: no answer within 300 s"
+    assert [miss.id for miss in worst_questions(small_run(), "paper", limit=1)] == ["wrong"]
+    assert worst_questions(small_run(), "fathoms") == []
+
+
+def test_repeats_count_by_their_mean_and_show_the_worst_answer(run_of, question, small_run):
+    view, other = question("q", 1.0, 0.0), question("q", 0.5, 1.0, answer={"text": "the bad one"})
+    view["repeats"].append({**other["repeats"][0], "repeat": 1})
+    (miss,) = worst_questions(run_of(small_run().summary, [view]), "paper")
+    assert (miss.correctness, miss.hallucination, miss.answer) == (0.75, 0.5, "the bad one")
+
+
+def test_an_answer_to_an_unanswerable_question_stands_with_the_zeros(run_of, question, small_run):
+    views = [
+        question("half", 0.5, 1.0),
+        question("made-up", None, 1.0, answerable=False),
+        question("abstained", None, 0.0, answerable=False),
+    ]
+    found = worst_questions(run_of(small_run().summary, views), "paper")
+    assert [miss.id for miss in found] == ["made-up", "half"]
+    assert found[0].gold == "(not answerable from the documents)"
+
+
+def test_the_first_message_of_every_kind(run_of, question, small_run):
+    errors = [{"kind": kind, "message": f"{kind} {n}"} for n, kind in enumerate(["A", "A", "B"])]
+    views = [question(str(n), 0.0, None, answer=None, error=error) for n, error in enumerate(errors)]
+    run = run_of({**small_run().summary, "errors": {"A": 2, "B": 1}}, views)
+    assert first_messages(run) == {"A": "A 0", "B": "B 2"}
+
+
+# ----- Markdown
+
+
+def test_the_report_of_one_run(run_dir):
+    text = report_markdown([load(run_dir)], run_dir)
+    assert "| small | a-model | 0.38 (4) | 0.38 (4) | 0.75 (2) | 0.00 (2) |" in text
+    assert "| small | a-model | 0.50 (3) | 0.33 (3) | 0.00 (2) | 1.00 (1) |" in text
+    assert "| small | answerable | 2 (0.67) | 1 (0.33) |" in text
+    assert "| small | unanswerable | 0 | 0 |" in text
+    assert (
+        "| small | paper | substring | both | 1-nn (unit answer) | 0.38 | 0.38 | 0.50 | 0.33 | 0.25 | 4 |"
+        in text
+    )
+    assert "| small | Timeout | no answer within 300 s | 1 |" in text
+    assert "| small | 300 | 40 | 0.0125 | 0 | 0 | 10.0 | 0.50 | 0.12 | 9.00 |" in text
+    assert "[wrong](questions/wrong.json)" in text
+    assert "red + blue or purple" in text
+    assert "![Correctness as a radar plot](radar-correctness.svg)" in text
+
+
+def test_every_table_has_as_many_cells_in_each_line(paper_runs, small_run, tmp_path):
+    text = report_markdown([*paper_runs, small_run(complete=False, incomplete=["a | b"])], tmp_path)
+    for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.M):
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
+    assert html_of(text).count("<table>") == 8
+    assert "¹ incomplete: a \\| b" in text
+
+
+def test_released_scores_know_no_rules(small_run, run_of, tmp_path):
+    figures = {
+        **small_run().figures(),
+        "match": None,
+        "hyphens": None,
+        "classifier": None,
+        "abstention_table": None,
+    }
+    run = run_of({**small_run().summary, "profiles": {"released": figures}})
+    text = report_markdown([run], tmp_path, "released")
+    assert "| small | released | n/a | n/a | n/a | 0.38 |" in text
+    assert "Not known." in text
+
+
+def test_links_lead_to_the_run_from_anywhere(run_dir, tmp_path):
+    out = tmp_path / "reports" / "both"
+    text = report_markdown([load(run_dir)], out)
+    for target in re.findall(r"\]\((\.\./[^)]*)\)", text):
+        assert (out / target).resolve().exists()
+    assert f"(../../{run_dir.name}/questions/wrong.json)" in text
+
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)> | `code` </td></table> ![x](http://e.example/p.png) [l](javascript:1) "
+    "**bold** _em_ ~~gone~~ $x^2$ &lt; \\| {{ braces }} www.e.example\n# head\n\n| a |\n\0\u202e"
+)
+
+
+def test_hostile_text_is_shown_and_does_nothing(run_of, question, small_run, tmp_path):
+    changes = {"name": HOSTILE, "model": HOSTILE, "data": HOSTILE, "complete": False, "incomplete": [HOSTILE]}
+    changes |= {"errors": {HOSTILE: 1}, "categories": [HOSTILE, "Tables", "Images"]}
+    error = {"kind": HOSTILE, "message": HOSTILE}
+    views = [
+        question("a|b<i>", 0.0, 1.0, text=HOSTILE, answers=[[HOSTILE]], answer={"text": HOSTILE}),
+        question("q2", 0.0, None, text=HOSTILE, answer=None, error=error, category=HOSTILE),
+    ]
+    run = run_of({**small_run().summary, **changes}, views, tmp_path)
+    text = report_markdown([run], tmp_path)
+    assert not set(text) & set("$\0\u202e")
+    page = html_of(text)
+    tags = set(re.findall(r"<(/?[a-z0-9]+)", page))
+    allowed = {"h1", "h2", "h3", "p", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "a"}
+    assert tags == allowed | {f"/{tag}" for tag in allowed} | {"img"}
+    assert set(re.findall(r'(?:src|href)="([^"]*)"', page)) == {
+        "radar-correctness.svg",
+        "radar-correctness.png",
+        "radar-hallucination.svg",
+        "radar-hallucination.png",
+        "report.json",
+        "manifest.json",
+        "summary.json",
+        "questions",
+        "questions/q2.json",
+        f"questions/{run.question_file('a|b<i>').name}",
+    }
+
+
+def test_escaped_text_reads_as_it_was():
+    text = r"a|b `c` <d> *e* _f_ [g](h) ~i~ \j {k} #l !m &amp; $n$ @o 1.5%"
+    shown = html_of(f"| x |\n| --- |\n| {escape(text)} |")
+    assert "<td>a|b `c` &lt;d&gt; *e* _f_ [g](h) ~i~ \\j {k} #l !m &amp;amp; $n$ @o 1.5%</td>" in shown
+
+
+# ----- all files
+
+
+def test_write_report_writes_six_files(run_dir):
+    written = write_report([load(run_dir)], run_dir)
+    names = ["report.md", "report.json", "radar-correctness.png", "radar-correctness.svg"]
+    assert [path.name for path in written] == [*names, "radar-hallucination.png", "radar-hallucination.svg"]
+    assert all(path.parent == run_dir and path.stat().st_size > 0 for path in written)
+    assert json.loads((run_dir / "report.json").read_text())[0]["overall"]["correctness"] == 0.375
+
+
+def test_nothing_is_written_where_scores_are_missing(run_dir, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(DataError, match="there are: paper"):
+        write_report([load(run_dir)], out, "released")
+    with pytest.raises(UsageError):
+        write_report([], out)
+    assert not out.exists()
+
+
+def test_a_bare_summary_has_a_report(run_of, tmp_path):
+    bare = run_of({"run": "r", "name": "n", "profile": "paper", "profiles": {"paper": {}}})
+    write_report([bare], tmp_path)
+    assert "incomplete: the run does not say why" in (tmp_path / "report.md").read_text()
+
+
+# ----- schemas
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_schemas_are_schemas_with_a_description_everywhere(name):
+    whole = schema(name)
+    jsonschema.Draft202012Validator.check_schema(whole)
+    lacking = [place for place, part in fields(whole, name) if not part.get("description")]
+    assert lacking == []
+
+
+def fields(part, place):
+    """Every field of a schema with its place."""
+    for key, value in part.get("properties", {}).items():
+        yield f"{place}.{key}", value
+        yield from fields(value, f"{place}.{key}")
+    for key in ("items", "additionalProperties"):
+        if isinstance(part.get(key), dict):
+            yield f"{place}.{key}", part[key]
+            yield from fields(part[key], f"{place}.{key}")
+
+
+def test_the_fixtures_are_valid_and_unknown_keys_are_allowed(run_dir, paper_runs):
+    run = load(run_dir)
+    jsonschema.validate({**run.summary, "later": 1}, schema("summary"))
+    jsonschema.validate(run.manifest, schema("manifest"))
+    for view in run.questions():
+        jsonschema.validate({**view, "later": 1}, schema("question"))
+    for row in paper_runs:
+        jsonschema.validate(row.summary, schema("summary"))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [("summary", {"schema": 2}), ("summary", {"complete": "yes"}), ("summary", {"profiles": {"paper": {}}})],
+)
+def test_what_is_wrong_is_not_valid(small_run, name, change):
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(dict(small_run(**change).summary), schema(name))
+
+
+def test_a_score_of_percent_is_not_valid(question):
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(question("q", 50.0, 0.0), schema("question"))
+
+
+def test_a_schema_that_does_not_exist():
+    with pytest.raises(ValueError, match="manifest, question, summary"):
+        schema("journal")

@@ -1,0 +1,192 @@
+"""Radar plots: the geometry by hand, and what stands in the files."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathoms.errors import UsageError
+from fathoms.report.layout import Box, collide, directions, normalise, place, value_spot
+from fathoms.report.radar import draw_radar
+
+
+def svg_texts(path):
+    """Everything written in an SVG, in its order."""
+    return [element.text for element in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
+
+
+@pytest.mark.parametrize(
+    ("runs", "drawn"),
+    [
+        ([[0.2, 0.9, None]], [[0.2, 0.9, None]]),
+        ([[0.2, 0.5], [0.4, 0.25]], [[0.5, 1.0], [1.0, 0.5]]),
+        ([[0.0, 0.0], [0.0, 0.8]], [[0.0, 0.0], [0.0, 1.0]]),
+        ([[None, 0.5], [0.3, None]], [[None, 1.0], [1.0, None]]),
+        ([[None], [None]], [[None], [None]]),
+    ],
+    ids=["one run is drawn as it is", "highest is 1", "an axis of zeros", "gaps", "nothing"],
+)
+def test_normalise(runs, drawn):
+    assert normalise(runs) == drawn
+
+
+@given(st.lists(st.lists(st.floats(0, 1), min_size=3, max_size=3), min_size=2, max_size=8))
+def test_the_highest_of_each_axis_is_one_or_all_are_zero(runs):
+    for raw, drawn in zip(zip(*runs, strict=True), zip(*normalise(runs), strict=True), strict=True):
+        assert max(drawn) == (1.0 if max(raw) > 0 else 0.0)
+
+
+def test_the_first_axis_points_up_and_the_others_follow_the_clock():
+    points = [(round(x, 9), round(y, 9)) for x, y in directions(4)]
+    assert points == [(0, 1), (1, 0), (0, -1), (-1, 0)]
+
+
+def test_boxes_meet_only_where_they_overlap():
+    assert Box(0, 0, 2, 2).meets(Box(1.9, 0, 2, 2))
+    assert not Box(0, 0, 2, 2).meets(Box(2, 0, 2, 2))
+
+
+@given(st.lists(st.tuples(st.floats(0.3, 2.5), st.floats(0.3, 1.2)), min_size=1, max_size=21))
+def test_axis_labels_never_collide_and_stay_outside_the_circle(sizes):
+    radius, boxes = place(sizes, gap=0.2)
+    assert not collide(boxes)
+    for box in boxes:
+        nearest = math.hypot(
+            max(abs(box.x) - box.width / 2, 0.0),
+            max(abs(box.y) - box.height / 2, 0.0),
+        )
+        assert nearest >= radius * 0.99 or math.isclose(nearest, radius + 0.2)
+
+
+@pytest.mark.parametrize("axes", range(3, 13))
+@pytest.mark.parametrize("sides", [(0,), (-1, 1)], ids=["one run", "two runs"])
+def test_figures_of_different_axes_do_not_hide_each_other(axes, sides):
+    for reach in (0.0, 0.3, 1.0, 2.3):
+        spots = [
+            (axis, Box(*value_spot(direction, reach, side, axes), 0.33, 0.14))
+            for axis, direction in enumerate(directions(axes))
+            for side in sides
+        ]
+        assert not any(a.meets(b) for (i, a), (j, b) in itertools.combinations(spots, 2) if i != j)
+
+
+def test_the_raw_values_of_all_eight_runs_are_written(paper_runs, tmp_path):
+    png, svg = draw_radar(paper_runs, "correctness", tmp_path / "radar-correctness")
+    assert (png.name, svg.name) == ("radar-correctness.png", "radar-correctness.svg")
+    assert png.read_bytes().startswith(b"\x89PNG")
+    texts = svg_texts(svg)
+    values = [f"{v:.2f}" for run in paper_runs for v in raw_values(run)]
+    written = [text for text in texts if re.fullmatch(r"\d\.\d\d", text)]
+    assert sorted(written) == sorted(values)
+    assert {"Correctness", "Overall", "Tables", "gpt_4_1 closed", "100 %"} <= set(texts)
+
+
+def raw_values(run):
+    profile = run.summary["profiles"]["paper"]
+    return [
+        profile["overall"]["correctness"],
+        *(cell["correctness"] for cell in profile["categories"].values()),
+    ]
+
+
+def test_one_run_is_drawn_from_0_to_1_with_its_values_at_the_vertices(paper_runs, tmp_path):
+    _, svg = draw_radar(paper_runs[:1], "hallucination", tmp_path / "radar")
+    texts = svg_texts(svg)
+    assert {"0.75", "0.48", "0.85", "0.86", "0.84", "0.70"} <= set(texts)
+    assert {"0.50", "1.00", "Hallucination rate (lower is better)"} <= set(texts)
+    assert not any("%" in text for text in texts)
+
+
+def test_a_missing_value_is_said_and_never_drawn_as_0(small_run, tmp_path):
+    run = small_run(complete=False, incomplete=["no Images"])
+    del run.summary["profiles"]["paper"]["categories"]["Images"]
+    texts = svg_texts(draw_radar([run], "correctness", tmp_path / "radar")[1])
+    assert texts.count("n/a") == 1
+    assert "0.00" not in texts
+    assert "small (a-model) (incomplete)" in texts
+
+
+def test_the_same_figures_give_the_same_bytes(paper_runs, tmp_path):
+    first, second = (draw_radar(paper_runs, "correctness", tmp_path / name) for name in "ab")
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    assert b"<dc:date>" not in first[1].read_bytes()
+
+
+def test_hostile_names_are_drawn_as_they_are(small_run, tmp_path):
+    names = [
+        r"$\frac{1}{0}$",
+        "_hidden",
+        "<b>&",
+        "a\0b\x1b[1m",
+        "שלום \u202eevil",
+        "名前",
+        "W" * 300,
+        "\ud800",
+    ]
+    runs = [small_run(name=name, model=None) for name in names]
+    for run in runs:
+        figures = run.summary["profiles"]["paper"]["categories"]
+        run.summary["categories"] = ["$x_1$", "</svg>", "_m", "Tables"]
+        figures["$x_1$"] = figures["</svg>"] = figures["_m"] = figures["Tables"]
+    texts = svg_texts(draw_radar(runs, "correctness", tmp_path / "radar")[1])
+    assert {
+        r"$\frac{1}{0}$",
+        "_hidden",
+        "<b>&",
+        "ab[1m",
+        "שלום evil",
+        "名前",
+        "$x_1$",
+        "</svg>",
+        "_m",
+    } <= set(texts)
+
+
+def test_a_run_without_any_figure_has_a_picture(run_of, tmp_path):
+    bare = run_of({"run": "r", "name": "n", "profile": "paper", "profiles": {"paper": {}}})
+    assert "n/a" in svg_texts(draw_radar([bare], "correctness", tmp_path / "radar")[1])
+
+
+def test_no_run_no_picture(tmp_path):
+    with pytest.raises(UsageError):
+        draw_radar([], "correctness", tmp_path / "radar")
+
+
+def test_the_room_is_light_until_it_draws():
+    code = (
+        "import sys, fathoms.report; print([name for name in sys.modules if name in ('matplotlib', 'numpy')])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+DRAW = """
+import sys, matplotlib
+from pathlib import Path
+from fathoms.report.radar import Chart, save
+settings = lambda: {key: matplotlib.rcParams[key] for key in matplotlib.rcParams if key != "backend"}
+before = settings()
+save(Chart("t", "s", ("a", "b", "c"), ("run",), ((0.5, 0.25, None),)), Path(sys.argv[1]))
+assert before == settings()
+assert "matplotlib.pyplot" not in sys.modules
+print(before["font.size"])
+"""
+
+
+def test_drawing_changes_no_global_state_and_ignores_the_users_style(tmp_path):
+    for name, style in (("huge", "font.size: 30\nlines.linewidth: 9\n"), ("usual", "font.size: 11\n")):
+        (tmp_path / f"{name}rc").write_text(style)
+        env = {**os.environ, "MATPLOTLIBRC": str(tmp_path / f"{name}rc")}
+        command = [sys.executable, "-c", DRAW, str(tmp_path / name)]
+        found = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+        assert float(found.stdout) == (30 if name == "huge" else 11)
+    assert (tmp_path / "huge.svg").read_bytes() == (tmp_path / "usual.svg").read_bytes()

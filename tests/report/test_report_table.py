@@ -1,0 +1,162 @@
+"""Runs as rows: the paper's figures, hand-worked cells, marks of incomplete runs, the JSON shape."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fathoms.errors import DataError
+from fathoms.report.as_json import report_json
+from fathoms.report.table import Cell, figure, run_labels, score_table
+from fathoms.report.terminal import comparison_panel
+
+# As printed in Table II of the paper, correctness then hallucination.
+PRINTED = {
+    "gemma3-4b LlamaIndex": "0.23 0.49 0.15 0.21 0.19 0.12 / 0.53 0.35 0.54 0.43 0.72 0.60",
+    "gpt_4_1 closed": "0.79 0.90 0.92 0.79 0.72 0.64 / 0.20 0.06 0.08 0.21 0.24 0.40",
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_the_papers_table_to_the_printed_digit(paper_runs, name):
+    table = score_table(paper_runs)
+    row = next(row for row in table.rows if row.name == name)
+    cells = [row.overall, *map(row.cell, table.categories)]
+    printed = [
+        " ".join(figure(cell.value(metric)) for cell in cells) for metric in ("correctness", "hallucination")
+    ]
+    assert " / ".join(printed) == PRINTED[name]
+
+
+FILES = {
+    "gemma3-1b LlamaIndex": "gemma3-1b__LlamaIndex_RAG",
+    "gemma3-4b LlamaIndex": "gemma3-4b__LlamaIndex_RAG",
+    "llama3_3-70b LlamaIndex": "llama3_3-70b__LlamaIndex_RAG",
+    "gemma3-1b Docling": "gemma3-1b_Docling_with_easyOCR",
+    "gpt_oss-20b Docling": "gpt_oss-20b_Docling_with_easyOCR",
+    "llama3_3-70b Docling": "llama3_3-70b_Docling_with_easyOCR",
+    "gpt_4_1 closed": "gpt_4_1_openai_api",
+    "gpt_4o closed": "gpt_4o_openai_api",
+}
+
+
+def test_the_released_means_print_as_the_papers_table(paper_runs, run_of, shared):
+    for paper in paper_runs:
+        file = shared / "fathoms-rag" / "results" / f"{FILES[paper.name]}.json"
+        released = json.loads(file.read_text())
+        scores = released["scores"]
+        categories = {
+            name: {"correctness": scores[name], "hallucination": scores[f"{name} Hallucination Rate"]}
+            for name in paper.categories
+        }
+        rates = {
+            "correctness": released["overall_score"],
+            "hallucination": released["total_hallucination_rate"],
+        }
+        figures = {"overall": rates, "categories": categories}
+        run = run_of({**paper.summary, "profile": "released", "profiles": {"released": figures}})
+        assert printed(score_table([run])) == printed(score_table([paper]))
+
+
+def printed(table):
+    """The figures of the first row as they are printed."""
+    cells = [cell for name, cell in table.cells(table.rows[0]) if name != "Micro"]
+    return [figure(cell.value(metric)) for cell in cells for metric in ("correctness", "hallucination")]
+
+
+def test_an_eighth_is_printed_as_python_rounds_it():
+    assert [figure(0.125), figure(0.375), figure(None), figure(0.0), figure(1)] == [
+        "0.12",
+        "0.38",
+        "n/a",
+        "0.00",
+        "1.00",
+    ]
+
+
+def test_the_small_run(small_run):
+    (row,) = score_table([small_run()]).rows
+    assert (row.overall.correctness, row.overall.hallucination) == (0.375, 0.5)
+    assert row.micro.hallucination == pytest.approx(1 / 3)
+    assert [row.cell("Tables").counts, row.cell("Images").counts] == ["2", "2/1"]
+    assert row.cell("Images").count("hallucination") == 1
+    assert row.mark == ""
+
+
+def test_a_category_that_a_run_lacks_is_empty_and_the_others_keep_their_order(small_run, paper_runs):
+    table = score_table([paper_runs[0], small_run()])
+    assert table.categories == (*paper_runs[0].categories,)
+    assert table.rows[1].cell("Text-Only") == Cell(None, None, 0, 0)
+
+
+def test_incomplete_runs_share_the_mark_of_a_shared_reason(small_run):
+    lacking = small_run(complete=False, incomplete=["Cross has no question."])
+    other = small_run(complete=False, incomplete=["stopped", "2 questions are missing"])
+    table = score_table([lacking, small_run(), other, lacking])
+    assert [row.mark for row in table.rows] == ["¹", "", "²", "¹"]
+    assert table.notes == (
+        "¹ incomplete: Cross has no question",
+        "² incomplete: stopped; 2 questions are missing",
+    )
+
+
+def test_mixed_profiles_are_said_not_to_be_comparable(small_run, run_of):
+    ours = small_run()
+    profiles = {"fathoms": ours.summary["profiles"]["paper"]}
+    other = run_of({**ours.summary, "profile": "fathoms", "profiles": profiles})
+    assert "fathoms and paper" in score_table([ours, other]).notes[-1]
+    assert score_table([ours, ours], "paper").notes == ()
+
+
+def test_labels_tell_runs_apart(small_run, run_of):
+    run, other = small_run(), small_run(model="other")
+    again = run_of({**run.summary, "run": "20260103T000000Z_small_0a1b2c3d"})
+    assert run_labels([run, small_run(name="n")]) == ["small", "n"]
+    assert run_labels([run, other]) == ["small (a-model)", "small (other)"]
+    assert run_labels([run, again]) == [f"small ({run.run})", f"small ({again.run})"]
+
+
+def test_the_json_shape_is_exact_and_unrounded(small_run):
+    assert report_json([small_run()]) == [
+        {
+            "run": "20260102T030405Z_small_0a1b2c3d",
+            "name": "small",
+            "model": "a-model",
+            "profile": "paper",
+            "overall": {
+                "correctness": 0.375,
+                "hallucination": 0.5,
+                "micro_correctness": 0.375,
+                "micro_hallucination": 1 / 3,
+                "n": 4,
+                "errors": 1,
+            },
+            "categories": {
+                "Tables": {"correctness": 0.75, "hallucination": 0.0, "n": 2},
+                "Images": {"correctness": 0.0, "hallucination": 1.0, "n": 2},
+            },
+        }
+    ]
+
+
+def test_scores_that_a_run_does_not_have(small_run):
+    with pytest.raises(DataError, match=r"no scores 'released' \(there are: paper\)"):
+        report_json([small_run()], "released")
+    with pytest.raises(DataError, match="fathoms score"):
+        comparison_panel([small_run(profiles={})])
+
+
+def test_a_summary_with_nothing_in_it_reports_nothing(run_of):
+    bare = run_of({"run": "r", "name": "n", "profile": "paper", "profiles": {"paper": {}}})
+    (found,) = report_json([bare])
+    assert found["overall"] == {
+        "correctness": None,
+        "hallucination": None,
+        "micro_correctness": None,
+        "micro_hallucination": None,
+        "n": 0,
+        "errors": 0,
+    }
+    assert found["categories"] == {}
+    assert json.loads(json.dumps(found)) == found

@@ -1,0 +1,141 @@
+"""What a person sees: 80 columns, whatever the names are."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from fathoms.report.question import question_panel
+from fathoms.report.terminal import comparison_panel, summary_panel
+
+
+def render(parts, width=80):
+    """The lines a terminal shows; every one is checked to fit."""
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    for part in parts:
+        console.print(part)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(cell_len, lines)) <= width
+    return [line.rstrip() for line in lines]
+
+
+def line_of(lines, start):
+    return next(line for line in lines if line.strip().startswith(start)).split()
+
+
+def test_the_papers_table_fits_and_reads(paper_runs):
+    lines = render(comparison_panel(paper_runs))
+    head = line_of(lines, "run")
+    assert head == ["run", "Overall", "Micro", "Text", "Tables", "Images", "Multimodal", "Cross"]
+    first = next(index for index, line in enumerate(lines) if line.startswith("gpt_4_1 closed"))
+    assert lines[first].split()[-8:] == ["corr.", "0.79", "n/a", "0.90", "0.92", "0.79", "0.72", "0.64"]
+    assert lines[first + 1].split()[-8:] == ["hall.", "0.20", "n/a", "0.06", "0.08", "0.21", "0.24", "0.40"]
+    assert lines[first + 2].split()[-7:] == ["93", "93", "31", "13", "14", "25", "10"]
+    text = " ".join(lines)
+    assert "Text = Text-Only" in text
+    assert "Cross = Cross-Document Multimodal" in text
+    assert any(line.startswith("llama3_3-70b LlamaIndex ") for line in lines)
+
+
+def test_many_categories_take_several_tables(small_run):
+    run = small_run(categories=[f"Category number {index}" for index in range(20)])
+    lines = render(comparison_panel([run, run]))
+    assert sum(line.strip().startswith("run ") for line in lines) > 1
+    assert "Cate…er 19" in " ".join(lines)
+
+
+def test_one_run_has_a_line_for_each_category_with_denominators(small_run):
+    lines = render(comparison_panel([small_run()]))
+    assert line_of(lines, "Tables") == ["Tables", "0.75", "0.00", "0.50", "2", "0"]
+    assert line_of(lines, "Images") == ["Images", "0.00", "1.00", "0.00", "2/1", "1"]
+    assert line_of(lines, "Overall")[-5:] == ["0.38", "0.50", "0.25", "4/3", "1"]
+    assert line_of(lines, "Micro")[-5:] == ["0.38", "0.33", "0.33", "4/3", "1"]
+
+
+def test_the_summary_shows_failures_and_the_worst_questions_in_order(small_run):
+    lines = render(summary_panel(small_run()))
+    text = " ".join(line.strip() for line in lines)
+    assert line_of(lines, "1 ")[:2] == ["1", "Timeout"]
+    assert "no answer within 300 s" in text
+    assert "4 of 4 questions asked, 3 answered, 1 failed, 300 + 40 tokens, cost 0.0125, 10.0 s" in text
+    asked = [line for line in lines if "What about" in line]
+    assert [line.split()[4].rstrip("?") for line in asked] == ["wrong", "failed", "half"]
+    assert asked[1].split()[:2] == ["0.00", "n/a"]
+
+
+def test_an_incomplete_run_says_why(small_run):
+    lines = render(summary_panel(small_run(complete=False, incomplete=["1 of 2 categories was asked"])))
+    assert any("Overall¹" in line for line in lines)
+    assert any("¹ incomplete: 1 of 2 categories was asked" in line for line in lines)
+
+
+def test_the_change_to_the_last_run(small_run, run_of):
+    run, before = small_run(), small_run()
+    before.summary["profiles"]["paper"]["overall"] |= {"correctness": 0.25, "hallucination": 0.75}
+    text = " ".join(render(summary_panel(run, before)))
+    assert "correctness +0.12, hallucination -0.25 (the same questions)" in text
+    fewer = run_of(before.summary, list(before.questions())[:3])
+    text = " ".join(render(summary_panel(run, fewer)))
+    assert "not comparable, it asked other questions (3 the same; 4 here, 3 there)" in text
+    assert "hallucination -" not in text
+    unscored = small_run(profiles={})
+    assert "it has no scores under the profile 'paper'" in " ".join(render(summary_panel(run, unscored)))
+
+
+def test_a_change_of_gold_is_another_question(small_run, run_of, question):
+    run = small_run()
+    regraded = run_of(
+        run.summary, [question("right", 1.0, 0.0, answers=[["green"]]), *list(run.questions())[1:]]
+    )
+    assert "(3 the same; 4 here, 4 there)" in " ".join(render(summary_panel(run, regraded)))
+
+
+def test_names_and_answers_are_neither_markup_nor_control(small_run, run_of, question):
+    answer = {"text": "\x1b]0;owned\x07[red]x[/red] \u202e" + "y" * 2**20}
+    names = {
+        "name": "[bold]n[/bold]\x1b[31m",
+        "model": "[/]",
+        "categories": ["[link=x]c", "[/]", "[red]", "Tables", "Images"],
+    }
+    run = run_of({**small_run().summary, **names}, [question("[q]", 0.0, 1.0, answer=answer, text="[b]?\0")])
+    text = "\n".join(render(summary_panel(run)) + render(comparison_panel([run, run])))
+    assert "[bold]n[/bold]" in text
+    assert "[red]x[/red]" in text
+    assert "[link=x]c" in text
+    assert line_of(text.splitlines(), "run")[3:6] == ["[link=x]c", "[", "[red]"]
+    assert not any(sign in text for sign in "\x1b\x07\0\u202e")
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_a_bare_summary_is_shown_at_any_width(run_of, width):
+    bare = run_of({"run": "r", "name": "n", "profile": "paper", "profiles": {"paper": {}}})
+    text = " ".join(render(summary_panel(bare), width))
+    assert "n/a" in text
+    assert "incomplete: the run does not say why" in " ".join(text.split())
+
+
+def test_a_perfect_run_lists_no_worst_question(small_run, run_of, question):
+    run = run_of({**small_run().summary, "errors": {}}, [question("a", 1.0, 0.0)])
+    text = " ".join(render(summary_panel(run)))
+    assert "worst" not in text
+    assert "first message" not in text
+
+
+def test_one_question_whole(question):
+    lines = render(question_panel(question("q1", 0.5, 1.0)))
+    text = "\n".join(lines)
+    assert "gold: red + blue or purple" in text
+    assert "answer: The answer to q1." in text
+    assert "prompt: 12 tokens, 1 chunks cut" in text
+    assert line_of(lines, "1 ") == ["1", "0.50", "a.pdf", "2", "red", "things"]
+    assert line_of(lines, "paper") == ["paper", "0.50", "1.00", "no", "blue"]
+
+
+def test_one_question_that_failed(question):
+    error = {"kind": "Timeout", "message": "too slow\x1b[0m"}
+    text = "\n".join(render(question_panel(question("q1", 0.0, None, answer=None, error=error))))
+    assert "failed: Timeout: too slow[0m" in text
+    assert "answer:" not in text
