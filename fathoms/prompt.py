@@ -1,0 +1,177 @@
+"""Packing: from hits to the messages that the model is sent, within its token budget.
+
+Templates are data: a shipped name (`fathoms/prompts/*.yaml`), or the texts themselves in the config.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from fathoms.config import Component, read_yaml, suggest
+from fathoms.errors import ModelError
+from fathoms.types import Cut, Hit, Message, Prompt, Question
+
+CountTokens = Callable[[Sequence[Message]], int | None]
+_FIELD = re.compile(r"\{(\w+)\}")
+_PLACES = {
+    "system": set[str](),
+    "user": {"context", "question", "files"},
+    "chunk": {"document", "pages", "text"},
+}
+
+
+class Template(BaseModel):
+    """The texts around what was retrieved. `{context}` may be absent: nothing is then packed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    system: str = ""
+    user: str
+    chunk: str = "{text}"
+    separator: str = "\n\n"
+    question: str = "{question}"
+
+
+@cache
+def shipped() -> dict[str, Template]:
+    """The templates that come with fathoms, by name."""
+    folder = Path(str(files("fathoms"))) / "prompts"
+    return {path.stem: Template(**read_yaml(path).data) for path in sorted(folder.glob("*.yaml"))}
+
+
+class PromptBuilder(Component):
+    """`prompt:` a shipped template by name, with any of its texts replaced."""
+
+    template: str = "default"
+    """A shipped template: `default`, `closed-book`, ..."""
+    system: str | None = None
+    """The system message; empty for none."""
+    user: str | None = None
+    """The user message: `{context}`, `{question}` and `{files}` are filled in."""
+    chunk: str | None = None
+    """One retrieved chunk: `{document}`, `{pages}` and `{text}` are filled in."""
+    separator: str | None = None
+    """What stands between chunks."""
+
+    @model_validator(mode="after")
+    def _check(self) -> PromptBuilder:
+        if self.template not in shipped():
+            raise ValueError(f"no template '{self.template}'{suggest(self.template, shipped())}")
+        for name, allowed in _PLACES.items():
+            unknown = [field for field in _FIELD.findall(getattr(self, name) or "") if field not in allowed]
+            if unknown:
+                raise ValueError(f"'{name}' has no place '{{{unknown[0]}}}'{suggest(unknown[0], allowed)}")
+        if self.user is not None and "{question}" not in self.user:
+            raise ValueError("'user' must hold {question}")
+        return self
+
+    def identity(self) -> dict[str, Any]:
+        """The texts themselves: a renamed template is the same prompt."""
+        return {"texts": self.texts().model_dump(), "revision": self.revision}
+
+    def texts(self) -> Template:
+        """The template with the config's own texts in place."""
+        own = self.model_dump(exclude={"template"}, exclude_none=True)
+        return shipped()[self.template].model_copy(update=own)
+
+    def pack(self, question: Question, hits: Sequence[Hit], count: CountTokens, budget: int | None) -> Prompt:
+        """The messages for a question, context first in the order of rank.
+
+        `count` gives the model's own token count of messages, `None` where nobody can tell; `budget` is
+        the most they may take. What does not fit is dropped from the last rank up, the chunk at the
+        edge is shortened, and every loss is in `Prompt.cuts`. Raises ModelError where the question does
+        not fit even without context.
+        """
+        texts = self.texts()
+        pieces = [_chunk(texts, hit) for hit in hits] if "{context}" in texts.user else []
+
+        def build(kept: Sequence[str]) -> tuple[Message, ...]:
+            return _messages(texts, question, texts.separator.join(kept))
+
+        whole = count(build(pieces))
+        if whole is None or budget is None or whole <= budget:
+            return _prompt(texts, build, pieces, (), whole, budget)
+        bare = count(build([]))
+        if bare is None or bare > budget:
+            raise ModelError(
+                f"question {question.id} alone takes {bare} tokens and the model leaves {budget} for the"
+                " prompt: raise generate.n_ctx or lower generate.max_tokens"
+            )
+        kept, tokens = _fit(build, count, pieces, budget)
+        return _prompt(texts, build, kept, _cuts(hits, pieces, kept), tokens, budget)
+
+
+def _chunk(texts: Template, hit: Hit) -> str:
+    """One hit as the template shows it."""
+    pages = ", ".join(map(str, hit.chunk.pages))
+    return _fill(texts.chunk, {"document": hit.chunk.document, "pages": pages, "text": hit.chunk.text})
+
+
+def _messages(texts: Template, question: Question, context: str) -> tuple[Message, ...]:
+    """System and user message."""
+    values = {"context": context, "question": question.text, "files": ", ".join(question.files)}
+    user = Message(role="user", text=_fill(texts.user, values).strip())
+    return (Message(role="system", text=texts.system), user) if texts.system else (user,)
+
+
+def _fill(template: str, values: dict[str, str]) -> str:
+    """Fill the places in one pass: braces in a value are text, never places."""
+    return _FIELD.sub(lambda match: values.get(match[1], match[0]), template)
+
+
+def _fit(
+    build: Callable[[Sequence[str]], tuple[Message, ...]],
+    count: CountTokens,
+    pieces: Sequence[str],
+    budget: int,
+) -> tuple[list[str], int]:
+    """The longest run of pieces from the first that fits, the last one shortened; and its tokens."""
+
+    def tokens(kept: Sequence[str]) -> int:
+        return count(build(kept)) or 0
+
+    number = _largest(len(pieces), lambda n: tokens(pieces[:n]) <= budget)
+    kept, edge = list(pieces[:number]), pieces[number]
+    length = _largest(len(edge), lambda n: tokens([*kept, edge[:n]]) <= budget)
+    if edge[:length].strip():
+        kept.append(edge[:length])
+    return kept, tokens(kept)
+
+
+def _largest(high: int, fits: Callable[[int], bool]) -> int:
+    """The largest n in [0, high) that fits, by bisection; 0 is known to fit and `high` not to."""
+    low = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _cuts(hits: Sequence[Hit], pieces: Sequence[str], kept: Sequence[str]) -> tuple[Cut, ...]:
+    """What of each chunk was left out, in characters of the chunk as shown."""
+    lengths = [len(piece) for piece in kept] + [0] * (len(pieces) - len(kept))
+    return tuple(
+        Cut(chunk=hit.chunk.id, dropped=len(piece) - length, length=len(piece))
+        for hit, piece, length in zip(hits, pieces, lengths, strict=True)
+        if length < len(piece)
+    )
+
+
+def _prompt(
+    texts: Template,
+    build: Callable[[Sequence[str]], tuple[Message, ...]],
+    kept: Sequence[str],
+    cuts: tuple[Cut, ...],
+    tokens: int | None,
+    budget: int | None,
+) -> Prompt:
+    """The noun."""
+    context = texts.separator.join(kept)
+    return Prompt(messages=build(kept), context=context, cuts=cuts, tokens=tokens, budget=budget)

@@ -1,0 +1,21 @@
+"""No retrieval at all: what the model knows by itself, the floor that every pipeline must beat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from fathoms.retrieve.base import Corpus, Retriever
+from fathoms.types import Hit, Question
+
+
+class ClosedBook(Retriever):
+    """`retrieve: {kind: none}`: the question alone, no document is read."""
+
+    needs: ClassVar[Literal["nothing", "chunks", "vectors"]] = "nothing"
+
+    kind: Literal["none"] = "none"
+
+    def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+        """Nothing, for every question."""
+        return [() for _ in questions]

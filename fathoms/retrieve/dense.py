@@ -1,0 +1,33 @@
+"""Dense retrieval: the chunks whose embeddings have the highest cosine with the question's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fathoms.retrieve.base import Corpus, Retriever, hits
+from fathoms.retrieve.llamaindex import LlamaIndexStore
+from fathoms.retrieve.numpy_store import NumpyStore
+from fathoms.types import Hit, Question
+
+Store = Annotated[NumpyStore | LlamaIndexStore, Field(discriminator="kind")]
+
+
+class Dense(Retriever):
+    """Exact or approximate nearest neighbours by cosine, over all documents."""
+
+    kind: Literal["dense"] = "dense"
+    top_k: int = Field(default=3, ge=1)
+    """How many chunks a question gets."""
+    store: Store = NumpyStore()
+    """Where the vectors are searched: `numpy` (exact) or any LlamaIndex vector store."""
+
+    def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+        """The `top_k` nearest chunks of every question; fewer where the corpus holds fewer."""
+        if not corpus.chunks or not questions or corpus.vectors is None:
+            return [() for _ in questions]
+        queries = corpus.embed([question.text for question in questions])
+        found = self.store.search(corpus.folder, corpus.vectors, queries, min(self.top_k, len(corpus.chunks)))
+        return [hits([(corpus.chunks[index], score) for index, score in row]) for row in found]

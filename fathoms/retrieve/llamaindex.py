@@ -1,0 +1,65 @@
+"""Any LlamaIndex vector store, used as such."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from fathoms.config import Component, import_target
+from fathoms.errors import ConfigError, MissingExtraError
+
+if TYPE_CHECKING:
+    from fathoms.retrieve.base import Vectors
+
+
+class LlamaIndexStore(Component):
+    """`store: {kind: llamaindex, target: ..., options: {...}}`.
+
+    The chunks are added with the vectors that fathoms made, under UUIDs (some stores take no other ids),
+    so every store searches the same points. A store that keeps files gets a fresh place when
+    `{folder}` stands in an option.
+    """
+
+    packages: ClassVar[tuple[str, ...]] = ("llama-index-core",)
+
+    kind: Literal["llamaindex"] = "llamaindex"
+    target: str = "llama_index.core.vector_stores:SimpleVectorStore"
+    """The class, as `package.module:Class`."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Its keyword arguments."""
+
+    def search(
+        self, folder: Path, vectors: Vectors, queries: Vectors, k: int
+    ) -> list[list[tuple[int, float]]]:
+        """The `k` nearest rows by the store's own measure; raises ConfigError where it cannot be made."""
+        try:
+            from llama_index.core.schema import TextNode
+            from llama_index.core.vector_stores import VectorStoreQuery
+        except ImportError as error:
+            raise MissingExtraError("llama-index-core", "llamaindex", "a LlamaIndex vector store") from error
+
+        store = self._make(folder)
+        ids = {str(uuid.uuid5(uuid.NAMESPACE_OID, str(index))): index for index in range(len(vectors))}
+        store.add([TextNode(id_=name, text=name, embedding=vectors[at].tolist()) for name, at in ids.items()])
+        found = []
+        for query in queries:
+            result = store.query(VectorStoreQuery(query_embedding=query.tolist(), similarity_top_k=k))
+            names = result.ids or [node.node_id for node in result.nodes or []]
+            scores = result.similarities or [0.0] * len(names)
+            found.append([(ids[name], float(score)) for name, score in zip(names, scores, strict=True)])
+        return found
+
+    def _make(self, folder: Path) -> Any:
+        """The store, with `{folder}` in its options filled in."""
+        folder.mkdir(parents=True, exist_ok=True)
+        options = {
+            key: value.replace("{folder}", str(folder)) if isinstance(value, str) else value
+            for key, value in self.options.items()
+        }
+        try:
+            return import_target(self.target)(**options)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"store {self.target}: {error}") from error

@@ -1,0 +1,86 @@
+"""Exact search against a plain sort, and LlamaIndex's store against ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fathoms.errors import ConfigError
+from fathoms.retrieve import ClosedBook, Corpus, Dense
+from fathoms.retrieve.llamaindex import LlamaIndexStore
+from fathoms.retrieve.numpy_store import NumpyStore
+from fathoms.types import Chunk, Question
+
+
+def unit(rows: int, seed: int, width: int = 16) -> np.ndarray:
+    matrix = np.random.default_rng(seed).standard_normal((rows, width)).astype(np.float32)
+    return matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+
+
+def test_by_hand(tmp_path: Path) -> None:
+    # cosines with (1, 0): 0.6, 1.0, 0.0, 0.8
+    vectors = np.array([[0.6, 0.8], [1, 0], [0, 1], [0.8, -0.6]], dtype=np.float32)
+    found = NumpyStore().search(tmp_path, vectors, np.array([[1, 0]], dtype=np.float32), 3)
+    assert [index for index, _ in found[0]] == [1, 3, 0]
+    assert [score for _, score in found[0]] == pytest.approx([1.0, 0.8, 0.6])
+
+
+def test_the_same_as_a_full_sort(tmp_path: Path) -> None:
+    vectors, queries = unit(1000, 1), unit(600, 2)
+    found = NumpyStore().search(tmp_path, vectors, queries, 10)
+    expected = np.argsort(-(queries @ vectors.T), axis=1, kind="stable")[:, :10]
+    assert [[index for index, _ in row] for row in found] == expected.tolist()
+
+
+def test_ties_keep_the_order_of_the_chunks(tmp_path: Path) -> None:
+    vectors = np.ones((50, 1), dtype=np.float32)
+    found = NumpyStore().search(tmp_path, vectors, np.ones((1, 1), dtype=np.float32), 5)
+    assert [index for index, _ in found[0]] == [0, 1, 2, 3, 4]
+
+
+def test_llamaindex_store_finds_the_same(tmp_path: Path) -> None:
+    vectors, queries = unit(200, 3), unit(20, 4)
+    ours = NumpyStore().search(tmp_path, vectors, queries, 5)
+    theirs = LlamaIndexStore().search(tmp_path, vectors, queries, 5)
+    assert [[i for i, _ in row] for row in theirs] == [[i for i, _ in row] for row in ours]
+    assert np.allclose([[s for _, s in r] for r in theirs], [[s for _, s in r] for r in ours], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("target", "options"),
+    [
+        ("llama_index.core.vector_stores:Nothing", {}),
+        ("llama_index.core.vector_stores:SimpleVectorStore", {"nonsense": 1, "data": 3}),
+    ],
+)
+def test_a_store_that_cannot_be_made(tmp_path: Path, target: str, options: dict[str, int]) -> None:
+    with pytest.raises(ConfigError):
+        LlamaIndexStore(target=target, options=options).search(tmp_path, unit(2, 1), unit(1, 1), 1)
+
+
+def corpus(tmp_path: Path, rows: int) -> Corpus:
+    chunks = [Chunk(id=f"c{n}", document="d.pdf", pages=(1,), text=str(n)) for n in range(rows)]
+    return Corpus(chunks, unit(rows, 5), lambda texts: unit(rows, 5)[[int(t) for t in texts]], tmp_path)
+
+
+def questions(*texts: str) -> list[Question]:
+    return [Question(id=text, text=text, category="c") for text in texts]
+
+
+def test_dense_ranks_from_one(tmp_path: Path) -> None:
+    found = Dense(top_k=3).search(corpus(tmp_path, 9), questions("4", "7"))
+    assert [row[0].chunk.id for row in found] == ["c4", "c7"]
+    assert [hit.rank for hit in found[0]] == [1, 2, 3]
+    assert found[0][0].score == pytest.approx(1.0, abs=1e-6)
+
+
+def test_fewer_chunks_than_asked_for(tmp_path: Path) -> None:
+    assert len(Dense(top_k=30).search(corpus(tmp_path, 2), questions("1"))[0]) == 2
+    empty = Corpus([], None, lambda texts: unit(1, 1), tmp_path)
+    assert Dense().search(empty, questions("1")) == [()]
+
+
+def test_closed_book_finds_nothing(tmp_path: Path) -> None:
+    assert ClosedBook().search(corpus(tmp_path, 9), questions("4")) == [()]

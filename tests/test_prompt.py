@@ -1,0 +1,107 @@
+"""Packing within a budget, with a counter that can be checked by hand: one token a character."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from fathoms.errors import ModelError
+from fathoms.prompt import PromptBuilder, shipped
+from fathoms.types import Chunk, Hit, Message, Question
+
+BUILDER = PromptBuilder(system="", user="{context}|{question}", chunk="{text}", separator="\n")
+
+
+def hit(text: str, rank: int = 1) -> Hit:
+    return Hit(chunk=Chunk(id=f"c{rank}", document="d.pdf", pages=(2, 3), text=text), score=1.0, rank=rank)
+
+
+def question(text: str = "why?") -> Question:
+    return Question(id="q", text=text, category="c", files=("a.pdf", "b.pdf"))
+
+
+def characters(messages: Sequence[Message]) -> int:
+    return sum(len(message.text) for message in messages)
+
+
+def test_all_fits() -> None:
+    prompt = BUILDER.pack(question(), [hit("aaaa"), hit("bb", 2)], characters, 100)
+    assert prompt.messages == (Message(role="user", text="aaaa\nbb|why?"),)
+    assert (prompt.context, prompt.cuts, prompt.tokens, prompt.budget) == ("aaaa\nbb", (), 12, 100)
+
+
+def test_the_last_chunk_is_shortened_and_the_loss_recorded() -> None:
+    prompt = BUILDER.pack(question(), [hit("aaaa"), hit("bbbb", 2), hit("cc", 3)], characters, 12)
+    assert prompt.context == "aaaa\nbb"
+    assert [(cut.chunk, cut.dropped, cut.length) for cut in prompt.cuts] == [("c2", 2, 4), ("c3", 2, 2)]
+    assert prompt.tokens == 12
+
+
+def test_no_room_for_context() -> None:
+    prompt = BUILDER.pack(question(), [hit("aaaa")], characters, 5)
+    assert (prompt.context, prompt.cuts[0].dropped) == ("", 4)
+
+
+def test_a_question_that_does_not_fit_alone() -> None:
+    with pytest.raises(ModelError, match=r"question q alone takes 5 tokens and the model leaves 4"):
+        BUILDER.pack(question(), [hit("aaaa")], characters, 4)
+
+
+def test_nobody_can_count() -> None:
+    prompt = BUILDER.pack(question(), [hit("a" * 1000)], lambda messages: None, None)
+    assert (len(prompt.context), prompt.tokens, prompt.budget) == (1000, None, None)
+
+
+def test_braces_in_a_document_are_text() -> None:
+    prompt = BUILDER.pack(question("{context}?"), [hit("{question} {0} {}")], characters, 100)
+    assert prompt.messages[0].text == "{question} {0} {}|{context}?"
+
+
+def test_the_shipped_default_puts_the_question_last() -> None:
+    prompt = PromptBuilder().pack(question(), [hit("Facts.")], characters, None)
+    assert [message.role for message in prompt.messages] == ["system", "user"]
+    assert "[d.pdf, page 2, 3]\nFacts." in prompt.messages[1].text
+    assert prompt.messages[1].text.endswith("Question: why?\nAnswer:")
+
+
+def test_closed_book_packs_nothing() -> None:
+    prompt = PromptBuilder(template="closed-book").pack(question(), [hit("Facts.")], characters, 1000)
+    assert (prompt.context, prompt.cuts) == ("", ())
+    assert "Facts" not in prompt.messages[1].text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"template": "defalt"}, "did you mean 'default'"),
+        ({"user": "{contxt} {question}"}, "did you mean 'context'"),
+        ({"user": "{context}"}, "must hold {question}"),
+        ({"chunk": "{title}"}, "no place '{title}'"),
+    ],
+)
+def test_bad_templates(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        PromptBuilder(**options)
+
+
+def test_identity_is_the_text_not_the_name() -> None:
+    default = shipped()["default"]
+    same = PromptBuilder(system=default.system, user=default.user)
+    assert same.identity() == PromptBuilder().identity()
+    assert PromptBuilder(system="x").identity() != PromptBuilder().identity()
+
+
+@given(
+    texts=st.lists(st.text("abc ", min_size=1, max_size=30), max_size=6),
+    budget=st.integers(min_value=5, max_value=120),
+)
+def test_it_always_fits_and_never_invents(texts: list[str], budget: int) -> None:
+    hits = [hit(text, rank) for rank, text in enumerate(texts, start=1)]
+    prompt = BUILDER.pack(question(), hits, characters, budget)
+    assert characters(prompt.messages) <= budget
+    assert "\n".join(texts).startswith(prompt.context)
+    assert sum(cut.dropped for cut in prompt.cuts) <= sum(map(len, texts))
