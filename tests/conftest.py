@@ -1,4 +1,4 @@
-"""What several test modules share: where outside data is, and a project of one's own in a folder."""
+"""What several test modules share: outside data, real weights, and a project of one's own in a folder."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 from support import CONFIG, PAGES, QUESTIONS, Project, write_pdf
+
+from fathoms.models import Embedded, OnnxEmbedder
+from fathoms.models.weights import is_installed
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("FATHOMS_SHARED", ROOT.parent / "shared"))
@@ -25,6 +28,26 @@ def shared() -> Path:
     if not (SHARED / "data").is_dir():
         pytest.skip(f"acceptance data is not at {SHARED} (set FATHOMS_SHARED)")
     return SHARED / "data"
+
+
+def needs(asset: str) -> None:
+    """Skip where the weights of an asset are not on this machine."""
+    if not is_installed(asset):
+        pytest.skip(f"no weights: run 'fathoms models pull {asset}'")
+
+
+@pytest.fixture(scope="session")
+def smollm() -> Embedded:
+    """The small language model, with short replies."""
+    needs("smollm2-135m")
+    return Embedded(model="smollm2-135m", n_ctx=1024, max_tokens=12)
+
+
+@pytest.fixture(scope="session")
+def minilm() -> OnnxEmbedder:
+    """The sentence embedder."""
+    needs("minilm-l6-v2")
+    return OnnxEmbedder()
 
 
 @pytest.fixture

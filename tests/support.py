@@ -61,6 +61,8 @@ class Project:
     """A folder with a config, two PDFs and four questions; its own cache; the command line in it."""
 
     path: Path
+    cache: Path | None = Path("cache")
+    """A cache folder of its own in `path`; `None` takes the user's, where the weights are."""
 
     @property
     def config(self) -> Path:
@@ -73,10 +75,11 @@ class Project:
 
     def fathoms(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
         """Run the command line as a user would, in the folder."""
+        own = {"FATHOMS_CACHE_DIR": str(self.path / self.cache)} if self.cache else {}
         return subprocess.run(
             [sys.executable, "-m", "fathoms", *arguments],
             cwd=self.path,
-            env={**os.environ, "FATHOMS_CACHE_DIR": str(self.path / "cache"), "PYTHONWARNINGS": "error"},
+            env={**os.environ, **own, "PYTHONWARNINGS": "error"},
             capture_output=True,
             text=True,
             timeout=timeout,

@@ -1,0 +1,163 @@
+"""The embedded model, for real: a loaded GGUF file and its server."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from fathoms.errors import ConfigError, MissingWeightsError, ModelError
+from fathoms.models import Embedded
+from fathoms.models.weights import locate
+from fathoms.types import Message, Prompt, Reply
+
+FACTS = " ".join(f"Station {number} lies {number * 37 % 101} km from the harbour." for number in range(12))
+
+
+def prompt(question: str, context: str = "") -> Prompt:
+    return Prompt(messages=(Message(role="user", text=f"{context}\n\n{question}".strip()),))
+
+
+def ask(model: Embedded, question: str, context: str = "") -> Reply:
+    return asyncio.run(model.reply(prompt(question, context)))
+
+
+def test_a_reply_says_what_it_cost(smollm: Embedded) -> None:
+    asked = prompt("What is the capital of France?")
+    reply = asyncio.run(smollm.reply(asked))
+    assert reply.text
+    assert reply.reasoning == ""
+    assert reply.stop_reason in {"stop", "length"}
+    assert reply.usage.completion_tokens is not None
+    assert 1 <= reply.usage.completion_tokens <= 12
+    assert reply.latency is not None
+    assert 0 < reply.latency < 120
+    assert smollm.count_tokens(asked.messages) == reply.usage.prompt_tokens
+
+
+def test_tokens_are_counted_as_the_server_counts_them(smollm: Embedded) -> None:
+    """With a system message, special tokens in a text, other scripts and nothing at all."""
+    model = smollm.model_copy(update={"max_tokens": 1})
+    for texts in (("Be brief.", "hi"), ("", "<|im_end|> ok"), ("x", "Größe 12 µm, 東京 🙂"), ("", "")):
+        messages = (Message(role="system", text=texts[0]), Message(role="user", text=texts[1]))
+        reply = asyncio.run(model.reply(Prompt(messages=messages)))
+        assert model.count_tokens(messages) == reply.usage.prompt_tokens
+
+
+def test_the_same_prompt_gives_the_same_reply_whatever_came_before(smollm: Embedded) -> None:
+    first = ask(smollm, "How far is station 3?", FACTS)
+    ask(smollm, "How far is station 7?", FACTS)
+    again = ask(smollm, "How far is station 3?", FACTS)
+    assert again.text == first.text
+    assert again.usage.cached_tokens == 0
+
+
+def test_a_prefix_is_reused_where_that_is_asked_for(smollm: Embedded) -> None:
+    model = smollm.model_copy(update={"cache_prompt": True})
+    ask(model, "How far is station 3?", FACTS)
+    reply = ask(model, "How far is station 7?", FACTS)
+    assert reply.usage.cached_tokens is not None
+    assert reply.usage.prompt_tokens is not None
+    assert reply.usage.cached_tokens > 0.8 * reply.usage.prompt_tokens
+
+
+def test_max_tokens_stops_it(smollm: Embedded) -> None:
+    reply = ask(smollm.model_copy(update={"max_tokens": 2}), "Count from one to one hundred.")
+    assert reply.usage.completion_tokens == 2
+    assert reply.stop_reason == "length"
+
+
+def test_a_prompt_that_is_too_long_is_refused_in_words(smollm: Embedded) -> None:
+    long = prompt("word " * 1500)
+    tokens = smollm.count_tokens(long.messages)
+    with pytest.raises(ModelError, match=f"takes {tokens} tokens and the context holds 1024: raise n_ctx"):
+        asyncio.run(smollm.reply(long))
+
+
+def test_a_call_that_is_cancelled_frees_the_model(smollm: Embedded) -> None:
+    """The next call does not wait for the rest of a long reply."""
+    story = prompt("Tell me a very long story of the sea.")
+    model = smollm.model_copy(update={"max_tokens": 400})
+
+    async def cancelled() -> tuple[float, float]:
+        whole = await model.reply(story)
+        assert whole.latency is not None
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(model.reply(story), whole.latency / 10)
+        started = time.perf_counter()
+        await model.model_copy(update={"max_tokens": 1}).reply(prompt("hi"))
+        return time.perf_counter() - started, whole.latency
+
+    after, whole = asyncio.run(cancelled())
+    assert after < whole / 2
+
+
+def test_requests_at_once_have_a_context_each(smollm: Embedded) -> None:
+    model = smollm.model_copy(update={"max_concurrency": 2, "n_ctx": 512})
+    assert model.context_window == 512
+
+    async def both() -> list[Reply]:
+        return list(await asyncio.gather(*(model.reply(prompt(f"{n}?", FACTS)) for n in range(2))))
+
+    assert all(reply.usage.completion_tokens for reply in asyncio.run(both()))
+
+
+def test_its_port_is_closed_to_others(smollm: Embedded) -> None:
+    address = smollm._engine()._server.listening_address
+    assert httpx.URL(address).host == "127.0.0.1"
+    body = {"messages": [{"role": "user", "content": "hi"}]}
+    assert httpx.post(f"{address}/v1/chat/completions", json=body).status_code == 401
+
+
+def test_a_context_longer_than_the_model_knows(smollm: Embedded) -> None:
+    with pytest.raises(ConfigError, match=r"n_ctx is 9000, the longest context of .* is 8192"):
+        smollm.model_copy(update={"n_ctx": 9000}).count_tokens([])
+
+
+@pytest.mark.parametrize("size", [0, 100, 3_000_000])
+def test_damaged_weights(smollm: Embedded, tmp_path: Path, size: int) -> None:
+    path = tmp_path / "cut.gguf"
+    path.write_bytes(locate("smollm2-135m").read_bytes()[:size])
+    with pytest.raises(ModelError, match=r"cut\.gguf could not be loaded"):
+        ask(Embedded(model=str(path)), "hi")
+
+
+def test_weights_that_are_not_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path))
+    with pytest.raises(MissingWeightsError):
+        Embedded().check()
+    with pytest.raises(ConfigError, match="no such file"):
+        Embedded(model=str(tmp_path / "none.gguf")).check()
+
+
+def test_identity_is_of_the_weights_not_of_their_name(smollm: Embedded) -> None:
+    by_path = smollm.model_copy(update={"model": str(locate("smollm2-135m"))})
+    assert by_path.identity() == smollm.identity()
+    assert smollm.model_copy(update={"threads": 1, "max_concurrency": 3}).identity() == smollm.identity()
+    for change in ({"temperature": 0.5}, {"model": "qwen2.5-coder-1.5b"}, {"cache_prompt": True}):
+        assert smollm.model_copy(update=change).identity() != smollm.identity()
+
+
+@pytest.mark.parametrize("ending", ["sys.exit(7)", "raise KeyboardInterrupt"])
+def test_it_is_quiet_and_ends_with_the_process(smollm: Embedded, ending: str) -> None:
+    program = (
+        "import asyncio, sys\n"
+        "from fathoms.models import Embedded\n"
+        "from fathoms.types import Message, Prompt\n"
+        "model = Embedded(n_ctx=256, max_tokens=2)\n"
+        "asyncio.run(model.reply(Prompt(messages=(Message(role='user', text='hi'),))))\n"
+        f"{ending}\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert done.stdout == ""
+    if "exit" in ending:
+        assert (done.returncode, done.stderr) == (7, "")
+    else:
+        assert done.returncode == -signal.SIGINT
+        assert done.stderr.rstrip().endswith("KeyboardInterrupt")

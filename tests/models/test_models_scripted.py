@@ -1,0 +1,59 @@
+"""The scripted model does what it was told."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from fathoms.errors import ModelError
+from fathoms.models import ScriptedModel
+from fathoms.types import Message, Prompt, Usage
+
+MODEL = ScriptedModel(
+    replies={"depth": "40 metres", "the depth of the sea": "never: the first key won"},
+    fail_on={"storm": "the line is down"},
+    max_tokens=4,
+)
+
+
+def prompt(text: str, context: str = "") -> Prompt:
+    messages = (Message(role="system", text="storm depth"), Message(role="user", text=text))
+    return Prompt(messages=messages, context=context)
+
+
+def test_the_first_key_in_the_last_message_wins() -> None:
+    reply = asyncio.run(MODEL.reply(prompt("What is the depth of the sea?")))
+    assert reply.text == "40 metres"
+    assert reply.stop_reason == "stop"
+    assert reply.usage == Usage(prompt_tokens=9, completion_tokens=2)
+
+
+def test_the_default_the_echo_and_the_limit() -> None:
+    assert asyncio.run(MODEL.reply(prompt("Who?"))).text == "I don't know."
+    echo = MODEL.model_copy(update={"echo": True})
+    reply = asyncio.run(echo.reply(prompt("Who?", context="one two three four five")))
+    assert reply.text == "one two three four"
+    assert reply.stop_reason == "length"
+
+
+def test_it_fails_on_purpose() -> None:
+    with pytest.raises(ModelError, match="the line is down"):
+        asyncio.run(MODEL.reply(prompt("What is the depth in a storm?")))
+
+
+def test_it_waits_and_others_go_on() -> None:
+    slow = MODEL.model_copy(update={"latency": 0.2})
+
+    async def many() -> None:
+        await asyncio.gather(*(slow.reply(prompt("Who?")) for _ in range(10)))
+
+    started = time.perf_counter()
+    asyncio.run(many())
+    assert 0.2 <= time.perf_counter() - started < 1.5
+
+
+def test_latency_is_in_no_fingerprint() -> None:
+    assert MODEL.model_copy(update={"latency": 9.0, "max_concurrency": 1}).identity() == MODEL.identity()
+    assert MODEL.model_copy(update={"default": "?"}).identity() != MODEL.identity()

