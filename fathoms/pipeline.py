@@ -1,0 +1,275 @@
+"""From PDFs and questions to records. A newcomer starts here.
+
+parse -> chunk -> embed          once a corpus, kept in the cache   (`Pipeline.ingest`)
+retrieve                         once for all questions             (`Ingested.retrieve`)
+prompt -> generate -> Record     once a question                    (`Ingested.answer`)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fathoms.cache import Cache
+from fathoms.config import Component, fingerprint
+from fathoms.errors import DocumentError
+from fathoms.ingest import Chunker, ElementKind, Parser, Pdfium, SentenceChunker, parse_all
+from fathoms.models import Embedder, Generator, OnnxEmbedder
+from fathoms.models.caching import embed_cached
+from fathoms.paths import write_atomic
+from fathoms.prompt import PromptBuilder
+from fathoms.retrieve import AnyRetriever, Corpus, Dense
+from fathoms.types import Chunk, Document, Failure, Hit, Question, Record
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+Progress = Callable[[str, int, int], None]
+"""Hears (stage, done, total)."""
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """The progress that nobody listens to."""
+
+
+class Pipeline(Component):
+    """What answers questions over PDFs, stage by stage; each stage is one component."""
+
+    ingest: Parser = Pdfium()
+    """How a PDF becomes pages of text."""
+    chunk: Chunker = SentenceChunker()
+    """How pages become chunks."""
+    embed: Embedder = OnnxEmbedder()
+    """What turns chunks and questions into vectors."""
+    retrieve: AnyRetriever = Dense()
+    """Which chunks a question gets."""
+    prompt: PromptBuilder = PromptBuilder()
+    """How question and chunks are put to the model."""
+    generate: Generator
+    """The model that answers."""
+
+    def check(self) -> None:
+        """Raise now what would fail later: a missing package, missing weights, a dead server."""
+        if self.retrieve.needs != "nothing":
+            self.ingest.require()
+        if self.retrieve.needs == "vectors":
+            self.embed.check()
+        self.generate.check()
+
+    def fingerprints(self, documents: Mapping[str, str]) -> dict[str, str]:
+        """The state of every stage, given the sha256 of every document by id.
+
+        A stage's fingerprint holds those of its inputs, so it changes when anything before it does.
+        Stages that this pipeline does not need have none.
+        """
+        needs = self.retrieve.needs
+        stages: list[tuple[str, Component]] = [("retrieve", self.retrieve)]
+        if needs == "vectors":
+            stages.insert(0, ("embed", self.embed))
+        if needs != "nothing":
+            stages[:0] = [("parse", self.ingest), ("chunk", self.chunk)]
+        stages += [("prompt", self.prompt), ("generate", self.generate)]
+        state = fingerprint(sorted(documents.items())) if needs != "nothing" else ""
+        found: dict[str, str] = {}
+        for name, component in stages:
+            state = found[name] = fingerprint(name, component.identity(), state)
+        return found
+
+    def ingest_report(self, documents: Mapping[str, Path], cache: Cache) -> dict[str, Any] | None:
+        """What the last ingestion of exactly these documents said, `None` where there was none."""
+        path = self._index_folder(self._hashes(documents, cache), cache) / "report.json"
+        return json.loads(path.read_bytes()) if path.exists() else None
+
+    def prepare(
+        self,
+        documents: Mapping[str, Path],
+        cache: Cache,
+        *,
+        workers: int = 2,
+        progress: Progress = silent,
+    ) -> Ingested:
+        """Parse, chunk and embed what the cache does not hold yet.
+
+        Raises DocumentError for the first document that cannot be read, unless `ingest.on_error` is
+        `skip`: then it is left out and named in `Ingested.failures`.
+        """
+        if self.retrieve.needs == "nothing":
+            documents = {}
+        started = time.perf_counter()
+        hashes = self._hashes(documents, cache)
+        folder = self._index_folder(hashes, cache)
+        parsed, failures = self._parse(documents, hashes, cache, workers, progress)
+        chunks = self._chunk(parsed, cache, progress)
+        vectors = self._embed(chunks, folder, cache, progress)
+        ingested = Ingested(
+            pipeline=self,
+            documents=tuple(parsed),
+            failures=tuple(failures),
+            corpus=Corpus(
+                chunks=chunks,
+                vectors=vectors,
+                embed=partial(_embed_questions, self.embed, cache),
+                folder=folder,
+            ),
+            fingerprints=self.fingerprints(hashes),
+        )
+        if documents:
+            report = {**ingested.report(), "seconds": round(time.perf_counter() - started, 3)}
+            write_atomic(folder / "report.json", json.dumps(report).encode())
+        return ingested
+
+    def _hashes(self, documents: Mapping[str, Path], cache: Cache) -> dict[str, str]:
+        """The sha256 of every document that is there."""
+        return {name: cache.file_hash(path) for name, path in documents.items() if path.is_file()}
+
+    def _index_folder(self, hashes: Mapping[str, str], cache: Cache) -> Path:
+        """The place of this corpus, as parsed, chunked and embedded, in the cache."""
+        stages = self.fingerprints(hashes)
+        state = stages.get("embed") or stages.get("chunk") or "nothing"
+        return cache.folder / "indexes" / state
+
+    def _parse(
+        self,
+        documents: Mapping[str, Path],
+        hashes: Mapping[str, str],
+        cache: Cache,
+        workers: int,
+        progress: Progress,
+    ) -> tuple[list[Document], list[DocumentError]]:
+        """Every document as parsed, in the order given; new ones in child processes."""
+        identity = self.ingest.identity()
+        keys = {name: fingerprint(identity, hashes.get(name)) for name in documents}
+        known = {name: cache.get_text("document", key) for name, key in keys.items()}
+        found: dict[str, Document | DocumentError] = {
+            name: Document.model_validate_json(text).model_copy(update={"id": name, "path": documents[name]})
+            for name, text in known.items()
+            if text is not None
+        }
+        new = {path: name for name, path in documents.items() if name not in found}
+
+        def done(path: Path, result: Document | DocumentError) -> None:
+            name = new[path]
+            found[name] = result
+            progress("parse", len(found), len(documents))
+            if isinstance(result, Document):
+                cache.put_text("document", keys[name], result.model_dump_json())
+
+        parse_all(self.ingest, list(new), workers=workers, on_done=done)
+        failures = [item for name in documents if isinstance(item := found[name], DocumentError)]
+        if failures and self.ingest.on_error == "fail":
+            raise failures[0]
+        return [item for name in documents if isinstance(item := found[name], Document)], failures
+
+    def _chunk(self, documents: Sequence[Document], cache: Cache, progress: Progress) -> list[Chunk]:
+        """The chunks of all documents, in order."""
+        identity = (self.chunk.identity(), self.ingest.identity())
+        chunks: list[Chunk] = []
+        for number, document in enumerate(documents, start=1):
+            key = fingerprint(identity, document.id, document.sha256)
+            text = cache.get_text("chunks", key)
+            if text is None:
+                made = self.chunk.chunk(document)
+                cache.put_text("chunks", key, json.dumps([chunk.model_dump(mode="json") for chunk in made]))
+                progress("chunk", number, len(documents))
+            else:
+                made = [Chunk.model_validate(item) for item in json.loads(text)]
+            chunks += made
+        return chunks
+
+    def _embed(
+        self, chunks: Sequence[Chunk], folder: Path, cache: Cache, progress: Progress
+    ) -> Vectors | None:
+        """The vectors of all chunks, memory-mapped from the index; made where they are missing."""
+        if self.retrieve.needs != "vectors":
+            return None
+        import numpy as np
+
+        path = folder / "vectors.npy"
+        if not path.exists():
+            vectors = embed_cached(
+                self.embed, [chunk.text for chunk in chunks], cache, partial(progress, "embed")
+            )
+            folder.mkdir(parents=True, exist_ok=True)
+            temporary = folder / f"vectors-{os.getpid()}.npy"
+            np.save(temporary, vectors)
+            temporary.replace(path)
+        mapped: Vectors = np.load(path, mmap_mode="r")
+        return mapped
+
+
+def _embed_questions(embedder: Embedder, cache: Cache, texts: Sequence[str]) -> Vectors:
+    """Questions are embedded through the cache too, as questions."""
+    return embed_cached(embedder, texts, cache, query=True)
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """A corpus that is ready for questions."""
+
+    pipeline: Pipeline
+    documents: tuple[Document, ...]
+    failures: tuple[DocumentError, ...]
+    corpus: Corpus
+    fingerprints: dict[str, str]
+
+    def report(self) -> dict[str, Any]:
+        """What came out: counts of documents, pages, tables, pictures and chunks; failures by name.
+
+        Tables and pictures are `None` where the parser does not look for them.
+        """
+        ingest = self.pipeline.ingest
+
+        def total(kind: ElementKind) -> int | None:
+            counts = [ingest.count(document, kind) for document in self.documents]
+            return None if None in counts else sum(count or 0 for count in counts)
+
+        return {
+            "documents": len(self.documents),
+            "pages": sum(len(document.pages) for document in self.documents),
+            "tables": total("table"),
+            "pictures": total("picture"),
+            "chunks": len(self.corpus.chunks),
+            "warnings": {d.id: list(d.warnings) for d in self.documents if d.warnings},
+            "failures": {failure.document: failure.detail for failure in self.failures},
+        }
+
+    def retrieve(self, questions: Sequence[Question]) -> dict[str, tuple[Hit, ...]]:
+        """The hits of every question by its id, found in one batch."""
+        found = self.pipeline.retrieve.search(self.corpus, questions)
+        return {question.id: row for question, row in zip(questions, found, strict=True)}
+
+    async def answer(self, question: Question, hits: tuple[Hit, ...], repeat: int = 0) -> Record:
+        """Ask the model. A failure is a record too, with its class and message, never an answer."""
+        generate = self.pipeline.generate
+        timings: dict[str, float] = {}
+        prompt = reply = error = None
+        started = time.perf_counter()
+        try:
+            window = generate.context_window
+            budget = None if window is None else window - (generate.max_tokens or 0)
+            prompt = self.pipeline.prompt.pack(question, hits, generate.count_tokens, budget)
+            timings["prompt"] = time.perf_counter() - started
+            started = time.perf_counter()
+            reply = await generate.reply(prompt)
+            timings["generate"] = time.perf_counter() - started
+        except Exception as failure:  # whatever a client raises is this question's failure, never the run's
+            error = Failure(kind=type(failure).__name__, message=str(failure))
+        return Record(
+            question=question,
+            repeat=repeat,
+            hits=hits,
+            prompt=prompt,
+            answer=reply,
+            error=error,
+            timings=timings,
+            fingerprints=self.fingerprints,
+        )

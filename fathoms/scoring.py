@@ -1,0 +1,134 @@
+"""From a run on disk to its scores on disk; needs nothing that made the run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from fathoms.config import Source, override, validate
+from fathoms.errors import DataError
+from fathoms.metrics import Scores, Scoring, score, summarise
+from fathoms.store import SCHEMA, Run
+from fathoms.types import Record
+
+VERDICTS = "abstention"
+
+
+def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
+    """Score a run under every profile, and write its question files, verdicts and summary.
+
+    `settings` override keys of the `scoring` that the run was made with (`profile=paper`). Judgements
+    that the run holds already are not made again. Returns the summary; raises DataError for a run that
+    holds neither an answer nor a failure.
+    """
+    manifest, records = run.manifest(), run.records()
+    if not records:
+        raise DataError(f"{run.path} holds no answers yet: nothing to score")
+    scoring = read_scoring(manifest, settings)
+    known = run.verdicts(VERDICTS)
+    scores = score(records, scoring, known)
+    if scores.verdicts:
+        run.write_verdicts(VERDICTS, {**known, **scores.verdicts})
+    _write_views(run, records, scores)
+    summary = summary_of(run.id, manifest, records, scores)
+    run.write_summary(summary)
+    return summary
+
+
+def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> Scoring:
+    """The scoring that a run asks for; its other configuration is not looked at."""
+    config = manifest.get("config", {}).get("scoring", {})
+    return validate(Scoring, override(Source("scoring", dict(config)), settings))
+
+
+def _write_views(run: Run, records: Sequence[Record], scores: Scores) -> None:
+    """Every question's file, all its repeats in it."""
+    groups: dict[str, list[int]] = {}
+    for index, record in enumerate(records):
+        groups.setdefault(record.question.id, []).append(index)
+    for indexes in groups.values():
+        rows: list[Mapping[str, Any]] = [
+            {name: value.model_dump(mode="json") for name, value in scores.rows[index].items()}
+            for index in indexes
+        ]
+        run.write_view([records[index] for index in indexes], rows)
+
+
+def summary_of(
+    run: str, manifest: Mapping[str, Any], records: Sequence[Record], scores: Scores
+) -> dict[str, Any]:
+    """The summary of a run: means by profile, counts, usage and seconds (`schemas/summary.schema.json`)."""
+    data = manifest.get("data", {})
+    default = "paper" if data.get("name") == "fathoms-rag" else "fathoms"
+    incomplete = _incomplete(data, records)
+    return {
+        "schema": SCHEMA,
+        "run": run,
+        "name": manifest["name"],
+        "model": manifest.get("model"),
+        "data": data.get("name"),
+        "profile": scores.scoring.profile or default,
+        "complete": not incomplete,
+        "incomplete": incomplete,
+        "categories": data.get("categories") or _in_order(record.question.category for record in records),
+        "counts": _counts(data, records),
+        "profiles": summarise(records, scores),
+        "usage": {
+            name: _total(getattr(record.answer.usage, name) for record in records if record.answer)
+            for name in ("prompt_tokens", "completion_tokens")
+        },
+        "cost": _total(record.answer.cost for record in records if record.answer),
+        "seconds": {"wall": manifest.get("totals", {}).get("seconds"), **_seconds(records)},
+        "errors": dict(Counter(record.error.kind for record in records if record.error)),
+    }
+
+
+def _counts(data: Mapping[str, Any], records: Sequence[Record]) -> dict[str, int]:
+    """How many of what; a question counts once, an answer once a repeat."""
+    questions = {record.question.id: record.question for record in records}
+    answers = [record.answer for record in records if record.answer]
+    return {
+        "questions": data.get("questions") or len(questions),
+        "asked": len(questions),
+        "answered": len(answers),
+        "errors": sum(record.error is not None for record in records),
+        "unanswerable": sum(not question.answerable for question in questions.values()),
+        "cut_prompts": sum(bool(record.prompt and record.prompt.cuts) for record in records),
+        "cached": sum(answer.cached for answer in answers),
+    }
+
+
+def _incomplete(data: Mapping[str, Any], records: Sequence[Record]) -> list[str]:
+    """Why these figures are not those of the whole data set."""
+    sizes: Mapping[str, int] = data.get("category_sizes") or {}
+    asked = Counter({record.question.id: record.question.category for record in records}.values())
+    missing = [name for name in sizes if not asked[name]]
+    sentences = []
+    if missing:
+        sentences.append(f"no question of {', '.join(missing)} was asked")
+    partly = [f"{asked[name]} of {sizes[name]} in {name}" for name in sizes if 0 < asked[name] < sizes[name]]
+    if partly:
+        sentences.append(f"not all questions were asked: {', '.join(partly)}")
+    if data.get("missing_documents"):
+        sentences.append(f"documents are missing: {', '.join(data['missing_documents'])}")
+    return sentences
+
+
+def _seconds(records: Sequence[Record]) -> dict[str, float | None]:
+    """The mean seconds a question spent in each stage."""
+    stages = ("retrieve", "prompt", "generate")
+    known = {stage: [r.timings[stage] for r in records if stage in r.timings] for stage in stages}
+    return {stage: fmean(values) if values else None for stage, values in known.items()}
+
+
+def _total(values: Iterable[float | None]) -> float | None:
+    """The sum, not known where any part is not known."""
+    values = list(values)
+    return sum(value for value in values if value is not None) if values and None not in values else None
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """Each once, in the order of appearance."""
+    return list(dict.fromkeys(names))

@@ -1,0 +1,116 @@
+"""From a run on disk to its scores: by hand, with failures, repeats and what cannot be answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fathoms.errors import ConfigError, DataError
+from fathoms.scoring import score_run
+from fathoms.store import Run
+from fathoms.types import Failure, Question, Record, Reply, Usage
+
+
+def question(name: str, category: str, *answers: str, answerable: bool = True) -> Question:
+    variants = tuple((answer,) for answer in answers)
+    return Question(id=name, text=name, category=category, answers=variants, answerable=answerable)
+
+
+def answered(asked: Question, text: str, repeat: int = 0) -> Record:
+    usage = Usage(prompt_tokens=10, completion_tokens=2)
+    return Record(
+        question=asked, repeat=repeat, answer=Reply(text=text, usage=usage), timings={"generate": 2}
+    )
+
+
+def failed(asked: Question) -> Record:
+    return Record(question=asked, error=Failure(kind="ModelError", message="timed out"))
+
+
+RECORDS = [
+    answered(question("a1", "A", "41.5"), "It is 41.5 m."),
+    answered(question("a2", "A", "green"), "It is red."),
+    failed(question("a3", "A", "blue")),
+    answered(question("b1", "B", "17"), "I do not know; the context does not say."),
+    answered(question("b2", "B", answerable=False), "It is Mr Smith."),
+]
+
+
+def make(tmp_path: Path, records: list[Record] = RECORDS, **data: object) -> Run:
+    run = Run.create(tmp_path, "x", "0" * 16, {"model": "m", "config": {}, "data": {"name": "d", **data}})
+    run.append(records)
+    return run
+
+
+def test_by_hand(tmp_path: Path) -> None:
+    summary = score_run(make(tmp_path))
+    figures = summary["profiles"]["fathoms"]
+    # A: (1 + 0 + 0) / 3, B: 0 / 1; the failure is no hallucination and no abstention
+    assert figures["categories"]["A"]["correctness"] == pytest.approx(1 / 3)
+    assert figures["categories"]["A"]["hallucination"] == 0.5
+    assert figures["categories"]["B"]["correctness"] == 0.0
+    assert figures["categories"]["B"]["hallucination"] == 0.0
+    assert figures["overall"]["correctness"] == pytest.approx(1 / 6)
+    assert figures["overall"]["micro_correctness"] == 0.25
+    assert (figures["overall"]["n"], figures["overall"]["hallucination_n"]) == (4, 3)
+    assert figures["abstention_table"] == {
+        "answerable": {"answered": 2, "abstained": 1},
+        "unanswerable": {"answered": 1, "abstained": 0},
+    }
+    assert summary["counts"] == {
+        "questions": 5,
+        "asked": 5,
+        "answered": 4,
+        "errors": 1,
+        "unanswerable": 1,
+        "cut_prompts": 0,
+        "cached": 0,
+    }
+    assert summary["errors"] == {"ModelError": 1}
+    assert summary["usage"] == {"prompt_tokens": 40, "completion_tokens": 8}
+    assert summary["seconds"]["generate"] == 2.0
+    assert summary["complete"]
+
+
+def test_repeats_are_averaged_within_their_question(tmp_path: Path) -> None:
+    first, second = question("a1", "A", "yes"), question("a2", "A", "yes")
+    records = [answered(first, "yes"), answered(first, "no", 1), answered(second, "yes")]
+    figures = score_run(make(tmp_path, records))["profiles"]["fathoms"]
+    assert figures["overall"]["micro_correctness"] == 0.75
+    assert figures["overall"]["n"] == 2
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    sizes = {"A": 3, "B": 4, "C": 2}
+    summary = score_run(make(tmp_path, category_sizes=sizes, categories=list(sizes), questions=9))
+    assert summary["complete"] is False
+    assert summary["incomplete"] == [
+        "no question of C was asked",
+        "not all questions were asked: 2 of 4 in B",
+    ]
+    assert summary["categories"] == ["A", "B", "C"]
+
+
+def test_verdicts_are_kept_and_not_made_again(tmp_path: Path) -> None:
+    run = make(tmp_path)
+    score_run(run)
+    kept = run.verdicts("abstention")
+    assert {verdict.label for verdict in kept.values()} == {"statement", "abstention"}
+    # another label in the file wins over the classifier: it is not asked again
+    turned = {key: verdict.model_copy(update={"label": "abstention"}) for key, verdict in kept.items()}
+    run.write_verdicts("abstention", turned)
+    assert score_run(run)["profiles"]["fathoms"]["overall"]["hallucination"] == 0.0
+
+
+def test_the_headline_profile(tmp_path: Path) -> None:
+    assert score_run(make(tmp_path))["profile"] == "fathoms"
+    assert score_run(make(tmp_path, name="fathoms-rag"))["profile"] == "paper"
+    assert score_run(make(tmp_path), ["profile=released-code"])["profile"] == "released-code"
+
+
+def test_what_cannot_be_scored(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="nothing to score"):
+        score_run(make(tmp_path, []))
+    with pytest.raises(ConfigError, match="did you mean 'abstention'"):
+        score_run(make(tmp_path), ["abstentoin.unit=answer"])
