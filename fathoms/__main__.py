@@ -1,0 +1,5 @@
+"""`python -m fathoms` is the command `fathoms`."""
+
+from fathoms.cli import entry
+
+entry()

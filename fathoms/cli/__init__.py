@@ -1,0 +1,98 @@
+"""The command line: thin verbs over the rooms, and the only place that prints.
+
+Nothing heavy is imported here or at the head of the modules beside: each verb imports what it needs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from fathoms.cli import assets, console, imports, reading, running
+from fathoms.errors import FathomsError
+
+app = typer.Typer(
+    name="fathoms",
+    help="Measure document-RAG pipelines over PDFs: how good, where each answer was lost, and whether"
+    " abstaining was right.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: importing Rich for it would triple the time to the first word
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("ingest")(running.ingest)
+app.command("run")(running.run)
+app.command("score")(running.score)
+app.command("report")(reading.report)
+app.command("validate")(running.validate)
+app.command("ls")(reading.ls)
+app.command("show")(reading.show)
+app.add_typer(imports.app, name="import")
+app.add_typer(assets.data_app, name="data")
+app.add_typer(assets.models_app, name="models")
+
+
+def _version(wanted: bool) -> None:
+    """`--version`."""
+    if wanted:
+        import fathoms
+
+        print(f"fathoms {fathoms.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
+    debug: bool = typer.Option(False, "--debug", help="Show tracebacks."),
+) -> None:
+    console.settings.quiet = quiet
+    console.settings.debug = debug
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code (`docs/reference.md` lists them)."""
+    command = typer.main.get_command(app)
+    try:
+        result = command.main(args=arguments, prog_name="fathoms", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except FathomsError as error:
+        if console.settings.debug:
+            raise
+        console.complain(str(error))
+        return error.exit_code
+    except KeyboardInterrupt:
+        console.complain("stopped")
+        return 130
+    except BrokenPipeError:
+        # the reader went away (`fathoms report | head`): not an error of ours, and nothing more to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        return _other(error)
+
+
+def _other(error: Exception) -> int:
+    """Usage errors of the command line, and what nobody foresaw."""
+    show = getattr(error, "show", None)
+    if show is not None:
+        show()
+        return int(getattr(error, "exit_code", 2))
+    if type(error).__name__ == "Abort":
+        console.complain("stopped")
+        return 130
+    if console.settings.debug:
+        raise error
+    console.complain(f"{type(error).__name__}: {error}\nthis is a defect of fathoms; --debug shows where")
+    return 1
+
+
+def entry() -> None:
+    """The console script."""
+    sys.exit(main())

@@ -1,0 +1,16 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+RUNS = Path("runs")
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Out = Annotated[Path, typer.Option("--out", help="The folder that holds the runs.")]
+References = Annotated[
+    list[str], typer.Argument(help="Runs: a path, an id, a name, `latest`, NAME~1.", show_default=False)
+]

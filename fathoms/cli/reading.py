@@ -1,0 +1,151 @@
+"""`report`, `ls`, `show`: the verbs that only read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fathoms.cli import console
+from fathoms.cli.options import RUNS, Json, Out, References
+
+if TYPE_CHECKING:
+    from fathoms.store import Run
+
+
+def present(runs: Sequence[Run], out: Path, *, each: bool = True) -> None:
+    """After scoring: the reports on disk, and the tables on the terminal; `each` run's own, and the
+    comparison where there are several."""
+    from fathoms import report
+
+    views = [report.load(run.path) for run in runs]
+    for view, run in zip(views, runs, strict=True):
+        written = report.write_report([view], run.path)
+        if each or len(runs) == 1:
+            previous = _previous(run, out)
+            console.show(*report.summary_panel(view, report.load(previous.path) if previous else None))
+    if len(runs) > 1:
+        written = report.write_report(views, out / "reports" / _folder_name(runs))
+        console.show(*report.comparison_panel(views))
+    console.say(f"report: {written[0]}")
+    console.say(f"radar:  {next(path for path in written if path.suffix == '.png')}")
+
+
+def _previous(run: Run, out: Path) -> Run | None:
+    """The last scored run of the same name before this one."""
+    from fathoms.store import list_runs, run_name
+
+    named = [other for other in list_runs(out) if run_name(other) == run_name(run) and other.id < run.id]
+    return next((other for other in reversed(named) if other.summary()), None)
+
+
+def _folder_name(runs: Sequence[Run]) -> str:
+    """The folder of a report on several runs."""
+    from fathoms.paths import safe_name
+    from fathoms.store import run_name
+
+    return safe_name("_".join([runs[-1].id.partition("_")[0], *(run_name(run) for run in runs)]))
+
+
+def report(
+    runs: References,
+    out: Out = RUNS,
+    to: Annotated[Path | None, typer.Option("--to", help="Where the report is written.")] = None,
+    scores: Annotated[
+        str | None, typer.Option("--scores", help="paper, released-code, fathoms or released.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Write the report of runs.
+
+    Tables, radar plots and JSON; of one run into its own folder, of several into one for all.
+    """
+    from fathoms import report as room
+    from fathoms.store import find_run
+
+    found = [find_run(reference, out) for reference in runs]
+    views = [room.load(run.path) for run in found]
+    if as_json:
+        console.show_json(room.report_json(views, scores))
+        return 0
+    folder = to or (found[0].path if len(found) == 1 else out / "reports" / _folder_name(found))
+    written = room.write_report(views, folder, scores)
+    console.show(*room.comparison_panel(views, scores))
+    for path in written:
+        console.say(str(path))
+    return 0
+
+
+def ls(out: Out = RUNS, as_json: Json = False) -> int:
+    """List the runs, oldest first."""
+    from fathoms.store import list_runs
+
+    rows = [_row(run) for run in list_runs(out)]
+    if as_json:
+        console.show_json(rows)
+        return 0
+    keys = ("run", "model", "correctness", "hallucination", "n", "errors")
+    heads = ("run", "model", "correct", "halluc.", "n", "errors")
+    console.show_table(heads, [tuple(_cell(row[key]) for key in keys) for row in rows])
+    return 0
+
+
+def _row(run: Run) -> dict[str, Any]:
+    """One run in the list."""
+    manifest, summary = run.manifest(), run.summary() or {}
+    profile = summary.get("profile")
+    overall = summary.get("profiles", {}).get(profile, {}).get("overall", {})
+    row = {"run": run.id, "name": manifest["name"], "model": manifest.get("model"), "profile": profile}
+    figures = {key: overall.get(key) for key in ("correctness", "hallucination", "n", "errors")}
+    return {**row, **figures, "complete": summary.get("complete")}
+
+
+def _cell(value: Any) -> str:
+    """A cell of the list."""
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def show(
+    run: Annotated[str, typer.Argument(help="A run: a path, an id, a name, `latest`, NAME~1.")] = "latest",
+    question: Annotated[str | None, typer.Option("--question", help="One question, whole.")] = None,
+    out: Out = RUNS,
+    as_json: Json = False,
+) -> int:
+    """Show a run, or one question of it.
+
+    Of a question: gold, hits, prompt, answer and scores.
+    """
+    from fathoms import report as room
+    from fathoms.store import find_run
+
+    store = find_run(run, out)
+    if question is not None:
+        view = _question(store, question)
+        if as_json:
+            console.show_json(view)
+        else:
+            console.show(*room.question_panel(view))
+        return 0
+    if as_json:
+        console.show_json({"manifest": store.manifest(), "summary": store.summary()})
+        return 0
+    console.say(str(store.path))
+    console.show(*room.summary_panel(room.load(store.path), None))
+    return 0
+
+
+def _question(store: Run, wanted: str) -> dict[str, Any]:
+    """One question's view; raises UsageError with a suggestion."""
+    from fathoms.config import suggest
+    from fathoms.errors import UsageError
+
+    ids = []
+    for view in store.views():
+        ids.append(view["question"]["id"])
+        if ids[-1] == wanted:
+            return view
+    raise UsageError(f"{store.id} has no question '{wanted}'{suggest(wanted, ids)}")

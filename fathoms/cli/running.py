@@ -1,0 +1,219 @@
+"""`ingest`, `run`, `score`, `validate`: the verbs that work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fathoms.cli import console, reading
+from fathoms.cli.options import RUNS, Json, Out, References
+
+if TYPE_CHECKING:
+    from fathoms.cache import Cache
+    from fathoms.corpora import Corpus
+    from fathoms.runner import Experiment, Outcome, Selection
+
+Config = Annotated[Path, typer.Argument(help="A pipeline's YAML file.", show_default=False)]
+Configs = Annotated[list[Path], typer.Argument(help="Pipelines' YAML files.", show_default=False)]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the config.")
+]
+Workers = Annotated[int, typer.Option("--workers", min=1, help="Documents that are parsed at once.")]
+
+CORES = os.cpu_count() or 1
+
+
+def _load(config: Path, settings: list[str] | None, model: str | None = None) -> tuple[Experiment, Corpus]:
+    """The experiment and its data."""
+    from fathoms import corpora, runner
+
+    experiment = runner.load_experiment(config, settings or (), model)
+    corpus = corpora.load(experiment.data, config.parent)
+    for warning in corpus.warnings:
+        console.note(f"note: {warning}")
+    return experiment, corpus
+
+
+def ingest(config: Config, settings: Set = None, workers: Workers = CORES, as_json: Json = False) -> int:
+    """Parse, chunk and embed documents.
+
+    What CONFIG names goes into the cache; a second call finds everything there.
+    """
+    from fathoms.cache import Cache
+
+    experiment, corpus = _load(config, settings)
+    cache = Cache()
+    report = experiment.ingest_report(corpus.documents, cache)
+    fresh = report is None
+    if report is None:
+        with console.bars() as bars:
+            experiment.prepare(corpus.documents, cache, workers=workers, progress=bars.stage)
+        report = experiment.ingest_report(corpus.documents, cache) or {}
+    if as_json:
+        console.show_json({**report, "cached": not fresh})
+    else:
+        _print_ingest(report, fresh)
+    return 1 if report.get("failures") else 0
+
+
+def _print_ingest(report: dict[str, Any], fresh: bool) -> None:
+    """The report of an ingestion, for people."""
+    if not report:
+        console.say("this pipeline reads no documents")
+        return
+    counts = ", ".join(
+        f"{name} not counted" if report[name] is None else f"{report[name]} {name}"
+        for name in ("documents", "pages", "tables", "pictures", "chunks")
+    )
+    console.say(f"{counts}; {report['seconds']:.1f} s" if fresh else f"{counts}; all in the cache already")
+    for document, warnings in report["warnings"].items():
+        for warning in warnings:
+            console.say(f"  {document}: {warning}")
+    for document, reason in report["failures"].items():
+        console.say(f"  left out {document}: {reason}")
+
+
+def run(
+    configs: Configs,
+    settings: Set = None,
+    model: Annotated[str | None, typer.Option("--model", "-m", help="Another model for `generate`.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="At most N questions, from the categories in turn.")
+    ] = None,
+    category: Annotated[
+        list[str] | None, typer.Option("--category", help="Only this category (repeatable).")
+    ] = None,
+    question: Annotated[
+        list[str] | None, typer.Option("--question", help="Only this question id (repeatable).")
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option("-j", "--max-concurrency", min=1, help="Questions asked at once.")
+    ] = None,
+    out: Out = RUNS,
+    workers: Workers = CORES,
+    no_score: Annotated[bool, typer.Option("--no-score", help="Only answer; score later.")] = False,
+    fail_on_error: Annotated[
+        str, typer.Option("--fail-on-error", help="Failed questions allowed: a count, or a share as 2%.")
+    ] = "0",
+) -> int:
+    """Ask, score and print the table.
+
+    Every CONFIG becomes a run of its own; what is missing of its documents is ingested first.
+    """
+    from fathoms.cache import Cache
+    from fathoms.runner import Selection
+    from fathoms.scoring import score_run
+
+    allowed = _allowance(fail_on_error)
+    loaded = [_load(config, settings, model) for config in configs]
+    for experiment, _ in loaded:
+        experiment.check()  # of all, before the first one spends an hour
+    selection = Selection(limit, tuple(category or ()), tuple(question or ()))
+    cache = Cache()
+    code, runs = 0, []
+    for experiment, corpus in loaded:
+        console.note(f"{experiment.name}: {len(corpus.questions)} questions of {corpus.name}")
+        outcome = _ask(experiment, corpus, selection, cache, out, concurrency, workers)
+        runs.append(outcome.run)
+        if not no_score:
+            score_run(outcome.run)
+        if outcome.errors > allowed(outcome.asked):
+            code = 1
+        if outcome.stopped:
+            console.complain(
+                f"stopped: {outcome.done} of {outcome.asked} questions are in {outcome.run.path}"
+            )
+            code = 130
+            break
+    if no_score:
+        for store in runs:
+            console.say(str(store.path))
+    else:
+        reading.present(runs, out)
+    return code
+
+
+def _ask(
+    experiment: Experiment,
+    corpus: Corpus,
+    selection: Selection,
+    cache: Cache,
+    out: Path,
+    concurrency: int | None,
+    workers: int,
+) -> Outcome:
+    """One run, with its progress."""
+    from fathoms import runner
+
+    with console.bars() as bars:
+        return runner.run(
+            experiment,
+            corpus,
+            out=out,
+            cache=cache,
+            selection=selection,
+            concurrency=concurrency,
+            workers=workers,
+            progress=bars.stage,
+            on_record=bars.record,
+        )
+
+
+def _allowance(text: str) -> Callable[[int], float]:
+    """How many of n questions may fail, from `3` or `2%`; raises UsageError."""
+    from fathoms.errors import UsageError
+
+    share = text.endswith("%")
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        number = -1
+    if not number >= 0:
+        raise UsageError(f"--fail-on-error {text}: want a count such as 3 or a share such as 2%")
+    return lambda asked: asked * number / 100 if share else number
+
+
+def score(
+    runs: References,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of `scoring`.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="The headline: paper, released-code or fathoms.")
+    ] = None,
+    out: Out = RUNS,
+) -> int:
+    """Score runs again.
+
+    From what they hold: no parser, index or model is needed.
+    """
+    from fathoms.scoring import score_run
+    from fathoms.store import find_run
+
+    found = [find_run(reference, out) for reference in runs]
+    for store in found:
+        score_run(store, [*(settings or ()), *([f"profile={profile}"] if profile else [])])
+    reading.present(found, out)
+    return 0
+
+
+def validate(config: Config, settings: Set = None, as_json: Json = False) -> int:
+    """Check a config and its data.
+
+    Prints what would be run, with every default filled in.
+    """
+    import yaml
+
+    experiment, corpus = _load(config, settings)
+    data = experiment.model_dump(mode="json")
+    if as_json:
+        console.show_json(data)
+        return 0
+    console.say(yaml.safe_dump(data, sort_keys=False, allow_unicode=True).rstrip())
+    sizes = ", ".join(f"{name} {size}" for name, size in corpus.sizes().items())
+    console.say(f"# {len(corpus.questions)} questions ({sizes}) on {len(corpus.documents)} documents")
+    return 0

@@ -1,0 +1,78 @@
+"""The core scores, imports and reports with no parser, index or model installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from support import Project
+
+# what the extras bring, and the parser of the core: an import of any of them fails in these tests
+NOT_INSTALLED = ["llama_index", "nltk", "onnxruntime", "tokenizers", "xllamacpp", "pymupdf", "pypdfium2"]
+
+CODE = f"""
+import sys
+class Without:
+    def __init__(self, finders):
+        self.finders = finders
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {NOT_INSTALLED}:
+            return None
+        found = (finder.find_spec(name, path, target) for finder in self.finders)
+        return next((spec for spec in found if spec), None)
+sys.meta_path[:] = [Without(list(sys.meta_path))]
+from fathoms.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def bare(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", CODE, *arguments],
+        cwd=project.path,
+        env={**os.environ, "FATHOMS_CACHE_DIR": str(project.path / "elsewhere")},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_score_and_report(project: Project) -> None:
+    assert project.fathoms("run", "tiny.yaml").returncode == 0
+    (run,) = project.runs()
+    before = json.loads((run / "summary.json").read_text())
+    (run / "summary.json").unlink()
+    for path in (run / "verdicts").iterdir():
+        path.unlink()
+    done = bare(project, "score", "tiny")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((run / "summary.json").read_text()) == before
+    assert bare(project, "report", "tiny", "--json").returncode == 0
+    assert bare(project, "show", "tiny", "--question", "tables-01").returncode == 0
+
+
+def test_import(project: Project) -> None:
+    project.write("a.jsonl", json.dumps({"id": "text-only-01", "answer": "41.5"}))
+    done = bare(project, "import", "answers", "a.jsonl", "--questions", "questions.json")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "package"),
+    [
+        ("generate={kind: embedded}", "pip install 'fathoms[embedded]'"),
+        ("embed={kind: onnx}", "pip install 'fathoms[embedded]'"),
+        ("ingest={kind: pymupdf}", "pip install 'fathoms[pymupdf]'"),
+        ("chunk={kind: sentence}", "pip install 'fathoms[llamaindex]'"),
+    ],
+)
+def test_what_is_missing_is_one_line_that_names_the_command(
+    project: Project, setting: str, package: str
+) -> None:
+    done = bare(project, "run", "tiny.yaml", "--set", setting)
+    assert done.returncode == 2
+    assert package in done.stderr
+    assert not project.runs()
+    assert len([line for line in done.stderr.splitlines() if line.startswith("fathoms:")]) == 1

@@ -1,0 +1,39 @@
+"""Damaged PDFs from the shell: a clear message, the right exit code, nothing hung."""
+
+from __future__ import annotations
+
+import damage
+import pytest
+from support import Project
+
+from fathoms.cli import main
+
+ONE = '[{"question": "How many?", "answers": ["3"]}]'
+
+
+@pytest.mark.parametrize("name", damage.FILES)
+def test_damage(
+    project: Project, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.path)
+    folder = project.path / "hurt"
+    folder.mkdir()
+    damage.write(folder, name)
+    project.write("one.json", ONE)
+    limits = ["ingest.kind=pdfium", "ingest.timeout=3", "ingest.memory_mb=512"]
+    settings = [f"--set={setting}" for setting in [*limits, "data={questions: one.json, documents: hurt}"]]
+    code = main(["ingest", "tiny.yaml", *settings])
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.err
+    assert "defect" not in printed.err
+    if damage.FILES[name][1] == {"read"}:
+        assert code == 0
+    if "read" not in damage.FILES[name][1]:
+        assert code == 1
+    if code == 0:
+        assert printed.out.startswith("1 documents")
+    else:
+        assert printed.err.startswith(f"fathoms: {name}.pdf: ")
+        skipped = main(["ingest", "tiny.yaml", *settings, "--set=ingest.on_error=skip"])
+        assert skipped == 1
+        assert f"left out {name}.pdf" in capsys.readouterr().out

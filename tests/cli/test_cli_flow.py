@@ -1,0 +1,248 @@
+"""The main job from the shell, on a project of one's own: ingest, run, score, report, show, ls."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+from support import Project
+
+from fathoms.schemas import schema
+
+
+def test_the_whole_flow(project: Project) -> None:
+    first = project.fathoms("ingest", "tiny.yaml")
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.startswith("2 documents, 3 pages, ")
+    assert "in the cache already" in project.fathoms("ingest", "tiny.yaml").stdout
+
+    done = project.fathoms("run", "tiny.yaml")
+    assert (done.returncode, done.stderr) == (0, "tiny: 4 questions of questions\n")
+    assert "Overall" in done.stdout
+    (run,) = project.runs()
+
+    # by hand: Text-Only (1 + 0) / 2, Tables 0 / 1 (the other question has no answer), macro 0.25
+    (row,) = project.json("report", "tiny")
+    assert row["run"] == run.name
+    assert (row["name"], row["model"], row["profile"]) == ("tiny", "scripted", "fathoms")
+    assert row["overall"]["correctness"] == 0.25
+    assert row["overall"]["micro_correctness"] == pytest.approx(1 / 3)
+    assert (row["overall"]["n"], row["overall"]["errors"]) == (3, 0)
+    assert {name: (c["correctness"], c["n"]) for name, c in row["categories"].items()} == {
+        "Text-Only": (0.5, 2),
+        "Tables": (0.0, 1),
+    }
+
+    view = project.json("show", "latest", "--question", "text-only-01")
+    answer = view["repeats"][0]
+    assert answer["answer"]["text"] == "The Varn tower is 41.5 m tall."
+    assert (answer["hits"][0]["document"], answer["hits"][0]["pages"]) == ("varn.pdf", [1])
+    assert answer["scores"]["fathoms"]["correctness"] == 1.0
+    assert [entry["run"] for entry in project.json("ls")] == [run.name]
+
+
+def test_what_is_written_fits_its_schema(project: Project) -> None:
+    assert project.fathoms("run", "tiny.yaml").returncode == 0
+    (run,) = project.runs()
+    for name in ("manifest", "summary"):
+        jsonschema.validate(json.loads((run / f"{name}.json").read_text()), schema(name))
+    questions = list((run / "questions").glob("*.json"))
+    assert len(questions) == 4
+    for path in questions:
+        jsonschema.validate(json.loads(path.read_text()), schema("question"))
+    for name in ("README.md", "report.md", "report.json", "radar-correctness.png", "radar-hallucination.svg"):
+        assert (run / name).stat().st_size > 0
+
+
+def test_scoring_again_gives_the_same_bytes(project: Project) -> None:
+    project.fathoms("run", "tiny.yaml")
+    (run,) = project.runs()
+    before = {path: path.read_bytes() for path in run.rglob("*.json")}
+    assert project.fathoms("score", "tiny").returncode == 0
+    assert {path: path.read_bytes() for path in run.rglob("*.json")} == before
+    assert project.fathoms("score", "tiny", "--profile", "paper").returncode == 0
+    assert json.loads((run / "summary.json").read_text())["profile"] == "paper"
+
+
+def test_no_score_then_score(project: Project) -> None:
+    done = project.fathoms("run", "tiny.yaml", "--no-score")
+    (run,) = project.runs()
+    assert done.stdout.strip() == f"runs/{run.name}"
+    assert not (run / "summary.json").exists()
+    assert (run / "questions" / "tables-01.json").exists()
+    assert project.fathoms("score", "latest").returncode == 0
+    assert (run / "summary.json").exists()
+
+
+def test_selections(project: Project) -> None:
+    done = project.fathoms("run", "tiny.yaml", "--limit", "2")
+    assert done.returncode == 0
+    asked = {path.stem for path in (project.runs()[-1] / "questions").iterdir()}
+    assert asked == {"text-only-01", "tables-01"}
+    summary = json.loads((project.runs()[-1] / "summary.json").read_text())
+    assert (summary["complete"], summary["counts"]["asked"]) == (False, 2)
+    wrong = project.fathoms("run", "tiny.yaml", "--category", "Tabels")
+    assert wrong.returncode == 2
+    assert "did you mean 'Tables'" in wrong.stderr
+
+
+def test_two_runs_of_a_name_show_the_change(project: Project) -> None:
+    project.fathoms("run", "tiny.yaml")
+    better = project.fathoms("run", "tiny.yaml", "--set", "generate.replies.What does ore=17 crowns")
+    assert "+0.50" in better.stdout
+    assert project.runs()[0].name in better.stdout
+
+
+def test_a_failed_question_is_a_failure(project: Project) -> None:
+    done = project.fathoms("run", "tiny.yaml", "--set", "generate.fail_on={What does ore: it is on fire}")
+    assert done.returncode == 1
+    assert "it is on fire" in done.stdout
+    summary = json.loads((project.runs()[0] / "summary.json").read_text())
+    assert summary["counts"]["errors"] == 1
+    figures = summary["profiles"]["fathoms"]
+    assert figures["categories"]["Tables"]["correctness"] == 0.0
+    assert figures["overall"]["hallucination_n"] == 2
+    allowed = project.fathoms(
+        "run", "tiny.yaml", "--set", "generate.fail_on={What does ore: fire}", "--fail-on-error", "25%"
+    )
+    assert allowed.returncode == 0
+
+
+def test_an_interrupt_keeps_what_was_answered(project: Project) -> None:
+    command = [sys.executable, "-m", "fathoms", "run", "tiny.yaml", "-j", "1", "--set", "generate.latency=1"]
+    process = subprocess.Popen(command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    _wait_for(lambda: any((project.path / "runs").glob("*/journal.jsonl")))
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    (run,) = project.runs()
+    kept = len((run / "journal.jsonl").read_text().splitlines())
+    assert f"stopped: {kept} of 4 questions are in" in stderr.decode()
+    assert 0 < kept < 4
+    assert json.loads((run / "summary.json").read_text())["complete"] is False
+
+
+def _wait_for(condition: object, seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.02)
+
+
+def test_an_unreadable_document_is_fatal_or_named(project: Project) -> None:
+    (project.path / "pdfs" / "lune.pdf").write_bytes(b"this is no PDF")
+    done = project.fathoms("run", "tiny.yaml")
+    assert done.returncode == 1
+    assert "lune.pdf" in done.stderr
+    assert not project.runs()
+    skipped = project.fathoms(
+        "run", "tiny.yaml", "--set", "ingest.kind=pdfium", "--set", "ingest.on_error=skip"
+    )
+    assert skipped.returncode == 0, skipped.stderr
+    manifest = json.loads((project.runs()[0] / "manifest.json").read_text())
+    assert list(manifest["data"]["ingest"]["failures"]) == ["lune.pdf"]
+    assert (
+        project.fathoms(
+            "ingest", "tiny.yaml", "--set", "ingest.kind=pdfium", "--set", "ingest.on_error=skip"
+        ).returncode
+        == 1
+    )
+
+
+def test_an_output_folder_that_cannot_be_written(project: Project) -> None:
+    project.write("blocked", "")
+    done = project.fathoms("run", "tiny.yaml", "--out", "blocked")
+    assert done.returncode == 1
+    assert "blocked" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_report_on_two_runs(project: Project) -> None:
+    project.fathoms("run", "tiny.yaml")
+    project.write("other.yaml", (project.path / "tiny.yaml").read_text().replace("name: tiny", "name: other"))
+    project.fathoms("run", "other.yaml")
+    done = project.fathoms("report", "tiny", "other", "--to", "both")
+    assert done.returncode == 0, done.stderr
+    text = (project.path / "both" / "report.md").read_text()
+    assert "tiny" in text
+    assert "other" in text
+    assert len(json.loads((project.path / "both" / "report.json").read_text())) == 2
+
+
+def test_scores_that_a_run_does_not_have(project: Project) -> None:
+    project.fathoms("run", "tiny.yaml")
+    done = project.fathoms("report", "tiny", "--scores", "released")
+    assert done.returncode == 1
+    assert "fathoms" in done.stderr
+
+
+def test_validate_fills_in_the_defaults(project: Project) -> None:
+    config = project.json("validate", "tiny.yaml")
+    assert config["retrieve"] == {"kind": "dense", "top_k": 1, "store": {"kind": "numpy"}}
+    assert (
+        "# 4 questions (Text-Only 2, Tables 2) on 2 documents"
+        in project.fathoms("validate", "tiny.yaml").stdout
+    )
+
+
+def test_importing_answers(project: Project) -> None:
+    rows = [
+        {
+            "id": "text-only-01",
+            "answer": "41.5 m",
+            "contexts": [{"text": "x", "document": "varn.pdf", "page": 1}],
+        },
+        {"question": "What does ore cost in Lune?", "answer": "17 crowns"},
+        {"id": "nonsense-09", "answer": "?"},
+    ]
+    project.write("answers.jsonl", "\n".join(map(json.dumps, rows)))
+    done = project.fathoms(
+        "import", "answers", "answers.jsonl", "--questions", "questions.json", "--name", "mine"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "nonsense-09" in done.stderr
+    (row,) = project.json("report", "mine")
+    assert (row["overall"]["correctness"], row["overall"]["n"]) == (1.0, 2)
+
+
+def test_every_verb_has_help(project: Project) -> None:
+    for verb in ("ingest", "run", "score", "report", "validate", "ls", "show", "import", "data", "models"):
+        done = project.fathoms(verb, "--help")
+        assert done.returncode == 0
+        assert "Usage:" in done.stdout
+
+
+def test_help_imports_nothing_heavy(project: Project) -> None:
+    code = "import sys, fathoms.cli\nfathoms.cli.main(['--help'])\nprint(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1]
+    for heavy in (
+        "numpy",
+        "pydantic",
+        "rich.console",
+        "httpx",
+        "matplotlib",
+        "yaml",
+        "llama_index",
+        "pypdfium2",
+    ):
+        assert f"'{heavy}'" not in loaded
+
+
+def test_debug_shows_the_traceback(project: Project) -> None:
+    assert "Traceback" not in project.fathoms("validate", "nothing.yaml").stderr
+    done = project.fathoms("--debug", "validate", "nothing.yaml")
+    assert "Traceback" in done.stderr
+    assert done.returncode == 1
+
+
+def test_a_run_needs_no_network_and_names_no_key(project: Project, tmp_path: Path) -> None:
+    project.fathoms("run", "tiny.yaml")
+    (run,) = project.runs()
+    assert "://" not in (run / "manifest.json").read_text()
