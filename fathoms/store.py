@@ -193,13 +193,7 @@ class Run:
         question = records[0].question
         repeats = []
         for index, record in enumerate(records):
-            view = record.model_dump(mode="json", exclude={"question", "released", "hits"})
-            view["hits"] = [
-                {"rank": hit.rank, "score": hit.score, "document": hit.chunk.document}
-                | {"pages": list(hit.chunk.pages), "text": hit.chunk.text}
-                for hit in record.hits
-            ]
-            repeats.append({**view, "scores": dict(scores[index]) if scores else {}})
+            repeats.append(_view(record, dict(scores[index]) if scores else {}))
         whole = {"schema": SCHEMA, "run": self.id, "question": question.model_dump(mode="json")}
         self._write(
             f"questions/{safe_name(question.id, unique=True)}.json", _dump({**whole, "repeats": repeats})
@@ -228,6 +222,20 @@ class Run:
             write_atomic(self.path / name, data)
         except OSError as error:
             raise StoreError(f"{self.path / name} cannot be written: {error.strerror or error}") from error
+
+
+def _view(record: Record, scores: dict[str, Any]) -> dict[str, Any]:
+    """One record for a reader: what was said and how good it was first, how it came about after that."""
+    whole = record.model_dump(mode="json", exclude={"question", "released"})
+    hits = [
+        {"rank": hit.rank, "score": hit.score, "document": hit.chunk.document}
+        | {"pages": list(hit.chunk.pages), "text": hit.chunk.text}
+        for hit in record.hits
+    ]
+    if record.prompt and any(record.prompt.context in message.text for message in record.prompt.messages):
+        del whole["prompt"]["context"]  # it stands in the message
+    first = {key: whole.pop(key) for key in ("repeat", "answer", "error")}
+    return {**first, "scores": scores, **whole, "hits": hits}
 
 
 def _ends_line(file: Any) -> bool:

@@ -1,0 +1,47 @@
+# Two commands set everything up: `make demo` runs the main job, `make test` passes the tests.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip
+LOCK   := -c requirements.lock
+
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo test test-fast check lint types slow clean
+
+demo: $(VENV)/.demo
+	$(BIN)/fathoms models pull smollm2-135m minilm-l6-v2
+	$(BIN)/fathoms run configs/demo.yaml configs/closed-book.yaml
+
+test: $(VENV)/.test
+	$(BIN)/fathoms models pull smollm2-135m minilm-l6-v2
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered --cov-fail-under=90
+
+test-fast: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto -m "not slow and not long"
+
+slow: $(VENV)/.test
+	$(BIN)/python -m pytest -m long
+
+check: lint types test
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+clean:
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(BIN)/python pyproject.toml requirements.lock
+	$(PIP) install $(LOCK) -e '.[embedded,llamaindex]'
+	touch $@
+
+$(VENV)/.test: $(BIN)/python pyproject.toml requirements.lock
+	$(PIP) install $(LOCK) -e '.[test]'
+	touch $@

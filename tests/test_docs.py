@@ -1,0 +1,126 @@
+"""Every command in the README and in docs/ is run, and every configuration in them is valid."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from support import Project
+
+from fathoms.config import Source, validate
+from fathoms.models import Embedded, OnnxEmbedder
+from fathoms.pipeline import Pipeline
+from fathoms.runner import Experiment
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(language: str) -> Iterator[tuple[str, str]]:
+    for page in PAGES:
+        for text in re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL):
+            yield page.name, text
+
+
+def commands() -> list[tuple[str, str]]:
+    lines = [
+        (page, line.split("   #")[0].strip()) for page, text in blocks("bash") for line in text.splitlines()
+    ]
+    return [(page, line) for page, line in lines if line]
+
+
+FATHOMS = sorted({line for _, line in commands() if re.match(r"(\.venv/bin/)?fathoms ", line)})
+OTHERS = sorted({line for _, line in commands()} - set(FATHOMS))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, smollm: Embedded, minilm: OnnxEmbedder) -> Project:
+    """A folder with the project's configs, and one run of the demo in it."""
+    path = tmp_path_factory.mktemp("docs")
+    shutil.copytree(ROOT / "configs", path / "configs")
+    project = Project(path, cache=None)
+    done = project.fathoms("run", "configs/demo.yaml", "--question", "text-01", timeout=600)
+    assert done.returncode == 0, done.stderr
+    return project
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", FATHOMS)
+def test_fathoms_commands(place: Project, line: str) -> None:
+    arguments = shlex.split(line)[1:]
+    if arguments[0] == "run" and "--limit" not in arguments:
+        arguments += ["--limit", "1"]  # the whole demo is run by .ci/run
+    done = place.fathoms(*[argument.replace("10", "1") for argument in arguments], timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_the_other_commands_are_those_of_the_makefile() -> None:
+    """`.ci/run` runs `make demo` and `make test`; the plain commands must be what these do."""
+    ci = (ROOT / ".ci" / "run").read_text()
+    outer = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    dry = [
+        subprocess.run(
+            ["make", "-n", "-B", target], cwd=ROOT, env=outer, capture_output=True, text=True, check=True
+        ).stdout
+        for target in ("demo", "test")
+    ]
+    for line in OTHERS:
+        if line.startswith("make "):
+            assert line in ci
+        elif not line.startswith("uv "):
+            assert line in dry[0]
+
+
+@pytest.mark.slow
+def test_the_uv_commands(tmp_path: Path) -> None:
+    if not shutil.which("uv"):
+        pytest.skip("uv is not installed")
+    lines = [line for line in OTHERS if line.startswith("uv ")]
+    assert lines
+    for line in sorted(lines, reverse=True):  # the environment first
+        command = shlex.split(line.replace("-e .", f"-e {ROOT}"))
+        if "install" in command:
+            command.insert(3, "--dry-run")
+        subprocess.run(
+            [*command, *(["--quiet"] if "venv" in command else [])],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+        )
+
+
+@pytest.mark.parametrize(("page", "text"), list(blocks("yaml")))
+def test_configurations(page: str, text: str) -> None:
+    if page == "data.md":
+        for line in text.splitlines():
+            data = {**yaml.safe_load(line), "name": "x", "generate": {"kind": "scripted"}}
+            validate(Experiment, Source(page, data))
+        return
+    data = yaml.safe_load(text)
+    validate(Experiment if "data" in data else Pipeline, Source(page, data))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda path: path.stem)
+def test_shipped_configs_are_valid(path: Path) -> None:
+    from fathoms.runner import load_experiment
+
+    assert load_experiment(path).name == path.stem
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_readme_is_short() -> None:
+    assert (ROOT / "README.md").read_text().count("\n") < 150
