@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from support import CONFIG, PAGES, QUESTIONS, Project, write_pdf
 
 from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.models.weights import is_installed
+
+# the environment's own commands (uv) come first, whether or not it is activated
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("FATHOMS_SHARED", ROOT.parent / "shared"))
