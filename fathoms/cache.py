@@ -6,6 +6,7 @@ file costs time and nothing else.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import zlib
@@ -51,14 +52,21 @@ class Cache:
     def get_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
         """The values there are."""
         found: dict[str, bytes] = {}
-        with self._lock:
-            for start in range(0, len(keys), _BATCH):
-                part = keys[start : start + _BATCH]
-                marks = ",".join("?" * len(part))
-                rows = self._db.execute(
-                    f"SELECT key, value FROM entries WHERE kind = ? AND key IN ({marks})", (kind, *part)
-                )
-                found.update(rows)
+        try:
+            with self._lock:
+                for start in range(0, len(keys), _BATCH):
+                    part = keys[start : start + _BATCH]
+                    marks = ",".join("?" * len(part))
+                    found.update(
+                        self._db.execute(
+                            f"SELECT key, value FROM entries WHERE kind = ? AND key IN ({marks})",
+                            (kind, *part),
+                        )
+                    )
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"the cache in {self.folder} cannot be read: {error}; delete it to begin afresh"
+            ) from error
         return found
 
     def put(self, kind: str, key: str, value: bytes) -> None:
@@ -86,7 +94,8 @@ class Cache:
     def file_hash(self, path: Path) -> str:
         """The sha256 of a file, remembered as long as its size and time of change stay."""
         stat = path.stat()
-        key = f"{path.resolve()}|{stat.st_size}|{stat.st_mtime_ns}"
+        name = os.fsencode(path.resolve()).hex()  # a name need not be text
+        key = f"{name}|{stat.st_size}|{stat.st_mtime_ns}"
         known = self.get("file-hash", key)
         if known is not None:
             return known.decode()

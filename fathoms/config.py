@@ -24,6 +24,7 @@ from pydantic_core import ErrorDetails
 from fathoms.errors import ConfigError, UsageError
 
 Key = tuple[str | int, ...]
+_SET = "--set "
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -130,6 +131,8 @@ def _walk(node: yaml.Node, key: Key, name: str, places: dict[Key, str]) -> None:
         for child, value in node.value:
             here = (*key, str(child.value))
             place = f"{name}:{child.start_mark.line + 1}:{child.start_mark.column + 1}"
+            if child.tag != "tag:yaml.org,2002:str":
+                raise ConfigError(f"{place}: a key must be text: put '{child.value}' in quotes")
             if here in places:
                 raise ConfigError(f"{place}: '{child.value}' stands here twice (first at {places[here]})")
             places[here] = place
@@ -150,11 +153,12 @@ def override(source: Source, settings: Iterable[str]) -> Source:
             raise UsageError(f"--set {setting}: want KEY=VALUE, for example retrieve.top_k=5")
         try:
             value = yaml.safe_load(raw)
-        except yaml.YAMLError as error:
-            raise UsageError(f"--set {setting}: the value is not valid YAML") from error
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            raise UsageError(f"--set {setting[:80]}: the value is not valid YAML") from error
         _put(data, keys, value, setting)
         places = {k: v for k, v in places.items() if k[: len(keys)] != tuple(keys)}
-        places[tuple(keys)] = f"--set {path}"
+        for depth in range(1, len(keys) + 1):
+            places.setdefault(tuple(keys[:depth]), f"{_SET}{path}")
     return Source(source.name, data, places)
 
 
@@ -171,12 +175,23 @@ def _put(data: dict[str, Any], keys: Sequence[str], value: Any, setting: str) ->
 def validate(model: type[M], source: Source) -> M:
     """Make the model, or raise one ConfigError that lists every complaint with its place."""
     try:
-        return model.model_validate(source.data)
+        return model.model_validate(_with_kinds(model, source))
     except ValidationError as error:
         lines = dict.fromkeys(_sentence(model, source, detail) for detail in error.errors())
         raise ConfigError("\n".join(lines)) from error
     except RecursionError as error:
         raise ConfigError(f"{source.name}: nested too deep") from error
+
+
+def _with_kinds(model: type[BaseModel], source: Source) -> dict[str, Any]:
+    """The data, where a section that only --set made has the kind of the default it changes."""
+    data = dict(source.data)
+    for name, info in model.model_fields.items():
+        section, kind = data.get(name), getattr(info.default, "kind", None)
+        made = source.places.get((name,), "").startswith(_SET)
+        if made and kind is not None and isinstance(section, dict) and "kind" not in section:
+            data[name] = {"kind": kind, **section}
+    return data
 
 
 def _sentence(model: type[BaseModel], source: Source, detail: ErrorDetails) -> str:
@@ -199,7 +214,7 @@ def _sentence(model: type[BaseModel], source: Source, detail: ErrorDetails) -> s
     else:
         text = detail["msg"].removeprefix("Value error, ")
         message = f"{dotted}: {text[:1].lower()}{text[1:]}"
-        if isinstance(detail["input"], str | int | float | bool):
+        if isinstance(detail["input"], str | int | float | bool) and "did you mean" not in message:
             message += f" (this is {detail['input']!r})"
     return f"{source.at(key)}: {message}"
 

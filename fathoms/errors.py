@@ -82,11 +82,7 @@ class DocumentError(FathomsError):
 
 
 class ModelError(FathomsError):
-    """A model or its server gave no usable reply. `retryable` says whether asking again can help."""
-
-    def __init__(self, message: str, *, retryable: bool = False) -> None:
-        super().__init__(message)
-        self.retryable = retryable
+    """A model or its server gave no usable reply."""
 
 
 class StoreError(FathomsError):

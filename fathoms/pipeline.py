@@ -7,10 +7,12 @@ prompt -> generate -> Record     once a question                    (`Ingested.a
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,11 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from fathoms.cache import Cache
 from fathoms.config import Component, fingerprint
-from fathoms.errors import DocumentError
+from fathoms.errors import ConfigError, DocumentError, StoreError
 from fathoms.ingest import Chunker, ElementKind, Parser, Pdfium, SentenceChunker, parse_all
 from fathoms.models import Embedder, Generator, OnnxEmbedder
 from fathoms.models.caching import embed_cached
-from fathoms.paths import write_atomic
 from fathoms.prompt import PromptBuilder
 from fathoms.retrieve import AnyRetriever, Corpus, Dense
 from fathoms.types import Chunk, Document, Failure, Hit, Question, Record
@@ -61,8 +62,16 @@ class Pipeline(Component):
         """Raise now what would fail later: a missing package, missing weights, a dead server."""
         if self.retrieve.needs != "nothing":
             self.ingest.require()
+            self.chunk.check()
         if self.retrieve.needs == "vectors":
             self.embed.check()
+        self.retrieve.check()
+        window, longest = self.generate.context_window, self.generate.max_tokens or 0
+        if window is not None and longest >= window:
+            raise ConfigError(
+                f"generate: a reply of {longest} tokens leaves no room in a context of {window}:"
+                " lower max_tokens or raise the context"
+            )
         self.generate.check()
 
     def fingerprints(self, documents: Mapping[str, str]) -> dict[str, str]:
@@ -84,11 +93,6 @@ class Pipeline(Component):
             state = found[name] = fingerprint(name, component.identity(), state)
         return found
 
-    def ingest_report(self, documents: Mapping[str, Path], cache: Cache) -> dict[str, Any] | None:
-        """What the last ingestion of exactly these documents said, `None` where there was none."""
-        path = self._index_folder(self._hashes(documents, cache), cache) / "report.json"
-        return json.loads(path.read_bytes()) if path.exists() else None
-
     def prepare(
         self,
         documents: Mapping[str, Path],
@@ -104,13 +108,15 @@ class Pipeline(Component):
         """
         if self.retrieve.needs == "nothing":
             documents = {}
-        started = time.perf_counter()
-        hashes = self._hashes(documents, cache)
-        folder = self._index_folder(hashes, cache)
-        parsed, failures = self._parse(documents, hashes, cache, workers, progress)
-        chunks = self._chunk(parsed, cache, progress)
-        vectors = self._embed(chunks, folder, cache, progress)
-        ingested = Ingested(
+        hashes = {name: cache.file_hash(path) for name, path in documents.items() if path.is_file()}
+        try:
+            parsed, failures = self._parse(documents, hashes, cache, workers, progress)
+            chunks = self._chunk(parsed, cache, progress)
+            folder = cache.folder / "indexes" / self._index_name(chunks)
+            vectors = self._embed(chunks, folder, cache, progress)
+        except OSError as error:
+            raise StoreError(f"the cache in {cache.folder} cannot be written: {error}") from error
+        return Ingested(
             pipeline=self,
             documents=tuple(parsed),
             failures=tuple(failures),
@@ -122,20 +128,11 @@ class Pipeline(Component):
             ),
             fingerprints=self.fingerprints(hashes),
         )
-        if documents:
-            report = {**ingested.report(), "seconds": round(time.perf_counter() - started, 3)}
-            write_atomic(folder / "report.json", json.dumps(report).encode())
-        return ingested
 
-    def _hashes(self, documents: Mapping[str, Path], cache: Cache) -> dict[str, str]:
-        """The sha256 of every document that is there."""
-        return {name: cache.file_hash(path) for name, path in documents.items() if path.is_file()}
-
-    def _index_folder(self, hashes: Mapping[str, str], cache: Cache) -> Path:
-        """The place of this corpus, as parsed, chunked and embedded, in the cache."""
-        stages = self.fingerprints(hashes)
-        state = stages.get("embed") or stages.get("chunk") or "nothing"
-        return cache.folder / "indexes" / state
+    def _index_name(self, chunks: Sequence[Chunk]) -> str:
+        """What an index of these chunks is kept under: whatever changes a vector or its place is in it."""
+        embedder = self.embed.identity() if self.retrieve.needs == "vectors" else None
+        return fingerprint(embedder, [(chunk.id, chunk.text) for chunk in chunks])
 
     def _parse(
         self,
@@ -194,16 +191,17 @@ class Pipeline(Component):
         import numpy as np
 
         path = folder / "vectors.npy"
-        if not path.exists():
-            vectors = embed_cached(
-                self.embed, [chunk.text for chunk in chunks], cache, partial(progress, "embed")
-            )
-            folder.mkdir(parents=True, exist_ok=True)
-            temporary = folder / f"vectors-{os.getpid()}.npy"
-            np.save(temporary, vectors)
-            temporary.replace(path)
-        mapped: Vectors = np.load(path, mmap_mode="r")
-        return mapped
+        with suppress(OSError, EOFError, ValueError):  # not there, or damaged: made again
+            mapped: Vectors = np.load(path, mmap_mode="r")
+            if len(mapped) == len(chunks):
+                return mapped
+        texts = [chunk.text for chunk in chunks]
+        vectors = embed_cached(self.embed, texts, cache, partial(progress, "embed"))
+        folder.mkdir(parents=True, exist_ok=True)
+        temporary = folder / f"vectors-{os.getpid()}.npy"
+        np.save(temporary, vectors)
+        temporary.replace(path)
+        return vectors
 
 
 def _embed_questions(embedder: Embedder, cache: Cache, texts: Sequence[str]) -> Vectors:
@@ -247,29 +245,33 @@ class Ingested:
         found = self.pipeline.retrieve.search(self.corpus, questions)
         return {question.id: row for question, row in zip(questions, found, strict=True)}
 
-    async def answer(self, question: Question, hits: tuple[Hit, ...], repeat: int = 0) -> Record:
-        """Ask the model. A failure is a record too, with its class and message, never an answer."""
-        generate = self.pipeline.generate
-        timings: dict[str, float] = {}
-        prompt = reply = error = None
-        started = time.perf_counter()
+    async def answer(
+        self, question: Question, hits: tuple[Hit, ...], *, repeat: int = 0, timeout: float | None = None
+    ) -> Record:
+        """Ask the model. A failure is a record too, with its class and message, never an answer.
+
+        `timeout` is in seconds, for prompt and reply together.
+        """
+        record = Record(question=question, repeat=repeat, hits=hits, fingerprints=self.fingerprints)
+        found: dict[str, Any] = {"timings": {}}
         try:
-            window = generate.context_window
-            budget = None if window is None else window - (generate.max_tokens or 0)
-            prompt = self.pipeline.prompt.pack(question, hits, generate.count_tokens, budget)
-            timings["prompt"] = time.perf_counter() - started
-            started = time.perf_counter()
-            reply = await generate.reply(prompt)
-            timings["generate"] = time.perf_counter() - started
+            async with asyncio.timeout(timeout):
+                await self._ask(question, hits, found)
+        except TimeoutError:
+            found["error"] = Failure(kind="Timeout", message=f"no answer within {timeout:g} s")
         except Exception as failure:  # whatever a client raises is this question's failure, never the run's
-            error = Failure(kind=type(failure).__name__, message=str(failure))
-        return Record(
-            question=question,
-            repeat=repeat,
-            hits=hits,
-            prompt=prompt,
-            answer=reply,
-            error=error,
-            timings=timings,
-            fingerprints=self.fingerprints,
-        )
+            found["error"] = Failure(kind=type(failure).__name__, message=str(failure))
+        return record.model_copy(update=found)
+
+    async def _ask(self, question: Question, hits: tuple[Hit, ...], found: dict[str, Any]) -> None:
+        """Prompt and reply, put into `found` as they come, so that a failure keeps what there was."""
+        generate, timings = self.pipeline.generate, found["timings"]
+        window = generate.context_window
+        budget = None if window is None else window - (generate.max_tokens or 0)
+        started = time.perf_counter()
+        pack = partial(self.pipeline.prompt.pack, question, hits, generate.count_tokens, budget)
+        found["prompt"] = prompt = await asyncio.to_thread(pack)  # counting tokens may ask a server
+        timings["prompt"] = time.perf_counter() - started
+        started = time.perf_counter()
+        found["answer"] = await generate.reply(prompt)
+        timings["generate"] = time.perf_counter() - started

@@ -36,7 +36,6 @@ class Template(BaseModel):
     user: str
     chunk: str = "{text}"
     separator: str = "\n\n"
-    question: str = "{question}"
 
 
 @cache

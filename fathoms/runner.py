@@ -25,7 +25,7 @@ from fathoms.corpora import Corpus, DataSource
 from fathoms.metrics import Scoring
 from fathoms.pipeline import Ingested, Pipeline, Progress, silent
 from fathoms.store import Run
-from fathoms.types import Failure, Hit, Question, Record
+from fathoms.types import Hit, Question, Record
 
 _PACKAGES = ("pydantic", "numpy", "pypdfium2", "pymupdf", "llama-index-core", "onnxruntime", "xllamacpp")
 
@@ -76,12 +76,11 @@ class Selection:
     ids: tuple[str, ...] = ()
 
 
-def load_experiment(path: Path, settings: Iterable[str] = (), model: str | None = None) -> Experiment:
-    """Read a config file; the name defaults to the file's. Raises ConfigError."""
+def load_experiment(path: Path, settings: Iterable[str] = ()) -> Experiment:
+    """Read a config file and override keys of it; the name defaults to the file's. Raises ConfigError."""
     source = read_yaml(path)
     source.data.setdefault("name", path.stem)
-    extra = [f"generate.model={model}"] if model else []
-    return validate(Experiment, override(source, [*settings, *extra]))._at(path.parent)
+    return validate(Experiment, override(source, settings))._at(path.parent)
 
 
 def run(
@@ -91,7 +90,6 @@ def run(
     out: Path,
     cache: Cache,
     selection: Selection = Selection(),
-    concurrency: int | None = None,
     workers: int = 2,
     progress: Progress = silent,
     on_record: OnRecord = lambda record, done, total: None,
@@ -104,6 +102,7 @@ def run(
     """
     asked = corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
     experiment.check()
+    Run.require_writable(out)
     ingested = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
     started = time.perf_counter()
     hits = ingested.retrieve(asked)
@@ -116,7 +115,7 @@ def run(
     )
     _keep_documents(store, ingested)
     asking = _Asking(ingested, store, hits, share, experiment.question_timeout, on_record)
-    stopped = asyncio.run(asking.all(in_order(asked), concurrency or experiment.generate.max_concurrency))
+    stopped = asyncio.run(asking.all(in_order(asked), experiment.generate.max_concurrency))
     _close(store, asking, time.perf_counter() - started)
     return Outcome(store, len(asked), asking.done, asking.errors, stopped)
 
@@ -183,12 +182,7 @@ class _Asking:
 
     async def _one(self, question: Question, total: int) -> None:
         """Ask one question, write it down, tell."""
-        try:
-            async with asyncio.timeout(self.timeout):
-                record = await self.ingested.answer(question, self.hits[question.id])
-        except TimeoutError:
-            failure = Failure(kind="Timeout", message=f"no answer within {self.timeout:g} s")
-            record = Record(question=question, hits=self.hits[question.id], error=failure)
+        record = await self.ingested.answer(question, self.hits[question.id], timeout=self.timeout)
         timings = {"retrieve": self.retrieve_seconds, **record.timings}
         finished = datetime.now(UTC).isoformat(timespec="milliseconds")
         record = record.model_copy(update={"timings": timings, "finished": finished})

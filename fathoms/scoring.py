@@ -10,6 +10,7 @@ from typing import Any
 from fathoms.config import Source, override, validate
 from fathoms.errors import DataError
 from fathoms.metrics import Scores, Scoring, score, summarise
+from fathoms.paths import write_atomic
 from fathoms.store import SCHEMA, Run
 from fathoms.types import Record
 
@@ -26,7 +27,7 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
     manifest, records = run.manifest(), run.records()
     if not records:
         raise DataError(f"{run.path} holds no answers yet: nothing to score")
-    scoring = read_scoring(manifest, settings)
+    scoring = _with_exemplars(run, read_scoring(manifest, settings))
     known = run.verdicts(VERDICTS)
     scores = score(records, scoring, known)
     if scores.verdicts:
@@ -41,6 +42,22 @@ def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> S
     """The scoring that a run asks for; its other configuration is not looked at."""
     config = manifest.get("config", {}).get("scoring", {})
     return validate(Scoring, override(Source("scoring", dict(config)), settings))
+
+
+def _with_exemplars(run: Run, scoring: Scoring) -> Scoring:
+    """The run keeps a copy of the file of exemplars, and is scored by it where the file is gone."""
+    path = scoring.abstention.exemplars
+    if path is None:
+        return scoring
+    kept = run.path / "verdicts" / f"exemplars{path.suffix}"
+    if path.is_file():
+        write_atomic(kept, path.read_bytes())
+        return scoring
+    if not kept.is_file():
+        return scoring  # reading it will say that it is not there
+    return scoring.model_copy(
+        update={"abstention": scoring.abstention.model_copy(update={"exemplars": kept})}
+    )
 
 
 def _write_views(run: Run, records: Sequence[Record], scores: Scores) -> None:
@@ -91,7 +108,8 @@ def _counts(data: Mapping[str, Any], records: Sequence[Record]) -> dict[str, int
     answers = [record.answer for record in records if record.answer]
     return {
         "questions": data.get("questions") or len(questions),
-        "asked": len(questions),
+        "asked": data.get("asked") or len(questions),
+        "unanswered": max(0, (data.get("asked") or 0) - len(questions)),
         "answered": len(answers),
         "errors": sum(record.error is not None for record in records),
         "unanswerable": sum(not question.answerable for question in questions.values()),
@@ -111,6 +129,11 @@ def _incomplete(data: Mapping[str, Any], records: Sequence[Record]) -> list[str]
     partly = [f"{asked[name]} of {sizes[name]} in {name}" for name in sizes if 0 < asked[name] < sizes[name]]
     if partly:
         sentences.append(f"not all questions were asked: {', '.join(partly)}")
+    left = (data.get("asked") or 0) - sum(asked.values())
+    if left > 0:
+        sentences.append(f"{left} of {data['asked']} questions have no answer yet")
+    if failures := (data.get("ingest") or {}).get("failures"):
+        sentences.append(f"documents were left out because they cannot be read: {', '.join(failures)}")
     if data.get("missing_documents"):
         sentences.append(f"documents are missing: {', '.join(data['missing_documents'])}")
     return sentences

@@ -12,10 +12,15 @@ import hashlib
 import json
 import os
 import re
+import tempfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from fathoms.errors import StoreError, UsageError
 from fathoms.paths import safe_name, write_atomic
@@ -23,7 +28,7 @@ from fathoms.types import Record, Verdict
 
 SCHEMA = 1
 _LONG = 400
-_RUN_NAME = re.compile(r"^\d{8}T\d{6}Z_(?P<name>.+)_[0-9a-f]{6,}$")
+_RUN_NAME = re.compile(r"^\d{8}T\d{6,9}Z_(?P<name>.+)_[0-9a-f]{6,}$")
 
 _README = """# {run}
 
@@ -45,7 +50,8 @@ Scores go from 0 to 1; null means "does not apply" or "not known", never 0. Page
 
 def _dump(value: Any) -> bytes:
     """Readable JSON."""
-    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "replace")
+    text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+    return (text + "\n").encode("utf-8", "replace")
 
 
 def _read(path: Path) -> Any:
@@ -67,24 +73,32 @@ class Run:
 
     # ----- made
 
+    @staticmethod
+    def require_writable(out: Path) -> None:
+        """Raise StoreError now where a run could not be written later; makes the folder."""
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=out):
+                pass
+        except OSError as error:
+            raise StoreError(f"{out} cannot be written: {error.strerror or error}") from error
+
     @classmethod
     def create(cls, out: Path, name: str, fingerprint: str, manifest: Mapping[str, Any]) -> Run:
         """Make `OUT/<UTC time>_<name>_<short fingerprint>/`, never one that exists already."""
+        cls.require_writable(out)
         now = datetime.now(UTC)
-        stem = f"{now:%Y%m%dT%H%M%SZ}_{safe_name(name, 60)}_{fingerprint[:8]}"
-        for attempt in range(100):
-            run = cls(out / (stem if attempt == 0 else f"{stem}{attempt:02x}"))
-            try:
-                run.path.mkdir(parents=True)
-            except FileExistsError:
-                continue
-            except OSError as error:
-                raise StoreError(f"{out} cannot be written: {error.strerror or error}") from error
-            whole = {"schema": SCHEMA, "run": run.id, "name": name, "created": now.isoformat(), **manifest}
-            write_atomic(run.path / "README.md", _README.format(run=run.id).encode())
-            run.write_manifest(whole)
-            return run
-        raise StoreError(f"{out}: too many runs named {stem}")
+        while any(out.glob(f"{_stamp(now)}_*")):  # ids are in the order of their runs: one a millisecond
+            now += timedelta(milliseconds=1)
+        run = cls(out / f"{_stamp(now)}_{safe_name(name, 60)}_{fingerprint[:8]}")
+        try:
+            run.path.mkdir(parents=True)
+        except OSError as error:
+            raise StoreError(f"{run.path} cannot be made: {error.strerror or error}") from error
+        whole = {"schema": SCHEMA, "run": run.id, "name": name, "created": now.isoformat(), **manifest}
+        run._write("README.md", _README.format(run=run.id).encode())
+        run.write_manifest(whole)
+        return run
 
     # ----- the manifest and the summary
 
@@ -135,12 +149,15 @@ class Run:
         if not path.exists():
             return []
         with path.open("rb") as file:
-            for line in file:
+            for number, line in enumerate(file, start=1):
                 try:
                     data = json.loads(line)
                 except ValueError:
                     continue  # half a line of a writer that was killed: never counted as done
-                record = Record.model_validate(self._internalise(data))
+                try:
+                    record = Record.model_validate(self._internalise(data))
+                except ValidationError as error:
+                    raise StoreError(f"{path}:{number}: not a record: {error.errors()[0]['msg']}") from error
                 latest[record.question.id, record.repeat] = record
         return list(latest.values())
 
@@ -161,7 +178,7 @@ class Run:
             raise StoreError(f"{self.path}: '{name}' is not the name of a blob")
         try:
             return gzip.decompress((self.path / "blobs" / f"{name}.gz").read_bytes()).decode("utf-8")
-        except (OSError, EOFError, ValueError) as error:
+        except (OSError, EOFError, ValueError, zlib.error) as error:
             raise StoreError(f"{self.path}: blob {name[:12]} cannot be read: {error}") from error
 
     def _externalise(self, value: Any) -> Any:
@@ -209,7 +226,10 @@ class Run:
         path = self.path / "verdicts" / f"{safe_name(kind)}.json"
         if not path.exists():
             return {}
-        return {key: Verdict.model_validate(value) for key, value in _read(path).items()}
+        try:
+            return {key: Verdict.model_validate(value) for key, value in _read(path).items()}
+        except (AttributeError, ValidationError) as error:
+            raise StoreError(f"{path} does not hold verdicts; delete it to judge again") from error
 
     def write_verdicts(self, kind: str, verdicts: Mapping[str, Verdict]) -> None:
         """Keep judgements."""
@@ -238,6 +258,11 @@ def _view(record: Record, scores: dict[str, Any]) -> dict[str, Any]:
     return {**first, "scores": scores, **whole, "hits": hits}
 
 
+def _stamp(time: datetime) -> str:
+    """A time as it begins the id of a run: to the millisecond, sorted as text."""
+    return f"{time:%Y%m%dT%H%M%S}{time.microsecond // 1000:03d}Z"
+
+
 def _ends_line(file: Any) -> bool:
     """Whether the last byte is a line feed."""
     file.seek(-1, os.SEEK_END)
@@ -257,8 +282,9 @@ def find_run(reference: str, out: Path) -> Run:
     Raises UsageError that names what there is.
     """
     for path in (Path(reference), out / reference):
-        if (path / "manifest.json").is_file():
-            return Run(path)
+        with suppress(OSError, ValueError):  # too long or no path at all: then it is a name
+            if (path / "manifest.json").is_file():
+                return Run(path)
     name, _, back = reference.partition("~")
     if back and not back.isdigit():
         raise UsageError(f"'{reference}': want NAME~1 for the run before the newest")
@@ -268,6 +294,8 @@ def find_run(reference: str, out: Path) -> Run:
     steps = int(back or 0)
     if steps < len(runs):
         return runs[-1 - steps]
+    if runs:
+        raise UsageError(f"no run '{reference}': {out} holds {len(runs)} of '{name}'")
     names = sorted({run_name(run) for run in list_runs(out)})
     there = f"; there are: {', '.join(names)}" if names else f"; {out} holds no runs"
     raise UsageError(f"no run '{reference}'{there}")

@@ -187,12 +187,3 @@ class Score(Noun):
     value: float | None
     repeat: int = 0
     why: dict[str, object] = {}
-
-
-class Summary(Noun):
-    """A mean with its interval and denominator; all `None` where nothing applied."""
-
-    mean: float | None
-    low: float | None = None
-    high: float | None = None
-    n: int

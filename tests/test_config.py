@@ -162,3 +162,25 @@ def test_suggest() -> None:
     assert suggest("lama", ["llama", "gemma"]) == " (did you mean 'llama'?)"
     assert suggest("zzz", ["llama", "gemma"]) == " (there are: llama, gemma)"
     assert suggest("zzz", []) == ""
+
+
+def test_set_takes_the_kind_of_the_default_that_it_changes() -> None:
+    source = override(Source("c", {"name": "a"}), ["paint.depth=4"])
+    assert validate(House, source).paint == Red(depth=4)
+
+
+def test_an_unknown_key_that_set_made_is_named_as_such(tmp_path: Path) -> None:
+    text = complaint(tmp_path, "name: a\n", "piant.depth=2")
+    assert text == "--set piant.depth: unknown key 'piant' (did you mean 'paint'?)"
+
+
+def test_a_key_that_is_no_text(tmp_path: Path) -> None:
+    assert complaint(tmp_path, "name: a\n2020-01-01: x\n") == (
+        "c.yaml:2:1: a key must be text: put '2020-01-01' in quotes"
+    )
+
+
+@pytest.mark.parametrize("value", ["2020-13-45", "[" * 5000])
+def test_a_value_that_no_yaml_can_be(value: str) -> None:
+    with pytest.raises(UsageError, match="not valid YAML"):
+        override(Source("c", {"name": "a"}), [f"name={value}"])

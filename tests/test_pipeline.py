@@ -9,7 +9,7 @@ import pytest
 from support import Project, write_pdf
 
 from fathoms.cache import Cache
-from fathoms.errors import DocumentError
+from fathoms.errors import ConfigError, DocumentError
 from fathoms.ingest import PageChunker, Pdfium
 from fathoms.models import LexicalEmbedder, ScriptedModel
 from fathoms.pipeline import Pipeline
@@ -144,3 +144,39 @@ def test_an_unreadable_document(project: Project) -> None:
     left = pipeline(ingest=Pdfium(on_error="skip")).prepare(documents(project), Cache())
     assert [failure.document for failure in left.failures] == ["lune.pdf"]
     assert [document.id for document in left.documents] == ["varn.pdf"]
+
+
+def test_documents_that_failed_before_do_not_shift_the_vectors(project: Project) -> None:
+    cache = Cache()
+    hurried = pipeline(ingest=Pdfium(on_error="skip", timeout=0.001))
+    assert len(hurried.prepare(documents(project), cache).failures) == 2
+    ingested = pipeline().prepare(documents(project), cache)
+    question = Question(id="q", text="What does ore cost in Lune?", category="c")
+    assert ingested.retrieve([question])["q"][0].chunk.document == "lune.pdf"
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x93NUMPY", b"no array at all"])
+def test_a_damaged_index_is_made_again(project: Project, damage: bytes) -> None:
+    cache = Cache()
+    pipeline().prepare(documents(project), cache)
+    (path,) = cache.folder.glob("indexes/*/vectors.npy")
+    whole = path.read_bytes()
+    path.write_bytes(damage)
+    assert pipeline().prepare(documents(project), cache).corpus.vectors is not None
+    assert path.read_bytes() == whole
+
+
+def test_a_reply_that_fills_the_window_is_refused_before_the_first_question() -> None:
+    with pytest.raises(ConfigError, match="leaves no room in a context of 100"):
+        pipeline(generate=ScriptedModel(context_window=100, max_tokens=100)).check()
+
+
+def test_a_timeout_keeps_what_there_was(project: Project) -> None:
+    slow = pipeline(generate=ScriptedModel(latency=30))
+    ingested = slow.prepare(documents(project), Cache())
+    question = Question(id="q", text="Why?", category="c")
+    record = asyncio.run(ingested.answer(question, (), timeout=0.2))
+    assert record.error is not None
+    assert (record.error.kind, record.answer) == ("Timeout", None)
+    assert record.prompt is not None
+    assert list(record.fingerprints) == STAGES

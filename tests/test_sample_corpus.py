@@ -11,6 +11,8 @@ from typing import Any
 import pypdfium2
 import pytest
 
+from fathoms.corpora import verify
+
 SAMPLE = Path(__file__).resolve().parent.parent / "data" / "sample"
 PDFS = sorted(SAMPLE.glob("*.pdf"))
 BY_CATEGORY: dict[str, list[dict[str, Any]]] = json.loads(
@@ -18,6 +20,7 @@ BY_CATEGORY: dict[str, list[dict[str, Any]]] = json.loads(
 )
 QUESTIONS = [question for questions in BY_CATEGORY.values() for question in questions]
 ANSWERABLE = [question for question in QUESTIONS if question["answerable"]]
+COMPUTED = {"cross-04": ("gained 41 seconds a month", "gained 13 seconds a month")}
 IN_PIXELS = {"image-01", "image-02", "image-03", "image-04", "image-05", "image-06"}
 CATEGORIES = ["Text-Only", "Tables", "Images", "Multimodal", "Cross-Document Multimodal"]
 
@@ -60,6 +63,12 @@ def test_a_rebuild_gives_the_committed_bytes(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert len(PDFS) == 5
     assert digests(tmp_path) == digests(SAMPLE)
+
+
+def test_the_manifest_pins_the_committed_bytes() -> None:
+    reports = verify("sample")
+    assert [report.file for report in reports] == ["questions.json", *(path.name for path in PDFS)]
+    assert {report.state for report in reports} == {"verified"}
 
 
 def test_check_fails_on_a_changed_and_on_a_missing_document(tmp_path: Path) -> None:
@@ -137,10 +146,23 @@ def test_cross_document_questions_need_two_documents(question: dict[str, Any]) -
         assert {evidence["document"] for evidence in question["evidence"]} == set(question["files"])
 
 
-@named([question for question in ANSWERABLE if question["id"] not in IN_PIXELS])
+@named([question for question in ANSWERABLE if question["id"] not in IN_PIXELS | COMPUTED.keys()])
 def test_a_variant_stands_in_the_text_of_the_evidence(question: dict[str, Any]) -> None:
     text = " ".join(TEXTS[evidence["document"]][evidence["page"] - 1] for evidence in question["evidence"])
     assert any(all(folded(phrase) in text for phrase in variant) for variant in question["answers"])
+
+
+@named([question for question in ANSWERABLE if question["id"] in COMPUTED])
+def test_what_has_to_be_computed_stands_in_the_evidence(question: dict[str, Any]) -> None:
+    text = " ".join(TEXTS[evidence["document"]][evidence["page"] - 1] for evidence in question["evidence"])
+    assert all(phrase in text for phrase in COMPUTED[question["id"]])
+    minuend, subtrahend = (int(phrase.split()[1]) for phrase in COMPUTED[question["id"]])
+    assert [str(minuend - subtrahend)] in question["answers"]
+
+
+def test_a_table_that_spans_pages_says_so() -> None:
+    pages = TEXTS["tallowmere-ferry-audit.pdf"]
+    assert ["table 2. (continued)" in text for text in pages] == [False, False, False, True, False, False]
 
 
 @named([question for question in ANSWERABLE if question["id"] in IN_PIXELS])

@@ -64,6 +64,7 @@ def test_by_hand(tmp_path: Path) -> None:
         "answered": 4,
         "errors": 1,
         "unanswerable": 1,
+        "unanswered": 0,
         "cut_prompts": 0,
         "cached": 0,
     }
@@ -114,3 +115,16 @@ def test_what_cannot_be_scored(tmp_path: Path) -> None:
         score_run(make(tmp_path, []))
     with pytest.raises(ConfigError, match="did you mean 'abstention'"):
         score_run(make(tmp_path), ["abstentoin.unit=answer"])
+
+
+def test_the_exemplars_go_along_with_the_run(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text("statement: [It is red.]\nabstention: [It is 41.5 m.]\n")
+    run = make(tmp_path / "runs")
+    run.write_manifest({**run.manifest(), "config": {"scoring": {"abstention": {"exemplars": str(own)}}}})
+    table = score_run(run)["profiles"]["fathoms"]["abstention_table"]
+    assert table["answerable"] == {"answered": 2, "abstained": 1}
+    own.unlink()
+    for path in (run.path / "verdicts").glob("abstention.json"):
+        path.unlink()
+    assert score_run(run)["profiles"]["fathoms"]["abstention_table"] == table

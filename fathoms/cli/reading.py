@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,8 +11,10 @@ import typer
 
 from fathoms.cli import console
 from fathoms.cli.options import RUNS, Json, Out, References
+from fathoms.errors import FathomsError, StoreError, UsageError
 
 if TYPE_CHECKING:
+    from fathoms.report import RunView
     from fathoms.store import Run
 
 
@@ -24,8 +27,9 @@ def present(runs: Sequence[Run], out: Path, *, each: bool = True) -> None:
     for view, run in zip(views, runs, strict=True):
         written = report.write_report([view], run.path)
         if each or len(runs) == 1:
-            previous = _previous(run, out)
-            console.show(*report.summary_panel(view, report.load(previous.path) if previous else None))
+            earlier = _earlier(run, out)
+            previous = report.last_comparable(view, earlier) or next(iter(earlier), None)
+            console.show(*report.summary_panel(view, previous))
     if len(runs) > 1:
         written = report.write_report(views, out / "reports" / _folder_name(runs))
         console.show(*report.comparison_panel(views))
@@ -33,12 +37,18 @@ def present(runs: Sequence[Run], out: Path, *, each: bool = True) -> None:
     console.say(f"radar:  {next(path for path in written if path.suffix == '.png')}")
 
 
-def _previous(run: Run, out: Path) -> Run | None:
-    """The last scored run of the same name before this one."""
+def _earlier(run: Run, out: Path) -> list[RunView]:
+    """The scored runs of the same name before this one, the newest first."""
+    from fathoms import report
     from fathoms.store import list_runs, run_name
 
-    named = [other for other in list_runs(out) if run_name(other) == run_name(run) and other.id < run.id]
-    return next((other for other in reversed(named) if other.summary()), None)
+    views = []
+    for other in reversed(list_runs(out)):
+        if run_name(other) == run_name(run) and other.id < run.id:
+            with suppress(FathomsError):  # a damaged run spoils no other
+                if other.summary():
+                    views.append(report.load(other.path))
+    return views
 
 
 def _folder_name(runs: Sequence[Run]) -> str:
@@ -82,6 +92,8 @@ def ls(out: Out = RUNS, as_json: Json = False) -> int:
     """List the runs, oldest first."""
     from fathoms.store import list_runs
 
+    if out != RUNS and not out.is_dir():
+        raise UsageError(f"{out} is no folder")
     rows = [_row(run) for run in list_runs(out)]
     if as_json:
         console.show_json(rows)
@@ -94,7 +106,11 @@ def ls(out: Out = RUNS, as_json: Json = False) -> int:
 
 def _row(run: Run) -> dict[str, Any]:
     """One run in the list."""
-    manifest, summary = run.manifest(), run.summary() or {}
+    try:
+        manifest, summary = run.manifest(), run.summary() or {}
+    except StoreError as error:
+        console.complain(str(error))
+        manifest, summary = {"name": run.id}, {}
     profile = summary.get("profile")
     overall = summary.get("profiles", {}).get(profile, {}).get("overall", {})
     row = {"run": run.id, "name": manifest["name"], "model": manifest.get("model"), "profile": profile}
@@ -141,7 +157,6 @@ def show(
 def _question(store: Run, wanted: str) -> dict[str, Any]:
     """One question's view; raises UsageError with a suggestion."""
     from fathoms.config import suggest
-    from fathoms.errors import UsageError
 
     ids = []
     for view in store.views():

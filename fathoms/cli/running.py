@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,11 +29,11 @@ Workers = Annotated[int, typer.Option("--workers", min=1, help="Documents that a
 CORES = os.cpu_count() or 1
 
 
-def _load(config: Path, settings: list[str] | None, model: str | None = None) -> tuple[Experiment, Corpus]:
+def _load(config: Path, settings: Sequence[str] | None) -> tuple[Experiment, Corpus]:
     """The experiment and its data."""
     from fathoms import corpora, runner
 
-    experiment = runner.load_experiment(config, settings or (), model)
+    experiment = runner.load_experiment(config, settings or ())
     corpus = corpora.load(experiment.data, config.parent)
     for warning in corpus.warnings:
         console.note(f"note: {warning}")
@@ -46,30 +48,34 @@ def ingest(config: Config, settings: Set = None, workers: Workers = CORES, as_js
     from fathoms.cache import Cache
 
     experiment, corpus = _load(config, settings)
-    cache = Cache()
-    report = experiment.ingest_report(corpus.documents, cache)
-    fresh = report is None
-    if report is None:
-        with console.bars() as bars:
-            experiment.prepare(corpus.documents, cache, workers=workers, progress=bars.stage)
-        report = experiment.ingest_report(corpus.documents, cache) or {}
+    worked: list[str] = []
+
+    def progress(stage: str, done: int, total: int) -> None:
+        worked.append(stage)
+        bars.stage(stage, done, total)
+
+    started = time.perf_counter()
+    with console.bars() as bars:
+        found = experiment.prepare(corpus.documents, Cache(), workers=workers, progress=progress)
+    report = {**found.report(), "seconds": round(time.perf_counter() - started, 3), "cached": not worked}
     if as_json:
-        console.show_json({**report, "cached": not fresh})
+        console.show_json(report)
     else:
-        _print_ingest(report, fresh)
-    return 1 if report.get("failures") else 0
+        _print_ingest(report)
+    return 1 if report["failures"] else 0
 
 
-def _print_ingest(report: dict[str, Any], fresh: bool) -> None:
+def _print_ingest(report: dict[str, Any]) -> None:
     """The report of an ingestion, for people."""
-    if not report:
+    if not report["documents"] and not report["failures"]:
         console.say("this pipeline reads no documents")
         return
     counts = ", ".join(
         f"{name} not counted" if report[name] is None else f"{report[name]} {name}"
         for name in ("documents", "pages", "tables", "pictures", "chunks")
     )
-    console.say(f"{counts}; {report['seconds']:.1f} s" if fresh else f"{counts}; all in the cache already")
+    how = "all in the cache already" if report["cached"] else f"{report['seconds']:.1f} s"
+    console.say(f"{counts}, {len(report['failures'])} failures; {how}")
     for document, warnings in report["warnings"].items():
         for warning in warnings:
             console.say(f"  {document}: {warning}")
@@ -109,18 +115,20 @@ def run(
     from fathoms.scoring import score_run
 
     allowed = _allowance(fail_on_error)
-    loaded = [_load(config, settings, model) for config in configs]
+    own = [*(settings or ()), *_shortcuts(model, concurrency)]
+    loaded = [_load(config, own) for config in configs]
     for experiment, _ in loaded:
         experiment.check()  # of all, before the first one spends an hour
     selection = Selection(limit, tuple(category or ()), tuple(question or ()))
     cache = Cache()
-    code, runs = 0, []
+    code, runs, scored = 0, [], []
     for experiment, corpus in loaded:
         console.note(f"{experiment.name}: {len(corpus.questions)} questions of {corpus.name}")
-        outcome = _ask(experiment, corpus, selection, cache, out, concurrency, workers)
+        outcome = _ask(experiment, corpus, selection, cache, out, workers)
         runs.append(outcome.run)
-        if not no_score:
+        if outcome.done and not no_score:
             score_run(outcome.run)
+            scored.append(outcome.run)
         if outcome.errors > allowed(outcome.asked):
             code = 1
         if outcome.stopped:
@@ -132,9 +140,17 @@ def run(
     if no_score:
         for store in runs:
             console.say(str(store.path))
-    else:
-        reading.present(runs, out)
+    elif scored:
+        reading.present(scored, out)
     return code
+
+
+def _shortcuts(model: str | None, concurrency: int | None) -> Iterator[str]:
+    """The settings that `-m` and `-j` stand for."""
+    if model is not None:
+        yield f"generate.model={json.dumps(model)}"  # as text, whatever it looks like
+    if concurrency is not None:
+        yield f"generate.max_concurrency={concurrency}"
 
 
 def _ask(
@@ -143,7 +159,6 @@ def _ask(
     selection: Selection,
     cache: Cache,
     out: Path,
-    concurrency: int | None,
     workers: int,
 ) -> Outcome:
     """One run, with its progress."""
@@ -156,7 +171,6 @@ def _ask(
             out=out,
             cache=cache,
             selection=selection,
-            concurrency=concurrency,
             workers=workers,
             progress=bars.stage,
             on_record=bars.record,

@@ -21,8 +21,7 @@ class Corpus:
 
     `documents` maps ids (file names) to paths, in the order of the ids. `categories` are those of all
     the questions, in the order of the data set, also where none of their questions can be asked here.
-    `missing` are documents that questions name and that are not there. `exemplars` is the file of
-    statements and abstentions that belongs to the data set, where there is one.
+    `missing` are documents that questions name and that are not there.
     """
 
     name: str
@@ -32,16 +31,11 @@ class Corpus:
     questions_sha256: str
     missing: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    exemplars: Path | None = None
 
     def sizes(self) -> dict[str, int]:
         """How many questions each category has, whether they can be asked here or not."""
         counted = Counter(question.category for question in self.questions)
         return {category: counted[category] for category in self.categories}
-
-    def available(self) -> tuple[Question, ...]:
-        """The questions all of whose documents are here."""
-        return tuple(q for q in self.questions if needs(q).isdisjoint(self.missing))
 
     def left_out(self) -> tuple[Question, ...]:
         """The questions that cannot be asked here, because a document of theirs is missing."""
@@ -50,7 +44,7 @@ class Corpus:
     def select(
         self, limit: int | None = None, categories: Collection[str] = (), ids: Collection[str] = ()
     ) -> tuple[Question, ...]:
-        """The available questions of some categories or ids; no filter means all of them.
+        """The questions of some categories or ids whose documents are here; no filter means all of them.
 
         They come in the order of the file. With `limit` they come round-robin over the categories
         instead, so that a smaller limit is always the beginning of a larger one.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fathoms.errors import DataError
+from fathoms.errors import DataError, UsageError
 from fathoms.paths import sha256_file
 
 
@@ -13,9 +13,10 @@ def find_pdfs(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
 
     A name that stands for the same bytes twice is a warning, for different ones a DataError: the file
     name is what questions and evidence know a document by. Hidden files are left out.
+    Raises UsageError where there is no such folder.
     """
     if not folder.is_dir():
-        raise DataError(f"{folder}: no such folder of documents")
+        raise UsageError(f"{folder}: no such folder of documents")
     found: dict[str, Path] = {}
     warnings = []
     for path in sorted(folder.rglob("*")):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fathoms.corpora.manifests import Manifest, ManifestFile, find_manifest, known_sets
 from fathoms.corpora.pulled import PulledFile, describe, read_record, write_record
-from fathoms.errors import ChecksumError, DataError
+from fathoms.errors import ChecksumError, DataError, UsageError
 from fathoms.paths import sha256_file
 
 if TYPE_CHECKING:
@@ -88,7 +88,8 @@ def pull(
     `dest` is the folder (default: in the cache, where `load` looks); `source` is a folder that holds
     the files under their names, to copy from instead of the network: what it does not hold is reported.
     Over the network, a file that is not the expected one is kept as `NAME.rejected`; the others are
-    still fetched, then ChecksumError is raised. Raises DataError when a server cannot be reached.
+    still fetched, then ChecksumError is raised. Raises UsageError for an unknown name or no such `source`,
+    and DataError when a server cannot be reached.
     """
     manifest = find_manifest(name) if isinstance(name, str) else name
     if manifest.shipped:
@@ -191,7 +192,7 @@ def _refuse_wrong(part: Path, path: Path, expected: str | None) -> None:
 def _from_folder(source: Path) -> Fetch:
     """Copying each file from a folder, or a folder in it."""
     if not source.is_dir():
-        raise DataError(f"{source}: no such folder to copy from")
+        raise UsageError(f"{source}: no such folder to copy from")
     found: dict[str, list[Path]] = defaultdict(list)
     for candidate in sorted(source.rglob("*")):
         if candidate.is_file():

@@ -19,8 +19,9 @@ from fathoms.paths import sha256_file
 def load(source: FileSource | NamedSource | str, base: Path = Path()) -> Corpus:
     """Load a data set. Relative paths start at `base`, the folder of the configuration, and nowhere else.
 
-    Raises DataError (questions that are not valid, documents that are missing, a set that was not
-    pulled) and ChecksumError (a pulled file that has changed since).
+    Raises UsageError (an unknown set, no such file or folder), DataError (questions that are not valid,
+    documents that are missing, a set that was not pulled) and ChecksumError (a pulled file that has
+    changed since).
     """
     if isinstance(source, str):
         source = NamedSource(name=find_manifest(source).name)
@@ -48,13 +49,12 @@ def _load_named(source: NamedSource, base: Path) -> Corpus:
         raise DataError(f"the data set '{manifest.name}' is not on this machine: {_how_to_get(manifest)}")
     questions = read_questions(path)
     documents, warnings = _named_documents(manifest, source, base)
-    files = {**documents, manifest.questions.file: path, **_exemplars(manifest)}
+    files = {**documents, manifest.questions.file: path}
     warnings += _verify(manifest, read_record(manifest.folder), files)
     missing = _missing(questions, documents, [entry.file for entry in manifest.documents])
     where = f"in {_at(source.documents, base)}" if source.documents else f"({_how_to_get(manifest)})"
     _raise_for_missing(source.missing, questions, missing, where)
-    exemplars = next(iter(_exemplars(manifest).values()), None)
-    return _corpus(manifest.name, questions, documents, missing, questions.warnings + warnings, exemplars)
+    return _corpus(manifest.name, questions, documents, missing, questions.warnings + warnings)
 
 
 def _named_documents(
@@ -67,14 +67,6 @@ def _named_documents(
         paths = [manifest.folder / entry.file for entry in manifest.documents]
         found, warnings = {path.name: path for path in paths if path.is_file()}, ()
     return {entry.file: found[entry.file] for entry in manifest.documents if entry.file in found}, warnings
-
-
-def _exemplars(manifest: Manifest) -> dict[str, Path]:
-    """The exemplars of a data set by their file name, if it has any and they are here."""
-    if manifest.exemplars is None:
-        return {}
-    path = manifest.folder / manifest.exemplars.file
-    return {path.name: path} if path.is_file() else {}
 
 
 def _verify(manifest: Manifest, pulled: Pulled, files: Mapping[str, Path]) -> tuple[str, ...]:
@@ -126,7 +118,6 @@ def _corpus(
     documents: dict[str, Path],
     missing: tuple[str, ...],
     warnings: tuple[str, ...],
-    exemplars: Path | None = None,
 ) -> Corpus:
     """Put the parts together."""
     return Corpus(
@@ -137,7 +128,6 @@ def _corpus(
         questions_sha256=questions.sha256,
         missing=missing,
         warnings=warnings,
-        exemplars=exemplars,
     )
 
 

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 import fathoms
 from fathoms.config import read_yaml, suggest, validate
-from fathoms.errors import DataError
+from fathoms.errors import UsageError
 from fathoms.paths import cache_dir
 
 
@@ -97,9 +97,9 @@ def known_sets() -> tuple[str, ...]:
 
 
 def find_manifest(name: str) -> Manifest:
-    """The manifest of a data set; raises DataError with a suggestion for a name that has none."""
+    """The manifest of a data set; raises UsageError with a suggestion for a name that has none."""
     if name not in known_sets():
-        raise DataError(f"unknown data set '{name}'{suggest(name, known_sets())}")
+        raise UsageError(f"unknown data set '{name}'{suggest(name, known_sets())}")
     return read_manifest(data_dir() / f"{name}.yaml")
 
 

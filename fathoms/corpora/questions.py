@@ -13,7 +13,7 @@ from fathoms.corpora.csv_table import csv_rows
 from fathoms.corpora.fathoms_json import json_rows
 from fathoms.corpora.jsonl import jsonl_rows
 from fathoms.corpora.rows import Placed, questions_of
-from fathoms.errors import DataError
+from fathoms.errors import DataError, UsageError
 from fathoms.types import Question
 
 FORMATS: dict[str, Callable[[str, str], Iterator[Placed]]] = {
@@ -41,7 +41,8 @@ class QuestionFile:
 def read_questions(path: Path) -> QuestionFile:
     """Read `.json`, `.jsonl`, `.ndjson` or `.csv`; the rules are in `rows.py`.
 
-    Raises DataError that lists what is wrong, each with `file:line`.
+    Raises UsageError where there is no such file, and DataError that lists what is wrong, each with
+    `file:line`.
     """
     rows = FORMATS.get(path.suffix.lower())
     if rows is None:
@@ -50,6 +51,8 @@ def read_questions(path: Path) -> QuestionFile:
         )
     try:
         data = path.read_bytes()
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file of questions") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error
     questions, warnings = questions_of(rows(_decode(data, path), str(path)))

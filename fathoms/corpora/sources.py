@@ -44,7 +44,7 @@ class NamedSource(BaseModel):
     @classmethod
     def _known(cls, name: str) -> str:
         if name not in known_sets():
-            raise ValueError(f"unknown data set '{name}'{suggest(name, known_sets())}")
+            raise ValueError(f"no data set of that name{suggest(name, known_sets())}")
         return name
 
 

@@ -2,8 +2,10 @@
 
     {"id": "text-only-01", "answer": "Convolutional networks."}
     {"question": "What is x?", "answer": "4", "contexts": ["...", {"text": "...", "page": 3}]}
+    {"id": "text-only-02", "answer": null, "error": "timed out"}
 
-A row names its question by `id` or by the `question` itself. `contexts` are texts, or objects with `text`
+A row names its question by `id` or by the `question` itself. An `answer` of null is a call that failed,
+and `error`, which is looked at only then, says why. `contexts` are texts, or objects with `text`
 and where known `document`, `page` (from 1) and `score`; `citations` are documents, or objects with
 `document` and where known `page` and `quote`. Keys beside these are ignored.
 """
@@ -19,18 +21,24 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fathoms.errors import DataError
 from fathoms.importers.imported import SHOWN, Imported, did_you_mean, fold_space, missing_warning
-from fathoms.types import Chunk, Evidence, Hit, Question, Record, Reply
+from fathoms.types import Chunk, Evidence, Failure, Hit, Question, Record, Reply
 
 
 class _Context(BaseModel):
     """One text that the answer was made from."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
     text: str
     document: str = ""
     page: int | None = Field(default=None, ge=1)
     score: float | None = None
+
+
+class _Citation(Evidence):
+    """One cited place, its numbers finite: a run could not be read back otherwise."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
 
 class _Answer(BaseModel):
@@ -40,9 +48,10 @@ class _Answer(BaseModel):
 
     id: str | None = None
     question: str | None = None
-    answer: str
+    answer: str | None
+    error: str | None = None
     contexts: tuple[_Context | str, ...] | None = None
-    citations: tuple[Evidence | str, ...] | None = None
+    citations: tuple[_Citation | str, ...] | None = None
 
 
 class _Questions:
@@ -145,10 +154,12 @@ def _sentence(data: Mapping[str, Any], error: ValidationError) -> str:
 
 
 def _record(question: Question, row: _Answer) -> Record:
-    """One answer as a record."""
+    """One answer, or the failure to give one, as a record."""
     hits = tuple(_hits(question.id, row.contexts or ()))
     citations = tuple(_citation(citation) for citation in row.citations or ())
-    return Record(question=question, hits=hits, answer=Reply(text=row.answer), citations=citations)
+    answer = None if row.answer is None else Reply(text=row.answer)
+    error = None if answer else Failure(kind="Imported", message=row.error or "no answer")
+    return Record(question=question, hits=hits, answer=answer, error=error, citations=citations)
 
 
 def _hits(name: str, contexts: Sequence[_Context | str]) -> Iterator[Hit]:
@@ -161,6 +172,8 @@ def _hits(name: str, contexts: Sequence[_Context | str]) -> Iterator[Hit]:
         yield Hit(chunk=chunk, score=1 / rank if context.score is None else context.score, rank=rank)
 
 
-def _citation(citation: Evidence | str) -> Evidence:
+def _citation(citation: _Citation | str) -> Evidence:
     """A cited place."""
-    return Evidence(document=citation) if isinstance(citation, str) else citation
+    if isinstance(citation, str):
+        return Evidence(document=citation)
+    return Evidence(**citation.model_dump())

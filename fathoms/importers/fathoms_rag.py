@@ -46,9 +46,9 @@ _Key = tuple[str, frozenset[str]]
 
 
 class _Row(BaseModel):
-    """The base of what the file holds; keys that are not known are ignored."""
+    """The base of what the file holds; keys that are not known are ignored, numbers are finite."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
 class _ChunkRow(_Row):
@@ -94,26 +94,29 @@ def read_result_file(path: Path, questions: Sequence[Question] | None = None) ->
 
     Without `questions` they are taken from the file, with ids as a file of questions in the same order
     would get. Of two answers to one question the first is kept; answers to questions that are not in the
-    set are left out; both are named in the warnings. Raises DataError, with the place, for a file that
+    set are left out; both are named in the warnings. So are questions with equal text and files, which
+    get the answers in order. Raises DataError, with the place, for a file that
     is not of this format or answers none of the questions.
     """
     file = _parse(path)
     if questions is None:
         questions = _own_questions(file.responses)
-    wanted = {_key(question): question for question in questions}
+    wanted: dict[_Key, list[Question]] = {}
+    for question in questions:
+        wanted.setdefault(_key(question), []).append(question)
     records: dict[str, Record] = {}
-    warnings: list[str] = []
+    warnings = list(_ambiguities(path, wanted.values()))
     for number, response in enumerate(file.responses, start=1):
-        question = wanted.get(response.key)
-        if question is None:
-            warnings.append(f"{path}: response {number} is to no question of the set: {_quote(response)}")
-        elif question.id in records:
-            warnings.append(
-                f"{path}: response {number} is a second answer to {question.id}: {_quote(response)}"
-            )
+        place = f"{path}: response {number}"
+        meant = wanted.get(response.key, [])
+        open_ones = [question for question in meant if question.id not in records]
+        if open_ones:
+            records[open_ones[0].id] = _record(open_ones[0], response)
+            warnings += _differences(place, open_ones[0], response)
+        elif meant:
+            warnings.append(f"{place} is a second answer to {meant[-1].id}: {_quote(response)}")
         else:
-            records[question.id] = _record(question, response)
-            warnings += _differences(f"{path}: response {number}", question, response)
+            warnings.append(f"{place} is to no question of the set: {_quote(response)}")
     if not records:
         raise DataError(f"{path}: none of its {len(file.responses)} answers is to a question of the set")
     warnings += missing_warning(questions, records.values())
@@ -157,6 +160,14 @@ def _own_questions(responses: Sequence[_Response]) -> list[Question]:
 def _key(question: Question) -> _Key:
     """What names a question: its text and its files."""
     return fold_space(question.text), frozenset(question.files)
+
+
+def _ambiguities(path: Path, groups: Iterable[Sequence[Question]]) -> Iterator[str]:
+    """A sentence about every group of questions that the file cannot tell apart."""
+    for group in groups:
+        if len(group) > 1:
+            ids = ", ".join(question.id for question in group)
+            yield f"{path}: {ids} have the same text and files: they get its answers in order"
 
 
 def _record(question: Question, response: _Response) -> Record:

@@ -21,21 +21,11 @@ class Imported:
     questions: tuple[Question, ...]
     warnings: tuple[str, ...] = ()
 
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """The ids of the questions that have no record."""
-        return tuple(unanswered(self.questions, self.records))
-
-
-def unanswered(questions: Iterable[Question], records: Iterable[Record]) -> list[str]:
-    """The ids of the questions that have no record."""
-    answered = {record.question.id for record in records}
-    return [question.id for question in questions if question.id not in answered]
-
 
 def missing_warning(questions: Sequence[Question], records: Iterable[Record]) -> list[str]:
-    """A sentence about the questions without an answer, if there are any."""
-    missing = unanswered(questions, records)
+    """A sentence about the questions without a record, if there are any."""
+    answered = {record.question.id for record in records}
+    missing = [question.id for question in questions if question.id not in answered]
     if not missing:
         return []
     more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from fathoms.config import Component
 from fathoms.types import Chunk, Document
@@ -12,7 +12,9 @@ class PageChunker(Component):
     """Each page as one chunk; pages without text give none."""
 
     kind: Literal["page"] = "page"
-    packages: ClassVar[tuple[str, ...]] = ()
+
+    def check(self) -> None:
+        """Nothing can be missing."""
 
     def chunk(self, document: Document) -> list[Chunk]:
         """The chunks of a document, in the order of its pages; ids are `FILE#pPAGEc1`."""

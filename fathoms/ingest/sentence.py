@@ -43,6 +43,10 @@ class SentenceChunker(Component):
             raise ValueError(f"overlap ({self.overlap}) must be smaller than size ({self.size})")
         return self
 
+    def check(self) -> None:
+        """Raise MissingExtraError where LlamaIndex is not installed."""
+        _require()
+
     def chunk(self, document: Document) -> list[Chunk]:
         """The chunks of a document, in reading order; ids are `FILE#pPAGEcN`, N from 1 on each page.
 
@@ -66,8 +70,7 @@ def load_splitter(size: int, overlap: int, unit: Unit) -> SentenceSplitter:
     because LlamaIndex first loads a list of stop words that it does not need for it, and NLTK refuses that
     file where the installer made hard links, as uv does.
     """
-    if find_spec("llama_index") is None or find_spec("llama_index.core") is None:
-        raise MissingExtraError("llama-index-core", "llamaindex", "chunk kind 'sentence'")
+    _require()
     from llama_index.core.node_parser import SentenceSplitter
     from llama_index.core.node_parser.text.utils import split_by_sentence_tokenizer_internal
     from nltk.tokenize import PunktSentenceTokenizer  # type: ignore[import-untyped]
@@ -79,3 +82,9 @@ def load_splitter(size: int, overlap: int, unit: Unit) -> SentenceSplitter:
         tokenizer=list if unit == "characters" else None,
         chunking_tokenizer_fn=partial(split_by_sentence_tokenizer_internal, tokenizer=sentences),
     )
+
+
+def _require() -> None:
+    """LlamaIndex, or the command that installs it."""
+    if find_spec("llama_index") is None or find_spec("llama_index.core") is None:
+        raise MissingExtraError("llama-index-core", "llamaindex", "chunk kind 'sentence'")

@@ -1,7 +1,8 @@
 """Does an answer say something, or say that it cannot? (FATHOMS-RAG, section III.C)
 
 An answer takes the label of the exemplar that is nearest to it, by the cosine of their embeddings.
-Two refinements are on by default; `unit: answer` with `least_cosine: -1` is the paper's plain rule:
+That is the paper's plain rule, `unit: answer` with `least_cosine: -1`, which the profiles `paper` and
+`released-code` always follow. The profile `fathoms` follows the options, which add two refinements:
 
 - the sentence of the answer that is nearest to any exemplar decides, because an abstention is one
   sentence even where a summary of the context follows it;
@@ -13,7 +14,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -58,17 +58,28 @@ class NearestNeighbour(Component):
     embed: Embedder = LexicalEmbedder()
     """What turns answers and exemplars into vectors."""
     unit: Literal["sentence", "answer"] = "sentence"
-    """What is compared with the exemplars: each sentence, the nearest one deciding, or the whole answer."""
+    """What is compared with the exemplars: each sentence, the nearest one deciding, or the whole answer.
+    This and `least_cosine` are options of the profile `fathoms` alone."""
     least_cosine: float = Field(default=0.4, ge=-1, le=1)
     """An abstention has to be at least this near to its exemplar; -1 takes any. What is near depends on the
     embedder: 0.4 fits `lexical`, 0.35 MiniLM."""
 
-    @cached_property
+    @property
     def key(self) -> str:
-        """Names everything that decides a label: options, embedder and the exemplars themselves."""
+        """Names what decides a label: options, the exemplars themselves, the embedder and its weights.
+
+        Versions of the embedder's libraries are no part of it: what was judged once stands wherever the
+        run is scored again, with another version or none. Raises ConfigError for weights that are given
+        by a path where there is no file; those given by name are known by their pinned hashes.
+        """
         exemplars = read_exemplars(self.exemplars or OWN_EXEMPLARS)
         options = self.model_dump(mode="json", include={"kind", "unit", "least_cosine"})
-        return fingerprint(options, self.revision, self.embed.identity(), exemplars.model_dump())
+        embedder = {name: part for name, part in self.embed.identity().items() if name != "versions"}
+        return fingerprint(options, self.revision, embedder, exemplars.model_dump())
+
+    def plain(self) -> NearestNeighbour:
+        """The paper's rule with these exemplars and this embedder."""
+        return self.model_copy(update={"unit": "answer", "least_cosine": -1.0})
 
     def check(self) -> None:
         """Raise what `classify` would for exemplars that cannot be read or an embedder that is not here."""
@@ -131,7 +142,8 @@ def label_answers(
     What is `known` under its key is not classified again; empty texts have no verdict. The embedder is
     not touched where nothing is new.
     """
-    keys = {text: fingerprint(classifier.key, text) for text in texts if text.strip()}
+    name = classifier.key
+    keys = {text: fingerprint(name, text) for text in texts if text.strip()}
     unknown = [text for text, key in keys.items() if key not in known]
     new = dict(zip(unknown, classifier.classify(unknown), strict=True)) if unknown else {}
     verdicts = {text: new.get(text) or known[key] for text, key in keys.items()}

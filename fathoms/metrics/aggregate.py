@@ -8,11 +8,11 @@ unweighted mean of the category means (macro, as in FATHOMS-RAG's Table II); the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from fathoms.metrics.profiles import PROFILES, Profile
-from fathoms.metrics.scoring import RELEASED, RecordScore, Scores
+from fathoms.metrics.scoring import RELEASED, RecordScore, Scores, Scoring
 from fathoms.types import Question, Record
 
 
@@ -38,24 +38,25 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
 
     `n` and `hallucination_n` are the questions that a correctness and a hallucination rate are a mean
     of; `abstention` is a share of the answerable questions that got an answer; `errors` counts failed
-    calls. `abstention_table` counts answers: answerable or not by answered or abstained.
+    calls. `abstention_table` counts answers: answerable or not by answered or abstained. `classifier` is
+    what judged abstention under that very profile.
     """
-    classifier = scores.scoring.abstention.model_dump(mode="json")
     figures: dict[str, dict[str, Any]] = {}
     for name in scores.rows[0] if scores.rows else ():
         rows = [Row(record, row[name]) for record, row in zip(records, scores.rows, strict=True)]
-        head = _head(next((profile for profile in PROFILES if profile.name == name), None), classifier)
+        head = _head(next((profile for profile in PROFILES if profile.name == name), None), scores.scoring)
         figures[name] = {**head, **_figures(rows)}
         if name != RELEASED:
             figures[name]["abstention_table"] = _abstention_table(rows)
     return figures
 
 
-def _head(profile: Profile | None, classifier: Mapping[str, Any]) -> dict[str, Any]:
+def _head(profile: Profile | None, scoring: Scoring) -> dict[str, Any]:
     """How the figures of a profile were made; of released ones that is not known."""
     if profile is None:
         return {"match": None, "hyphens": None, "classifier": None}
-    return {"match": profile.match, "hyphens": profile.hyphens, "classifier": dict(classifier)}
+    classifier = profile.classifier(scoring.abstention).model_dump(mode="json")
+    return {"match": profile.match, "hyphens": profile.hyphens, "classifier": classifier}
 
 
 def _figures(rows: Iterable[Row]) -> dict[str, Any]:

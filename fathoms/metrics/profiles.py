@@ -1,10 +1,13 @@
 """The scoring profiles, which are always computed side by side.
 
-| profile | match | hyphens | what |
-|---|---|---|---|
-| `paper` | substring | both | FATHOMS-RAG as described, with the folding of its first script |
-| `released-code` | substring | answer | its second script, which forgot the hyphens of the phrases |
-| `fathoms` | word | both | ours: whole words and whole numbers |
+| profile | match | hyphens | abstention | what |
+|---|---|---|---|---|
+| `paper` | substring | both | plain | FATHOMS-RAG as described, with the folding of its first script |
+| `released-code` | substring | answer | plain | its second script, which forgot the hyphens of the phrases |
+| `fathoms` | word | both | configured | ours: whole words and whole numbers |
+
+Abstention is judged by the `configured` classifier, or by the paper's `plain` rule over the exemplars and
+the embedder of the configured one: the whole answer takes the label of its nearest exemplar, however far.
 
 The authors released results scored by either script. A record that was imported from such a file names
 the script that scored it (`fingerprints["scorer"]`), and `released-code` then follows that script: only
@@ -14,7 +17,9 @@ so do all the printed figures come out.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+from fathoms.metrics.abstention import NearestNeighbour
 from fathoms.metrics.phrase_recall import Hyphens, Match
 from fathoms.types import Record
 
@@ -23,11 +28,15 @@ SCORER_HYPHENS: dict[str, Hyphens] = {"evaluator.py": "both", "reprocess.py": "a
 
 @dataclass(frozen=True)
 class Profile:
-    """How phrases are looked for. `follows_scorer`: by the rule of the script that scored the record."""
+    """How phrases are looked for and abstention is judged.
+
+    `follows_scorer`: phrases are looked for by the rule of the script that scored the record.
+    """
 
     name: str
     match: Match
     hyphens: Hyphens
+    abstention: Literal["plain", "configured"]
     follows_scorer: bool = False
 
     def hyphens_for(self, record: Record) -> Hyphens:
@@ -35,9 +44,13 @@ class Profile:
         scorer = record.fingerprints.get("scorer", "") if self.follows_scorer else ""
         return SCORER_HYPHENS.get(scorer, self.hyphens)
 
+    def classifier(self, configured: NearestNeighbour) -> NearestNeighbour:
+        """What judges abstention under this profile, given what the user configured."""
+        return configured.plain() if self.abstention == "plain" else configured
+
 
 PROFILES = (
-    Profile("paper", "substring", "both"),
-    Profile("released-code", "substring", "answer", follows_scorer=True),
-    Profile("fathoms", "word", "both"),
+    Profile("paper", "substring", "both", "plain"),
+    Profile("released-code", "substring", "answer", "plain", follows_scorer=True),
+    Profile("fathoms", "word", "both", "configured"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,8 @@ class Scoring(BaseModel):
     profile: Literal["paper", "released-code", "fathoms"] | None = None
     """What reports print first; by default `paper` for the questions of FATHOMS-RAG, else `fathoms`."""
     abstention: NearestNeighbour = NearestNeighbour()
-    """What tells answers from abstentions."""
+    """What tells answers from abstentions under `fathoms`; the other profiles take its exemplars and its
+    embedder, and the paper's plain rule."""
 
     def at(self, base: Path) -> Scoring:
         """With a relative file of exemplars found from `base`."""
@@ -79,22 +81,38 @@ class Scores:
 def score(records: Sequence[Record], scoring: Scoring, known: Mapping[str, Verdict] | None = None) -> Scores:
     """Score records under every profile, and under `released` where any came with released scores.
 
-    `known` are abstention verdicts from earlier scorings; where they cover all answers, no embedder is
-    needed. Raises what reading the exemplars and embedding raise.
+    Each profile has verdicts of its own classifier. `known` are those from earlier scorings; where they
+    cover all answers, no embedder is needed. Raises what reading the exemplars and embedding raise.
     """
     texts = [record.answer.text for record in records if record.answer]
-    verdicts, new = label_answers(texts, scoring.abstention, known or {})
+    verdicts, new = _judge(texts, scoring.abstention, known or {})
     imported = any(record.released for record in records)
     rows = []
     for record in records:
-        verdict = verdicts.get(record.answer.text) if record.answer else None
-        row = {profile.name: _score_record(record, profile, verdict) for profile in PROFILES}
+        row = {
+            profile.name: _score_record(record, profile, verdicts[profile.abstention]) for profile in PROFILES
+        }
         rows.append({**row, RELEASED: _released(record)} if imported else row)
     return Scores(scoring, tuple(rows), new)
 
 
-def _score_record(record: Record, profile: Profile, verdict: Verdict | None) -> RecordScore:
-    """One record under one of our profiles."""
+def _judge(
+    texts: Sequence[str], configured: NearestNeighbour, known: Mapping[str, Verdict]
+) -> tuple[dict[str, dict[str, Verdict]], dict[str, Verdict]]:
+    """Verdicts by rule of abstention and text, every classifier asked once, and the new ones by key."""
+    classifiers = {profile.abstention: profile.classifier(configured) for profile in PROFILES}
+    verdicts: dict[str, dict[str, Verdict]] = {}
+    new: dict[str, Verdict] = {}
+    for rule, classifier in classifiers.items():
+        # a configured classifier that is the plain one finds its verdicts among the new
+        verdicts[rule], made = label_answers(texts, classifier, ChainMap(new, dict(known)))
+        new.update(made)
+    return verdicts, new
+
+
+def _score_record(record: Record, profile: Profile, verdicts: Mapping[str, Verdict]) -> RecordScore:
+    """One record under one of our profiles; `verdicts` are those of its classifier by text."""
+    verdict = verdicts.get(record.answer.text) if record.answer else None
     label = _label(record, verdict)
     text = record.answer.text if record.answer else ""
     recall = phrase_recall(text, record.question.answers, profile.match, profile.hyphens_for(record))

@@ -18,7 +18,7 @@ from fathoms.config import Component
 from fathoms.errors import ConfigError, MissingExtraError, ModelError
 from fathoms.models.cpus import available_cpus
 from fathoms.models.reasoning import split_reasoning
-from fathoms.models.weights import digests, locate
+from fathoms.models.weights import Weights, digests, locate
 from fathoms.types import Message, Prompt, Reply, Usage
 
 _BATCH = 256  # prompt tokens between two looks at whether the caller is still there
@@ -37,7 +37,7 @@ class Embedded(Component):
     neutral: ClassVar[frozenset[str]] = frozenset({"model", "threads", "max_concurrency"})
 
     kind: Literal["embedded"] = "embedded"
-    model: str = "smollm2-135m"
+    model: Weights = "smollm2-135m"
     """The name of an asset, or the path of a .gguf file."""
     n_ctx: int = Field(default=4096, ge=64)
     """Tokens of prompt and reply together, of one request."""
@@ -67,9 +67,9 @@ class Embedded(Component):
         return {**super().identity(), "weights": digests(self.model)}
 
     def check(self) -> None:
-        """Raise MissingExtraError, MissingWeightsError or ConfigError for what is not here."""
-        _library()
-        locate(self.model)
+        """Load the model; raises MissingExtraError, MissingWeightsError, ConfigError or ModelError."""
+        _library()  # the package first: weights are of no use without it
+        self._engine()
 
     async def reply(self, prompt: Prompt) -> Reply:
         """Ask the model; raises ModelError, also where the prompt is longer than the context.
@@ -120,7 +120,7 @@ class _Engine:
         self._settings: dict[str, Any] = {
             "base_url": self._server.listening_address,
             "headers": {"Authorization": f"Bearer {key}"},
-            "timeout": None,
+            "timeout": None,  # of a reply: the caller sets one
             "trust_env": False,
             "verify": False,  # plain http; making TLS settings would take longer than the call
         }
@@ -145,7 +145,7 @@ class _Engine:
         """Tokens of a chat."""
         import httpx
 
-        with httpx.Client(**self._settings) as client:
+        with httpx.Client(**{**self._settings, "timeout": 60}) as client:
             response = client.post("/v1/chat/completions/input_tokens", json={"messages": messages})
         return int(_checked(response.json())["input_tokens"])
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from fathoms.config import Component, import_target
+from fathoms.config import Component, fingerprint, import_target, package_version
 from fathoms.errors import ConfigError, MissingExtraError, ModelError
+from fathoms.models.options import Options, resolved, without_secrets
 from fathoms.models.reasoning import split_reasoning
 from fathoms.models.vectors import normalised
 from fathoms.types import Message, Prompt, Reply, Usage
@@ -22,9 +21,6 @@ from fathoms.types import Message, Prompt, Reply, Usage
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-_REFERENCE = re.compile(r"\$\{(\w+)\}")
-_SECRET = re.compile(r"(^|[_-])(api[_-]?key|key|token|secret|password|credentials?|authorization)$", re.I)
 
 # where the clients of LlamaIndex leave what the server said: OpenAI and alike, Anthropic, Ollama, Google
 _PROMPT_TOKENS = (
@@ -57,25 +53,20 @@ class _FromLlamaIndex(Component):
     """The class, as `package.module:Class`."""
     model: str = ""
     """Goes to the constructor as `model`, unless it is empty."""
-    options: dict[str, Any] = Field(default_factory=dict)
+    options: Options = Field(default_factory=dict)
     """Everything else that the constructor takes. `${NAME}` in a text is replaced by that environment
     variable when the client is made, and only there; keys and passwords must be given so."""
 
-    @field_validator("options")
-    @classmethod
-    def _no_secrets(cls, options: dict[str, Any]) -> dict[str, Any]:
-        for name, value in _texts(options):
-            if _SECRET.search(name) and not _REFERENCE.search(value):
-                raise ValueError(
-                    f"'{name}' looks like a secret, which has no place in a config:"
-                    f" write {name}: ${{NAME}} and set the environment variable NAME"
-                )
-        return options
+    def identity(self) -> dict[str, Any]:
+        """With the version of the class's own package, and what environment variables say (not secrets)."""
+        own = super().identity()
+        own["versions"][_distribution(self.target)] = package_version(_distribution(self.target))
+        return {**own, "resolved": fingerprint(without_secrets(self.options))}
 
     def check(self) -> None:
         """Raise MissingExtraError or ConfigError for a class or an environment variable that is not here."""
         _class(self.target)
-        _resolved(self.options)
+        resolved(self.options)
 
     def _made(self, scope: object = None) -> Any:
         """The client, made once a scope."""
@@ -109,9 +100,7 @@ class LlamaIndexLLM(_FromLlamaIndex):
         try:
             response = await llm.achat(messages)
         except Exception as error:  # every client has a tree of errors of its own
-            raise ModelError(
-                f"{self.target}: {type(error).__name__}: {error}", retryable=_transient(error)
-            ) from error
+            raise ModelError(f"{self.target}: {type(error).__name__}: {error}") from error
         return _reply(response, time.perf_counter() - started)
 
     def count_tokens(self, messages: Sequence[Message]) -> None:
@@ -137,16 +126,14 @@ class LlamaIndexEmbedder(_FromLlamaIndex):
         try:
             return getattr(client, method)(argument)
         except Exception as error:  # every client has a tree of errors of its own
-            raise ModelError(
-                f"{self.target}: {type(error).__name__}: {error}", retryable=_transient(error)
-            ) from error
+            raise ModelError(f"{self.target}: {type(error).__name__}: {error}") from error
 
 
 @lru_cache(maxsize=8)
 def _make(target: str, options: str, scope: object) -> Any:
     """An instance of the class. Its connections belong to one event loop: that is the `scope`."""
     try:
-        return _class(target)(**_resolved(json.loads(options)))
+        return _class(target)(**resolved(json.loads(options)))
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{target} does not take these options: {error}") from error
 
@@ -168,37 +155,6 @@ def _distribution(target: str) -> str:
     """The name under which an integration of LlamaIndex is published."""
     parts = target.partition(":")[0].split(".")
     return "-".join(parts[:3] if parts[0] == "llama_index" else parts[:1]).replace("_", "-")
-
-
-def _texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Every text inside the options, with the nearest key above it."""
-    if isinstance(value, str):
-        yield name, value
-    elif isinstance(value, dict):
-        for key, child in value.items():
-            yield from _texts(child, str(key))
-    elif isinstance(value, list):
-        for child in value:
-            yield from _texts(child, name)
-
-
-def _resolved(value: Any) -> Any:
-    """The options with every `${NAME}` replaced; raises ConfigError for a variable that is not set."""
-    if isinstance(value, str):
-        return _REFERENCE.sub(_variable, value)
-    if isinstance(value, dict):
-        return {key: _resolved(child) for key, child in value.items()}
-    return [_resolved(child) for child in value] if isinstance(value, list) else value
-
-
-def _variable(match: re.Match[str]) -> str:
-    """The value of one environment variable."""
-    try:
-        return os.environ[match[1]]
-    except KeyError:
-        raise ConfigError(
-            f"the environment variable {match[1]} is not set, and the options ask for it"
-        ) from None
 
 
 def _chat_message(message: Message) -> Any:
@@ -244,14 +200,6 @@ def _step(value: Any, step: str) -> Any:
     if isinstance(value, list):
         return value[int(step)] if step.isdigit() and int(step) < len(value) else None
     return getattr(value, step, None)
-
-
-def _transient(error: Exception) -> bool:
-    """Whether asking again can help: time-outs, lost connections, rate limits, errors of the server."""
-    status = getattr(error, "status_code", None)
-    if isinstance(status, int):
-        return status in {408, 409, 429} or status >= 500
-    return isinstance(error, OSError) or bool(re.search("timeout|connect", type(error).__name__, re.I))
 
 
 def _matrix(rows: Sequence[Sequence[float]]) -> NDArray[np.float32]:

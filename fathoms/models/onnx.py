@@ -14,7 +14,7 @@ from fathoms.config import Component
 from fathoms.errors import ConfigError, MissingExtraError
 from fathoms.models.cpus import available_cpus
 from fathoms.models.vectors import normalised
-from fathoms.models.weights import digests, locate
+from fathoms.models.weights import Weights, digests, locate
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +34,7 @@ class OnnxEmbedder(Component):
     neutral: ClassVar[frozenset[str]] = frozenset({"model", "threads"})
 
     kind: Literal["onnx"] = "onnx"
-    model: str = "minilm-l6-v2"
+    model: Weights = "minilm-l6-v2"
     """The name of an asset, or the path of an .onnx file with its `tokenizer.json` beside it."""
     max_tokens: int = Field(default=256, ge=2)
     """A longer text is cut here."""

@@ -15,6 +15,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from fathoms.config import suggest
 from fathoms.errors import ChecksumError, ConfigError, DataError, MissingWeightsError, StoreError
@@ -143,6 +146,17 @@ def find(name: str) -> Asset:
     if name not in ASSETS:
         raise ConfigError(f"no model weights '{name}'{suggest(name, ASSETS)}")
     return ASSETS[name]
+
+
+def _known(name: str) -> str:
+    """Refuse a name that is neither an asset's nor a path."""
+    if name not in ASSETS and not Path(name).suffix and os.sep not in name:
+        raise ValueError(f"no weights '{name}'{suggest(name, ASSETS)}")
+    return name
+
+
+Weights = Annotated[str, AfterValidator(_known)]
+"""The name of an asset, or the path of a file."""
 
 
 def locate(name_or_path: str) -> Path:

@@ -10,9 +10,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from fathoms.errors import UsageError
+from fathoms.errors import StoreError, UsageError
 from fathoms.paths import write_atomic
 from fathoms.report.as_json import report_json
+from fathoms.report.change import last_comparable
 from fathoms.report.markdown import report_markdown
 from fathoms.report.question import question_panel
 from fathoms.report.radar import draw_radar
@@ -23,6 +24,7 @@ __all__ = [
     "RunView",
     "comparison_panel",
     "draw_radar",
+    "last_comparable",
     "load",
     "question_panel",
     "report_json",
@@ -36,7 +38,8 @@ def write_report(runs: Sequence[RunView], out: Path, scores: str | None = None) 
     """Write `report.md`, `report.json` and the radar plots of some runs into the folder `out`.
 
     `scores` names the profile; without it each run is shown under its own. Returns the files written.
-    Raises UsageError without a run, and DataError where a run has no such scores; then nothing is written.
+    Raises UsageError without a run or where `scores` names no profile, and DataError where a run has no such
+    scores; then nothing is written. Raises StoreError where the folder cannot be made or written.
     """
     if not runs:
         raise UsageError("a report needs at least one run")
@@ -44,10 +47,13 @@ def write_report(runs: Sequence[RunView], out: Path, scores: str | None = None) 
         "report.md": report_markdown(runs, out, scores),
         "report.json": json.dumps(report_json(runs, scores), indent=2, ensure_ascii=False) + "\n",
     }
-    for name, text in texts.items():
-        write_atomic(out / name, text.encode("utf-8", "backslashreplace"))
-    plots = [
-        *draw_radar(runs, "correctness", out / "radar-correctness", scores),
-        *draw_radar(runs, "hallucination", out / "radar-hallucination", scores),
-    ]
+    try:
+        for name, text in texts.items():
+            write_atomic(out / name, text.encode("utf-8", "backslashreplace"))
+        plots = [
+            *draw_radar(runs, "correctness", out / "radar-correctness", scores),
+            *draw_radar(runs, "hallucination", out / "radar-hallucination", scores),
+        ]
+    except OSError as error:
+        raise StoreError(f"{out} cannot be written: {error.strerror or error}") from error
     return [*(out / name for name in texts), *plots]

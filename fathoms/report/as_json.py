@@ -14,7 +14,8 @@ CATEGORY = ("correctness", "hallucination", "n")
 def report_json(runs: Sequence[RunView], scores: str | None = None) -> list[dict[str, Any]]:
     """One object a run, numbers unrounded, `None` where a metric does not apply.
 
-    Raises DataError, naming the profiles there are, where a run has no scores under `scores`.
+    Raises DataError, naming the profiles there are, where a run has no scores under `scores`, and UsageError
+    where that is the name of no profile.
     """
     return [run_json(run, scores) for run in runs]
 

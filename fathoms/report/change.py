@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fathoms.errors import StoreError
 from fathoms.report.view import RunView
 
 KEYS = ("text", "category", "answers", "answerable")
@@ -18,6 +20,23 @@ class Change:
     correctness: float | None = None
     hallucination: float | None = None
     obstacle: str | None = None
+
+
+def last_comparable(run: RunView, earlier: Iterable[RunView]) -> RunView | None:
+    """The first of some earlier runs, newest first, that asked what `run` asked, with the same gold.
+
+    They are read one by one until one is found. One whose question files are damaged cannot be compared.
+    """
+    ours = asked(run)
+    return next((view for view in earlier if asks(view, ours)), None)
+
+
+def asks(view: RunView, wanted: Mapping[str, Any]) -> bool:
+    """Whether a run asked these very questions."""
+    try:
+        return asked(view) == wanted
+    except StoreError:
+        return False
 
 
 def change(run: RunView, previous: RunView, profile: str) -> Change:

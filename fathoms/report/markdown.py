@@ -32,6 +32,7 @@ def report_markdown(runs: Sequence[RunView], out: Path, scores: str | None = Non
     sections = (
         [f"# fathoms report: {escape(title)}"],
         what_was_run(runs, scored),
+        document_section(runs, scored),
         score_sections(scored),
         radar_section(),
         abstention_section(runs, scored),
@@ -93,6 +94,34 @@ def footnotes(scored: ScoreTable) -> Iterator[str]:
     """Why runs are incomplete or cannot be compared."""
     for note in scored.notes:
         yield f"\n{escape(note)}"
+
+
+def document_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
+    """What was read of the documents, and which were left out or repaired; nothing where none was read."""
+    pairs = [(run.ingest, title(row)) for run, row in zip(runs, scored.rows, strict=True) if run.ingest]
+    if not pairs:
+        return
+    yield "## Documents\n"
+    counts = ["documents", "pages", "tables", "pictures", "chunks"]
+    headers = ["Run", *(key.capitalize() for key in counts), "Left out"]
+    rows = [
+        [name, *(number(ingest.get(key)) for key in counts), str(len(ingest.get("failures") or {}))]
+        for ingest, name in pairs
+    ]
+    yield from table(headers, rows, len(headers) - 1)
+    notes = [[name, *map(escape, line)] for ingest, name in pairs for line in document_notes(ingest)]
+    if notes:
+        yield ""
+        yield from table(["Run", "Document", "What", "Why"], notes)
+
+
+def document_notes(ingest: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Every document that was left out, then every warning about one that was read."""
+    for document, reason in (ingest.get("failures") or {}).items():
+        yield document, "left out", reason
+    for document, warnings in (ingest.get("warnings") or {}).items():
+        for warning in warnings:
+            yield document, "warning", warning
 
 
 def score_sections(scored: ScoreTable) -> Iterator[str]:

@@ -233,12 +233,12 @@ def draw_grid(canvas: Axes, radius: float, axes: int, single: bool) -> None:
         if step in (2, 4):
             middle = ((ring[0][0] + ring[1][0]) / 2, (ring[0][1] + ring[1][1]) / 2)
             text = figure(step / 4) if single else f"{25 * step} %"
-            write(canvas, middle, text, color=GREY, fontsize=7, zorder=2, bbox=halo())
+            write(canvas, middle, text, color=GREY, fontsize=7, zorder=4, bbox=halo(alpha=1.0))
 
 
-def halo() -> dict[str, Any]:
+def halo(alpha: float = 0.8) -> dict[str, Any]:
     """A white ground under text that crosses lines."""
-    return {"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+    return {"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "none", "alpha": alpha}
 
 
 def draw_run(canvas: Axes, run: int, values: Values, radius: float, filled: bool) -> None:

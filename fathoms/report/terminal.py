@@ -24,6 +24,8 @@ WIDTH = 80
 HEADER = 10
 NAME = 20
 METRICS = ("corr.", "hall.", "n")
+OUTCOMES = ("answered", "abstained")
+ID = 20
 
 
 def summary_panel(
@@ -31,8 +33,8 @@ def summary_panel(
 ) -> list[RenderableType]:
     """What a person sees after a run: its scores, failures, the change to `previous`, its worst questions."""
     profile = run.profile(scores)
-    parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores), counts_line(run)]
-    parts += failures(run)
+    parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
+    parts += [*unanswerable_line(run, profile), counts_line(run), *left_out(run), *failures(run)]
     if previous is not None:
         parts.append(change_line(run, previous, profile))
     parts += worst_table(worst_questions(run, profile))
@@ -108,11 +110,11 @@ def comparison_panel(
     for start, stop in blocks(headers, width):
         table = plain_table("run", "", *headers[start:stop])
         table.columns[0].width = width - block_width(headers[start:stop])
-        for row in scored.rows:
+        for position, row in enumerate(scored.rows, 1):
             cells = [cell for _, cell in scored.cells(row)][start:stop]
-            table.add_row(run_name(row), "\n".join(METRICS), *map(stack, cells))
+            table.add_row(run_name(row, position), "\n".join(METRICS), *map(stack, cells))
         parts.append(apart(table))
-    return [*parts, legend(scored, headers), *map(note, scored.notes)]
+    return [*parts, *map(note, run_ids(scored)), legend(scored, headers), *map(note, scored.notes)]
 
 
 def blocks(headers: Sequence[str], width: int) -> Iterator[tuple[int, int]]:
@@ -130,10 +132,15 @@ def block_width(headers: Sequence[str]) -> int:
     return len(METRICS[0]) + 1 + sum(max(cell_len(header), 5) + 1 for header in headers)
 
 
-def run_name(row: Row) -> Text:
-    """Name, model and id of a run, a line each."""
+def run_name(row: Row, position: int) -> Text:
+    """Name and model of a run, and its position, under which its id stands below the table; a line each."""
     name = Text(plain(row.name) + row.mark, style="bold")
-    return name.append(f"\n{plain(row.model or '')}\n{plain(row.run)}", style="not bold dim")
+    return name.append(f"\n{plain(row.model or '')}\nrun {position}", style="not bold dim")
+
+
+def run_ids(scored: ScoreTable) -> list[str]:
+    """The ids of the runs, which are too long for a cell, a line each."""
+    return [f"run {position}: {row.run}" for position, row in enumerate(scored.rows, 1)]
 
 
 def stack(cell: Cell) -> str:
@@ -166,6 +173,22 @@ def counts_line(run: RunView) -> Text:
     return note(", ".join(parts))
 
 
+def unanswerable_line(run: RunView, profile: str) -> list[Text]:
+    """What became of the questions that the documents do not answer; empty where none was asked."""
+    asked = (run.summary.get("counts") or {}).get("unanswerable")
+    if not asked:
+        return []
+    outcomes = (run.figures(profile).get("abstention_table") or {}).get("unanswerable") or {}
+    parts = [f"{asked} asked", *(f"{outcomes[key]} {key}" for key in OUTCOMES if key in outcomes)]
+    return [note(f"unanswerable: {', '.join(parts)} (in no other figure)")]
+
+
+def left_out(run: RunView) -> list[Text]:
+    """A line for each document that could not be read."""
+    reasons = run.ingest.get("failures") or {}
+    return [Text(plain(f"left out {document}: {reason}")) for document, reason in reasons.items()]
+
+
 def failures(run: RunView) -> list[RenderableType]:
     """The kinds of failure with their number and the first message of each."""
     kinds = run.summary.get("errors") or {}
@@ -192,14 +215,20 @@ def change_line(run: RunView, previous: RunView, profile: str) -> Text:
 
 
 def worst_table(misses: Sequence[Miss]) -> list[RenderableType]:
-    """The worst questions, a line each; empty where nothing was lost."""
+    """The worst questions, a line each; empty where nothing was lost. Ids are folded where they are long,
+    never cut, for `fathoms show --question` takes them whole."""
     if not misses:
         return []
+    ids = [plain(miss.id) for miss in misses]
+    id_width = min(ID, max(map(cell_len, ["id", *ids])))
+    text_width = (WIDTH - 2 * 5 - id_width - 4) // 2
     table = bare_table()
-    for header, width in (("corr.", 5), ("hall.", 5), ("worst questions", 34), ("answer", 33)):
-        table.add_column(header, width=width, no_wrap=True, overflow="ellipsis")
-    for miss in misses:
-        answer = Text(shorten(miss.error, 33), style="red") if miss.error else Text(shorten(miss.answer, 33))
-        question = Text(shorten(miss.question, 34))
-        table.add_row(figure(miss.correctness), figure(miss.hallucination), question, answer)
+    for header, width in (("corr.", 5), ("hall.", 5), ("id", id_width)):
+        table.add_column(header, width=width, overflow="fold")
+    for header in ("worst questions", "answer"):
+        table.add_column(header, width=text_width, no_wrap=True, overflow="ellipsis")
+    for id, miss in zip(ids, misses, strict=True):
+        answer = Text(shorten(miss.error or miss.answer, text_width), style="red" if miss.error else "")
+        question = Text(shorten(miss.question, text_width))
+        table.add_row(figure(miss.correctness), figure(miss.hallucination), Text(id), question, answer)
     return [apart(table)]

@@ -52,7 +52,7 @@ def abbreviate(names: Sequence[str], width: int) -> list[str]:
     for name, head in zip(names, heads, strict=True):
         label = squeeze(head if head and heads.count(head) == 1 else name, width)
         copies = 1
-        while not label or label in labels:
+        while cell_len(label) == 0 or label in labels:
             copies += 1
             label = f"{squeeze(name, width - 1 - len(str(copies)))}~{copies}"
         labels.append(label)

@@ -1,4 +1,4 @@
-"""A run as the report sees it: plain JSON values, read from disk without any other room of fathoms."""
+"""A run as the report sees it: plain JSON values, read from disk without what made the run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fathoms.errors import DataError, StoreError
+from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.paths import safe_name
 
 SCHEMA = 1
@@ -40,12 +40,23 @@ class RunView:
         """The categories of the data set in its own order, also those that were not asked."""
         return tuple(map(str, self.summary.get("categories") or ()))
 
+    @property
+    def ingest(self) -> Mapping[str, Any]:
+        """What came of the documents: counts, and `warnings` and `failures` by document. Empty where there
+        were none."""
+        return (self.manifest.get("data") or {}).get("ingest") or {}
+
     def profile(self, scores: str | None = None) -> str:
-        """`scores`, or the run's headline profile; raises DataError where the run has no such scores."""
+        """`scores`, or the run's headline profile.
+
+        Raises UsageError where `scores` names no profile, and DataError where the run has no such scores.
+        """
         profiles = self.summary.get("profiles") or {}
         wanted = scores or self.summary.get("profile")
         if wanted in profiles:
             return str(wanted)
+        if scores:
+            check_profile(scores)
         if not profiles:
             raise DataError(f"{self.run} has no scores: run 'fathoms score {self.run}'")
         raise DataError(f"{self.run} has no scores '{wanted}' (there are: {', '.join(profiles)})")
@@ -69,6 +80,17 @@ def load(run_dir: Path) -> RunView:
     summary = read_object(run_dir / "summary.json")
     run = str(manifest.get("run") or run_dir.name)
     return RunView(run, run_dir, manifest, summary, lambda: read_questions(run_dir))
+
+
+def check_profile(scores: str) -> None:
+    """Raise UsageError, with what may have been meant, where no profile has this name."""
+    from fathoms.config import suggest
+    from fathoms.metrics.profiles import PROFILES
+    from fathoms.metrics.scoring import RELEASED
+
+    names = [*(profile.name for profile in PROFILES), RELEASED]
+    if scores not in names:
+        raise UsageError(f"there are no scores '{scores}'{suggest(scores, names)}")
 
 
 def read_questions(run_dir: Path) -> Iterator[dict[str, Any]]:

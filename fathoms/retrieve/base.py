@@ -38,6 +38,9 @@ class Retriever(Component):
 
     needs: ClassVar[Literal["nothing", "chunks", "vectors"]] = "vectors"
 
+    def check(self) -> None:
+        """Raise now what would fail later."""
+
     @abstractmethod
     def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """The hits of every question, best first."""

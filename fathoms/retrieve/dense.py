@@ -24,6 +24,10 @@ class Dense(Retriever):
     store: Store = NumpyStore()
     """Where the vectors are searched: `numpy` (exact) or any LlamaIndex vector store."""
 
+    def check(self) -> None:
+        """Raise ConfigError where the store is not here."""
+        self.store.check()
+
     def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """The `top_k` nearest chunks of every question; fewer where the corpus holds fewer."""
         if not corpus.chunks or not questions or corpus.vectors is None:

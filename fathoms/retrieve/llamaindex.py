@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.config import Component, import_target
-from fathoms.errors import ConfigError, MissingExtraError
+from fathoms.config import Component, fingerprint, import_target
+from fathoms.errors import ConfigError, MissingExtraError, StoreError
+from fathoms.models.options import Options, resolved
 
 if TYPE_CHECKING:
     from fathoms.retrieve.base import Vectors
@@ -28,8 +30,13 @@ class LlamaIndexStore(Component):
     kind: Literal["llamaindex"] = "llamaindex"
     target: str = "llama_index.core.vector_stores:SimpleVectorStore"
     """The class, as `package.module:Class`."""
-    options: dict[str, Any] = Field(default_factory=dict)
+    options: Options = Field(default_factory=dict)
     """Its keyword arguments."""
+
+    def check(self) -> None:
+        """Raise ConfigError for a class or an environment variable that is not here."""
+        import_target(self.target)
+        resolved(self.options)
 
     def search(
         self, folder: Path, vectors: Vectors, queries: Vectors, k: int
@@ -41,23 +48,28 @@ class LlamaIndexStore(Component):
         except ImportError as error:
             raise MissingExtraError("llama-index-core", "llamaindex", "a LlamaIndex vector store") from error
 
-        store = self._make(folder)
+        store = self._make(folder / f"store-{fingerprint(self.identity())[:16]}")
         ids = {str(uuid.uuid5(uuid.NAMESPACE_OID, str(index))): index for index in range(len(vectors))}
-        store.add([TextNode(id_=name, text=name, embedding=vectors[at].tolist()) for name, at in ids.items()])
+        nodes = [TextNode(id_=name, text=name, embedding=vectors[at].tolist()) for name, at in ids.items()]
         found = []
-        for query in queries:
-            result = store.query(VectorStoreQuery(query_embedding=query.tolist(), similarity_top_k=k))
-            names = result.ids or [node.node_id for node in result.nodes or []]
-            scores = result.similarities or [0.0] * len(names)
-            found.append([(ids[name], float(score)) for name, score in zip(names, scores, strict=True)])
+        try:
+            store.add(nodes)
+            for query in queries:
+                result = store.query(VectorStoreQuery(query_embedding=query.tolist(), similarity_top_k=k))
+                names = result.ids or [node.node_id for node in result.nodes or []]
+                scores = result.similarities or [0.0] * len(names)
+                found.append([(ids[name], float(score)) for name, score in zip(names, scores, strict=True)])
+        except Exception as error:  # every store has a tree of errors of its own
+            raise StoreError(f"vector store {self.target}: {type(error).__name__}: {error}") from error
         return found
 
     def _make(self, folder: Path) -> Any:
         """The store, with `{folder}` in its options filled in."""
-        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)  # a store that appends would hold every chunk twice
+        folder.mkdir(parents=True)
         options = {
             key: value.replace("{folder}", str(folder)) if isinstance(value, str) else value
-            for key, value in self.options.items()
+            for key, value in resolved(self.options).items()
         }
         try:
             return import_target(self.target)(**options)

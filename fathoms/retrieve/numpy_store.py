@@ -18,6 +18,9 @@ class NumpyStore(Component):
 
     kind: Literal["numpy"] = "numpy"
 
+    def check(self) -> None:
+        """Nothing can be missing."""
+
     def search(
         self, folder: Path, vectors: Vectors, queries: Vectors, k: int
     ) -> list[list[tuple[int, float]]]:

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 from support import Project
 
+from fathoms.cli import main
 from fathoms.schemas import schema
 
 
@@ -246,3 +247,72 @@ def test_a_run_needs_no_network_and_names_no_key(project: Project, tmp_path: Pat
     project.fathoms("run", "tiny.yaml")
     (run,) = project.runs()
     assert "://" not in (run / "manifest.json").read_text()
+
+
+def test_two_interrupts_stop_at_once(project: Project) -> None:
+    command = [sys.executable, "-m", "fathoms", "run", "tiny.yaml", "--set", "generate.latency=60"]
+    process = subprocess.Popen(command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    _wait_for(lambda: any((project.path / "runs").glob("*/manifest.json")))
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "stopped: 0 of 4 questions" in stderr.decode()
+
+
+def test_documents_that_were_left_out_are_named_and_the_run_is_not_complete(project: Project) -> None:
+    (project.path / "pdfs" / "lune.pdf").write_bytes(b"this is no PDF")
+    done = project.fathoms("run", "tiny.yaml", "--set", "ingest.on_error=skip")
+    assert "left out lune.pdf" in done.stdout
+    summary = json.loads((project.runs()[0] / "summary.json").read_text())
+    assert summary["complete"] is False
+    assert "lune.pdf" in (project.runs()[0] / "report.md").read_text()
+
+
+def test_another_runs_damage_spoils_nothing(project: Project) -> None:
+    project.fathoms("run", "tiny.yaml")
+    (project.runs()[0] / "summary.json").write_text("{")
+    (project.path / "runs" / "zzz").mkdir()
+    (project.path / "runs" / "zzz" / "manifest.json").write_text("{")
+    assert project.fathoms("run", "tiny.yaml").returncode == 0
+    listed = project.fathoms("ls")
+    assert listed.returncode == 0
+    assert listed.stderr.count("cannot be read") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["report", "nothing"], 2, "there are: tiny"),
+        (["report", "tiny~5"], 2, "holds 1 of 'tiny'"),
+        (["report", "tiny", "--to", "tiny.yaml"], 1, "cannot be"),
+        (["report", "tiny", "--scores", "papre"], 2, "did you mean 'paper'"),
+        (["show", "tiny", "--question", "text-only-1"], 2, "did you mean 'text-only-01'"),
+        (["show", "x" * 5000], 2, "no run"),
+        (["ls", "--out", "nowhere"], 2, "nowhere"),
+        (["run", "tiny.yaml", "--fail-on-error", "some"], 2, "--fail-on-error some"),
+        (["run", "tiny.yaml", "--set", "generate"], 2, "want KEY=VALUE"),
+        (["import", "answers", "none.jsonl", "--questions", "questions.json"], 1, "none.jsonl"),
+        (["data", "pull", "smaple"], 2, "did you mean 'sample'"),
+        (["data", "verify", "nope"], 2, "nope"),
+        (["models", "pull", "smollm"], 2, "smollm2-135m"),
+        (["nonsense"], 2, "nonsense"),
+    ],
+)
+def test_mistakes_are_named(
+    project: Project,
+    arguments: list[str],
+    code: int,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(project.path)
+    assert main(["run", "tiny.yaml"]) == 0
+    capsys.readouterr()
+    assert main(arguments) == code
+    printed = capsys.readouterr().err
+    assert said in printed
+    assert "defect" not in printed

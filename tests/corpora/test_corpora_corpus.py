@@ -41,8 +41,7 @@ def ids(questions: tuple[Question, ...]) -> list[str]:
     return [q.id for q in questions]
 
 
-def test_what_can_be_asked_and_what_is_left_out() -> None:
-    assert ids(TOY.available()) == ["t1", "t2", "i1", "t3"]
+def test_what_is_left_out() -> None:
     assert ids(TOY.left_out()) == ["i2", "x1", "t4"]
     assert TOY.sizes() == {"Text": 4, "Images": 2, "Cross": 1}
 
@@ -131,7 +130,7 @@ def test_missing_documents_fail_or_are_left_out(base: Path, folder: Path) -> Non
     assert str(caught.value).startswith(expected)
     loaded = load(source.model_copy(update={"missing": "skip"}), base)
     assert (loaded.name, loaded.missing, loaded.categories) == ("q", ("z.pdf",), ("Text", "Cross"))
-    assert ids(loaded.available()) == ["text-01", "text-02"]
+    assert ids(loaded.select()) == ["text-01", "text-02"]
     assert ids(loaded.left_out()) == ["cross-01"]
     assert loaded.warnings == (f"{base / 'q.json'}:1: variant 2 of the answers is empty, skipped",)
     assert list(loaded.documents) == ["C.PDF", "a.pdf", "b.pdf"]
@@ -146,15 +145,15 @@ def test_nothing_can_be_left_out_where_nothing_else_is(base: Path) -> None:
 
 def test_a_pipeline_with_its_own_documents_needs_no_folder(base: Path) -> None:
     loaded = load(FileSource(questions=base / "q.json"))
-    assert (len(loaded.available()), loaded.documents, loaded.missing) == (3, {}, ())
+    assert (len(loaded.select()), loaded.documents, loaded.missing) == (3, {}, ())
 
 
 def test_relative_paths_start_at_the_configuration(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(base)
     source = FileSource(questions=Path("q.json"), documents=Path("papers"), missing="skip")
-    with pytest.raises(DataError, match=r"elsewhere/q\.json: cannot be read"):
+    with pytest.raises(UsageError, match=r"elsewhere/q\.json: no such file of questions$"):
         load(source, base / "elsewhere")
-    with pytest.raises(DataError, match=r"elsewhere/papers: no such folder of documents"):
+    with pytest.raises(UsageError, match=r"elsewhere/papers: no such folder of documents"):
         load(source.model_copy(update={"questions": base / "q.json"}), base / "elsewhere")
 
 
@@ -192,8 +191,11 @@ def test_what_data_may_say(tmp_path: Path, text: str, source: NamedSource | File
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("fathomsrag", "1:1: data: unknown data set 'fathomsrag' (did you mean 'fathoms-rag'?)"),
-        ("{name: smaple}", "1:8: data.name: unknown data set 'smaple' (did you mean 'sample'?)"),
+        ("fathomsrag", "1:1: data: no data set of that name (did you mean 'fathoms-rag'?)"),
+        (
+            "{name: smaple}",
+            "1:8: data.name: no data set of that name (did you mean 'sample'?)",
+        ),
         ("3", "1:1: data: want the name of a data set, or {questions: FILE, documents: FOLDER}"),
         ("{documents: papers}", "'data.questions' is missing"),
         ("{questions: q.json, documets: p}", "1:27: unknown key 'documets' (did you mean 'documents'?)"),
@@ -210,5 +212,5 @@ def test_what_data_may_not_say(tmp_path: Path, text: str, complaint: str) -> Non
 
 
 def test_an_unknown_name_without_a_configuration() -> None:
-    with pytest.raises(DataError, match=r"unknown data set 'sampel' \(did you mean 'sample'\?\)"):
+    with pytest.raises(UsageError, match=r"unknown data set 'sampel' \(did you mean 'sample'\?\)"):
         load("sampel")

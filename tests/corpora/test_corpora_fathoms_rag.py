@@ -54,7 +54,7 @@ def test_a_local_copy_can_be_asked_in_part(
     assert [file.state for file in report.files].count("copied") == 7
     assert not [file for file in report.files if file.state == "mismatch"], "the pins are those of the files"
     corpus = load(NamedSource(name="fathoms-rag", missing="skip"))
-    asked = corpus.available()
+    asked = corpus.select()
     assert len(asked) == 47
     assert {name: sum(q.category == name for q in asked) for name in corpus.categories} == {
         "Text-Only": 19,
@@ -68,7 +68,7 @@ def test_a_local_copy_can_be_asked_in_part(
     assert corpus.missing == ("2201.04182v3.pdf", "2403.01777v2.pdf", "2406.09961v2.pdf")
     assert corpus.warnings == ()
     assert [q.category for q in corpus.select(limit=5)] == [*list(SIZES)[:4], "Text-Only"]
-    exemplars = json.loads((corpus.exemplars or Path()).read_text())
+    exemplars = json.loads((report.folder / "statement_abstention_training.json").read_text())
     assert {label: len(texts) for label, texts in exemplars.items()} == {"statement": 56, "abstention": 34}
 
 
@@ -83,6 +83,6 @@ def test_the_released_files_are_used_in_place(
         missing="skip",
     )
     corpus = load(source)
-    assert len(corpus.available()) == 47
+    assert len(corpus.select()) == 47
     assert corpus.warnings == ()
     assert list(tmp_path.iterdir()) == []

@@ -13,7 +13,7 @@ from fathoms.corpora import NamedSource, data_dir, find_manifest, known_sets, li
 from fathoms.corpora.download import Policy
 from fathoms.corpora.fetch import FileReport
 from fathoms.corpora.manifests import Manifest, ManifestFile, read_manifest
-from fathoms.errors import ChecksumError, ConfigError, DataError
+from fathoms.errors import ChecksumError, ConfigError, DataError, UsageError
 
 QUESTIONS = b'[{"question": "Why?", "answers": "rain", "files": ["a.pdf"]}]'
 PAPER = b"%PDF-1.7 a paper" + bytes(50_000)
@@ -157,7 +157,7 @@ def test_a_copy_does_not_bind_the_network(toy: Manifest, tmp_path: Path) -> None
 
 
 def test_folders_that_cannot_be_used(toy: Manifest, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"nowhere: no such folder to copy from"):
+    with pytest.raises(UsageError, match=r"nowhere: no such folder to copy from"):
         pull(toy, source=tmp_path / "nowhere")
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(DataError, match=r"file: cannot be written"):
@@ -182,6 +182,12 @@ def local(tmp_path: Path) -> Path:
     return folder
 
 
+def test_an_unknown_data_set_is_a_mistake_of_the_call() -> None:
+    for call in (pull, verify):
+        with pytest.raises(UsageError, match=r"^unknown data set 'nope' \(there are: .*sample\)$"):
+            call("nope")
+
+
 def test_an_absent_data_set_names_the_command() -> None:
     with pytest.raises(DataError, match="not on this machine: run 'fathoms data pull fathoms-rag'"):
         load("fathoms-rag")
@@ -198,10 +204,8 @@ def test_a_pulled_data_set_is_loaded_with_its_warnings(local: Path, cache: Path)
     assert corpus.name == "fathoms-rag"
     assert corpus.documents == {name: folder / name for name in ("2302.00923v5.pdf", "2401.00908v1.pdf")}
     assert len(corpus.missing) == 6
-    assert corpus.exemplars == folder / "statement_abstention_training.json"
     assert [warning.split(": ")[0] for warning in corpus.warnings] == [
-        str(folder / name)
-        for name in ("questions_answers.json", "statement_abstention_training.json", "2401.00908v1.pdf")
+        str(folder / name) for name in ("questions_answers.json", "2401.00908v1.pdf")
     ]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fathoms.corpora import dump_fathoms_json, read_questions
 from fathoms.corpora.fathoms_json import json_rows
 from fathoms.corpora.rows import questions_of
-from fathoms.errors import DataError
+from fathoms.errors import DataError, UsageError
 from fathoms.types import Evidence, Question
 
 FULL = Question(
@@ -235,8 +235,11 @@ def test_what_is_wrong_is_said_with_its_place(
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none\.json: cannot be read: No such file or directory"):
+    with pytest.raises(UsageError, match=r"none\.json: no such file of questions$"):
         read_questions(tmp_path / "none.json")
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(DataError, match=r"folder\.json: cannot be read: Is a directory$"):
+        read_questions(tmp_path / "folder.json")
 
 
 def test_all_mistakes_are_listed_up_to_ten(tmp_path: Path) -> None:

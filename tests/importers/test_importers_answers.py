@@ -10,7 +10,7 @@ import pytest
 
 from fathoms.errors import DataError
 from fathoms.importers import read_answers
-from fathoms.types import Evidence, Question
+from fathoms.types import Evidence, Failure, Question, Reply
 
 QUESTIONS = [
     Question(id="text-only-01", text="What is x?", category="Text-Only", answers=(("4",),)),
@@ -47,7 +47,7 @@ def test_by_id_or_by_question(write: Any) -> None:
         ("tables-01", "seven"),
         ("tables-02", "eight"),
     ]
-    assert (imported.warnings, imported.missing) == ((), ())
+    assert imported.warnings == ()
 
 
 def test_contexts_and_citations(write: Any) -> None:
@@ -71,6 +71,19 @@ def test_contexts_and_citations(write: Any) -> None:
     assert record.prompt is None
 
 
+def test_null_is_a_call_that_failed(write: Any) -> None:
+    path = write(
+        {"id": "text-only-01", "answer": None, "error": "timed out", "contexts": ["seen"]},
+        {"id": "text-only-02", "answer": None},
+        {"id": "tables-01", "answer": "", "error": "looked at for null alone"},
+    )
+    first, second, third = read_answers(path, QUESTIONS).records
+    assert (first.answer, first.error) == (None, Failure(kind="Imported", message="timed out"))
+    assert [hit.chunk.text for hit in first.hits] == ["seen"]
+    assert (second.answer, second.error) == (None, Failure(kind="Imported", message="no answer"))
+    assert (third.answer, third.error) == (Reply(text=""), None)
+
+
 def test_strangers_duplicates_and_gaps_are_named(write: Any) -> None:
     path = write(
         {"id": "text-only-01", "answer": "4"},
@@ -81,7 +94,6 @@ def test_strangers_duplicates_and_gaps_are_named(write: Any) -> None:
     )
     imported = read_answers(path, QUESTIONS)
     assert [record.answer and record.answer.text for record in imported.records] == ["4"]
-    assert imported.missing == ("text-only-02", "tables-01", "tables-02")
     assert list(imported.warnings) == [
         f"{path}:2: no question 'text-only-1' (did you mean 'text-only-01'?)",
         f"{path}:3: no question 'What is z?' (did you mean 'What is y?'?)",
@@ -99,7 +111,14 @@ def test_strangers_duplicates_and_gaps_are_named(write: Any) -> None:
         ({"id": "text-only-01", "answr": "4"}, "'answer' is missing (did you mean 'answr'?)"),
         ({"qestion": "What is x?", "answer": "4"}, "'id' or 'question' is missing (did you mean 'qestion'?)"),
         ({"id": 1, "answer": "4"}, "id: "),
-        ({"id": "text-only-01", "answer": None}, "answer: "),
+        ({"id": "text-only-01", "answer": 4}, "answer: "),
+        ({"id": "text-only-01", "answer": None, "error": 500}, "error: "),
+        ('{"id": "text-only-01", "answer": "4", "contexts": [{"text": "a", "score": NaN}]}', "contexts.0"),
+        ('{"id": "text-only-01", "answer": "4", "contexts": [{"text": "a", "score": 1e999}]}', "contexts.0"),
+        (
+            '{"id": "text-only-01", "answer": "4", "citations": [{"document": "a", "bbox": [0, 0, 1, NaN]}]}',
+            "citations.0",
+        ),
         ({"id": "text-only-01", "answer": "4", "contexts": "one"}, "contexts: "),
         ({"id": "text-only-01", "answer": "4", "contexts": [{"text": "a", "page": 0}]}, "contexts.0"),
     ],

@@ -131,12 +131,46 @@ def test_matched_by_text_and_files(write: Any) -> None:
     imported = read_result_file(path, [asked, same, other])
     assert [record.question.id for record in imported.records] == ["two"]
     assert imported.records[0].question.answers == (("cnn",),)
-    assert imported.missing == ("one", "three")
     assert [warning.removeprefix(f"{path}: ") for warning in imported.warnings] == [
         "response 1: the gold answer of two is another one here",
         "response 2 is to no question of the set: 'What is it?' (c.pdf)",
         "2 of 3 questions have no answer: one, three",
     ]
+
+
+def test_questions_that_cannot_be_told_apart_get_the_answers_in_order(write: Any) -> None:
+    one = Question(
+        id="one",
+        text="What is it?",
+        category="Text-Only",
+        files=("a.pdf",),
+        answers=(("cnn",), ("convolution", "network")),
+    )
+    two = one.model_copy(update={"id": "two"})
+    path = write(*(response(pred_answer=text) for text in ("first", "second", "third")))
+    imported = read_result_file(path, [one, two])
+    assert [(record.question.id, record.answer and record.answer.text) for record in imported.records] == [
+        ("one", "first"),
+        ("two", "second"),
+    ]
+    assert [warning.removeprefix(f"{path}: ") for warning in imported.warnings] == [
+        "one, two have the same text and files: they get its answers in order",
+        "response 3 is a second answer to two: 'What is it?' (a.pdf)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"correctness_score": float("nan")}, "responses.0.correctness_score: "),
+        ({"rag_context": [{**CHUNK, "relevance_score": float("inf")}]}, "responses.0.rag_context"),
+    ],
+)
+def test_numbers_are_finite(write: Any, changes: dict[str, Any], place: str) -> None:
+    path = write(response(**changes))
+    with pytest.raises(DataError) as caught:
+        read_result_file(path)
+    assert str(caught.value).startswith(f"{path}: not a FATHOMS-RAG result file: {place}")
 
 
 def test_a_file_about_other_questions_is_refused(write: Any) -> None:

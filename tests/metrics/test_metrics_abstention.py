@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
+from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, FathomsError
-from fathoms.metrics import NearestNeighbour, Scoring, score
+from fathoms.metrics import NearestNeighbour, Scoring, score, summarise
 from fathoms.metrics.abstention import OWN_EXEMPLARS, read_exemplars
+from fathoms.models import LexicalEmbedder, LlamaIndexEmbedder, OnnxEmbedder
 from fathoms.types import Question, Record, Reply, Verdict
 
 PLAIN = {"unit": "answer", "least_cosine": -1}
@@ -91,7 +94,8 @@ def test_missing_file_of_exemplars_is_named(tmp_path: Path) -> None:
 def test_known_verdicts_are_not_asked_for_again() -> None:
     records = [record("Paris."), record("Rome."), record("")]
     first = score(records, Scoring())
-    assert sorted(verdict.claim for verdict in first.verdicts.values()) == ["Paris.", "Rome."]
+    # one by the plain rule, one by the configured classifier
+    assert sorted(verdict.claim for verdict in first.verdicts.values()) == ["Paris."] * 2 + ["Rome."] * 2
     # a label that the classifier would never give shows where it came from
     kept = {
         key: Verdict(claim=verdict.claim, premise="by hand", label="abstention", why="0.5")
@@ -101,13 +105,89 @@ def test_known_verdicts_are_not_asked_for_again() -> None:
     again = score(records, Scoring(), kept)
     assert [row["paper"].abstention for row in again.rows] == ["abstention", "statement", "empty"]
     assert again.rows[0]["paper"].model_dump()["why"] == {"nearest": "by hand", "cosine": 0.5}
-    assert [verdict.claim for verdict in again.verdicts.values()] == ["Rome."]
+    assert [verdict.claim for verdict in again.verdicts.values()] == ["Rome."] * 2
 
 
 def test_verdicts_of_another_classifier_are_not_taken(colours: Path) -> None:
     first = score([record("Paris.")], Scoring())
     other = Scoring(abstention=NearestNeighbour(exemplars=colours))
-    assert len(score([record("Paris.")], other, first.verdicts).verdicts) == 1
+    assert len(score([record("Paris.")], other, first.verdicts).verdicts) == 2
+
+
+def test_every_profile_has_its_own_classifier(colours: Path) -> None:
+    # as a whole the first is nearer to the statement, by its last sentence to the abstention; the second
+    # is a little nearer to the abstention than to the statement, and near to neither
+    records = [record("The wall is red, is it not? Nobody can tell."), record("Someone can paint.")]
+    scores = score(records, Scoring(abstention=NearestNeighbour(exemplars=colours)))
+    labels = [{name: row.abstention for name, row in rows.items()} for rows in scores.rows]
+    assert labels == [
+        {"paper": "statement", "released-code": "statement", "fathoms": "abstention"},
+        {"paper": "abstention", "released-code": "abstention", "fathoms": "statement"},
+    ]
+    made = {name: figures["classifier"] for name, figures in summarise(records, scores).items()}
+    assert {name: (rule["unit"], rule["least_cosine"]) for name, rule in made.items()} == {
+        "paper": ("answer", -1),
+        "released-code": ("answer", -1),
+        "fathoms": ("sentence", 0.4),
+    }
+    assert {rule["exemplars"] for rule in made.values()} == {str(colours)}
+
+
+def test_a_configured_plain_rule_is_asked_once(colours: Path) -> None:
+    scoring = Scoring(abstention=NearestNeighbour(exemplars=colours, **PLAIN))
+    scores = score([record("Someone can paint.")], scoring)
+    assert len(scores.verdicts) == 1
+    assert {row.abstention for row in scores.rows[0].values()} == {"abstention"}
+
+
+def test_known_verdicts_need_no_embedder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # neither the class nor its package is anywhere, nor are weights in an empty cache
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path))
+    for embed in (
+        LlamaIndexEmbedder(target="nowhere.at_all:Embedding", options={"api_key": "${NO_SUCH_KEY}"}),
+        OnnxEmbedder(),
+    ):
+        classifier = NearestNeighbour(embed=embed)
+        with pytest.raises(FathomsError):
+            classifier.classify(["Paris."])
+        verdict = Verdict(claim="Paris.", premise="by hand", label="abstention", why="0.5")
+        known = {fingerprint(rule.key, "Paris."): verdict for rule in (classifier, classifier.plain())}
+        scores = score([record("Paris.")], Scoring(abstention=classifier), known)
+        assert {row.abstention for row in scores.rows[0].values()} == {"abstention"}
+        assert scores.verdicts == {}
+
+
+class Versioned(LexicalEmbedder):
+    """The lexical embedder, as if it came from some version of a library."""
+
+    version: ClassVar[str | None] = None
+
+    def identity(self) -> dict[str, Any]:
+        return {**super().identity(), "versions": {"library": self.version}}
+
+
+def test_the_key_outlives_the_library_and_not_the_weights(tmp_path: Path) -> None:
+    class Newer(Versioned):
+        version: ClassVar[str | None] = "2.0"
+
+    assert NearestNeighbour(embed=Versioned()).key == NearestNeighbour(embed=Newer()).key
+    (tmp_path / "tokenizer.json").write_text("{}")
+    model = tmp_path / "model.onnx"
+    keys = set()
+    for weights in (b"one", b"other"):
+        model.write_bytes(weights)
+        keys.add(NearestNeighbour(embed=OnnxEmbedder(model=str(model))).key)
+    assert len(keys) == 2
+    model.unlink()
+    with pytest.raises(ConfigError, match="no such file"):
+        _ = NearestNeighbour(embed=OnnxEmbedder(model=str(model))).key
+
+
+def test_a_key_follows_the_options() -> None:
+    classifier = NearestNeighbour()
+    before = classifier.key
+    assert classifier.plain().key != before
+    assert classifier.plain().key == NearestNeighbour(**PLAIN).key
 
 
 def test_own_exemplars_are_our_own(shared: Path) -> None:

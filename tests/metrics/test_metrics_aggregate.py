@@ -48,7 +48,7 @@ def test_hallucination(label: str | None, correctness: float | None, expected: i
 
 def test_one_record_of_each_kind() -> None:
     records = [said(A1, RIGHT), said(A1, WRONG), said(A1, SILENT), said(A1, " "), failed(A1), said(U1, RIGHT)]
-    rows = [row["paper"] for row in score(records, Scoring()).rows]
+    rows = [row["fathoms"] for row in score(records, Scoring()).rows]
     assert [row.correctness for row in rows] == [1, 0, 0, 0, 0, None]
     assert [row.hallucination for row in rows] == [0, 1, 0, 0, None, None]
     assert [row.abstention for row in rows] == [
@@ -62,7 +62,7 @@ def test_one_record_of_each_kind() -> None:
 
 def test_a_question_without_a_phrase_has_no_correctness() -> None:
     bare = Question(id="x", text="?", category="A", answers=((),))
-    row = score([said(bare, WRONG)], Scoring()).rows[0]["paper"]
+    row = score([said(bare, WRONG)], Scoring()).rows[0]["fathoms"]
     assert (row.correctness, row.hallucination, row.abstained) == (None, None, False)
 
 
@@ -95,7 +95,7 @@ def test_means_by_hand() -> None:
         *(failed(A3, 0), failed(A3, 1)),  # correctness 0, no hallucination
         *(said(B1, RIGHT, 0), said(B1, RIGHT, 1)),
     ]
-    figures = summarise(records, score(records, Scoring()))["paper"]
+    figures = summarise(records, score(records, Scoring()))["fathoms"]
     assert figures["categories"]["A"] == {
         "correctness": pytest.approx(1 / 6),
         "hallucination": 0.25,

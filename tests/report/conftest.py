@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +35,7 @@ def make_summary(name: str, overall: Json, categories: dict[str, Json], **change
     asked = overall.get("n", 0)
     return {
         "schema": 1,
-        "run": f"20260102T030405Z_{name}_0a1b2c3d",
+        "run": f"20260102T030405678Z_{name}_0a1b2c3d",
         "name": name,
         "model": "a-model",
         "data": "fathoms-rag",
@@ -47,6 +48,7 @@ def make_summary(name: str, overall: Json, categories: dict[str, Json], **change
             "asked": asked,
             "answered": asked,
             "errors": 0,
+            "unanswered": 0,
             "unanswerable": 0,
             "cut_prompts": 0,
             "cached": 0,
@@ -202,6 +204,17 @@ def paper_runs() -> list[RunView]:
 def small_run() -> Callable[..., RunView]:
     """Makes the small run, with keys of its summary changed."""
     return make_small_run
+
+
+@pytest.fixture
+def ingested_run() -> Callable[[Json | None], RunView]:
+    """Makes the small run with a report of its documents."""
+
+    def make(ingest: Json | None) -> RunView:
+        run = make_small_run()
+        return dataclasses.replace(run, manifest={**run.manifest, "data": {"ingest": ingest}})
+
+    return make
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 
@@ -129,6 +130,27 @@ def test_released_scores_know_no_rules(small_run, run_of, tmp_path):
     assert "Not known." in text
 
 
+def test_what_was_read_of_the_documents(ingested_run, small_run, tmp_path):
+    ingest = {"documents": 3, "pages": 40, "tables": None, "pictures": 5, "chunks": 210}
+    ingest |= {
+        "warnings": {"odd.pdf": ["page 2 has no text", "repaired"]},
+        "failures": {"b|d.pdf": "is empty"},
+    }
+    text = report_markdown([ingested_run(ingest), small_run()], tmp_path)
+    assert "## Documents" in text
+    assert "| 3 | 40 | n/a | 5 | 210 | 1 |" in text
+    assert "| b\\|d.pdf | left out | is empty |" in text
+    assert "| odd.pdf | warning | page 2 has no text |" in text
+    assert "| odd.pdf | warning | repaired |" in text
+    without = report_markdown([small_run(), small_run()], tmp_path)
+    assert html_of(text).count("<table>") == html_of(without).count("<table>") + 2
+
+
+@pytest.mark.parametrize("ingest", [None, {}])
+def test_a_run_without_documents_has_no_section_on_them(ingested_run, tmp_path, ingest):
+    assert "## Documents" not in report_markdown([ingested_run(ingest)], tmp_path)
+
+
 def test_links_lead_to_the_run_from_anywhere(run_dir, tmp_path):
     out = tmp_path / "reports" / "both"
     text = report_markdown([load(run_dir)], out)
@@ -145,6 +167,7 @@ HOSTILE = (
 
 def test_hostile_text_is_shown_and_does_nothing(run_of, question, small_run, tmp_path):
     changes = {"name": HOSTILE, "model": HOSTILE, "data": HOSTILE, "complete": False, "incomplete": [HOSTILE]}
+    ingest = {"documents": 1, "warnings": {HOSTILE: [HOSTILE]}, "failures": {HOSTILE: HOSTILE}}
     changes |= {"errors": {HOSTILE: 1}, "categories": [HOSTILE, "Tables", "Images"]}
     error = {"kind": HOSTILE, "message": HOSTILE}
     views = [
@@ -152,6 +175,7 @@ def test_hostile_text_is_shown_and_does_nothing(run_of, question, small_run, tmp
         question("q2", 0.0, None, text=HOSTILE, answer=None, error=error, category=HOSTILE),
     ]
     run = run_of({**small_run().summary, **changes}, views, tmp_path)
+    run = dataclasses.replace(run, manifest={"data": {"ingest": ingest}})
     text = report_markdown([run], tmp_path)
     assert not set(text) & set("$\0\u202e")
     page = html_of(text)
@@ -198,6 +222,18 @@ def test_nothing_is_written_where_scores_are_missing(run_dir, tmp_path):
     assert not out.exists()
 
 
+def test_a_folder_that_cannot_be_written_is_named(run_dir, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"file/sub cannot be written: (Not a directory|File exists)"):
+        write_report([load(run_dir)], tmp_path / "file" / "sub")
+
+
+def test_scores_of_no_profile_are_a_wrong_call(run_dir, tmp_path):
+    with pytest.raises(UsageError, match="did you mean 'released'"):
+        write_report([load(run_dir)], tmp_path / "out", "relased")
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_bare_summary_has_a_report(run_of, tmp_path):
     bare = run_of({"run": "r", "name": "n", "profile": "paper", "profiles": {"paper": {}}})
     write_report([bare], tmp_path)
@@ -226,6 +262,14 @@ def fields(part, place):
             yield from fields(part[key], f"{place}.{key}")
 
 
+def test_a_report_of_documents_is_valid(ingested_run):
+    ingest = {"documents": 1, "pages": 2, "tables": None, "pictures": 0, "chunks": 3}
+    ingest |= {"warnings": {"a.pdf": ["odd"]}, "failures": {"b.pdf": "is empty"}}
+    jsonschema.validate(ingested_run(ingest).manifest, schema("manifest"))
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(ingested_run({**ingest, "failures": ["b.pdf"]}).manifest, schema("manifest"))
+
+
 def test_the_fixtures_are_valid_and_unknown_keys_are_allowed(run_dir, paper_runs):
     run = load(run_dir)
     jsonschema.validate({**run.summary, "later": 1}, schema("summary"))
@@ -238,7 +282,12 @@ def test_the_fixtures_are_valid_and_unknown_keys_are_allowed(run_dir, paper_runs
 
 @pytest.mark.parametrize(
     ("name", "change"),
-    [("summary", {"schema": 2}), ("summary", {"complete": "yes"}), ("summary", {"profiles": {"paper": {}}})],
+    [
+        ("summary", {"schema": 2}),
+        ("summary", {"complete": "yes"}),
+        ("summary", {"counts": {"unanswered": -1}}),
+        ("summary", {"profiles": {"paper": {}}}),
+    ],
 )
 def test_what_is_wrong_is_not_valid(small_run, name, change):
     with pytest.raises(jsonschema.ValidationError):

@@ -190,3 +190,9 @@ def test_drawing_changes_no_global_state_and_ignores_the_users_style(tmp_path):
         found = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
         assert float(found.stdout) == (30 if name == "huge" else 11)
     assert (tmp_path / "huge.svg").read_bytes() == (tmp_path / "usual.svg").read_bytes()
+
+
+def test_the_scale_stands_on_white_above_the_curves(paper_runs, tmp_path):
+    svg = draw_radar(paper_runs, "correctness", tmp_path / "radar")[1].read_text()
+    last_curve = max(place.start() for place in re.finditer(r"stroke-width: 1.8", svg.split("gemma3-1b")[0]))
+    assert last_curve < svg.index(">50 %<") < svg.index(">100 %<")

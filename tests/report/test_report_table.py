@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fathoms.errors import DataError
+from fathoms.errors import DataError, UsageError
 from fathoms.report.as_json import report_json
 from fathoms.report.table import Cell, figure, run_labels, score_table
 from fathoms.report.terminal import comparison_panel
@@ -111,7 +111,7 @@ def test_mixed_profiles_are_said_not_to_be_comparable(small_run, run_of):
 
 def test_labels_tell_runs_apart(small_run, run_of):
     run, other = small_run(), small_run(model="other")
-    again = run_of({**run.summary, "run": "20260103T000000Z_small_0a1b2c3d"})
+    again = run_of({**run.summary, "run": "20260103T000000000Z_small_0a1b2c3d"})
     assert run_labels([run, small_run(name="n")]) == ["small", "n"]
     assert run_labels([run, other]) == ["small (a-model)", "small (other)"]
     assert run_labels([run, again]) == [f"small ({run.run})", f"small ({again.run})"]
@@ -120,7 +120,7 @@ def test_labels_tell_runs_apart(small_run, run_of):
 def test_the_json_shape_is_exact_and_unrounded(small_run):
     assert report_json([small_run()]) == [
         {
-            "run": "20260102T030405Z_small_0a1b2c3d",
+            "run": "20260102T030405678Z_small_0a1b2c3d",
             "name": "small",
             "model": "a-model",
             "profile": "paper",
@@ -143,8 +143,18 @@ def test_the_json_shape_is_exact_and_unrounded(small_run):
 def test_scores_that_a_run_does_not_have(small_run):
     with pytest.raises(DataError, match=r"no scores 'released' \(there are: paper\)"):
         report_json([small_run()], "released")
+    with pytest.raises(UsageError, match=r"no scores 'papr' \(did you mean 'paper'\?\)"):
+        report_json([small_run()], "papr")
+    with pytest.raises(UsageError, match=r"no scores 'foo' \(there are: paper, .*released\)"):
+        comparison_panel([small_run()] * 2, "foo")
     with pytest.raises(DataError, match="fathoms score"):
         comparison_panel([small_run(profiles={})])
+
+
+def test_scores_under_a_profile_of_its_own_are_shown(small_run):
+    run = small_run()
+    run.summary["profiles"]["mine"] = run.summary["profiles"]["paper"]
+    assert report_json([run], "mine")[0]["profile"] == "mine"
 
 
 def test_a_summary_with_nothing_in_it_reports_nothing(run_of):

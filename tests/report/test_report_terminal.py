@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import shutil
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from fathoms.errors import StoreError
+from fathoms.report.change import last_comparable
 from fathoms.report.question import question_panel
 from fathoms.report.terminal import comparison_panel, summary_panel
+from fathoms.report.view import load
 
 
 def render(parts, width=80):
@@ -62,8 +66,46 @@ def test_the_summary_shows_failures_and_the_worst_questions_in_order(small_run):
     assert "no answer within 300 s" in text
     assert "4 of 4 questions asked, 3 answered, 1 failed, 300 + 40 tokens, cost 0.0125, 10.0 s" in text
     asked = [line for line in lines if "What about" in line]
-    assert [line.split()[4].rstrip("?") for line in asked] == ["wrong", "failed", "half"]
+    assert [line.split()[2] for line in asked] == ["wrong", "failed", "half"]
     assert asked[1].split()[:2] == ["0.00", "n/a"]
+
+
+def test_a_long_id_is_folded_and_never_cut(small_run, run_of, question):
+    long = "-".join(f"part{index}" for index in range(12))
+    run = run_of(small_run().summary, [question(long, 0.0, 1.0, text="w " * 99), question("b", 0.0, 0.0)])
+    lines = render(summary_panel(run))
+    first = next(index for index, line in enumerate(lines) if "part0" in line)
+    assert long in "".join(line[12:32].strip() for line in lines[first : first + 5])
+
+
+def test_what_became_of_the_unanswerable_questions(small_run):
+    run = small_run()
+    assert not any("unanswerable" in line for line in render(summary_panel(run)))
+    run.summary["counts"]["unanswerable"] = 8
+    figures = run.summary["profiles"]["paper"]
+    figures["abstention_table"]["unanswerable"] = {"answered": 7, "abstained": 1}
+    said = "unanswerable: 8 asked, 7 answered, 1 abstained (in no other figure)"
+    assert said in render(summary_panel(run))
+    figures["abstention_table"] = None
+    assert "unanswerable: 8 asked (in no other figure)" in render(summary_panel(run))
+
+
+def test_every_document_that_was_left_out_has_a_line(ingested_run):
+    failures = {"a.pdf": "needs a password", "[b]\x1b.pdf": "is empty"}
+    lines = render(summary_panel(ingested_run({"documents": 3, "failures": failures})))
+    assert "left out a.pdf: needs a password" in lines
+    assert "left out [b].pdf: is empty" in lines
+    for nothing in (None, {}, {"documents": 3, "failures": {}}):
+        assert not any("left out" in line for line in render(summary_panel(ingested_run(nothing))))
+
+
+def test_ids_stand_whole_below_the_comparison(small_run, run_of):
+    ids = [f"20260102T030405678Z_{'n' * 40}_0a1b2c3{digit}" for digit in "de"]
+    lines = render(comparison_panel([run_of({**small_run().summary, "run": id}) for id in ids]))
+    assert lines.count(f"run 1: {ids[0]}") == lines.count(f"run 2: {ids[1]}") == 1
+    first = next(index for index, line in enumerate(lines) if line.startswith("small"))
+    assert [line.split()[0] for line in lines[first : first + 2]] == ["small", "a-model"]
+    assert lines[first + 2].startswith("run 1 ")
 
 
 def test_an_incomplete_run_says_why(small_run):
@@ -81,8 +123,30 @@ def test_the_change_to_the_last_run(small_run, run_of):
     text = " ".join(render(summary_panel(run, fewer)))
     assert "not comparable, it asked other questions (3 the same; 4 here, 3 there)" in text
     assert "hallucination -" not in text
+    assert f"Change to {before.run}: not comparable" in text
     unscored = small_run(profiles={})
     assert "it has no scores under the profile 'paper'" in " ".join(render(summary_panel(run, unscored)))
+
+
+def test_the_last_comparable_run_is_the_newest_with_the_same_questions(small_run, run_of):
+    run, *views = small_run(), *small_run().questions()
+    fewer = run_of({**run.summary, "run": "fewer"}, views[:3])
+    regraded = run_of({**run.summary, "run": "gold"}, [{**views[0], "question": {"id": "right"}}, *views[1:]])
+    same, older = (run_of({**run.summary, "run": name}, views[::-1]) for name in ("same", "older"))
+    assert last_comparable(run, iter([fewer, regraded, same, older])) is same
+    assert last_comparable(run, [fewer, regraded]) is None
+    assert last_comparable(run, []) is None
+
+
+def test_an_earlier_run_with_a_damaged_question_is_passed_over(run_dir):
+    run, same = load(run_dir), load(run_dir)
+    assert last_comparable(run, [same]) is same
+    other = run_dir.with_name("damaged")
+    shutil.copytree(run_dir, other)
+    (other / "questions" / "half.json").write_text("{")
+    assert last_comparable(run, [load(other), same]) is same
+    with pytest.raises(StoreError):
+        last_comparable(load(other), [same])
 
 
 def test_a_change_of_gold_is_another_question(small_run, run_of, question):

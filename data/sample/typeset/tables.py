@@ -16,6 +16,19 @@ _ALIGN = {"l": TA_LEFT, "r": TA_RIGHT, "c": TA_CENTER}
 Rows = list[list[str]]
 
 
+class _LongTable(Table):
+    """A table that says so where it goes on. ``again`` stands above every part but the first."""
+
+    again: Sequence[Flowable] = ()
+
+    def split(self, width: float, height: float) -> list[Flowable]:
+        """The parts of the table, with ``again`` before the second one."""
+        parts = super().split(width, height)
+        for part in parts[1:]:
+            part.again = self.again
+        return [*parts[:1], *(self.again if parts[1:] else ()), *parts[1:]]
+
+
 def table(block: Block, look: Look, width: float) -> list[Flowable]:
     """The caption, the table and its note. ``<`` in a head joins a cell to the one on its left."""
     rules, align, shares = block.arguments
@@ -24,13 +37,15 @@ def table(block: Block, look: Look, width: float) -> list[Flowable]:
     cut = lines.index("---")
     heads = [line.split("|") for line in lines[:cut]]
     rows = [line.split("|") for line in lines[cut + 1 :]]
-    grid = Table(
+    grid = _LongTable(
         [*_cells(heads, look, align, True), *_cells(rows, look, align, False)],
         colWidths=_widths(shares, width),
         repeatRows=cut,
         style=[*_frame(rules, heads), *_spans(heads)],
         spaceAfter=3 if note else 0,
     )
+    label = re.match(r"\S+ \w+\.", title)
+    grid.again = [caption(f"{label[0]} (continued)", look), Spacer(1, 4)] if label else []
     return [
         caption(title, look),
         Spacer(1, 4),

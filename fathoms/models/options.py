@@ -1,0 +1,80 @@
+"""Options that go to somebody else's constructor: no secrets in them, `${NAME}` from the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+
+from fathoms.errors import ConfigError
+
+_REFERENCE = re.compile(r"\$\{(\w+)\}")
+_SECRET = re.compile(
+    r"(^|[_-])(api[_-]?keys?|keys?|tokens?|secrets?|passwords?|credentials?|authorization|cookies?)$", re.I
+)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_USER_IN_URL = re.compile(r"://[^/@\s]+:[^/@\s]+@")
+
+
+def _no_secrets(options: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a secret that stands in the configuration, where manifests and logs would repeat it."""
+    for name, value in _texts(options):
+        if _is_secret(name, value) and not _REFERENCE.search(value):
+            raise ValueError(
+                f"'{name}' looks like a secret, which has no place in a config:"
+                f" write {name}: ${{NAME}} and set the environment variable NAME"
+            )
+    return options
+
+
+Options = Annotated[dict[str, Any], AfterValidator(_no_secrets)]
+"""Keyword arguments. `${NAME}` in a text is replaced by that environment variable when they are used, and
+only there; keys and passwords must be given so."""
+
+
+def without_secrets(options: dict[str, Any]) -> list[tuple[str, str]]:
+    """The texts of the options as they are used, but for what looks like a secret; for fingerprints."""
+    return [
+        (name, _REFERENCE.sub(lambda match: os.environ.get(match[1], ""), value))
+        for name, value in _texts(options)
+        if not _is_secret(name, value)
+    ]
+
+
+def _is_secret(name: str, value: str) -> bool:
+    """Whether a name is that of a secret, or a value holds one."""
+    return bool(_SECRET.search(_CAMEL.sub("_", name)) or _USER_IN_URL.search(value))
+
+
+def _texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Every text inside the options, with the nearest key above it."""
+    if isinstance(value, str):
+        yield name, value
+    elif isinstance(value, dict):
+        for key, child in value.items():
+            yield from _texts(child, str(key))
+    elif isinstance(value, list):
+        for child in value:
+            yield from _texts(child, name)
+
+
+def resolved(value: Any) -> Any:
+    """The options with every `${NAME}` replaced; raises ConfigError for a variable that is not set."""
+    if isinstance(value, str):
+        return _REFERENCE.sub(_variable, value)
+    if isinstance(value, dict):
+        return {key: resolved(child) for key, child in value.items()}
+    return [resolved(child) for child in value] if isinstance(value, list) else value
+
+
+def _variable(match: re.Match[str]) -> str:
+    """The value of one environment variable."""
+    try:
+        return os.environ[match[1]]
+    except KeyError:
+        raise ConfigError(
+            f"the environment variable {match[1]} is not set, and the options ask for it"
+        ) from None
