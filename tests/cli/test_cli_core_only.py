@@ -10,6 +10,8 @@ import sys
 import pytest
 from support import Project
 
+pytestmark = pytest.mark.slow  # processes, models and sockets of their own
+
 # what the extras bring, and the parser of the core: an import of any of them fails in these tests
 NOT_INSTALLED = ["llama_index", "nltk", "onnxruntime", "tokenizers", "xllamacpp", "pymupdf", "pypdfium2"]
 

@@ -8,6 +8,8 @@ from support import Project
 
 from fathoms.cli import main
 
+pytestmark = pytest.mark.slow  # processes, models and sockets of their own
+
 ONE = '[{"question": "How many?", "answers": ["3"]}]'
 
 

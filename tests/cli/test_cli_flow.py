@@ -16,6 +16,8 @@ from support import Project
 from fathoms.cli import main
 from fathoms.schemas import schema
 
+pytestmark = pytest.mark.slow  # processes, models and sockets of their own
+
 
 def test_the_whole_flow(project: Project) -> None:
     first = project.fathoms("ingest", "tiny.yaml")

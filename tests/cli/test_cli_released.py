@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from support import Project
 
+pytestmark = pytest.mark.slow  # processes, models and sockets of their own
+
 COLUMNS = ["Overall", "Text-Only", "Tables", "Images", "Multimodal", "Cross-Document Multimodal"]
 
 # (correctness, hallucination) as printed in FATHOMS-RAG, Table II, for the eight files there are

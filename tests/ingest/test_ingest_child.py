@@ -19,6 +19,8 @@ from fathoms.errors import DocumentError
 from fathoms.ingest import PdfParser, parse_all, parse_in_child
 from fathoms.types import Document
 
+pytestmark = pytest.mark.slow  # processes, models and sockets of their own
+
 MIB = 1024 * 1024
 HERE = Path(__file__).parent
 
@@ -140,8 +142,9 @@ def test_an_exception_in_the_callback_ends_the_children(tmp_path: Path) -> None:
 
 
 PARENT = """
-import sys
+import signal, sys
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started us deaf to it
 sys.path.insert(0, sys.argv[1])
 from test_ingest_child import Hostile
 from fathoms.ingest import parse_all
@@ -183,7 +186,10 @@ def test_ctrl_c_leaves_no_child(tmp_path: Path) -> None:
     parent = start_parent(60, paths)
     pids = [wait_for_pid(path) for path in paths[:2]]
     parent.send_signal(signal.SIGINT)
-    assert parent.wait(20) != 0
+    try:
+        assert parent.wait(20) != 0
+    finally:
+        parent.kill()
     assert all(is_gone(pid, within=5) for pid in pids)
     assert not paths[3].with_suffix(".pid").exists()
 

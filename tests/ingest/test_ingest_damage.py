@@ -13,6 +13,8 @@ import pytest
 from fathoms.errors import DocumentError
 from fathoms.ingest import Pdfium, PdfParser, PyMuPDF, parse_all, parse_in_child
 
+pytestmark = pytest.mark.slow  # processes, models and sockets of their own
+
 LIMITS = {"timeout": 3, "memory_mb": 512}
 KINDS: dict[str, type[PdfParser]] = {"pdfium": Pdfium, "pymupdf": PyMuPDF}
 

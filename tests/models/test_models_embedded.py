@@ -17,6 +17,8 @@ from fathoms.models import Embedded
 from fathoms.models.weights import locate
 from fathoms.types import Message, Prompt, Reply
 
+pytestmark = pytest.mark.slow  # processes, models and sockets of their own
+
 FACTS = " ".join(f"Station {number} lies {number * 37 % 101} km from the harbour." for number in range(12))
 
 

@@ -19,6 +19,8 @@ from fathoms.models.llamaindex import _reply
 from fathoms.models.weights import is_installed, locate
 from fathoms.types import Message, Prompt, Usage
 
+pytestmark = pytest.mark.slow  # processes, models and sockets of their own
+
 LLM = "llama_index.llms.openai_like:OpenAILike"
 EMBEDDING = "llama_index.embeddings.openai_like:OpenAILikeEmbedding"
 KEY = "the-key-of-this-test"

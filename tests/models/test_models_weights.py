@@ -20,6 +20,8 @@ from fathoms.errors import ChecksumError, ConfigError, DataError, MissingWeights
 from fathoms.models.weights import ASSETS, Asset, File, Part, digests, files, is_installed, locate, pull
 from fathoms.paths import sha256_file
 
+pytestmark = pytest.mark.slow  # processes, models and sockets of their own
+
 FIRST, SECOND = b"the first half, " * 5000, b"and the second" * 3000
 SHA256 = hashlib.sha256(FIRST + SECOND).hexdigest()
 
