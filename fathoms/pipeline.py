@@ -60,12 +60,30 @@ class Pipeline(Component):
 
     def check(self) -> None:
         """Raise now what would fail later: a missing package, missing weights, a dead server."""
-        if self.retrieve.needs != "nothing":
-            self.ingest.require()
-            self.chunk.check()
-        if self.retrieve.needs == "vectors":
-            self.embed.check()
-        self.retrieve.check()
+        for check in self.checks().values():
+            check()
+
+    def checks(self) -> dict[str, Callable[[], None]]:
+        """What each stage that this pipeline needs can be asked beforehand, by the name of its key."""
+        needs = self.retrieve.needs
+        found: dict[str, Callable[[], None]] = {}
+        if needs != "nothing":
+            found["ingest"] = self.ingest.require
+        if needs in ("chunks", "vectors"):
+            found["chunk"] = self._check_chunk
+        if needs == "vectors":
+            found["embed"] = self.embed.check
+        return {**found, "retrieve": self.retrieve.check, "generate": self._check_generate}
+
+    def _check_chunk(self) -> None:
+        """The chunker, and that it can read what the parser gives."""
+        self.chunk.check()
+        wanted = self.chunk.reads
+        if wanted is not None and wanted != self.ingest.native:
+            raise ConfigError(f"chunk: kind '{self.chunk.kind}' needs ingest: {{kind: {wanted}}}")
+
+    def _check_generate(self) -> None:
+        """The model, and that its reply leaves room for a prompt."""
         window, longest = self.generate.context_window, self.generate.max_tokens or 0
         if window is not None and longest >= window:
             raise ConfigError(
@@ -84,8 +102,10 @@ class Pipeline(Component):
         stages: list[tuple[str, Component]] = [("retrieve", self.retrieve)]
         if needs == "vectors":
             stages.insert(0, ("embed", self.embed))
+        if needs in ("chunks", "vectors"):
+            stages.insert(0, ("chunk", self.chunk))
         if needs != "nothing":
-            stages[:0] = [("parse", self.ingest), ("chunk", self.chunk)]
+            stages.insert(0, ("parse", self.ingest))
         stages += [("prompt", self.prompt), ("generate", self.generate)]
         state = fingerprint(sorted(documents.items())) if needs != "nothing" else ""
         found: dict[str, str] = {}
@@ -111,7 +131,7 @@ class Pipeline(Component):
         hashes = {name: cache.file_hash(path) for name, path in documents.items() if path.is_file()}
         try:
             parsed, failures = self._parse(documents, hashes, cache, workers, progress)
-            chunks = self._chunk(parsed, cache, progress)
+            chunks = self._chunk(parsed, cache, progress) if self.retrieve.needs != "documents" else []
             folder = cache.folder / "indexes" / self._index_name(chunks)
             vectors = self._embed(chunks, folder, cache, progress)
         except OSError as error:
@@ -121,6 +141,7 @@ class Pipeline(Component):
             documents=tuple(parsed),
             failures=tuple(failures),
             corpus=Corpus(
+                documents=parsed,
                 chunks=chunks,
                 vectors=vectors,
                 embed=partial(_embed_questions, self.embed, cache),
@@ -132,7 +153,7 @@ class Pipeline(Component):
     def _index_name(self, chunks: Sequence[Chunk]) -> str:
         """What an index of these chunks is kept under: whatever changes a vector or its place is in it."""
         embedder = self.embed.identity() if self.retrieve.needs == "vectors" else None
-        return fingerprint(embedder, [(chunk.id, chunk.text) for chunk in chunks])
+        return fingerprint(embedder, [(chunk.id, chunk.indexed) for chunk in chunks])
 
     def _parse(
         self,
@@ -143,28 +164,50 @@ class Pipeline(Component):
         progress: Progress,
     ) -> tuple[list[Document], list[DocumentError]]:
         """Every document as parsed, in the order given; new ones in child processes."""
-        identity = self.ingest.identity()
-        keys = {name: fingerprint(identity, hashes.get(name)) for name in documents}
-        known = {name: cache.get_text("document", key) for name, key in keys.items()}
-        found: dict[str, Document | DocumentError] = {
-            name: Document.model_validate_json(text).model_copy(update={"id": name, "path": documents[name]})
-            for name, text in known.items()
-            if text is not None
-        }
+        found: dict[str, Document | DocumentError] = {}
+        for name, path in documents.items():
+            if (known := self._parsed_before(path, hashes.get(name), cache)) is not None:
+                found[name] = known.model_copy(update={"id": name, "path": path})
         new = {path: name for name, path in documents.items() if name not in found}
 
         def done(path: Path, result: Document | DocumentError) -> None:
-            name = new[path]
-            found[name] = result
+            found[new[path]] = result
             progress("parse", len(found), len(documents))
             if isinstance(result, Document):
-                cache.put_text("document", keys[name], result.model_dump_json())
+                self._keep(result, cache)
 
-        parse_all(self.ingest, list(new), workers=workers, on_done=done)
+        pages = partial(progress, "page")
+        parse_all(self.ingest, list(new), workers=workers, on_done=done, on_page=pages)
         failures = [item for name in documents if isinstance(item := found[name], DocumentError)]
         if failures and self.ingest.on_error == "fail":
             raise failures[0]
         return [item for name in documents if isinstance(item := found[name], Document)], failures
+
+    def _parsed_before(self, path: Path, sha256: str | None, cache: Cache) -> Document | None:
+        """A document from the cache, or from the parser's own form of it."""
+        text = cache.get_text("document", fingerprint(self.ingest.identity(), sha256))
+        native = self._native(sha256, cache)
+        if text is not None and (native is not None or self.chunk.reads is None):
+            return Document.model_validate_json(text)
+        if sha256 is None or native is None:
+            return None
+        document = self.ingest.from_native(path, sha256, native)
+        self._keep(document, cache)
+        return document
+
+    def _native(self, sha256: str | None, cache: Cache) -> str | None:
+        """The parser's own form of a file, where it has one and the cache holds it."""
+        if self.ingest.native is None:
+            return None
+        return cache.get_text("native", fingerprint(self.ingest.native_identity(), sha256))
+
+    def _keep(self, document: Document, cache: Cache) -> None:
+        """Put a document into the cache, and what it was made of."""
+        key = fingerprint(self.ingest.identity(), document.sha256)
+        cache.put_text("document", key, document.model_dump_json())
+        if document.native is not None:
+            key = fingerprint(self.ingest.native_identity(), document.sha256)
+            cache.put_text("native", key, document.native)
 
     def _chunk(self, documents: Sequence[Document], cache: Cache, progress: Progress) -> list[Chunk]:
         """The chunks of all documents, in order."""
@@ -174,6 +217,8 @@ class Pipeline(Component):
             key = fingerprint(identity, document.id, document.sha256)
             text = cache.get_text("chunks", key)
             if text is None:
+                if self.chunk.reads is not None:
+                    document = document.model_copy(update={"native": self._native(document.sha256, cache)})
                 made = self.chunk.chunk(document)
                 cache.put_text("chunks", key, json.dumps([chunk.model_dump(mode="json") for chunk in made]))
                 progress("chunk", number, len(documents))
@@ -195,7 +240,7 @@ class Pipeline(Component):
             mapped: Vectors = np.load(path, mmap_mode="r")
             if len(mapped) == len(chunks):
                 return mapped
-        texts = [chunk.text for chunk in chunks]
+        texts = [chunk.indexed for chunk in chunks]
         vectors = embed_cached(self.embed, texts, cache, partial(progress, "embed"))
         folder.mkdir(parents=True, exist_ok=True)
         temporary = folder / f"vectors-{os.getpid()}.npy"

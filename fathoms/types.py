@@ -39,13 +39,18 @@ class Page(Noun):
 
 
 class Document(Noun):
-    """A PDF as parsed. `id` is its file name, `warnings` what the parser had to repair or skip."""
+    """A PDF as parsed. `id` is its file name, `warnings` what the parser had to repair or skip.
+
+    `native` is the parser's own form of it, where it has one that a chunker reads (Docling's JSON); it is
+    kept in the cache and never in a run.
+    """
 
     id: str
     path: Path
     sha256: str
     pages: tuple[Page, ...]
     warnings: tuple[str, ...] = ()
+    native: str | None = Field(default=None, exclude=True, repr=False)
 
     @property
     def text(self) -> str:
@@ -54,14 +59,24 @@ class Document(Noun):
 
 
 class Chunk(Noun):
-    """A piece of one document that is retrieved as a whole."""
+    """A piece of one document that is retrieved as a whole.
+
+    `header` is what the chunker says of its place (file, page): it is indexed with the text, and shown to
+    the model where the prompt asks for it. `image` is a rendering that a model with vision is shown.
+    """
 
     id: str
     document: str
     pages: tuple[int, ...]
     modality: Literal["text", "image"] = "text"
     text: str = ""
+    header: str = ""
     image: Path | None = None
+
+    @property
+    def indexed(self) -> str:
+        """What an index makes of it: header and text."""
+        return f"{self.header}\n\n{self.text}" if self.header else self.text
 
 
 class Evidence(Noun):
@@ -96,10 +111,11 @@ class Hit(Noun):
 
 
 class Message(Noun):
-    """One turn of a chat."""
+    """One turn of a chat; `images` are files (PNG or JPEG) that stand before the text."""
 
     role: Literal["system", "user", "assistant"]
     text: str
+    images: tuple[Path, ...] = ()
 
 
 class Cut(Noun):
@@ -130,7 +146,10 @@ class Usage(Noun):
 
 
 class Reply(Noun):
-    """What the model said. `reasoning` is kept apart and never scored; `latency` is in seconds."""
+    """What the model said. `reasoning` is kept apart and never scored; `latency` is in seconds.
+
+    `prompt_cut` says that the server read less than it was sent; `None` where nobody can tell.
+    """
 
     text: str
     reasoning: str = ""
@@ -139,6 +158,7 @@ class Reply(Noun):
     cost: float | None = None
     latency: float | None = None
     cached: bool = False
+    prompt_cut: bool | None = None
 
 
 class Failure(Noun):

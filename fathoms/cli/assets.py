@@ -79,7 +79,8 @@ def data_verify(name: SetName, as_json: Json = False) -> int:
 @models_app.command("list")
 def models_list(as_json: Json = False) -> int:
     """List the weights that can be pulled, and which are here."""
-    from fathoms.models.weights import ASSETS, is_installed
+    from fathoms.models.assets import ASSETS
+    from fathoms.models.weights import is_installed
 
     rows = [(asset.name, is_installed(asset.name), asset.size, asset.licence) for asset in ASSETS.values()]
     if as_json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from fathoms.config import Component
 from fathoms.types import Chunk, Document
@@ -11,6 +11,7 @@ from fathoms.types import Chunk, Document
 class PageChunker(Component):
     """Each page as one chunk; pages without text give none."""
 
+    reads: ClassVar[str | None] = None
     kind: Literal["page"] = "page"
 
     def check(self) -> None:

@@ -20,6 +20,7 @@ def parse_all(
     *,
     workers: int,
     on_done: Callable[[Path, Outcome], None] | None = None,
+    on_page: Callable[[int, int], None] | None = None,
 ) -> list[Outcome]:
     """Read many PDFs, `workers` child processes at a time; the outcomes in the order of `paths`.
 

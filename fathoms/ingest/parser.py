@@ -26,6 +26,8 @@ class PdfParser(Component):
     reader: ClassVar[str]
     extra: ClassVar[str | None] = None
     finds: ClassVar[frozenset[ElementKind]] = frozenset()
+    native: ClassVar[str | None] = None
+    """The name of the parser's own form of a document, where it has one: `Document.native` holds it."""
     neutral: ClassVar[frozenset[str]] = frozenset({"timeout", "memory_mb", "on_error"})
 
     kind: str
@@ -54,6 +56,14 @@ class PdfParser(Component):
         for package in self.packages:
             if self.extra is not None and find_spec(package) is None:
                 raise MissingExtraError(package, self.extra, f"ingest kind '{self.kind}'")
+
+    def native_identity(self) -> dict[str, Any]:
+        """Everything that decides the parser's own form: what is made of it later is not in it."""
+        return self.identity()
+
+    def from_native(self, path: Path, sha256: str, native: str) -> Document:
+        """The document that is made of the parser's own form, with no look at the PDF."""
+        raise NotImplementedError(self.kind)
 
     def reader_options(self) -> dict[str, Any]:
         """The options that the reader is given: those that change its result."""

@@ -27,6 +27,7 @@ class SentenceChunker(Component):
     characters; its code, like LlamaIndex, counts tokens of cl100k, the tokenizer of GPT-3.5.
     """
 
+    reads: ClassVar[str | None] = None
     kind: Literal["sentence"] = "sentence"
     packages: ClassVar[tuple[str, ...]] = ("llama-index-core", "nltk", "tiktoken")
 

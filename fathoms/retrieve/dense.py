@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fathoms.retrieve.base import Corpus, Retriever, hits
+from fathoms.retrieve.base import Corpus, TextQuery, hits
 from fathoms.retrieve.llamaindex import LlamaIndexStore
 from fathoms.retrieve.numpy_store import NumpyStore
 from fathoms.types import Hit, Question
@@ -15,7 +15,7 @@ from fathoms.types import Hit, Question
 Store = Annotated[NumpyStore | LlamaIndexStore, Field(discriminator="kind")]
 
 
-class Dense(Retriever):
+class Dense(TextQuery):
     """Exact or approximate nearest neighbours by cosine, over all documents."""
 
     kind: Literal["dense"] = "dense"
@@ -32,6 +32,6 @@ class Dense(Retriever):
         """The `top_k` nearest chunks of every question; fewer where the corpus holds fewer."""
         if not corpus.chunks or not questions or corpus.vectors is None:
             return [() for _ in questions]
-        queries = corpus.embed([question.text for question in questions])
+        queries = corpus.embed(self.queries(questions))
         found = self.store.search(corpus.folder, corpus.vectors, queries, min(self.top_k, len(corpus.chunks)))
         return [hits([(corpus.chunks[index], score) for index, score in row]) for row in found]

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from fathoms.errors import ChecksumError, ConfigError, DataError, MissingWeightsError, StoreError
-from fathoms.models.weights import ASSETS, Asset, File, Part, digests, files, is_installed, locate, pull
+from fathoms.models.assets import ASSETS, Asset, File, Part
+from fathoms.models.weights import digests, files, is_installed, locate, pull
 from fathoms.paths import sha256_file
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own

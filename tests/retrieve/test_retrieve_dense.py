@@ -62,7 +62,7 @@ def test_a_store_that_cannot_be_made(tmp_path: Path, target: str, options: dict[
 
 def corpus(tmp_path: Path, rows: int) -> Corpus:
     chunks = [Chunk(id=f"c{n}", document="d.pdf", pages=(1,), text=str(n)) for n in range(rows)]
-    return Corpus(chunks, unit(rows, 5), lambda texts: unit(rows, 5)[[int(t) for t in texts]], tmp_path)
+    return Corpus((), chunks, unit(rows, 5), lambda texts: unit(rows, 5)[[int(t) for t in texts]], tmp_path)
 
 
 def questions(*texts: str) -> list[Question]:
