@@ -78,7 +78,7 @@ def test_dense_ranks_from_one(tmp_path: Path) -> None:
 
 def test_fewer_chunks_than_asked_for(tmp_path: Path) -> None:
     assert len(Dense(top_k=30).search(corpus(tmp_path, 2), questions("1"))[0]) == 2
-    empty = Corpus([], None, lambda texts: unit(1, 1), tmp_path)
+    empty = Corpus((), [], None, lambda texts: unit(1, 1), tmp_path)
     assert Dense().search(empty, questions("1")) == [()]
 
 
