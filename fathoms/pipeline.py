@@ -21,7 +21,16 @@ from typing import TYPE_CHECKING, Any
 from fathoms.cache import Cache
 from fathoms.config import Component, fingerprint
 from fathoms.errors import ConfigError, DocumentError, StoreError
-from fathoms.ingest import Chunker, ElementKind, Parser, Pdfium, SentenceChunker, parse_all
+from fathoms.ingest import (
+    Chunker,
+    ElementKind,
+    PageChunker,
+    Parser,
+    Pdfium,
+    SentenceChunker,
+    page_images,
+    parse_all,
+)
 from fathoms.models import Embedder, Generator, OnnxEmbedder
 from fathoms.models.caching import embed_cached
 from fathoms.prompt import PromptBuilder
@@ -217,15 +226,26 @@ class Pipeline(Component):
             key = fingerprint(identity, document.id, document.sha256)
             text = cache.get_text("chunks", key)
             if text is None:
-                if self.chunk.reads is not None:
-                    document = document.model_copy(update={"native": self._native(document.sha256, cache)})
-                made = self.chunk.chunk(document)
+                made = self.chunk.chunk(self._for_chunks(document, cache))
                 cache.put_text("chunks", key, json.dumps([chunk.model_dump(mode="json") for chunk in made]))
                 progress("chunk", number, len(documents))
             else:
                 made = [Chunk.model_validate(item) for item in json.loads(text)]
-            chunks += made
+            chunks += self._illustrated(made, document, cache)
         return chunks
+
+    def _for_chunks(self, document: Document, cache: Cache) -> Document:
+        """The document with the parser's own form, where the chunker reads that."""
+        if self.chunk.reads is None:
+            return document
+        return document.model_copy(update={"native": self._native(document.sha256, cache)})
+
+    def _illustrated(self, chunks: Sequence[Chunk], document: Document, cache: Cache) -> Sequence[Chunk]:
+        """The chunks, each with the image of its page where the chunker asks for images."""
+        if not isinstance(self.chunk, PageChunker) or self.chunk.image_dpi is None:
+            return chunks
+        images = page_images(document, self.chunk.image_dpi, cache.folder / "images")
+        return [chunk.model_copy(update={"image": images.get(chunk.pages[0])}) for chunk in chunks]
 
     def _embed(
         self, chunks: Sequence[Chunk], folder: Path, cache: Cache, progress: Progress

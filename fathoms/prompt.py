@@ -23,7 +23,7 @@ _FIELD = re.compile(r"\{(\w+)\}")
 _PLACES = {
     "system": set[str](),
     "user": {"context", "question", "files"},
-    "chunk": {"document", "pages", "text"},
+    "chunk": {"document", "pages", "header", "text"},
 }
 
 
@@ -55,7 +55,7 @@ class PromptBuilder(Component):
     user: str | None = None
     """The user message: `{context}`, `{question}` and `{files}` are filled in."""
     chunk: str | None = None
-    """One retrieved chunk: `{document}`, `{pages}` and `{text}` are filled in."""
+    """One retrieved chunk: `{document}`, `{pages}`, `{header}` and `{text}` are filled in."""
     separator: str | None = None
     """What stands between chunks."""
 
@@ -85,14 +85,15 @@ class PromptBuilder(Component):
 
         `count` gives the model's own token count of messages, `None` where nobody can tell; `budget` is
         the most they may take. What does not fit is dropped from the last rank up, the chunk at the
-        edge is shortened, and every loss is in `Prompt.cuts`. Raises ModelError where the question does
-        not fit even without context.
+        edge is shortened, and every loss is in `Prompt.cuts`. The image of a chunk goes with its text.
+        Raises ModelError where the question does not fit even without context.
         """
         texts = self.texts()
         pieces = [_chunk(texts, hit) for hit in hits] if "{context}" in texts.user else []
 
         def build(kept: Sequence[str]) -> tuple[Message, ...]:
-            return _messages(texts, question, texts.separator.join(kept))
+            images = tuple(hit.chunk.image for hit in hits[: len(kept)] if hit.chunk.image is not None)
+            return _messages(texts, question, texts.separator.join(kept), images)
 
         whole = count(build(pieces))
         if whole is None or budget is None or whole <= budget:
@@ -109,14 +110,18 @@ class PromptBuilder(Component):
 
 def _chunk(texts: Template, hit: Hit) -> str:
     """One hit as the template shows it."""
-    pages = ", ".join(map(str, hit.chunk.pages))
-    return _fill(texts.chunk, {"document": hit.chunk.document, "pages": pages, "text": hit.chunk.text})
+    chunk = hit.chunk
+    pages = ", ".join(map(str, chunk.pages))
+    values = {"document": chunk.document, "pages": pages, "header": chunk.header, "text": chunk.text}
+    return _fill(texts.chunk, values)
 
 
-def _messages(texts: Template, question: Question, context: str) -> tuple[Message, ...]:
+def _messages(
+    texts: Template, question: Question, context: str, images: tuple[Path, ...]
+) -> tuple[Message, ...]:
     """System and user message."""
     values = {"context": context, "question": question.text, "files": ", ".join(question.files)}
-    user = Message(role="user", text=_fill(texts.user, values).strip())
+    user = Message(role="user", text=_fill(texts.user, values).strip("\n"), images=images)
     return (Message(role="system", text=texts.system), user) if texts.system else (user,)
 
 

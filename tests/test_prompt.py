@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -105,3 +106,39 @@ def test_it_always_fits_and_never_invents(texts: list[str], budget: int) -> None
     assert characters(prompt.messages) <= budget
     assert "\n".join(texts).startswith(prompt.context)
     assert sum(cut.dropped for cut in prompt.cuts) <= sum(map(len, texts))
+
+
+def test_the_image_of_a_chunk_goes_with_its_text() -> None:
+    hits = [hit("aaaa"), hit("bbbb", 2)]
+    seen = [
+        item.model_copy(update={"chunk": item.chunk.model_copy(update={"image": Path(f"{item.rank}.png")})})
+        for item in hits
+    ]
+    assert BUILDER.pack(question(), seen, characters, 100).messages[-1].images == (
+        Path("1.png"),
+        Path("2.png"),
+    )
+    assert BUILDER.pack(question(), seen, characters, 9).messages[-1].images == (Path("1.png"),)
+    assert BUILDER.pack(question(), hits, characters, 100).messages[-1].images == ()
+
+
+def test_llamaindex_is_what_llamaindex_sends() -> None:
+    """The messages of its own chat template, filled with nodes as it shows them."""
+    pytest.importorskip("llama_index.core", reason="the extra 'llamaindex' is not installed")
+    from llama_index.core.prompts.chat_prompts import CHAT_TEXT_QA_PROMPT
+    from llama_index.core.schema import MetadataMode, TextNode
+
+    metadata = {"file_name": "d.pdf", "page_number": 3, "chunk_index": 0, "total_pages": 9}
+    nodes = [TextNode(text=text, metadata=metadata) for text in ("first", "second")]
+    theirs = CHAT_TEXT_QA_PROMPT.format_messages(
+        context_str="\n\n".join(node.get_content(MetadataMode.LLM) for node in nodes),
+        query_str="Based on information from a.pdf, b.pdf, why?",
+    )
+    header = "file_name: d.pdf\npage_number: 3\nchunk_index: 0\ntotal_pages: 9"
+    hits = [
+        Hit(chunk=Chunk(id=text, document="d.pdf", pages=(3,), text=text, header=header), score=1, rank=rank)
+        for rank, text in enumerate(("first", "second"), 1)
+    ]
+    ours = PromptBuilder(template="llamaindex").pack(question(), hits, lambda messages: None, None)
+    assert [(m.role, m.text) for m in ours.messages] == [(m.role.value, m.content) for m in theirs]
+    assert hits[0].chunk.indexed == nodes[0].get_content(MetadataMode.EMBED)

@@ -40,14 +40,40 @@ def _load(config: Path, settings: Sequence[str] | None) -> tuple[Experiment, Cor
     return experiment, corpus
 
 
-def ingest(config: Config, settings: Set = None, workers: Workers = CORES, as_json: Json = False) -> int:
+def ingest(
+    configs: Configs,
+    settings: Set = None,
+    workers: Workers = CORES,
+    recall: Annotated[
+        bool, typer.Option("--recall", help="How much of the gold answers stands in the text as parsed.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
     """Parse, chunk and embed documents.
 
-    What CONFIG names goes into the cache; a second call finds everything there.
+    What every CONFIG names goes into the cache; a second call finds everything there.
     """
     from fathoms.cache import Cache
 
-    experiment, corpus = _load(config, settings)
+    loaded = [_load(config, settings) for config in configs]
+    cache = Cache()
+    reports = []
+    for experiment, corpus in loaded:
+        report = _ingest(experiment, corpus, cache, workers, recall)
+        reports.append(report)
+        if not as_json:
+            _print_ingest(report, experiment.name if len(loaded) > 1 else "")
+    if as_json:
+        console.show_json(reports if len(loaded) > 1 else reports[0])
+    elif recall:
+        _print_recall(reports)
+    return 1 if any(report["failures"] for report in reports) else 0
+
+
+def _ingest(
+    experiment: Experiment, corpus: Corpus, cache: Cache, workers: int, recall: bool
+) -> dict[str, Any]:
+    """Ingest for one experiment: what came out, and how much of the gold is in it if that is asked."""
     worked: list[str] = []
 
     def progress(stage: str, done: int, total: int) -> None:
@@ -56,17 +82,44 @@ def ingest(config: Config, settings: Set = None, workers: Workers = CORES, as_js
 
     started = time.perf_counter()
     with console.bars() as bars:
-        found = experiment.prepare(corpus.documents, Cache(), workers=workers, progress=progress)
-    report = {**found.report(), "seconds": round(time.perf_counter() - started, 3), "cached": not worked}
-    if as_json:
-        console.show_json(report)
-    else:
-        _print_ingest(report)
-    return 1 if report["failures"] else 0
+        found = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
+    seconds = round(time.perf_counter() - started, 3)
+    report = {"name": experiment.name, **found.report(), "seconds": seconds, "cached": not worked}
+    if recall:
+        from fathoms.metrics import gold_text_recall, summarise_gold_text
+
+        documents = {document.id: document for document in found.documents}
+        rows = [gold_text_recall(question, documents) for question in corpus.questions]
+        report["recall"] = summarise_gold_text(rows)
+    return report
 
 
-def _print_ingest(report: dict[str, Any]) -> None:
-    """The report of an ingestion, for people."""
+def _print_recall(reports: Sequence[dict[str, Any]]) -> None:
+    """A row a pipeline: recall of the gold phrases by category, and what it is a mean of."""
+    found = [report["recall"] for report in reports]
+    categories = list(dict.fromkeys(name for recall in found for name in recall["categories"]))
+    rows = []
+    for report, recall in zip(reports, found, strict=True):
+        cells = [recall["overall"], *(recall["categories"].get(name, {}) for name in categories)]
+        rows.append([report["name"], *(_recall_cell(cell) for cell in cells)])
+    console.say("\nrecall of the gold phrases in the text as parsed (mean, number of questions)")
+    console.show_table(["", "Overall", *categories], rows)
+    for report, recall in zip(reports, found, strict=True):
+        left = ", ".join(f"{count} {reason}" for reason, count in recall["left_out"].items()) or "none"
+        chance = "n/a" if recall["chance"] is None else f"{recall['chance']:.2f}"
+        console.say(f"{report['name']}: left out: {left}; chance that another document holds it: {chance}")
+
+
+def _recall_cell(figures: dict[str, Any]) -> str:
+    """`0.75 (8)`."""
+    value = figures.get("recall")
+    return "n/a" if value is None else f"{value:.2f} ({figures['n']})"
+
+
+def _print_ingest(report: dict[str, Any], name: str) -> None:
+    """The report of an ingestion, for people, under its name where there are several."""
+    if name:
+        console.say(f"{name}:")
     if not report["documents"] and not report["failures"]:
         console.say("this pipeline reads no documents")
         return

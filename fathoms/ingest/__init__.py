@@ -12,6 +12,7 @@ from typing import Annotated
 from pydantic import Field
 
 from fathoms.ingest.child import parse_in_child
+from fathoms.ingest.images import page_images
 from fathoms.ingest.pages import PageChunker
 from fathoms.ingest.parallel import parse_all
 from fathoms.ingest.parser import ElementKind, PdfParser
@@ -31,6 +32,7 @@ __all__ = [
     "Pdfium",
     "PyMuPDF",
     "SentenceChunker",
+    "page_images",
     "parse_all",
     "parse_in_child",
 ]

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from pydantic import Field
+
 from fathoms.config import Component
 from fathoms.types import Chunk, Document
 
 
 class PageChunker(Component):
-    """Each page as one chunk; pages without text give none."""
+    """Each page as one chunk; pages without text give none, unless images are asked for."""
 
     reads: ClassVar[str | None] = None
+
     kind: Literal["page"] = "page"
+    image_dpi: int | None = Field(default=None, ge=20, le=600)
+    """Dots an inch at which pages are rendered for a model that sees; without it there are no images. The
+    text is what they are found by."""
 
     def check(self) -> None:
         """Nothing can be missing."""
@@ -21,7 +27,13 @@ class PageChunker(Component):
         """The chunks of a document, in the order of its pages; ids are `FILE#pPAGEc1`."""
         name = document.id
         return [
-            Chunk(id=f"{name}#p{page.number}c1", document=name, pages=(page.number,), text=page.text)
+            Chunk(
+                id=f"{name}#p{page.number}c1",
+                document=name,
+                pages=(page.number,),
+                modality="text" if self.image_dpi is None else "image",
+                text=page.text,
+            )
             for page in document.pages
-            if page.text.strip()
+            if page.text.strip() or self.image_dpi is not None
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -23,7 +24,7 @@ class SentenceChunker(Component):
 
     As in the paper each page is split by itself, so that no chunk crosses pages, and by `split_text`:
     the size counts the text alone. (LlamaIndex deducts the metadata it will embed when it splits its own
-    `Document` nodes; here metadata is a matter of the prompt and the index.) The paper says 1024
+    `Document` nodes; here it is the `header` of a chunk, which counts for nothing.) The paper says 1024
     characters; its code, like LlamaIndex, counts tokens of cl100k, the tokenizer of GPT-3.5.
     """
 
@@ -37,6 +38,9 @@ class SentenceChunker(Component):
     """The most that a chunk repeats of the one before it, in units; less than `size`."""
     unit: Unit = "tokens"
     """What size and overlap count: tokens of LlamaIndex's default tokenizer, or characters."""
+    header: str = ""
+    """What is indexed before the text of each chunk, and shown where the prompt asks for `{header}`:
+    `{document}`, `{page}`, `{pages}` (how many there are) and `{chunk}` (on its page, from 0)."""
 
     @model_validator(mode="after")
     def _overlap_is_smaller(self) -> SentenceChunker:
@@ -54,13 +58,24 @@ class SentenceChunker(Component):
         Pages without text give none. Raises MissingExtraError where LlamaIndex is not installed.
         """
         splitter = load_splitter(self.size, self.overlap, self.unit)
-        name = document.id
+        name, total = document.id, len(document.pages)
         return [
-            Chunk(id=f"{name}#p{page.number}c{n}", document=name, pages=(page.number,), text=text)
+            Chunk(
+                id=f"{name}#p{page.number}c{n + 1}",
+                document=name,
+                pages=(page.number,),
+                text=text,
+                header=_fill(self.header, document=name, page=page.number, pages=total, chunk=n),
+            )
             for page in document.pages
             if page.text.strip()
-            for n, text in enumerate(splitter.split_text(page.text), 1)
+            for n, text in enumerate(splitter.split_text(page.text))
         ]
+
+
+def _fill(template: str, **values: object) -> str:
+    """The template with its places filled in; other braces are text."""
+    return re.sub(r"\{(document|pages?|chunk)\}", lambda place: str(values[place[1]]), template)
 
 
 @lru_cache(maxsize=8)

@@ -110,3 +110,18 @@ def test_the_kind_chooses_the_chunker() -> None:
     union: TypeAdapter[SentenceChunker | PageChunker] = TypeAdapter(Chunker)
     assert union.validate_python({"kind": "page"}) == PageChunker()
     assert union.validate_python({"kind": "sentence", "size": 256}).model_dump()["size"] == 256
+
+
+def test_the_header_is_filled_in_and_counts_for_nothing() -> None:
+    header = "{document}, page {page} of {pages}, {chunk}, {other}"
+    text = "One two three four five. " * 20
+    chunker = SentenceChunker(size=32, overlap=0, header=header)
+    chunks = chunker.chunk(document("", text))
+    assert [chunk.header for chunk in chunks[:2]] == [
+        "sea.pdf, page 2 of 2, 0, {other}",
+        "sea.pdf, page 2 of 2, 1, {other}",
+    ]
+    plain = SentenceChunker(size=32, overlap=0).chunk(document("", text))
+    assert [chunk.text for chunk in chunks] == [chunk.text for chunk in plain]
+    assert chunks[0].indexed == f"{chunks[0].header}\n\n{chunks[0].text}"
+    assert plain[0].indexed == plain[0].text

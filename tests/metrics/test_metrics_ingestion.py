@@ -1,0 +1,92 @@
+"""Recall of gold phrases in parsed text, worked by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fathoms.metrics import gold_text_recall, summarise_gold_text
+from fathoms.types import Document, Evidence, Page, Question
+
+
+def document(name: str, *pages: str) -> Document:
+    numbered = tuple(Page(number=number, text=text) for number, text in enumerate(pages, 1))
+    return Document(id=name, path=Path(name), sha256="", pages=numbered)
+
+
+def question(
+    *answers: tuple[str, ...], name: str = "q", category: str = "A", page: int | None = 1
+) -> Question:
+    return Question(
+        id=name,
+        text="?",
+        category=category,
+        files=("gold.pdf",),
+        answers=answers,
+        evidence=(Evidence(document="gold.pdf", page=page),) if page != 0 else (),
+    )
+
+
+GOLD = document("gold.pdf", "Alder sawdust, 4.0 per cent.", "The pore P2 is wide.", "| 12.5 | kV |")
+OTHERS = [document(f"other{n}.pdf", f"nothing {n}") for n in range(1, 6)]
+DOCUMENTS = {item.id: item for item in [GOLD, *OTHERS]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "recall", "missed"),
+    [
+        (question(("alder",)), 1.0, ()),
+        (question(("alder", "oak")), 0.5, ("oak",)),
+        (question(("oak",), ("4.0",)), 1.0, ()),
+        (question(("12.5",)), 0.0, ("12.5",)),  # on page 3, which is not the gold page
+        (question(("12.5",), page=3), 1.0, ()),
+        (question(("12.5", "alder"), page=None), 1.0, ()),  # the whole document
+        (question(("12.5", "alder"), page=0), 1.0, ()),  # no evidence: the files of the question
+        (question(("2.5",), page=3), 0.0, ("2.5",)),  # whole numbers only
+        (question(("alder",), page=9), 0.0, ("alder",)),  # a page that the parser did not give
+    ],
+)
+def test_recall(asked: Question, recall: float, missed: tuple[str, ...]) -> None:
+    found = gold_text_recall(asked, DOCUMENTS)
+    assert (found.recall, found.missed, found.left_out, found.chance) == (recall, missed, None, 0.0)
+
+
+def test_a_document_that_ingestion_lost_has_no_recall_of_it() -> None:
+    assert gold_text_recall(question(("alder",)), {"other1.pdf": OTHERS[0]}).recall == 0.0
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (question(("yes",)), "yes-no"),
+        (question(("No",), ("false",)), "yes-no"),
+        (question(), "unanswerable"),
+        (question(("alder",)).model_copy(update={"answerable": False}), "unanswerable"),
+        (question(("alder",), page=0).model_copy(update={"files": ()}), "no-text"),
+        (question(("nothing",)), "common"),
+    ],
+)
+def test_left_out(asked: Question, reason: str) -> None:
+    found = gold_text_recall(asked, DOCUMENTS)
+    assert (found.recall, found.left_out) == (None, reason)
+
+
+def test_an_answer_in_one_of_five_other_documents_is_not_common() -> None:
+    found = gold_text_recall(question(("3",)), DOCUMENTS)
+    assert (found.chance, found.left_out) == (0.2, None)
+    assert gold_text_recall(question(("3",)), {"gold.pdf": GOLD}).chance is None
+
+
+def test_means_by_category() -> None:
+    asked = [
+        question(("alder",), name="a1"),
+        question(("alder", "oak"), name="a2"),
+        question(("oak",), name="b1", category="B"),
+        question(("yes",), name="b2", category="B"),
+    ]
+    found = summarise_gold_text(gold_text_recall(item, DOCUMENTS) for item in asked)
+    assert found["overall"] == {"recall": 0.375, "micro_recall": 0.5, "n": 3}
+    assert found["categories"] == {"A": {"recall": 0.75, "n": 2}, "B": {"recall": 0.0, "n": 1}}
+    assert found["left_out"] == {"yes-no": 1}
+    assert found["missed"] == {"a2": ["oak"], "b1": ["oak"]}
