@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -94,3 +95,42 @@ class Project:
     def runs(self) -> list[Path]:
         """The run directories, oldest first."""
         return sorted(path.parent for path in (self.path / "runs").glob("*/manifest.json"))
+
+
+TWO_PAGES = "two-pages.pdf"
+ON_TWO_PAGES = {"table-03": 1, "image-01": 1, "image-06": 2}
+"""Questions of the sample corpus whose answers stand in a table, a picture and a scan, by their page here."""
+
+
+def write_two_pages(folder: Path, root: Path) -> None:
+    """Two pages of the sample corpus: one with a table and a picture, one that is a scan."""
+    import pypdfium2 as pdfium
+
+    sample = root / "data" / "sample"
+    (folder / "pdfs").mkdir(parents=True)
+    with pdfium.PdfDocument.new() as two:
+        for name, page in (("pelnorite-ceramic.pdf", 3), ("tallowmere-ferry-audit.pdf", 6)):
+            with pdfium.PdfDocument(sample / name) as whole:
+                two.import_pages(whole, [page - 1])
+        two.save(folder / "pdfs" / TWO_PAGES)
+    _undate(folder / "pdfs" / TWO_PAGES)
+    questions = json.loads((sample / "questions.json").read_text())
+    kept = {
+        category: [
+            {
+                **item,
+                "files": [TWO_PAGES],
+                "evidence": [{"document": TWO_PAGES, "page": ON_TWO_PAGES[item["id"]]}],
+            }
+            for item in items
+            if item["id"] in ON_TWO_PAGES
+        ]
+        for category, items in questions.items()
+    }
+    (folder / "questions.json").write_text(json.dumps({key: items for key, items in kept.items() if items}))
+
+
+def _undate(path: Path) -> None:
+    """The same bytes at every time, so that what was read of them is found in the cache."""
+    data = re.sub(rb"\(D:\d{14}", b"(D:20260101000000", path.read_bytes())
+    path.write_bytes(re.sub(rb"<[0-9A-F]{32}>", b"<" + b"0" * 32 + b">", data))
