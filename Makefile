@@ -14,7 +14,7 @@ demo: $(VENV)/.demo
 	$(BIN)/fathoms run configs/demo.yaml configs/closed-book.yaml
 
 test: $(VENV)/.test
-	$(BIN)/fathoms models pull smollm2-135m minilm-l6-v2
+	$(BIN)/fathoms models pull smollm2-135m minilm-l6-v2 minilm-l6-v2-torch easyocr-en layout-cdla
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 test-fast: $(VENV)/.test

@@ -50,6 +50,10 @@ class Component(BaseModel):
             "versions": {name: package_version(name) for name in self.packages},
         }
 
+    def served(self) -> dict[str, Any]:
+        """What a server says it runs under the name it is asked for; for the record, not for fingerprints."""
+        return {}
+
 
 def fingerprint(*parts: Any) -> str:
     """Hex sha256 (first 32 digits) of the parts as canonical JSON."""

@@ -5,6 +5,7 @@
         ConfigError              2   a YAML file or a --set, with file:line:col where known
       MissingExtraError          2   a package of an extra is not installed; names the command
       MissingWeightsError        2   model weights are not on this machine; names the command
+      ServerError                2   a model server is not there, or has not the model; says what to do
       DataError                  1   questions, manifests, result files
         ChecksumError            1   a file is not the one that was pinned
       DocumentError              1   one PDF that could not be read, with the reason
@@ -55,6 +56,15 @@ class MissingWeightsError(FathomsError):
         super().__init__(
             f"the weights of '{asset}' are not on this machine: run 'fathoms models pull {asset}'"
         )
+
+
+class ServerError(FathomsError):
+    """A model server that does not answer beforehand, refuses the key or lacks the model.
+
+    The message names the command or the setting that mends it.
+    """
+
+    exit_code = 2
 
 
 class DataError(FathomsError):

@@ -89,7 +89,8 @@ class PromptBuilder(Component):
         Raises ModelError where the question does not fit even without context.
         """
         texts = self.texts()
-        pieces = [_chunk(texts, hit) for hit in hits] if "{context}" in texts.user else []
+        hits = hits if "{context}" in texts.user else ()
+        pieces = [_chunk(texts, hit) for hit in hits]
 
         def build(kept: Sequence[str]) -> tuple[Message, ...]:
             images = tuple(hit.chunk.image for hit in hits[: len(kept)] if hit.chunk.image is not None)
@@ -97,7 +98,7 @@ class PromptBuilder(Component):
 
         whole = count(build(pieces))
         if whole is None or budget is None or whole <= budget:
-            return _prompt(texts, build, pieces, (), whole, budget)
+            return _prompt(texts, build, pieces, _cuts(hits, pieces, pieces), whole, budget)
         bare = count(build([]))
         if bare is None or bare > budget:
             raise ModelError(
@@ -159,12 +160,13 @@ def _largest(high: int, fits: Callable[[int], bool]) -> int:
 
 
 def _cuts(hits: Sequence[Hit], pieces: Sequence[str], kept: Sequence[str]) -> tuple[Cut, ...]:
-    """What of each chunk was left out, in characters of the chunk as shown."""
+    """What of each chunk was left out, in characters of the chunk as shown and of what retrieval cut off."""
     lengths = [len(piece) for piece in kept] + [0] * (len(pieces) - len(kept))
+    lost = [len(piece) - length for piece, length in zip(pieces, lengths, strict=True)]
     return tuple(
-        Cut(chunk=hit.chunk.id, dropped=len(piece) - length, length=len(piece))
-        for hit, piece, length in zip(hits, pieces, lengths, strict=True)
-        if length < len(piece)
+        Cut(chunk=hit.chunk.id, dropped=dropped + hit.chunk.dropped, length=len(piece) + hit.chunk.dropped)
+        for hit, piece, dropped in zip(hits, pieces, lost, strict=True)
+        if dropped + hit.chunk.dropped
     )
 
 

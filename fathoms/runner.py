@@ -20,14 +20,31 @@ from pydantic import Field
 
 import fathoms
 from fathoms.cache import Cache
-from fathoms.config import override, package_version, read_yaml, validate
+from fathoms.config import Component, override, package_version, read_yaml, validate
 from fathoms.corpora import Corpus, DataSource
 from fathoms.metrics import Scoring
 from fathoms.pipeline import Ingested, Pipeline, Progress, silent
 from fathoms.store import Run
 from fathoms.types import Hit, Question, Record
 
-_PACKAGES = ("pydantic", "numpy", "pypdfium2", "pymupdf", "llama-index-core", "onnxruntime", "xllamacpp")
+_PACKAGES = (
+    "pydantic",
+    "numpy",
+    "pypdfium2",
+    "pymupdf",
+    "docling-slim",
+    "easyocr",
+    "torch",
+    "bm25s",
+    "llama-index-core",
+    "llama-index-llms-ollama",
+    "llama-index-embeddings-ollama",
+    "llama-index-llms-openai-like",
+    "llama-index-embeddings-openai-like",
+    "sentence-transformers",
+    "onnxruntime",
+    "xllamacpp",
+)
 
 OnRecord = Callable[[Record, int, int], None]
 """Hears (record, done, total)."""
@@ -218,6 +235,7 @@ def _manifest(
             },
         },
         "fingerprints": ingested.fingerprints,
+        "served": _served(experiment),
         "versions": {
             "fathoms": fathoms.__version__,
             "python": platform.python_version(),
@@ -226,6 +244,14 @@ def _manifest(
         "git": _git_commit(),
         "host": {"system": platform.platform(), "cpus": os.cpu_count(), "name": platform.node()},
     }
+
+
+def _served(experiment: Experiment) -> dict[str, Any]:
+    """What servers say they run under the names that the configuration gives."""
+    stages: dict[str, Component] = {"generate": experiment.generate}
+    if experiment.retrieve.needs == "vectors":
+        stages["embed"] = experiment.embed
+    return {stage: told for stage, component in stages.items() if (told := component.served())}
 
 
 def _keep_documents(store: Run, ingested: Ingested) -> None:

@@ -114,6 +114,7 @@ def _counts(data: Mapping[str, Any], records: Sequence[Record]) -> dict[str, int
         "errors": sum(record.error is not None for record in records),
         "unanswerable": sum(not question.answerable for question in questions.values()),
         "cut_prompts": sum(bool(record.prompt and record.prompt.cuts) for record in records),
+        "cut_by_server": sum(bool(answer.prompt_cut) for answer in answers),
         "cached": sum(answer.cached for answer in answers),
     }
 

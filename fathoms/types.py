@@ -63,6 +63,7 @@ class Chunk(Noun):
 
     `header` is what the chunker says of its place (file, page): it is indexed with the text, and shown to
     the model where the prompt asks for it. `image` is a rendering that a model with vision is shown.
+    `dropped` counts the characters that were cut off its end.
     """
 
     id: str
@@ -72,6 +73,7 @@ class Chunk(Noun):
     text: str = ""
     header: str = ""
     image: Path | None = None
+    dropped: int = 0
 
     @property
     def indexed(self) -> str:

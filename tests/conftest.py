@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ollama_server import NoServerError, OllamaServer, set_up
 from support import CONFIG, PAGES, QUESTIONS, Project, write_pdf
 
 from fathoms.models import Embedded, OnnxEmbedder
-from fathoms.models.weights import is_installed
+from fathoms.models.weights import is_installed, locate
+from fathoms.paths import cache_dir
 
 # the environment's own commands (uv) come first, whether or not it is activated
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
@@ -65,3 +68,31 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     made.write("questions.json", json.dumps(QUESTIONS))
     made.write("tiny.yaml", CONFIG)
     return made
+
+
+@pytest.fixture(scope="session")
+def ollama_folder() -> Path:
+    """A real Ollama 0.5.4 on this machine, kept between test runs."""
+    needs("smollm2-135m")
+    try:
+        script = SHARED / "tools" / "ollama_cpu.sh"
+        return set_up(script, cache_dir() / "tests" / "ollama", locate("smollm2-135m"))
+    except NoServerError as error:
+        pytest.skip(f"no Ollama server: {error}")
+
+
+@pytest.fixture(scope="session")
+def ollama(ollama_folder: Path) -> Iterator[OllamaServer]:
+    """A running Ollama server, one for each process of the tests."""
+    with OllamaServer(ollama_folder).running() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def picture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small red PNG."""
+    from PIL import Image
+
+    path = tmp_path_factory.mktemp("pictures") / "red.png"
+    Image.new("RGB", (8, 8), "red").save(path)
+    return path

@@ -108,6 +108,18 @@ def test_it_always_fits_and_never_invents(texts: list[str], budget: int) -> None
     assert sum(cut.dropped for cut in prompt.cuts) <= sum(map(len, texts))
 
 
+def test_what_retrieval_cut_off_is_a_cut_too() -> None:
+    """By hand: 6 of 10 characters came, of which the budget leaves 4."""
+    chunk = Chunk(id="c1", document="d.pdf", pages=(1,), text="abcdef", dropped=4)
+    hits = [Hit(chunk=chunk, score=1.0, rank=1)]
+    whole = BUILDER.pack(question(), hits, characters, 100)
+    assert [(cut.dropped, cut.length) for cut in whole.cuts] == [(4, 10)]
+    shortened = BUILDER.pack(question(), hits, characters, 9)
+    assert (shortened.context, shortened.cuts[0].dropped, shortened.cuts[0].length) == ("abcd", 6, 10)
+    closed = PromptBuilder(template="closed-book").pack(question(), hits, characters, 1000)
+    assert (closed.context, closed.cuts) == ("", ())
+
+
 def test_the_image_of_a_chunk_goes_with_its_text() -> None:
     hits = [hit("aaaa"), hit("bbbb", 2)]
     seen = [

@@ -66,6 +66,7 @@ def test_by_hand(tmp_path: Path) -> None:
         "unanswerable": 1,
         "unanswered": 0,
         "cut_prompts": 0,
+        "cut_by_server": 0,
         "cached": 0,
     }
     assert summary["errors"] == {"ModelError": 1}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import typer
 
-from fathoms.cli import assets, console, imports, reading, running
+from fathoms.cli import assets, console, doctor, imports, reading, running
 from fathoms.errors import FathomsError
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.command("run")(running.run)
 app.command("score")(running.score)
 app.command("report")(reading.report)
 app.command("validate")(running.validate)
+app.command("doctor")(doctor.doctor)
 app.command("ls")(reading.ls)
 app.command("show")(reading.show)
 app.add_typer(imports.app, name="import")

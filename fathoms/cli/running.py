@@ -85,7 +85,7 @@ def _ingest(
         found = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
     seconds = round(time.perf_counter() - started, 3)
     report = {"name": experiment.name, **found.report(), "seconds": seconds, "cached": not worked}
-    if recall:
+    if recall and experiment.retrieve.needs != "nothing":
         from fathoms.metrics import gold_text_recall, summarise_gold_text
 
         documents = {document.id: document for document in found.documents}
@@ -95,19 +95,19 @@ def _ingest(
 
 
 def _print_recall(reports: Sequence[dict[str, Any]]) -> None:
-    """A row a pipeline: recall of the gold phrases by category, and what it is a mean of."""
-    found = [report["recall"] for report in reports]
-    categories = list(dict.fromkeys(name for recall in found for name in recall["categories"]))
+    """A row a pipeline that reads documents: recall by category, and what it is a mean of."""
+    found = [(report["name"], report["recall"]) for report in reports if "recall" in report]
+    categories = list(dict.fromkeys(name for _, recall in found for name in recall["categories"]))
     rows = []
-    for report, recall in zip(reports, found, strict=True):
-        cells = [recall["overall"], *(recall["categories"].get(name, {}) for name in categories)]
-        rows.append([report["name"], *(_recall_cell(cell) for cell in cells)])
+    for name, recall in found:
+        cells = [recall["overall"], *(recall["categories"].get(category, {}) for category in categories)]
+        rows.append([name, *(_recall_cell(cell) for cell in cells)])
     console.say("\nrecall of the gold phrases in the text as parsed (mean, number of questions)")
     console.show_table(["", "Overall", *categories], rows)
-    for report, recall in zip(reports, found, strict=True):
+    for name, recall in found:
         left = ", ".join(f"{count} {reason}" for reason, count in recall["left_out"].items()) or "none"
         chance = "n/a" if recall["chance"] is None else f"{recall['chance']:.2f}"
-        console.say(f"{report['name']}: left out: {left}; chance that another document holds it: {chance}")
+        console.say(f"{name}: left out: {left}; chance that another document holds it: {chance}")
 
 
 def _recall_cell(figures: dict[str, Any]) -> str:

@@ -12,6 +12,8 @@ from typing import Annotated
 from pydantic import Field
 
 from fathoms.ingest.child import parse_in_child
+from fathoms.ingest.docling import Docling
+from fathoms.ingest.docling_chunk import DoclingHybridChunker
 from fathoms.ingest.images import page_images
 from fathoms.ingest.pages import PageChunker
 from fathoms.ingest.parallel import parse_all
@@ -20,11 +22,13 @@ from fathoms.ingest.pdfium import Pdfium
 from fathoms.ingest.pymupdf import PyMuPDF
 from fathoms.ingest.sentence import SentenceChunker
 
-Parser = Annotated[Pdfium | PyMuPDF, Field(discriminator="kind")]
-Chunker = Annotated[SentenceChunker | PageChunker, Field(discriminator="kind")]
+Parser = Annotated[Pdfium | PyMuPDF | Docling, Field(discriminator="kind")]
+Chunker = Annotated[SentenceChunker | PageChunker | DoclingHybridChunker, Field(discriminator="kind")]
 
 __all__ = [
     "Chunker",
+    "Docling",
+    "DoclingHybridChunker",
     "ElementKind",
     "PageChunker",
     "Parser",

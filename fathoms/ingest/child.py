@@ -9,12 +9,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-from contextlib import suppress
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from fathoms.ingest.parser import PdfParser
+from fathoms.ingest.parser import OnPage, PdfParser
 from fathoms.ingest.reading import Reading, check_source, to_document
 from fathoms.types import Document
 
@@ -33,18 +34,22 @@ class Children:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
 
-    def run(self, request: bytes, output: BinaryIO, timeout: float) -> tuple[int, bytes]:
-        """Run the worker to its end: its return code and what it printed to stderr.
+    def start(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+        """A process in a session of its own: its process group can be killed, and Ctrl-C is not sent to it.
 
-        Raises subprocess.TimeoutExpired; no process is left behind, however this ends.
+        `options` are those of `subprocess.Popen`. Raises InterruptedError after `stop`.
         """
-        with self._start(output) as process:
-            try:
-                _, complaint = process.communicate(request, timeout)
-                return process.returncode, complaint
-            finally:
-                _kill(process)
-                self._running.discard(process)
+        with self._lock:
+            if self._stopped:
+                raise InterruptedError("stopped")
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True, **options)
+            self._running.add(process)
+            return process
+
+    def end(self, process: subprocess.Popen[bytes]) -> None:
+        """Kill a process that still runs, and forget it."""
+        _kill(process)
+        self._running.discard(process)
 
     def stop(self) -> None:
         """Kill all."""
@@ -52,21 +57,6 @@ class Children:
             self._stopped = True
             for process in list(self._running):
                 _kill(process)
-
-    def _start(self, output: BinaryIO) -> subprocess.Popen[bytes]:
-        """A worker in a session of its own: its process group can be killed, and Ctrl-C is not sent to it."""
-        with self._lock:
-            if self._stopped:
-                raise InterruptedError("stopped")
-            process = subprocess.Popen(
-                [sys.executable, "-P", str(WORKER)],
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
-            self._running.add(process)
-            return process
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -86,26 +76,54 @@ def parse_in_child(parser: PdfParser, path: Path, children: Children | None = No
     the parser's library is not installed. `children` is told of the process, for whoever must end it.
     """
     parser.require()
-    check_source(path)
-    reading = _read(parser, path, children or Children())
-    return to_document(path, reading, parser.max_pages)
+    with closing(parser.readers(children or Children(), workers=1)) as readers:
+        return readers.read(path)
 
 
-def _read(parser: PdfParser, path: Path, children: Children) -> Reading:
-    """What the child gives for the file."""
-    with tempfile.TemporaryFile() as output:
-        try:
-            code, complaint = children.run(_request(parser, path), output, parser.timeout)
-        except subprocess.TimeoutExpired:
-            return {"error": ("timeout", _time_advice(parser))}
-        if code != 0:
-            return {"error": _death(parser, code, complaint)}
-        output.seek(0)
-        reading: Reading = json.load(output)
-    reason, detail = reading.get("error", ("", ""))
-    if reason == "memory" and not detail:
-        return {"error": ("memory", _memory_advice(parser))}
-    return reading
+class OneShotReaders:
+    """A new process for every file: the way of the parsers that start in no time."""
+
+    def __init__(self, parser: PdfParser, children: Children) -> None:
+        self._parser = parser
+        self._children = children
+
+    def read(self, path: Path, on_page: OnPage | None = None) -> Document:
+        """The document of one file; a text parser is too quick to tell of pages."""
+        check_source(path)
+        return to_document(path, self._reading(path), self._parser.max_pages)
+
+    def close(self) -> None:
+        """Every process has ended with its file."""
+
+    def _reading(self, path: Path) -> Reading:
+        """What the child gives for the file."""
+        parser = self._parser
+        with tempfile.TemporaryFile() as output:
+            try:
+                code, complaint = self._run(_request(parser, path), output)
+            except subprocess.TimeoutExpired:
+                return {"error": ("timeout", time_advice(parser.timeout))}
+            if code != 0:
+                return {"error": death(parser, code, complaint)}
+            output.seek(0)
+            reading: Reading = json.load(output)
+        reason, detail = reading.get("error", ("", ""))
+        if reason == "memory" and not detail:
+            return {"error": ("memory", memory_advice(parser))}
+        return reading
+
+    def _run(self, request: bytes, output: BinaryIO) -> tuple[int, bytes]:
+        """Run the worker to its end: its return code and what it printed to stderr.
+
+        Raises subprocess.TimeoutExpired; no process is left behind, however this ends.
+        """
+        command = [sys.executable, "-P", str(WORKER)]
+        with self._children.start(command, stdout=output, stderr=subprocess.PIPE) as process:
+            try:
+                _, complaint = process.communicate(request, self._parser.timeout)
+                return process.returncode, complaint
+            finally:
+                self._children.end(process)
 
 
 def _request(parser: PdfParser, path: Path) -> bytes:
@@ -122,13 +140,13 @@ def _request(parser: PdfParser, path: Path) -> bytes:
     return json.dumps(request).encode()
 
 
-def _death(parser: PdfParser, code: int, complaint: bytes) -> tuple[str, str]:
-    """Why a child ended without a reading."""
+def death(parser: PdfParser, code: int, complaint: bytes) -> tuple[str, str]:
+    """Why a child ended without a reading: a reason of DocumentError, and a sentence."""
     name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     if name in TIME_SIGNALS:
-        return "timeout", _time_advice(parser)
+        return "timeout", time_advice(parser.timeout)
     if name in MEMORY_SIGNALS:
-        return "memory", _memory_advice(parser)
+        return "memory", memory_advice(parser)
     if name == "SIGKILL":
         return "memory", "had its process killed, most likely for want of memory; parse fewer at once"
     last = complaint.decode(errors="replace").strip().splitlines()[-1:]
@@ -136,9 +154,11 @@ def _death(parser: PdfParser, code: int, complaint: bytes) -> tuple[str, str]:
     return "crash", f"makes the parser crash ({said}); fetch it again, try another kind, or leave it out"
 
 
-def _time_advice(parser: PdfParser) -> str:
-    return f"gave no result within {parser.timeout:g} s; raise timeout if the file is sound, or leave it out"
+def time_advice(seconds: float) -> str:
+    """What is wrong with a file that takes longer than `timeout`, and what to do."""
+    return f"gave no result within {seconds:g} s; raise timeout if the file is sound, or leave it out"
 
 
-def _memory_advice(parser: PdfParser) -> str:
+def memory_advice(parser: PdfParser) -> str:
+    """What is wrong with a file that needs more than `memory_mb`, and what to do."""
     return f"needs more than {parser.memory_mb} MiB; raise memory_mb if the file is sound, or leave it out"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from pydantic import Field
 
@@ -14,7 +15,22 @@ from fathoms.errors import MissingExtraError
 from fathoms.ingest.reading import check_source, to_document
 from fathoms.types import Document
 
+if TYPE_CHECKING:
+    from fathoms.ingest.child import Children
+
 ElementKind = Literal["text", "table", "picture", "formula", "code"]
+OnPage = Callable[[int, int], None]
+"""Hears how many pages are done, and how many there are."""
+
+
+class Readers(Protocol):
+    """The child processes that read the files of one call; safe for as many threads as there are workers."""
+
+    def read(self, path: Path, on_page: OnPage | None = None) -> Document:
+        """The document of one file; raises DocumentError with the reason."""
+
+    def close(self) -> None:
+        """End the processes that wait for a file."""
 
 
 class PdfParser(Component):
@@ -50,6 +66,12 @@ class PdfParser(Component):
         check_source(path)
         reading = import_module(self.reader).read(str(path.absolute()), self.reader_options())
         return to_document(path, reading, self.max_pages)
+
+    def readers(self, children: Children, workers: int) -> Readers:
+        """What reads this parser's files, `workers` at a time; `children` is told of every process."""
+        from fathoms.ingest.child import OneShotReaders
+
+        return OneShotReaders(self, children)
 
     def require(self) -> None:
         """Raise MissingExtraError where the parser's library is not installed."""

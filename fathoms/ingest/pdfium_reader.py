@@ -25,7 +25,7 @@ def read(path: str, options: dict[str, Any]) -> Reading:
     try:
         document = pdfium.PdfDocument(path)
     except pdfium.PdfiumError as error:
-        return {"error": _refusal(error)}
+        return {"error": refusal(error)}
     with document:
         count = len(document)
         pages = [_read_page(document, index) for index in range(min(count, options["max_pages"]))]
@@ -34,7 +34,7 @@ def read(path: str, options: dict[str, Any]) -> Reading:
         return {"page_count": count, "pages": pages, "warnings": warnings}
 
 
-def _refusal(error: pdfium.PdfiumError) -> tuple[str, str]:
+def refusal(error: pdfium.PdfiumError) -> tuple[str, str]:
     """Why PDFium did not open the file."""
     if error.err_code == pdfium_c.FPDF_ERR_PASSWORD:
         return "encrypted", "is protected by a password; save a copy without it"

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import stat
 from pathlib import Path
-from typing import TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from fathoms.errors import DocumentError
 from fathoms.paths import sha256_file
-from fathoms.types import Document, Element, Page
+from fathoms.types import Box, Document, Element, Page
 
 HEADER = b"%PDF-"
 TRAILER = b"%%EOF"
@@ -26,11 +26,23 @@ UNKNOWN_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 NOT_TEXT = re.compile(r"[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010ffff]")
 
 
+class ElementReading(TypedDict):
+    """One layout element, as `Element` has it."""
+
+    kind: Literal["text", "table", "picture", "formula", "code"]
+    text: str
+    bbox: Box
+
+
 class PageReading(TypedDict):
-    """One page: `text` is `None` where the page could not be read at all."""
+    """One page: `text` is `None` where the page could not be read at all.
+
+    `elements` is for parsers that know more of a page than how many pictures it has.
+    """
 
     text: str | None
-    pictures: int
+    pictures: NotRequired[int]
+    elements: NotRequired[list[ElementReading]]
 
 
 class Reading(TypedDict, total=False):
@@ -80,8 +92,11 @@ def _undecodable(path: Path) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in str(path))
 
 
-def to_document(path: Path, reading: Reading, max_pages: int) -> Document:
-    """The `Document` of a reading; raises DocumentError for a reading that failed or has no page."""
+def to_document(path: Path, reading: Reading, max_pages: int, sha256: str | None = None) -> Document:
+    """The `Document` of a reading; raises DocumentError for a reading that failed or has no page.
+
+    `sha256` is that of the file, where it is known.
+    """
     if "error" in reading:
         reason, detail = reading["error"]
         raise DocumentError(path.name, reason, clean_text(detail))
@@ -95,7 +110,7 @@ def to_document(path: Path, reading: Reading, max_pages: int) -> Document:
     return Document(
         id=path.name,
         path=path,
-        sha256=sha256_file(path),
+        sha256=sha256 or sha256_file(path),
         pages=tuple(_page(number, page) for number, page in enumerate(pages, 1)),
         warnings=_warnings(path, reading, pages, max_pages),
     )
@@ -103,7 +118,17 @@ def to_document(path: Path, reading: Reading, max_pages: int) -> Document:
 
 def _page(number: int, page: PageReading) -> Page:
     """One page of the document; a page that cannot be read keeps its place, without text."""
-    return Page(number=number, text=clean_text(page["text"] or ""), elements=(PICTURE,) * page["pictures"])
+    pictures = (PICTURE,) * page.get("pictures", 0)
+    return Page(
+        number=number,
+        text=clean_text(page["text"] or ""),
+        elements=(*pictures, *map(_element, page.get("elements", []))),
+    )
+
+
+def _element(element: ElementReading) -> Element:
+    """One layout element of the document."""
+    return Element(kind=element["kind"], text=clean_text(element["text"]), bbox=element["bbox"])
 
 
 def clean_text(text: str) -> str:

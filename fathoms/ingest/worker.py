@@ -32,27 +32,27 @@ for. Without them it starts in half the time and with a quarter of the memory.""
 def main() -> None:
     """Serve the one request."""
     request = json.load(sys.stdin)
-    output = _take_stdout()
-    _limit_time(request["timeout"])
-    _limit("RLIMIT_CORE", 0)
-    _limit("RLIMIT_FSIZE", request["output_mb"] * MIB)
+    output = take_stdout()
+    limit_time(request["timeout"])
+    limit("RLIMIT_CORE", 0)
+    limit("RLIMIT_FSIZE", request["output_mb"] * MIB)
     sys.modules.update(dict.fromkeys(UNUSED))  # type: ignore[arg-type]
     read = runpy.run_path(request["reader"])["read"]
-    _silence_stderr()
-    _limit("RLIMIT_AS", _address_space() + request["memory_mb"] * MIB)
+    silence_stderr()
+    limit("RLIMIT_AS", address_space() + request["memory_mb"] * MIB)
     output.write(_answer(read, request))
     output.flush()
     os._exit(0)
 
 
-def _take_stdout() -> BinaryIO:
+def take_stdout() -> BinaryIO:
     """Keep stdout for the reading; what native libraries print there goes nowhere."""
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return output
 
 
-def _silence_stderr() -> None:
+def silence_stderr() -> None:
     """What native libraries say about the file goes nowhere.
 
     The parent waits for the end of stderr, so a copy of it stays open as long as the process lives.
@@ -61,15 +61,15 @@ def _silence_stderr() -> None:
     os.dup2(1, 2)
 
 
-def _limit_time(seconds: float) -> None:
+def limit_time(seconds: float) -> None:
     """End this process a second after its parent should have, should the parent be gone."""
     whole = math.ceil(seconds) + 1
     if hasattr(signal, "alarm"):
         signal.alarm(whole)
-    _limit("RLIMIT_CPU", whole)
+    limit("RLIMIT_CPU", whole)
 
 
-def _limit(name: str, amount: int) -> None:
+def limit(name: str, amount: int) -> None:
     """Lower a soft limit, as far as the platform knows it and the hard one allows."""
     if resource is None:
         return
@@ -80,7 +80,7 @@ def _limit(name: str, amount: int) -> None:
         resource.setrlimit(kind, (bounded, hard))
 
 
-def _address_space() -> int:
+def address_space() -> int:
     """Bytes of address space that this process has now; 0 where the platform does not tell."""
     with suppress(OSError):
         return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")

@@ -10,25 +10,45 @@ from typing import Annotated
 
 from pydantic import Field
 
+from fathoms.models.cross_encoder import CrossEncoder
 from fathoms.models.embedded import Embedded
 from fathoms.models.lexical import LexicalEmbedder
 from fathoms.models.llamaindex import LlamaIndexEmbedder, LlamaIndexLLM
+from fathoms.models.ollama import OllamaEmbedder, OllamaLLM
 from fathoms.models.onnx import OnnxEmbedder
+from fathoms.models.openai_compatible import OpenAICompatibleEmbedder, OpenAICompatibleLLM
 from fathoms.models.protocols import ChatModel, TextEmbedder
 from fathoms.models.scripted import ScriptedModel
+from fathoms.models.sentence_transformers import SentenceTransformersEmbedder
 
-Generator = Annotated[Embedded | LlamaIndexLLM | ScriptedModel, Field(discriminator="kind")]
-Embedder = Annotated[OnnxEmbedder | LexicalEmbedder | LlamaIndexEmbedder, Field(discriminator="kind")]
+Generator = Annotated[
+    Embedded | OllamaLLM | OpenAICompatibleLLM | LlamaIndexLLM | ScriptedModel, Field(discriminator="kind")
+]
+Embedder = Annotated[
+    OnnxEmbedder
+    | LexicalEmbedder
+    | LlamaIndexEmbedder
+    | OllamaEmbedder
+    | OpenAICompatibleEmbedder
+    | SentenceTransformersEmbedder,
+    Field(discriminator="kind"),
+]
 
 __all__ = [
     "ChatModel",
+    "CrossEncoder",
     "Embedded",
     "Embedder",
     "Generator",
     "LexicalEmbedder",
     "LlamaIndexEmbedder",
     "LlamaIndexLLM",
+    "OllamaEmbedder",
+    "OllamaLLM",
     "OnnxEmbedder",
+    "OpenAICompatibleEmbedder",
+    "OpenAICompatibleLLM",
     "ScriptedModel",
+    "SentenceTransformersEmbedder",
     "TextEmbedder",
 ]

@@ -1,27 +1,28 @@
-"""A GGUF model inside this process: llama.cpp by xllamacpp, no server to install, no key, no hub."""
+"""A GGUF model on this machine: llama.cpp by xllamacpp, no server to install, no key, no hub."""
 
 from __future__ import annotations
 
 import asyncio
 import atexit
-import os
-import secrets
+import base64
+import mimetypes
 import threading
 import time
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from fathoms.config import Component
-from fathoms.errors import ConfigError, MissingExtraError, ModelError
+from fathoms.errors import ConfigError, ModelError
 from fathoms.models.cpus import available_cpus
+from fathoms.models.llama_child import ChildServer
+from fathoms.models.llama_server import OwnServer, Settings, library
 from fathoms.models.reasoning import split_reasoning
 from fathoms.models.weights import Weights, digests, locate
 from fathoms.types import Message, Prompt, Reply, Usage
-
-_BATCH = 256  # prompt tokens between two looks at whether the caller is still there
 
 
 class Embedded(Component):
@@ -34,11 +35,15 @@ class Embedded(Component):
     """
 
     packages: ClassVar[tuple[str, ...]] = ("xllamacpp",)
-    neutral: ClassVar[frozenset[str]] = frozenset({"model", "threads", "max_concurrency"})
+    neutral: ClassVar[frozenset[str]] = frozenset(
+        {"model", "mmproj", "threads", "max_concurrency", "process"}
+    )
 
     kind: Literal["embedded"] = "embedded"
     model: Weights = "smollm2-135m"
     """The name of an asset, or the path of a .gguf file."""
+    mmproj: Weights | None = None
+    """The path of the projector (a .gguf file of its own) of a vision model, which is then shown images."""
     n_ctx: int = Field(default=4096, ge=64)
     """Tokens of prompt and reply together, of one request."""
     max_tokens: int = Field(default=256, ge=1)
@@ -56,6 +61,9 @@ class Embedded(Component):
     """CPU threads; all that this process may use, if not given."""
     max_concurrency: int = Field(default=1, ge=1)
     """Requests at once; each has `n_ctx` tokens of its own."""
+    process: Literal["own", "child"] = "own"
+    """Where it runs: in this process, or in a child. A child that dies (a model too large for the memory)
+    costs one question, and is started again."""
 
     @property
     def context_window(self) -> int:
@@ -64,18 +72,25 @@ class Embedded(Component):
 
     def identity(self) -> dict[str, Any]:
         """The weights count by their hash, not by their name."""
-        return {**super().identity(), "weights": digests(self.model)}
+        weights = digests(self.model) | (digests(self.mmproj) if self.mmproj else {})
+        return {**super().identity(), "weights": weights}
 
     def check(self) -> None:
         """Load the model; raises MissingExtraError, MissingWeightsError, ConfigError or ModelError."""
-        _library()  # the package first: weights are of no use without it
+        library()  # the package first: weights are of no use without it
         self._engine()
 
     async def reply(self, prompt: Prompt) -> Reply:
-        """Ask the model; raises ModelError, also where the prompt is longer than the context.
+        """Ask the model; raises ModelError, also where the prompt is longer than the context, and where an
+        image is put to a model without a projector.
 
         Cancelling the call stops the model within one batch of tokens.
         """
+        if self.mmproj is None and any(message.images for message in prompt.messages):
+            raise ModelError(
+                f"{self.model} sees no images: set mmproj to the projector of a vision model,"
+                " or take chunks without images"
+            )
         body = {
             "messages": _chat(prompt.messages),
             "max_tokens": self.max_tokens,
@@ -92,110 +107,113 @@ class Embedded(Component):
         answer = await engine.complete(body)
         return _reply(answer, time.perf_counter() - started)
 
-    def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Tokens of the messages in the model's own chat template: what the server will count."""
+    def count_tokens(self, messages: Sequence[Message]) -> int | None:
+        """Tokens of the messages in the model's own chat template: what the server will count.
+
+        `None` with images, which are counted only as they are read.
+        """
+        if any(message.images for message in messages):
+            return None
         return self._engine().count(_chat(messages))
 
     def _engine(self) -> _Engine:
         """The loaded model; the first call loads it."""
-        threads = self.threads or available_cpus()
+        settings = Settings(
+            model=str(locate(self.model)),
+            projector=None if self.mmproj is None else str(locate(self.mmproj)),
+            n_ctx=self.n_ctx,
+            threads=self.threads or available_cpus(),
+            slots=self.max_concurrency,
+        )
         with _loading:
-            return _load(str(locate(self.model)), self.n_ctx, threads, self.max_concurrency)
+            return _load(settings, self.process)
 
 
 class _Engine:
-    """One loaded model and its server on a loopback port of its own, closed to other users by a key."""
+    """A loaded model, asked through its server."""
 
-    def __init__(self, path: str, n_ctx: int, threads: int, slots: int) -> None:
+    def __init__(self, server: OwnServer | ChildServer, settings: Settings) -> None:
         import httpx
 
-        library = _library()
-        key = secrets.token_hex()
-        try:
-            self._server = library.Server(_parameters(library, path, n_ctx, threads, slots, key))
-        except RuntimeError as error:
-            raise ModelError(
-                f"{path} could not be loaded: not a GGUF model, or damaged, or too large"
-            ) from error
-        self._settings: dict[str, Any] = {
-            "base_url": self._server.listening_address,
-            "headers": {"Authorization": f"Bearer {key}"},
+        self._server = server
+        with httpx.Client(**self._connection()) as client:
+            trained = client.get("/props").json()["default_generation_settings"]["n_ctx"]
+        if trained < settings.n_ctx:
+            raise ConfigError(
+                f"n_ctx is {settings.n_ctx}, the longest context of {settings.model} is {trained}"
+            )
+
+    def _connection(self) -> dict[str, Any]:
+        """How its server is reached, which is started where it does not run."""
+        return {
+            "base_url": self._server.address,
+            "headers": {"Authorization": f"Bearer {self._server.key}"},
             "timeout": None,  # of a reply: the caller sets one
             "trust_env": False,
             "verify": False,  # plain http; making TLS settings would take longer than the call
         }
-        with httpx.Client(**self._settings) as client:
-            trained = client.get("/props").json()["default_generation_settings"]["n_ctx"]
-        if trained < n_ctx:
-            raise ConfigError(f"n_ctx is {n_ctx}, the longest context of {path} is {trained}")
 
     async def complete(self, body: dict[str, Any]) -> dict[str, Any]:
         """One chat completion."""
         import httpx
 
+        connection = await asyncio.to_thread(self._connection)
         # a client of one call: it belongs to the event loop of the caller
-        async with httpx.AsyncClient(**self._settings) as client:
+        async with httpx.AsyncClient(**connection) as client:
             try:
                 response = await client.post("/v1/chat/completions", json=body)
             except httpx.HTTPError as error:
-                raise ModelError(f"the embedded model broke off: {error or type(error).__name__}") from error
+                raise await asyncio.to_thread(self._broken, error) from error
         return _checked(response.json())
 
-    def count(self, messages: list[dict[str, str]]) -> int:
+    def count(self, messages: list[dict[str, Any]]) -> int:
         """Tokens of a chat."""
         import httpx
 
-        with httpx.Client(**{**self._settings, "timeout": 60}) as client:
-            response = client.post("/v1/chat/completions/input_tokens", json={"messages": messages})
+        with httpx.Client(**{**self._connection(), "timeout": 60}) as client:
+            try:
+                response = client.post("/v1/chat/completions/input_tokens", json={"messages": messages})
+            except httpx.HTTPError as error:
+                raise self._broken(error) from error
         return int(_checked(response.json())["input_tokens"])
+
+    def _broken(self, error: Exception) -> ModelError:
+        """The error for a connection that broke."""
+        reason = str(error) or type(error).__name__
+        return ModelError(f"the embedded model broke off: {reason}{self._server.why_it_broke()}")
 
 
 _loading = threading.Lock()
 
 
 @lru_cache(maxsize=2)
-def _load(path: str, n_ctx: int, threads: int, slots: int) -> _Engine:
+def _load(settings: Settings, process: Literal["own", "child"]) -> _Engine:
     """The engine of these settings; two are kept, for a run and its judge."""
-    return _Engine(path, n_ctx, threads, slots)
+    server = OwnServer(settings) if process == "own" else ChildServer(settings)
+    return _Engine(server, settings)
 
 
 # the server's threads must have ended before the interpreter goes
 atexit.register(_load.cache_clear)
 
 
-def _library() -> Any:
-    """xllamacpp, or the command that installs it."""
-    # Its threads meet hundreds of times a token. OpenMP lets them spin for long while they wait, and beside
-    # one other busy process replies then took 2 to 10 times as long; after a short spin they now sleep.
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-    try:
-        import xllamacpp
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("xllamacpp", "embedded", "the embedded model") from error
-    return xllamacpp
+def _chat(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Messages as the server takes them: plain text, or images and then the text."""
+    return [{"role": message.role, "content": _content(message)} for message in messages]
 
 
-def _parameters(library: Any, path: str, n_ctx: int, threads: int, slots: int, key: str) -> Any:
-    """llama.cpp's settings: quiet, on a free loopback port, with no memory but the context's."""
-    made = library.CommonParams()
-    made.model.path = path
-    made.n_ctx = n_ctx * slots
-    made.n_parallel = slots
-    made.n_batch = made.n_ubatch = _BATCH
-    made.cpuparams.n_threads = made.cpuparams_batch.n_threads = threads
-    made.hostnames = ["127.0.0.1"]
-    made.port = 0
-    made.api_keys = [key]
-    made.verbosity = 0
-    made.ui = False
-    made.fit_params = False  # a search for what fits a GPU: a second at every start
-    made.cache_ram_mib = 0  # else up to 8 GB of old prompts
-    return made
+def _content(message: Message) -> str | list[dict[str, Any]]:
+    """The parts of a message with images; its text where it has none."""
+    if not message.images:
+        return message.text
+    images = [{"type": "image_url", "image_url": {"url": _data_url(path)}} for path in message.images]
+    return [*images, {"type": "text", "text": message.text}]
 
 
-def _chat(messages: Sequence[Message]) -> list[dict[str, str]]:
-    """Messages as the server takes them."""
-    return [{"role": message.role, "content": message.text} for message in messages]
+def _data_url(path: Path) -> str:
+    """A file as a URL that holds it."""
+    kind = mimetypes.guess_type(path.name)[0] or "image/png"
+    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 
 def _checked(answer: dict[str, Any]) -> dict[str, Any]:
@@ -225,4 +243,5 @@ def _reply(answer: dict[str, Any], seconds: float) -> Reply:
             cached_tokens=usage["prompt_tokens_details"]["cached_tokens"],
         ),
         latency=seconds,
+        prompt_cut=False,  # a prompt that does not fit is refused
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -12,36 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.config import Component, fingerprint, import_target, package_version
-from fathoms.errors import ConfigError, MissingExtraError, ModelError
+from fathoms.errors import ConfigError, MissingExtraError
+from fathoms.models.llamaindex_replies import chat, embeddings, unit_rows
 from fathoms.models.options import Options, resolved, without_secrets
-from fathoms.models.reasoning import split_reasoning
-from fathoms.models.vectors import normalised
-from fathoms.types import Message, Prompt, Reply, Usage
+from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-# where the clients of LlamaIndex leave what the server said: OpenAI and alike, Anthropic, Ollama, Google
-_PROMPT_TOKENS = (
-    "usage.prompt_tokens",
-    "usage.input_tokens",
-    "prompt_eval_count",
-    "usage_metadata.prompt_token_count",
-)
-_COMPLETION_TOKENS = (
-    "usage.completion_tokens",
-    "usage.output_tokens",
-    "eval_count",
-    "usage_metadata.candidates_token_count",
-)
-_CACHED_TOKENS = (
-    "usage.prompt_tokens_details.cached_tokens",
-    "usage.cache_read_input_tokens",
-    "usage_metadata.cached_content_token_count",
-)
-_STOP_REASON = ("choices.0.finish_reason", "stop_reason", "done_reason", "finish_reason")
-_REASONING = ("choices.0.message.reasoning_content", "choices.0.message.reasoning", "message.thinking")
 
 
 class _FromLlamaIndex(Component):
@@ -94,14 +71,7 @@ class LlamaIndexLLM(_FromLlamaIndex):
 
     async def reply(self, prompt: Prompt) -> Reply:
         """Ask the model; whatever the client raises comes out as ModelError."""
-        llm = self._made(asyncio.get_running_loop())
-        messages = [_chat_message(message) for message in prompt.messages]
-        started = time.perf_counter()
-        try:
-            response = await llm.achat(messages)
-        except Exception as error:  # every client has a tree of errors of its own
-            raise ModelError(f"{self.target}: {type(error).__name__}: {error}") from error
-        return _reply(response, time.perf_counter() - started)
+        return await chat(self._made(asyncio.get_running_loop()), prompt, self.target)
 
     def count_tokens(self, messages: Sequence[Message]) -> None:
         """Not known before the call: the server's template and tokenizer are its own."""
@@ -114,19 +84,14 @@ class LlamaIndexEmbedder(_FromLlamaIndex):
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of documents, shape (n, d); (0, 0) for no text, as the width is not known."""
-        return _matrix(self._called("get_text_embedding_batch", list(texts)) if texts else [])
+        if not texts:
+            return unit_rows([])
+        return unit_rows(embeddings(self._made(), "get_text_embedding_batch", list(texts), self.target))
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of questions, shape (n, d): the class may put them differently."""
-        return _matrix([self._called("get_query_embedding", text) for text in texts])
-
-    def _called(self, method: str, argument: Any) -> Any:
-        """The result of a method; whatever the client raises comes out as ModelError."""
         client = self._made()
-        try:
-            return getattr(client, method)(argument)
-        except Exception as error:  # every client has a tree of errors of its own
-            raise ModelError(f"{self.target}: {type(error).__name__}: {error}") from error
+        return unit_rows([embeddings(client, "get_query_embedding", text, self.target) for text in texts])
 
 
 @lru_cache(maxsize=8)
@@ -155,55 +120,3 @@ def _distribution(target: str) -> str:
     """The name under which an integration of LlamaIndex is published."""
     parts = target.partition(":")[0].split(".")
     return "-".join(parts[:3] if parts[0] == "llama_index" else parts[:1]).replace("_", "-")
-
-
-def _chat_message(message: Message) -> Any:
-    """Our message as theirs."""
-    from llama_index.core.llms import ChatMessage
-
-    return ChatMessage(role=message.role, content=message.text)
-
-
-def _reply(response: Any, seconds: float) -> Reply:
-    """Their response as our noun; what the server did not say is `None`."""
-    thoughts = [block.content for block in response.message.blocks if block.block_type == "thinking"]
-    reasoning, text = split_reasoning(response.message.content or "")
-    raw, stop = response.raw, _find(response.raw, _STOP_REASON)
-    return Reply(
-        text=text,
-        reasoning=_find(raw, _REASONING) or "\n".join(filter(None, thoughts)) or reasoning,
-        stop_reason=None if stop is None else str(stop),
-        usage=Usage(
-            prompt_tokens=_find(raw, _PROMPT_TOKENS),
-            completion_tokens=_find(raw, _COMPLETION_TOKENS),
-            cached_tokens=_find(raw, _CACHED_TOKENS),
-        ),
-        latency=seconds,
-    )
-
-
-def _find(raw: Any, paths: Sequence[str]) -> Any:
-    """What stands at the first path that leads anywhere, through mappings, sequences and objects."""
-    for path in paths:
-        value = raw
-        for step in path.split("."):
-            value = _step(value, step)
-        if value is not None:
-            return value
-    return None
-
-
-def _step(value: Any, step: str) -> Any:
-    """One step of a path, `None` where it leads nowhere."""
-    if isinstance(value, dict):
-        return value.get(step)
-    if isinstance(value, list):
-        return value[int(step)] if step.isdigit() and int(step) < len(value) else None
-    return getattr(value, step, None)
-
-
-def _matrix(rows: Sequence[Sequence[float]]) -> NDArray[np.float32]:
-    """Unit rows."""
-    import numpy as np
-
-    return normalised(np.array(rows, dtype=np.float32).reshape(len(rows), -1 if rows else 0))

@@ -35,6 +35,19 @@ Options = Annotated[dict[str, Any], AfterValidator(_no_secrets)]
 only there; keys and passwords must be given so."""
 
 
+def _http_address(address: str) -> str:
+    """Refuse what is no address of a server, or holds a password; a slash at the end goes."""
+    if not re.match(r"https?://[^/\s]", address):
+        raise ValueError("want an address such as http://127.0.0.1:8000")
+    if "@" in address.split("/")[2]:
+        raise ValueError("a user or password has no place in a config")
+    return address.rstrip("/")
+
+
+Address = Annotated[str, AfterValidator(_http_address)]
+"""The address of a server, by http or https."""
+
+
 def without_secrets(options: dict[str, Any]) -> list[tuple[str, str]]:
     """The texts of the options as they are used, but for what looks like a secret; for fingerprints."""
     return [

@@ -228,6 +228,7 @@ def cost_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
         "Cost",
         "From the cache",
         "Prompts cut",
+        "Cut by the server",
         "Wall (s)",
     ]
     headers += [f"{stage.capitalize()} (s a question)" for stage in STAGES]
@@ -245,6 +246,7 @@ def cost_cells(summary: Mapping[str, Any]) -> list[str]:
         figure(summary.get("cost"), 4),
         number(counts.get("cached")),
         number(counts.get("cut_prompts")),
+        number(counts.get("cut_by_server")),
         figure(seconds.get("wall"), 1),
         *(figure(seconds.get(stage)) for stage in STAGES),
     ]

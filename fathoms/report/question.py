@@ -44,7 +44,8 @@ def repeat_parts(repeat: Mapping[str, Any]) -> list[RenderableType]:
     prompt = repeat.get("prompt") or {}
     if prompt:
         size = "n/a" if prompt.get("tokens") is None else prompt["tokens"]
-        parts.append(field("prompt", f"{size} tokens, {len(prompt.get('cuts') or ())} chunks cut"))
+        cut = ", cut by the server" if (repeat.get("answer") or {}).get("prompt_cut") else ""
+        parts.append(field("prompt", f"{size} tokens, {len(prompt.get('cuts') or ())} chunks cut{cut}"))
     error = repeat.get("error")
     if error:
         parts.append(field("failed", f"{error.get('kind')}: {error.get('message')}"))

@@ -34,7 +34,8 @@ def summary_panel(
     """What a person sees after a run: its scores, failures, the change to `previous`, its worst questions."""
     profile = run.profile(scores)
     parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
-    parts += [*unanswerable_line(run, profile), counts_line(run), *left_out(run), *failures(run)]
+    parts += [*unanswerable_line(run, profile), counts_line(run), *cut_by_server(run)]
+    parts += [*left_out(run), *failures(run)]
     if previous is not None:
         parts.append(change_line(run, previous, profile))
     parts += worst_table(worst_questions(run, profile))
@@ -171,6 +172,15 @@ def counts_line(run: RunView) -> Text:
     if (wall := (run.summary.get("seconds") or {}).get("wall")) is not None:
         parts.append(f"{wall:.1f} s")
     return note(", ".join(parts))
+
+
+def cut_by_server(run: RunView) -> list[Text]:
+    """A warning where the server read only a part of what it was sent; empty where it did not."""
+    number = (run.summary.get("counts") or {}).get("cut_by_server")
+    if not number:
+        return []
+    subject = "1 prompt was" if number == 1 else f"{number} prompts were"
+    return [Text(f"{subject} cut by the server: raise generate.n_ctx or retrieve less", style="red")]
 
 
 def unanswerable_line(run: RunView, profile: str) -> list[Text]:

@@ -1,6 +1,7 @@
 """Retrieval: from a question to the chunks it is answered from, one file a method.
 
-A retriever says what it `needs` (chunks, or chunks with vectors) and finds for many questions at once.
+A retriever says what it `needs` (documents, chunks, chunks with vectors) and finds for many questions at
+once. To add one, write a file with a `Retriever` and add its name to the union.
 """
 
 from __future__ import annotations
@@ -10,9 +11,27 @@ from typing import Annotated
 from pydantic import Field
 
 from fathoms.retrieve.base import Corpus, Retriever
+from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.closed_book import ClosedBook
 from fathoms.retrieve.dense import Dense
+from fathoms.retrieve.hybrid import Hybrid
+from fathoms.retrieve.oracle import Oracle
+from fathoms.retrieve.rerank import Rerank
+from fathoms.retrieve.whole_document import WholeDocument
 
-AnyRetriever = Annotated[Dense | ClosedBook, Field(discriminator="kind")]
+AnyRetriever = Annotated[
+    Dense | BM25 | Hybrid | Rerank | WholeDocument | Oracle | ClosedBook, Field(discriminator="kind")
+]
 
-__all__ = ["AnyRetriever", "ClosedBook", "Corpus", "Dense", "Retriever"]
+__all__ = [
+    "BM25",
+    "AnyRetriever",
+    "ClosedBook",
+    "Corpus",
+    "Dense",
+    "Hybrid",
+    "Oracle",
+    "Rerank",
+    "Retriever",
+    "WholeDocument",
+]

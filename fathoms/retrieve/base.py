@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from fathoms.config import Component
 from fathoms.types import Chunk, Document, Hit, Question
@@ -38,6 +38,9 @@ class Corpus:
 Needs = Literal["nothing", "documents", "chunks", "vectors"]
 """What a retriever works on; each includes the one before it."""
 
+CANDIDATES = 20
+"""How many chunks a retriever gives to what fuses or reranks them, where the config does not say."""
+
 
 class Retriever(Component):
     """Finds chunks for questions."""
@@ -53,6 +56,16 @@ class Retriever(Component):
     @abstractmethod
     def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """The hits of every question, best first."""
+
+
+R = TypeVar("R", bound=Retriever)
+
+
+def as_candidates(retriever: R) -> R:
+    """The retriever with a `top_k` of `CANDIDATES`, unless it was given one."""
+    if "top_k" in retriever.model_fields_set:
+        return retriever
+    return retriever.model_copy(update={"top_k": CANDIDATES})
 
 
 def hits(found: Sequence[tuple[Chunk, float]]) -> tuple[Hit, ...]:

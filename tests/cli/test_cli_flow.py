@@ -11,12 +11,14 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from support import Project
+from support import CONFIG, Project
 
 from fathoms.cli import main
 from fathoms.schemas import schema
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
+
+VERBS = ("ingest", "run", "score", "report", "validate", "doctor", "ls", "show", "import", "data", "models")
 
 
 def test_the_whole_flow(project: Project) -> None:
@@ -48,6 +50,22 @@ def test_the_whole_flow(project: Project) -> None:
     assert (answer["hits"][0]["document"], answer["hits"][0]["pages"]) == ("varn.pdf", [1])
     assert answer["scores"]["fathoms"]["correctness"] == 1.0
     assert [entry["run"] for entry in project.json("ls")] == [run.name]
+
+
+def test_how_much_of_the_gold_two_parsers_keep(project: Project) -> None:
+    """By hand: both pages hold their answers; `max_pages: 1` loses the door's colour (page 2)."""
+    project.write("cut.yaml", CONFIG.replace("name: tiny", "name: cut\ningest: {kind: pdfium, max_pages: 1}"))
+    done = project.fathoms("ingest", "tiny.yaml", "cut.yaml", "--recall")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "tiny:"
+    rows = [line.split() for line in lines[-4:]]
+    assert rows[0] == ["tiny", "1.00", "(3)", "1.00", "(2)", "1.00", "(1)"]
+    assert rows[1] == ["cut", "0.75", "(3)", "0.50", "(2)", "1.00", "(1)"]
+    assert lines[-2] == "tiny: left out: 1 unanswerable; chance that another document holds it: 0.00"
+
+    tiny, cut = project.json("ingest", "tiny.yaml", "cut.yaml", "--recall")
+    assert (tiny["recall"]["missed"], cut["recall"]["missed"]) == ({}, {"text-only-02": ["green"]})
 
 
 def test_what_is_written_fits_its_schema(project: Project) -> None:
@@ -215,7 +233,7 @@ def test_importing_answers(project: Project) -> None:
 
 
 def test_every_verb_has_help(project: Project) -> None:
-    for verb in ("ingest", "run", "score", "report", "validate", "ls", "show", "import", "data", "models"):
+    for verb in VERBS:
         done = project.fathoms(verb, "--help")
         assert done.returncode == 0
         assert "Usage:" in done.stdout

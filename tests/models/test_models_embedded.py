@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from fathoms.errors import ConfigError, MissingWeightsError, ModelError
 from fathoms.models import Embedded
+from fathoms.models.embedded import _chat, _reply
 from fathoms.models.weights import locate
 from fathoms.types import Message, Prompt, Reply
 
@@ -111,7 +113,7 @@ def test_requests_at_once_have_a_context_each(smollm: Embedded) -> None:
 
 
 def test_its_port_is_closed_to_others(smollm: Embedded) -> None:
-    address = smollm._engine()._server.listening_address
+    address = smollm._engine()._server.address
     assert httpx.URL(address).host == "127.0.0.1"
     body = {"messages": [{"role": "user", "content": "hi"}]}
     assert httpx.post(f"{address}/v1/chat/completions", json=body).status_code == 401
@@ -163,3 +165,105 @@ def test_it_is_quiet_and_ends_with_the_process(smollm: Embedded, ending: str) ->
     else:
         assert done.returncode == -signal.SIGINT
         assert done.stderr.rstrip().endswith("KeyboardInterrupt")
+
+
+def test_a_prompt_is_never_cut(smollm: Embedded) -> None:
+    assert ask(smollm, "hi").prompt_cut is False
+
+
+@pytest.mark.parametrize(
+    ("message", "text", "reasoning"),
+    [
+        ({"content": "42", "reasoning_content": "six times seven"}, "42", "six times seven"),
+        ({"content": "<think>six times seven</think>42"}, "42", "six times seven"),
+        ({"content": "<think>cut off"}, "", "cut off"),
+        ({"content": None, "reasoning_content": "cut off"}, "", "cut off"),
+    ],
+)
+def test_reasoning_is_kept_apart(message: dict[str, str | None], text: str, reasoning: str) -> None:
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 0}}
+    answer = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
+    reply = _reply(answer, 0.1)
+    assert (reply.text, reply.reasoning) == (text, reasoning)
+
+
+def test_images_need_a_projector(smollm: Embedded, picture: Path, tmp_path: Path) -> None:
+    shown = Prompt(messages=(Message(role="user", text="What is this?", images=(picture,)),))
+    with pytest.raises(ModelError, match="smollm2-135m sees no images: set mmproj"):
+        asyncio.run(smollm.reply(shown))
+    assert smollm.count_tokens(shown.messages) is None
+    with pytest.raises(ConfigError, match="no such file"):
+        smollm.model_copy(update={"mmproj": str(tmp_path / "none.gguf")}).check()
+    (tmp_path / "bad.gguf").write_bytes(b"GGUF")
+    with pytest.raises(ModelError, match=r"bad\.gguf could not be loaded"):
+        smollm.model_copy(update={"mmproj": str(tmp_path / "bad.gguf")}).check()
+
+
+def test_the_server_itself_refuses_images_without_a_projector(smollm: Embedded, picture: Path) -> None:
+    """The images reach it as they should: it says what it lacks."""
+    body = {"messages": _chat([Message(role="user", text="What is this?", images=(picture,))])}
+    with pytest.raises(ModelError, match="image input is not supported"):
+        asyncio.run(smollm._engine().complete(body))
+
+
+def in_child(smollm: Embedded) -> Embedded:
+    return smollm.model_copy(update={"process": "child"})
+
+
+def test_a_child_says_the_same(smollm: Embedded) -> None:
+    child = in_child(smollm)
+    assert child.identity() == smollm.identity()
+    assert ask(child, "How far is station 3?", FACTS).text == ask(smollm, "How far is station 3?", FACTS).text
+    assert child.count_tokens(prompt("hi").messages) == smollm.count_tokens(prompt("hi").messages)
+
+
+def test_a_child_that_dies_costs_one_question(smollm: Embedded) -> None:
+    child = in_child(smollm)
+    before = ask(child, "How far is station 3?", FACTS)
+
+    async def killed() -> Reply:
+        asked = child.model_copy(update={"max_tokens": 900}).reply(prompt("Tell me a very long story."))
+        task = asyncio.create_task(asked)
+        await asyncio.sleep(0.5)
+        os.kill(child._engine()._server._running[0].pid, signal.SIGKILL)
+        return await task
+
+    with pytest.raises(ModelError, match=r"broke off: .*its process ended \(SIGKILL\) and is started again"):
+        asyncio.run(killed())
+    assert ask(child, "How far is station 3?", FACTS).text == before.text
+
+
+@pytest.mark.parametrize("size", [0, 3_000_000])
+def test_damaged_weights_in_a_child(smollm: Embedded, tmp_path: Path, size: int) -> None:
+    path = tmp_path / "cut.gguf"
+    path.write_bytes(locate("smollm2-135m").read_bytes()[:size])
+    with pytest.raises(ModelError, match=r"cut\.gguf could not be loaded"):
+        Embedded(model=str(path), process="child").check()
+
+
+@pytest.mark.parametrize("ending", ["sys.exit(7)", "os.kill(os.getpid(), signal.SIGKILL)"])
+def test_a_child_ends_with_its_parent(smollm: Embedded, ending: str) -> None:
+    program = (
+        "import os, signal, sys\n"
+        "from fathoms.models import Embedded\n"
+        "model = Embedded(n_ctx=256, process='child')\n"
+        "model.check()\n"
+        "print(model._engine()._server._running[0].pid, flush=True)\n"
+        f"{ending}\n"
+    )
+    command = [sys.executable, "-W", "error", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.stderr == ""
+    child = int(done.stdout)
+    end = time.monotonic() + 20
+    while alive(child):
+        assert time.monotonic() < end, "it outlived its parent"
+        time.sleep(0.05)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs (one that ended and that nobody waited for does not)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(")")[-1].split()[0] != "Z"
+    except OSError:
+        return False

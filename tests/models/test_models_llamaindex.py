@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from fathoms.errors import ConfigError, ModelError
 from fathoms.models import LlamaIndexEmbedder, LlamaIndexLLM
-from fathoms.models.llamaindex import _reply
+from fathoms.models.llamaindex_replies import to_reply
 from fathoms.models.weights import is_installed, locate
 from fathoms.types import Message, Prompt, Usage
 
@@ -197,13 +197,13 @@ GOOGLE = {
     ],
 )
 def test_usage_of_other_makers(raw: Any, stop: str, reasoning: str, cached: int | None) -> None:
-    reply = _reply(response(raw), 1.5)
+    reply = to_reply(response(raw), 1.5)
     assert (reply.text, reply.stop_reason, reply.reasoning, reply.latency) == ("42", stop, reasoning, 1.5)
     assert reply.usage == Usage(prompt_tokens=5, completion_tokens=3, cached_tokens=cached)
 
 
 def test_thoughts_in_blocks_and_in_tags() -> None:
-    blocks = _reply(response(None, ThinkingBlock(content="so"), TextBlock(text="42")), 0)
+    blocks = to_reply(response(None, ThinkingBlock(content="so"), TextBlock(text="42")), 0)
     assert (blocks.reasoning, blocks.text, blocks.usage, blocks.stop_reason) == ("so", "42", Usage(), None)
-    tags = _reply(response(None, TextBlock(text="<think>so</think>42")), 0)
+    tags = to_reply(response(None, TextBlock(text="<think>so</think>42")), 0)
     assert (tags.reasoning, tags.text) == ("so", "42")

@@ -18,6 +18,7 @@ from fathoms.models.reasoning import split_reasoning
         ("<think>cut off here", ("cut off here", "")),
         ("The tag <think> is text here</think>", ("", "The tag <think> is text here</think>")),
         ("<think>a</think>b<think>c</think>", ("a", "b<think>c</think>")),
+        ("six times seven\n</think>\n\n42", ("six times seven", "42")),
         ("", ("", "")),
     ],
 )

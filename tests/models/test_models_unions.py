@@ -17,7 +17,14 @@ TEXT = [name for name in vars(TextEmbedder) if not name.startswith("_")]
 
 
 @pytest.mark.parametrize(
-    "config", [{"kind": "embedded"}, {"kind": "scripted"}, {"kind": "llamaindex", "target": "a:B"}]
+    "config",
+    [
+        {"kind": "embedded"},
+        {"kind": "scripted"},
+        {"kind": "llamaindex", "target": "a:B"},
+        {"kind": "ollama", "model": "a"},
+        {"kind": "openai-compatible", "model": "a", "base_url": "http://127.0.0.1:8000/v1"},
+    ],
 )
 def test_generators(config: dict[str, str]) -> None:
     model = GENERATORS.validate_python(config)

@@ -51,6 +51,7 @@ def make_summary(name: str, overall: Json, categories: dict[str, Json], **change
             "unanswered": 0,
             "unanswerable": 0,
             "cut_prompts": 0,
+            "cut_by_server": 0,
             "cached": 0,
         },
         "profiles": {

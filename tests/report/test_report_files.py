@@ -102,7 +102,7 @@ def test_the_report_of_one_run(run_dir):
         in text
     )
     assert "| small | Timeout | no answer within 300 s | 1 |" in text
-    assert "| small | 300 | 40 | 0.0125 | 0 | 0 | 10.0 | 0.50 | 0.12 | 9.00 |" in text
+    assert "| small | 300 | 40 | 0.0125 | 0 | 0 | 0 | 10.0 | 0.50 | 0.12 | 9.00 |" in text
     assert "[wrong](questions/wrong.json)" in text
     assert "red + blue or purple" in text
     assert "![Correctness as a radar plot](radar-correctness.svg)" in text

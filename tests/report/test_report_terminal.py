@@ -203,3 +203,21 @@ def test_one_question_that_failed(question):
     text = "\n".join(render(question_panel(question("q1", 0.0, None, answer=None, error=error))))
     assert "failed: Timeout: too slow[0m" in text
     assert "answer:" not in text
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(0, ""), (1, "1 prompt was cut by the server"), (3, "3 prompts were cut by the server")],
+)
+def test_prompts_that_the_server_cut_are_told(small_run, number, said):
+    counts = {**small_run().summary["counts"], "cut_by_server": number}
+    text = " ".join(render(summary_panel(small_run(counts=counts))))
+    assert said in text
+    assert ("cut by the server" in text) is bool(number)
+
+
+def test_a_prompt_that_the_server_cut(question):
+    view = question("q1", 0.5, 1.0)
+    assert "cut by the server" not in "\n".join(render(question_panel(view)))
+    view["repeats"][0]["answer"]["prompt_cut"] = True
+    assert "chunks cut, cut by the server" in "\n".join(render(question_panel(view)))

@@ -1,0 +1,113 @@
+"""Between our nouns and those of LlamaIndex's chat clients, whoever made the model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from fathoms.errors import ModelError
+from fathoms.models.reasoning import split_reasoning
+from fathoms.models.vectors import normalised
+from fathoms.types import Message, Prompt, Reply, Usage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# where the clients leave what the server said: OpenAI and alike, Anthropic, Ollama, Google
+_PROMPT_TOKENS = (
+    "usage.prompt_tokens",
+    "usage.input_tokens",
+    "prompt_eval_count",
+    "usage_metadata.prompt_token_count",
+)
+_COMPLETION_TOKENS = (
+    "usage.completion_tokens",
+    "usage.output_tokens",
+    "eval_count",
+    "usage_metadata.candidates_token_count",
+)
+_CACHED_TOKENS = (
+    "usage.prompt_tokens_details.cached_tokens",
+    "usage.cache_read_input_tokens",
+    "usage_metadata.cached_content_token_count",
+)
+_STOP_REASON = ("choices.0.finish_reason", "stop_reason", "done_reason", "finish_reason")
+_REASONING = ("choices.0.message.reasoning_content", "choices.0.message.reasoning", "message.thinking")
+
+
+async def chat(llm: Any, prompt: Prompt, who: str) -> Reply:
+    """Ask a client. Whatever it raises comes out as ModelError that begins with `who`."""
+    started = time.perf_counter()
+    try:
+        response = await llm.achat([_chat_message(message) for message in prompt.messages])
+    except Exception as error:  # every client has a tree of errors of its own
+        raise _broken(who, error) from error
+    return to_reply(response, time.perf_counter() - started)
+
+
+def embeddings(client: Any, method: str, argument: Any, who: str) -> Any:
+    """What a method of an embedding client returns; errors as for `chat`."""
+    try:
+        return getattr(client, method)(argument)
+    except Exception as error:  # every client has a tree of errors of its own
+        raise _broken(who, error) from error
+
+
+def _broken(who: str, error: Exception) -> ModelError:
+    """Our error for theirs; some of theirs (a time-out) have no message."""
+    return ModelError(": ".join(filter(None, [who, type(error).__name__, str(error)])))
+
+
+def unit_rows(rows: Sequence[Sequence[float]]) -> NDArray[np.float32]:
+    """Vectors as a matrix of unit rows; (0, 0) for none, as the width is not known."""
+    import numpy as np
+
+    return normalised(np.array(rows, dtype=np.float32).reshape(len(rows), -1 if rows else 0))
+
+
+def _chat_message(message: Message) -> Any:
+    """The message as LlamaIndex has it: images before the text."""
+    from llama_index.core.base.llms.types import ChatMessage, ImageBlock, TextBlock
+
+    images = [ImageBlock(path=path) for path in message.images]
+    return ChatMessage(role=message.role, blocks=[*images, TextBlock(text=message.text)])
+
+
+def to_reply(response: Any, seconds: float) -> Reply:
+    """The noun; what the client does not say stays `None`."""
+    thoughts = [block.content for block in response.message.blocks if block.block_type == "thinking"]
+    reasoning, text = split_reasoning(response.message.content or "")
+    raw, stop = response.raw, _find(response.raw, _STOP_REASON)
+    return Reply(
+        text=text,
+        reasoning=_find(raw, _REASONING) or "\n".join(filter(None, thoughts)) or reasoning,
+        stop_reason=None if stop is None else str(stop),
+        usage=Usage(
+            prompt_tokens=_find(raw, _PROMPT_TOKENS),
+            completion_tokens=_find(raw, _COMPLETION_TOKENS),
+            cached_tokens=_find(raw, _CACHED_TOKENS),
+        ),
+        latency=seconds,
+    )
+
+
+def _find(raw: Any, paths: Sequence[str]) -> Any:
+    """What stands at the first path that leads anywhere, through mappings, sequences and objects."""
+    for path in paths:
+        value = raw
+        for step in path.split("."):
+            value = _step(value, step)
+        if value is not None:
+            return value
+    return None
+
+
+def _step(value: Any, step: str) -> Any:
+    """One step of a path, `None` where it leads nowhere."""
+    if isinstance(value, dict):
+        return value.get(step)
+    if isinstance(value, list):
+        return value[int(step)] if step.isdigit() and int(step) < len(value) else None
+    return getattr(value, step, None)

@@ -1,0 +1,271 @@
+"""Models of an Ollama server, by LlamaIndex's clients: https://github.com/ollama/ollama."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from fathoms.config import Component, import_target
+from fathoms.errors import ConfigError, MissingExtraError, ModelError, ServerError
+from fathoms.models.cuts import prompt_cut
+from fathoms.models.llamaindex_replies import chat, embeddings, unit_rows
+from fathoms.models.options import Address, Options
+from fathoms.types import Message, Prompt, Reply
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_CHECK_SECONDS = 10
+_KEEP = 16  # no more tokens than this are kept of a prompt's beginning when Ollama cuts it
+_VISION_FAMILIES = {"clip", "mllama"}
+
+
+class _FromOllama(Component):
+    """What both adapters share: a model by its name, and where its server is.
+
+    Fingerprints hold the name alone, for they must be the same while the server is off; the digest of
+    what it stood for is kept in the manifest of a run (`served`).
+    """
+
+    neutral: ClassVar[frozenset[str]] = frozenset(
+        {"base_url", "keep_alive", "request_timeout", "max_concurrency", "batch_size"}
+    )
+
+    model: str = Field(min_length=1)
+    """The name that `ollama list` shows."""
+    base_url: Address | None = None
+    """The server; `$OLLAMA_HOST`, or else http://127.0.0.1:11434, if not given."""
+    keep_alive: str | float | None = None
+    """How long the server keeps the model loaded after a request, as `30m`; its own default if not given."""
+    request_timeout: float = Field(default=300, gt=0)
+    """Seconds that the server may be silent."""
+    options: Options = Field(default_factory=dict)
+    """Any other option of Ollama by its own name, such as `num_gpu`; what has a key here stands there."""
+
+    @property
+    def address(self) -> str:
+        """Where the server is looked for."""
+        return self.base_url or server_address()
+
+    def served(self) -> dict[str, Any]:
+        """The digest of the model; empty where the server does not say."""
+        with suppress(Exception), self._client() as client:  # a record for people: never a reason to fail
+            for model in client.list().models:
+                if model.model in (self.model, f"{self.model}:latest"):
+                    return {"digest": model.digest}
+        return {}
+
+    def _client(self) -> Any:
+        """Ollama's own client, for what is asked beforehand."""
+        return _import("ollama:Client", "ollama")(host=self.address, timeout=_CHECK_SECONDS)
+
+    def _shown(self) -> Any:
+        """What the server says about the model; raises ServerError where there is no server, or no model."""
+        client = self._client()
+        import ollama
+
+        try:
+            with client:
+                return client.show(self.model)
+        except ollama.ResponseError as error:
+            if error.status_code == 404:
+                raise ServerError(
+                    f"the Ollama server at {self.address} has no model '{self.model}':"
+                    f" run 'ollama pull {self.model}'"
+                ) from error
+            raise ServerError(f"the Ollama server at {self.address} failed: {error}") from error
+        except Exception as error:  # ConnectionError, httpx's tree, whatever a proxy answers
+            raise ServerError(
+                f"no Ollama server at {self.address}: start it with 'ollama serve',"
+                f" or set base_url or OLLAMA_HOST ({type(error).__name__})"
+            ) from error
+
+    def _require_context(self, shown: Any, n_ctx: int | None) -> None:
+        """Raise ConfigError for a context that the model was not made for: servers cut it down silently."""
+        lengths = [n for key, n in (shown.modelinfo or {}).items() if key.endswith(".context_length")]
+        if n_ctx is not None and lengths and n_ctx > int(lengths[0]):
+            raise ConfigError(f"n_ctx is {n_ctx}, the longest context of {self.model} is {lengths[0]}")
+
+
+class OllamaLLM(_FromOllama):
+    """`kind: ollama`: a chat model that `ollama pull` fetched."""
+
+    packages: ClassVar[tuple[str, ...]] = ("llama-index-llms-ollama",)
+
+    kind: Literal["ollama"] = "ollama"
+    n_ctx: int = Field(default=8192, ge=64)
+    """Tokens of prompt and reply together (Ollama's `num_ctx`). The server cuts a longer prompt without a
+    word; `Reply.prompt_cut` says so."""
+    max_tokens: int = Field(default=512, ge=1)
+    """The longest reply, in tokens (`num_predict`)."""
+    temperature: float = Field(default=0.0, ge=0)
+    """0 takes the most likely token."""
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    """Nucleus sampling; the model's own default (mostly 0.9) if not given."""
+    seed: int | None = Field(default=None, ge=0)
+    """Of the sampling; a new one every time if not given."""
+    think: bool | Literal["low", "medium", "high"] | None = None
+    """Whether a thinking model thinks, or how long; its own default if not given."""
+    max_concurrency: int = Field(default=1, ge=1)
+    """Requests at once; the server's `OLLAMA_NUM_PARALLEL` decides how many it really takes."""
+
+    @property
+    def context_window(self) -> int:
+        """Tokens of prompt and reply together."""
+        return self.n_ctx
+
+    def check(self) -> None:
+        """Raise MissingExtraError, ServerError (no server, no model) or ConfigError (context, thinking)."""
+        _import("llama_index.llms.ollama:Ollama", "llama-index-llms-ollama")
+        shown = self._shown()
+        self._require_context(shown, self.n_ctx)
+        if self.think and shown.capabilities is not None and "thinking" not in shown.capabilities:
+            raise ConfigError(f"{self.model} is no thinking model: leave 'think' out")
+
+    async def reply(self, prompt: Prompt) -> Reply:
+        """Ask the model; raises ModelError, also for an image to a model that sees none."""
+        if any(message.images for message in prompt.messages):
+            await asyncio.to_thread(_require_vision, self)
+        settings = {
+            "model": self.model,
+            "base_url": self.address,
+            "temperature": self.temperature,
+            "context_window": self.n_ctx,
+            "keep_alive": self.keep_alive,
+            "thinking": self.think,
+            "additional_kwargs": self._sampling(),
+        }
+        made = _import("llama_index.llms.ollama:Ollama", "llama-index-llms-ollama")
+        client = _import("ollama:AsyncClient", "ollama")(host=self.address, timeout=self.request_timeout)
+        async with client:  # of one call: its connections belong to the event loop of the caller
+            reply = await chat(made(**settings, async_client=client), prompt, f"Ollama at {self.address}")
+        return reply.model_copy(update={"prompt_cut": _was_cut(prompt, reply, self.n_ctx)})
+
+    def count_tokens(self, messages: Sequence[Message]) -> None:
+        """Not known before the call: Ollama has no way to ask."""
+
+    def _sampling(self) -> dict[str, Any]:
+        """The options that LlamaIndex has no name of its own for."""
+        own = {"num_predict": self.max_tokens, "top_p": self.top_p, "seed": self.seed}
+        return {**self.options, **{name: value for name, value in own.items() if value is not None}}
+
+
+class OllamaEmbedder(_FromOllama):
+    """`kind: ollama`: an embedding model that `ollama pull` fetched."""
+
+    packages: ClassVar[tuple[str, ...]] = ("llama-index-embeddings-ollama",)
+
+    kind: Literal["ollama"] = "ollama"
+    model: str = Field(default="nomic-embed-text", min_length=1)
+    """The name that `ollama list` shows."""
+    n_ctx: int | None = Field(default=None, ge=16)
+    """Tokens of one text; the server cuts a longer one without a word. The model's own if not given."""
+    query_instruction: str | None = None
+    """Stands before every question, such as `search_query:`, and a space."""
+    text_instruction: str | None = None
+    """Stands before every other text, such as `search_document:`, and a space."""
+    batch_size: int = Field(default=16, ge=1)
+    """Texts in one request."""
+
+    def check(self) -> None:
+        """Raise MissingExtraError, ServerError (no server, no model) or ConfigError (context)."""
+        _import("llama_index.embeddings.ollama:OllamaEmbedding", "llama-index-embeddings-ollama")
+        self._require_context(self._shown(), self.n_ctx)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of documents, shape (n, d); (0, 0) for no text, as the width is not known."""
+        if not texts:
+            return unit_rows([])
+        return unit_rows(self._called("get_text_embedding_batch", list(texts)))
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of questions, shape (n, d)."""
+        return unit_rows([self._called("get_query_embedding", text) for text in texts])
+
+    def _called(self, method: str, argument: Any) -> Any:
+        """What a method of LlamaIndex's client returns."""
+        settings = {
+            "model_name": self.model,
+            "base_url": self.address,
+            "embed_batch_size": self.batch_size,
+            "query_instruction": self.query_instruction,
+            "text_instruction": self.text_instruction,
+            "keep_alive": self.keep_alive,
+            "ollama_additional_kwargs": self.options | ({"num_ctx": self.n_ctx} if self.n_ctx else {}),
+        }
+        client = _embedding_client(json.dumps(settings, sort_keys=True), self.request_timeout)
+        return embeddings(client, method, argument, f"Ollama at {self.address}")
+
+
+def server_address() -> str:
+    """Where Ollama's own commands look for the server."""
+    host = os.environ.get("OLLAMA_HOST") or "127.0.0.1:11434"
+    if "://" in host:
+        return host.rstrip("/")
+    return f"http://{host}" if ":" in host else f"http://{host}:11434"
+
+
+def server_version(address: str) -> str | None:
+    """The version of the Ollama server at an address, `None` where none answers."""
+    import httpx
+
+    with suppress(httpx.HTTPError, ValueError, KeyError, TypeError):
+        return str(httpx.get(f"{address}/api/version", timeout=_CHECK_SECONDS).json()["version"])
+    return None
+
+
+def _was_cut(prompt: Prompt, reply: Reply, n_ctx: int) -> bool | None:
+    """Whether Ollama cut the prompt.
+
+    It counts what is left after the cut: in version 0.5.4 the whole context (`n_ctx` tokens, the first few
+    of the prompt and its end), in 0.32 and 0.33 half of the context and half of those few (ollama issues
+    17427 and 17889). Any other count is that of a whole prompt.
+    """
+    proven = prompt_cut(prompt, reply.usage, n_ctx)
+    read = reply.usage.prompt_tokens
+    if proven is not None or not read:
+        return proven
+    return None if n_ctx // 2 <= read <= n_ctx // 2 + _KEEP else False
+
+
+def _require_vision(model: OllamaLLM) -> None:
+    """Raise ModelError where the model sees no images: old servers then answer as if there were none."""
+    if not _sees(model.address, model.model):
+        raise ModelError(f"{model.model} sees no images: take a vision model, or chunks without images")
+
+
+@lru_cache
+def _sees(address: str, model: str) -> bool:
+    """Whether a model takes images; old servers tell it by the families of its parts only."""
+    shown = OllamaLLM(model=model, base_url=address)._shown()
+    if shown.capabilities is not None:
+        return "vision" in shown.capabilities
+    families = shown.details.families if shown.details else None
+    return bool(_VISION_FAMILIES & set(families or ()))
+
+
+@lru_cache(maxsize=8)
+def _embedding_client(settings: str, timeout: float) -> Any:
+    """LlamaIndex's embedding client of these settings; no connection outlives its request."""
+    import httpx
+
+    target = "llama_index.embeddings.ollama:OllamaEmbedding"
+    made = _import(target, "llama-index-embeddings-ollama")
+    limits = httpx.Limits(max_keepalive_connections=0)
+    return made(**json.loads(settings), client_kwargs={"timeout": timeout, "limits": limits})
+
+
+def _import(target: str, package: str) -> Any:
+    """A class, or the command that installs it."""
+    try:
+        return import_target(target)
+    except ConfigError as error:
+        raise MissingExtraError(package, "ollama", "a model of an Ollama server") from error

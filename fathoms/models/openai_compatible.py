@@ -1,0 +1,243 @@
+"""Models of any server that speaks OpenAI's API: vLLM, llama-server, LM Studio, by LlamaIndex's clients."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from fathoms.config import Component, import_target, suggest
+from fathoms.errors import ConfigError, MissingExtraError, ModelError, ServerError
+from fathoms.models.cuts import prompt_cut
+from fathoms.models.llamaindex_replies import chat, embeddings, unit_rows
+from fathoms.models.options import Address, Options
+from fathoms.types import Message, Prompt, Reply
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_LLM = "llama_index.llms.openai_like:OpenAILike"
+_EMBEDDING = "llama_index.embeddings.openai_like:OpenAILikeEmbedding"
+_CHECK_SECONDS = 10
+_NO_KEY = "none"  # without one, OpenAI's client would send the user's OPENAI_API_KEY to this server
+
+
+class _FromServer(Component):
+    """What both adapters share: a model by its name, its server, and the variable that holds the key."""
+
+    neutral: ClassVar[frozenset[str]] = frozenset(
+        {"base_url", "api_key_env", "request_timeout", "max_concurrency", "batch_size"}
+    )
+
+    base_url: Address
+    """The server with the path of its API, mostly `/v1`: http://127.0.0.1:8000/v1."""
+    model: str = Field(min_length=1)
+    """The name that the server lists under `/models`."""
+    api_key_env: str | None = None
+    """The environment variable that holds the key; no key if not given."""
+    request_timeout: float = Field(default=300, gt=0)
+    """Seconds that the server may be silent."""
+    extra_body: Options = Field(default_factory=dict)
+    """What goes into the body of every request besides, such as vLLM's `chat_template_kwargs`."""
+
+    def _require_model(self) -> dict[str, Any]:
+        """What the server lists of the model; raises ConfigError, ServerError and what to do about it."""
+        listed = self._listed()
+        found = {str(row.get("id")): row for row in listed}
+        if found and self.model not in found:
+            raise ServerError(f"{self.base_url} has no model '{self.model}'{suggest(self.model, found)}")
+        return found.get(self.model, {})
+
+    def _listed(self) -> list[dict[str, Any]]:
+        """The models of the server; some list none."""
+        import httpx
+
+        try:
+            answer = httpx.get(f"{self.base_url}/models", headers=self._headers(), timeout=_CHECK_SECONDS)
+        except httpx.HTTPError as error:
+            raise ServerError(
+                f"no server at {self.base_url}: start it, or set base_url ({type(error).__name__})"
+            ) from error
+        if answer.status_code in (401, 403):
+            raise ServerError(f"{self.base_url} refuses the key: {self._advice_on_key()}")
+        if answer.status_code != 200:
+            raise ServerError(
+                f"{self.base_url}/models answers with status {answer.status_code}:"
+                " is that the path of its API? it mostly ends in /v1"
+            )
+        try:
+            return list(answer.json().get("data") or [])
+        except (ValueError, AttributeError) as error:
+            raise ServerError(f"{self.base_url}/models answers with something else than a list") from error
+
+    def _advice_on_key(self) -> str:
+        """What to do where the key is refused."""
+        if self.api_key_env is None:
+            return "name the environment variable that holds it in api_key_env"
+        return f"set the environment variable {self.api_key_env} to the right one"
+
+    def _key(self) -> str | None:
+        """The key; raises ConfigError where its variable is not set."""
+        if self.api_key_env is None:
+            return None
+        key = os.environ.get(self.api_key_env)
+        if not key:
+            raise ConfigError(f"the environment variable {self.api_key_env} is not set: it holds the key")
+        return key
+
+    def _headers(self) -> dict[str, str]:
+        """The key as the API takes it."""
+        key = self._key()
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def _settings(self, **others: Any) -> str:
+        """What every client of LlamaIndex takes, and `others`, as JSON."""
+        common = {"api_base": self.base_url, "api_key": self._key() or _NO_KEY, "max_retries": 0}
+        return json.dumps({**common, "timeout": self.request_timeout, **others}, sort_keys=True)
+
+
+class OpenAICompatibleLLM(_FromServer):
+    """`kind: openai-compatible`: a chat model of a server that speaks OpenAI's API."""
+
+    packages: ClassVar[tuple[str, ...]] = ("llama-index-llms-openai-like",)
+
+    kind: Literal["openai-compatible"] = "openai-compatible"
+    n_ctx: int | None = Field(default=None, ge=64)
+    """Tokens of prompt and reply together, as the server was started. Prompts are packed to fit where it
+    counts tokens (vLLM, llama-server). Not known if not given, and nothing is packed then."""
+    max_tokens: int = Field(default=512, ge=1)
+    """The longest reply, in tokens."""
+    temperature: float = Field(default=0.0, ge=0)
+    """0 takes the most likely token."""
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    """Nucleus sampling; the server's own default if not given."""
+    seed: int | None = Field(default=None, ge=0)
+    """Of the sampling; the server's own choice if not given."""
+    max_concurrency: int = Field(default=4, ge=1)
+    """Requests at once."""
+
+    @property
+    def context_window(self) -> int | None:
+        """Tokens of prompt and reply together."""
+        return self.n_ctx
+
+    def check(self) -> None:
+        """Raise MissingExtraError, ServerError (no server, no model, a refused key) or ConfigError."""
+        _import(_LLM, "llama-index-llms-openai-like")
+        longest = self._require_model().get("max_model_len")  # vLLM says so
+        if self.n_ctx is not None and longest is not None and self.n_ctx > int(longest):
+            raise ConfigError(f"n_ctx is {self.n_ctx}, the server was started with {longest}")
+
+    async def reply(self, prompt: Prompt) -> Reply:
+        """Ask the model; raises ModelError."""
+        own = {"top_p": self.top_p, "seed": self.seed, "extra_body": self.extra_body or None}
+        settings = self._settings(
+            model=self.model,
+            is_chat_model=True,
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            additional_kwargs={name: value for name, value in own.items() if value is not None},
+        )
+        reply = await chat(_chat_client(settings), prompt, self.base_url)
+        return reply.model_copy(update={"prompt_cut": prompt_cut(prompt, reply.usage, self.n_ctx)})
+
+    def count_tokens(self, messages: Sequence[Message]) -> int | None:
+        """Tokens of the messages where the server counts them; nobody counts images beforehand."""
+        if any(message.images for message in messages):
+            return None
+        chat_messages = [{"role": message.role, "content": message.text} for message in messages]
+        return _counted(self.base_url, self.model, self._headers(), chat_messages)
+
+
+class OpenAICompatibleEmbedder(_FromServer):
+    """`kind: openai-compatible`: an embedding model of a server that speaks OpenAI's API."""
+
+    packages: ClassVar[tuple[str, ...]] = ("llama-index-embeddings-openai-like",)
+
+    kind: Literal["openai-compatible"] = "openai-compatible"
+    query_prefix: str = ""
+    """Stands before every question, for models that were trained so."""
+    document_prefix: str = ""
+    """Stands before every other text."""
+    batch_size: int = Field(default=32, ge=1)
+    """Texts in one request."""
+
+    def check(self) -> None:
+        """Raise MissingExtraError, ServerError (no server, no model, a refused key) or ConfigError."""
+        _import(_EMBEDDING, "llama-index-embeddings-openai-like")
+        self._require_model()
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of documents, shape (n, d); (0, 0) for no text, as the width is not known."""
+        return self._embed([self.document_prefix + text for text in texts])
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of questions, shape (n, d)."""
+        return self._embed([self.query_prefix + text for text in texts])
+
+    def _embed(self, texts: list[str]) -> NDArray[np.float32]:
+        """In batches, in the order given."""
+        if not texts:
+            return unit_rows([])
+        settings = self._settings(
+            model_name=self.model,
+            embed_batch_size=self.batch_size,
+            additional_kwargs={"extra_body": self.extra_body} if self.extra_body else {},
+        )
+        client = _embedding_client(settings)
+        return unit_rows(embeddings(client, "get_text_embedding_batch", texts, self.base_url))
+
+
+@lru_cache(maxsize=8)
+def _chat_client(settings: str) -> Any:
+    """LlamaIndex's client of these settings; its connections are of one call, and so of one event loop."""
+    made = _import(_LLM, "llama-index-llms-openai-like")
+    return made(**json.loads(settings), reuse_client=False)
+
+
+@lru_cache(maxsize=8)
+def _embedding_client(settings: str) -> Any:
+    """LlamaIndex's embedding client of these settings."""
+    return _import(_EMBEDDING, "llama-index-embeddings-openai-like")(**json.loads(settings))
+
+
+def _import(target: str, package: str) -> Any:
+    """A class, or the command that installs it."""
+    try:
+        return import_target(target)
+    except ConfigError as error:
+        raise MissingExtraError(package, "openai-compatible", "a server of OpenAI's API") from error
+
+
+_silent: set[str] = set()
+"""Servers that were asked for a count and know none."""
+
+
+def _counted(
+    base_url: str, model: str, headers: dict[str, str], messages: list[dict[str, str]]
+) -> int | None:
+    """The server's own count of a chat: llama-server's way, then vLLM's; `None` where it knows neither."""
+    import httpx
+
+    if base_url in _silent:
+        return None
+    body = {"model": model, "messages": messages}
+    ways = (
+        (f"{base_url}/chat/completions/input_tokens", "input_tokens"),
+        (f"{base_url.removesuffix('/v1')}/tokenize", "count"),
+    )
+    try:
+        with httpx.Client(headers=headers, timeout=60) as client:
+            for address, key in ways:
+                answer = client.post(address, json=body)
+                if answer.status_code == 200 and key in (found := answer.json()):
+                    return int(found[key])
+    except httpx.HTTPError as error:
+        raise ModelError(f"{base_url}: {type(error).__name__}: {error}") from error
+    _silent.add(base_url)
+    return None

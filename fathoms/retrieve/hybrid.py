@@ -1,0 +1,80 @@
+"""Hybrid retrieval: several rankings made one by reciprocal rank fusion."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from fathoms.retrieve.base import Corpus, Needs, Retriever, as_candidates, hits
+from fathoms.retrieve.bm25 import BM25
+from fathoms.retrieve.dense import Dense
+from fathoms.types import Hit, Question
+
+Part = Annotated[Dense | BM25, Field(discriminator="kind")]
+
+
+class Hybrid(Retriever):
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): a chunk scores the sum over the
+    rankings it stands in of
+
+        weight / (k + rank)
+
+    with ranks from 1. Scores of the parts are not looked at, so they need not be comparable. Equal sums
+    keep the order of the chunks.
+    """
+
+    neutral: ClassVar[frozenset[str]] = frozenset({"of"})
+
+    kind: Literal["hybrid"] = "hybrid"
+    of: tuple[Part, ...] = Field(default=(Dense(), BM25()), min_length=2, validate_default=True)
+    """The retrievers; one that does not say its `top_k` gives 20 chunks."""
+    top_k: int = Field(default=3, ge=1)
+    """How many chunks a question gets in the end."""
+    k: int = Field(default=60, ge=0)
+    """How little the first ranks stand out; the paper's 60."""
+    weights: tuple[Annotated[float, Field(gt=0)], ...] | None = None
+    """How much each ranking counts, in the order of `of`; 1 each if not given."""
+
+    @field_validator("of")
+    @classmethod
+    def _give_candidates(cls, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        return tuple(as_candidates(part) for part in parts)
+
+    @model_validator(mode="after")
+    def _check_weights(self) -> Hybrid:
+        if self.weights is not None and len(self.weights) != len(self.of):
+            raise ValueError(f"{len(self.weights)} weights for {len(self.of)} retrievers")
+        return self
+
+    @property
+    def needs(self) -> Needs:
+        """Vectors, if one of its parts does."""
+        return "vectors" if any(part.needs == "vectors" for part in self.of) else "chunks"
+
+    def identity(self) -> dict[str, Any]:
+        """The parts count by their own identities."""
+        return {**super().identity(), "of": [part.identity() for part in self.of]}
+
+    def check(self) -> None:
+        """Raise what a part would."""
+        for part in self.of:
+            part.check()
+
+    def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+        """The `top_k` chunks of the highest sums for every question."""
+        rankings = [part.search(corpus, questions) for part in self.of]
+        order = {chunk.id: place for place, chunk in enumerate(corpus.chunks)}
+        return [self._fused(rows, order) for rows in zip(*rankings, strict=True)]
+
+    def _fused(self, rankings: Sequence[Sequence[Hit]], order: dict[str, int]) -> tuple[Hit, ...]:
+        """One ranking of several."""
+        scores: dict[str, float] = defaultdict(float)
+        for ranking, weight in zip(rankings, self.weights or [1.0] * len(rankings), strict=True):
+            for hit in ranking:
+                scores[hit.chunk.id] += weight / (self.k + hit.rank)
+        chunks = {hit.chunk.id: hit.chunk for ranking in rankings for hit in ranking}
+        best = sorted(scores, key=lambda name: (-scores[name], order[name]))[: self.top_k]
+        return hits([(chunks[name], scores[name]) for name in best])

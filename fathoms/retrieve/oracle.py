@@ -1,0 +1,93 @@
+"""The oracle: what a perfect retriever would find, the ceiling of every pipeline with the same parser."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Literal
+
+from pydantic import Field
+
+from fathoms.errors import ConfigError
+from fathoms.retrieve.base import Corpus, Needs, Retriever, hits
+from fathoms.types import Chunk, Document, Evidence, Hit, Question
+
+
+class Oracle(Retriever):
+    """The chunks that touch a page of the question's evidence.
+
+    Evidence with a quote and no page stands on the pages of the document that hold the quote, compared by
+    letters and digits alone. A question that has no answer in the documents gets no hit.
+    """
+
+    kind: Literal["oracle"] = "oracle"
+    top_k: int | None = Field(default=None, ge=1)
+    """The most chunks a question gets; all on its gold pages, if not given."""
+
+    @property
+    def needs(self) -> Needs:
+        """Chunks, and the pages that they are from."""
+        return "chunks"
+
+    def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+        """The chunks on the gold pages of every question, each with score 1, in the order of the evidence
+        and then of the chunks.
+
+        Evidence in a document that ingestion left out is skipped. Raises ConfigError for answerable
+        questions that do not say where their answers stand, and for a quote that is not in its document.
+        """
+        unplaced = [q.id for q in questions if q.answerable and not any(map(_says_where, q.evidence))]
+        if unplaced:
+            named = ", ".join(unplaced[:5]) + (", ..." if len(unplaced) > 5 else "")
+            raise ConfigError(
+                f"retrieve: kind 'oracle' needs gold pages, and {len(unplaced)} answerable questions have"
+                f" none ({named}): give them 'evidence' with a page or a quote"
+            )
+        documents = {document.id: document for document in corpus.documents}
+        return [_gold(question, documents, corpus.chunks, self.top_k) for question in questions]
+
+
+def _says_where(evidence: Evidence) -> bool:
+    """Whether it names a place inside its document."""
+    return evidence.page is not None or evidence.quote is not None
+
+
+def _gold(
+    question: Question, documents: Mapping[str, Document], chunks: Sequence[Chunk], top_k: int | None
+) -> tuple[Hit, ...]:
+    """The hits of one question."""
+    found: dict[str, Chunk] = {}
+    for evidence in question.evidence if question.answerable else ():
+        document = documents.get(evidence.document)
+        if document is None or not _says_where(evidence):
+            continue
+        pages = _pages(document, evidence)
+        if not pages:
+            raise ConfigError(
+                f"question {question.id}: the quote of its evidence is not in {document.id} as parsed: give"
+                " the page instead"
+            )
+        for chunk in chunks:
+            if chunk.document == document.id and not pages.isdisjoint(chunk.pages):
+                found.setdefault(chunk.id, chunk)
+    return hits([(chunk, 1.0) for chunk in found.values()][:top_k])
+
+
+def _pages(document: Document, evidence: Evidence) -> set[int]:
+    """The pages that the evidence names, or that hold its quote, alone or two in a row."""
+    if evidence.page is not None:
+        return {evidence.page}
+    quote = _letters(evidence.quote or "")
+    if not quote:
+        return set()
+    texts = {page.number: _letters(page.text) for page in document.pages}
+    alone = {number for number, text in texts.items() if quote in text}
+    return alone or {
+        number for pair in pairwise(texts) if quote in texts[pair[0]] + texts[pair[1]] for number in pair
+    }
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone: spaces, hyphens at line ends and ligatures differ from parser to parser."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))

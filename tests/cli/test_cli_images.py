@@ -1,0 +1,57 @@
+"""Pages as images, from the PDF to the request that a model with sight gets, over a real socket."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pypdfium2 as pdfium
+import pytest
+from http_stub import serving
+from support import Project
+
+pytestmark = pytest.mark.slow
+
+COMPLETION = {
+    "id": "1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "seer",
+    "choices": [
+        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "It is 41.5 m."}}
+    ],
+    "usage": {"prompt_tokens": 9, "completion_tokens": 5, "total_tokens": 14},
+}
+
+CONFIG = """\
+name: seen
+data: {{questions: questions.json, documents: pdfs}}
+chunk: {{kind: page, image_dpi: 36}}
+retrieve: {{kind: bm25, top_k: 1}}
+prompt: {{template: page-images}}
+generate: {{kind: openai-compatible, base_url: "{address}/v1", model: seer, max_concurrency: 1}}
+"""
+
+
+def test_the_page_that_was_found_is_shown(project: Project) -> None:
+    with serving({"/v1/models": {"data": [{"id": "seer"}]}, "/v1/chat/completions": COMPLETION}) as stub:
+        project.write("seen.yaml", CONFIG.format(address=stub.address))
+        done = project.fathoms("run", "seen.yaml", "--question", "text-only-01")
+        assert done.returncode == 0, done.stderr
+        (body,) = stub.bodies("/v1/chat/completions")
+
+    picture, text = body["messages"][-1]["content"]
+    assert text["type"] == "text"
+    assert "How tall is the Varn tower?" in text["text"]
+    assert "varn.pdf, page 1" in text["text"]
+    assert "41.5" not in text["text"]  # the text is what the page was found by, and is not repeated
+
+    (sent,) = [base64.b64decode(picture["image_url"]["url"].partition(",")[2])]
+    with pdfium.PdfDocument(project.path / "pdfs" / "varn.pdf") as document:
+        expected = document[0].render(scale=0.5).to_pil().convert("RGB")
+    expected.save(project.path / "expected.png")
+    assert sent == (project.path / "expected.png").read_bytes()
+
+    view = project.json("show", "latest", "--question", "text-only-01")
+    assert view["repeats"][0]["scores"]["fathoms"]["correctness"] == 1.0
+    assert json.dumps(view).count("0001.png") >= 1

@@ -1,0 +1,131 @@
+"""The paper's first pipeline from the shell, against a real Ollama server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from ollama_server import OllamaServer
+from support import Project
+
+pytestmark = pytest.mark.slow  # processes, models and sockets of their own
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIG = str(ROOT / "configs" / "llamaindex.yaml")
+
+
+@pytest.fixture
+def own(project: Project, ollama: OllamaServer, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project of two small PDFs, where Ollama is found as a user's shell says."""
+    for module in ("pymupdf", "llama_index.llms.ollama", "llama_index.embeddings.ollama"):
+        pytest.importorskip(module)
+    monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{ollama.port}")
+    return project
+
+
+def command(*settings: str) -> list[str]:
+    """The shipped config on the project's own data, with short replies."""
+    pairs = ("data={questions: questions.json, documents: pdfs}", "generate.max_tokens=12", *settings)
+    return ["run", "llamaindex.yaml", *(word for pair in pairs for word in ("--set", pair))]
+
+
+@pytest.fixture
+def paper(own: Project) -> Project:
+    own.write("llamaindex.yaml", Path(CONFIG).read_text())
+    return own
+
+
+def summary(project: Project) -> dict[str, dict[str, int]]:
+    (run,) = project.runs()
+    return json.loads((run / "summary.json").read_text())
+
+
+def test_the_shipped_config_end_to_end_on_the_sample_corpus(own: Project) -> None:
+    # short replies, and an embedder that reads the beginning of each chunk only, for the sake of time
+    settings = ("data=sample", "generate.max_tokens=16", "embed.n_ctx=128")
+    arguments = [word for setting in settings for word in ("--set", setting)]
+    done = own.fathoms("run", CONFIG, *arguments, "--limit", "2", timeout=1800)
+    assert done.returncode == 0, done.stderr
+    (run,) = own.runs()
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert len(manifest["data"]["documents"]) == 5
+    assert {stage: len(told["digest"]) for stage, told in manifest["served"].items()} == {
+        "generate": 64,
+        "embed": 64,
+    }
+    for path in (run / "questions").iterdir():
+        (answer,) = json.loads(path.read_text())["repeats"]
+        assert answer["answer"]["text"]
+        assert answer["answer"]["prompt_cut"] is False
+        assert answer["answer"]["usage"]["prompt_tokens"] > 200
+        assert [hit["rank"] for hit in answer["hits"]] == [1, 2, 3]
+        assert "page_number: " in answer["prompt"]["messages"][-1]["text"]
+    assert summary(own)["counts"]["answered"] == 2
+
+
+def test_missing_models_are_named_before_the_first_question(paper: Project) -> None:
+    for setting, missing in (("generate.model=gemma3:27b", "gemma3:27b"), ("embed.model=bge-m3", "bge-m3")):
+        done = paper.fathoms(*command(setting))
+        assert done.returncode == 2
+        assert done.stderr.strip().endswith(f"has no model '{missing}': run 'ollama pull {missing}'")
+    assert not paper.runs()
+
+
+def test_a_server_that_is_not_there(paper: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+    done = paper.fathoms(*command())
+    assert done.returncode == 2
+    assert "no Ollama server at http://127.0.0.1:9: start it with 'ollama serve'" in done.stderr
+    assert not paper.runs()
+
+
+def test_cut_prompts_are_seen_everywhere(paper: Project) -> None:
+    """The template alone takes about 170 tokens."""
+    done = paper.fathoms(*command("generate.n_ctx=96"))
+    assert done.returncode == 0, done.stderr
+    assert "4 prompts were cut by the server: raise generate.n_ctx" in done.stdout
+    assert summary(paper)["counts"]["cut_by_server"] == 4
+    view = paper.json("show", "latest", "--question", "text-only-01")
+    assert view["repeats"][0]["answer"]["prompt_cut"] is True
+    assert "cut by the server" in paper.fathoms("show", "latest", "--question", "text-only-01").stdout
+    again = paper.fathoms(*command("generate.n_ctx=1024"), "--out", "whole")
+    assert "cut by the server" not in again.stdout
+    (whole,) = (paper.path / "whole").glob("*/summary.json")
+    assert json.loads(whole.read_text())["counts"]["cut_by_server"] == 0
+
+
+def test_a_server_that_stops_in_the_middle(paper: Project, ollama_folder: Path) -> None:
+    """The questions after it fail one by one, and are counted as failed."""
+    with OllamaServer(ollama_folder).running() as server:
+        arguments = command("generate.max_tokens=150")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "fathoms", *arguments],
+            cwd=paper.path,
+            env={
+                **os.environ,
+                "OLLAMA_HOST": f"127.0.0.1:{server.port}",
+                "FATHOMS_CACHE_DIR": str(paper.path / "cache"),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        end = time.monotonic() + 240
+        while not any(path.stat().st_size for path in (paper.path / "runs").glob("*/journal.jsonl")):
+            assert time.monotonic() < end
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.02)
+        server.stop()
+        stdout, _ = process.communicate(timeout=240)
+    assert process.returncode == 1
+    counts = summary(paper)["counts"]
+    assert counts["answered"] + counts["errors"] == 4
+    assert counts["answered"] >= 1
+    assert counts["errors"] >= 2
+    assert summary(paper)["errors"] == {"ModelError": counts["errors"]}
+    assert "ModelError" in stdout

@@ -1,0 +1,54 @@
+"""A real HTTP server of the test's own: it answers paths with JSON, and keeps what it was sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+
+@dataclass
+class Stub:
+    """Where it listens, and every request: method, path, headers, body."""
+
+    address: str
+    requests: list[tuple[str, str, dict[str, str], Any]] = field(default_factory=list)
+
+    def bodies(self, path: str) -> list[Any]:
+        """The bodies that were sent to a path."""
+        return [body for _, at, _, body in self.requests if at == path]
+
+
+@contextmanager
+def serving(answers: Mapping[str, Any], statuses: Mapping[str, int] | None = None) -> Iterator[Stub]:
+    """A server with an answer a path, status 200 unless told otherwise, and 404 for every other path."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            body = json.loads(self.rfile.read(length)) if length else None
+            stub.requests.append((self.command, self.path, dict(self.headers), body))
+            known = self.path in answers
+            said = json.dumps(answers[self.path] if known else {"error": "no such path"}).encode()
+            self.send_response((statuses or {}).get(self.path, 200) if known else 404)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        do_GET = do_POST = answer  # noqa: N815
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        stub = Stub(f"http://127.0.0.1:{server.server_port}")
+        Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield stub
+        finally:
+            server.shutdown()

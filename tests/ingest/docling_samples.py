@@ -1,0 +1,67 @@
+"""What the tests of Docling share: the parser that needs no hub, and the sample corpus converted once."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pypdfium2 as pdfium
+import pytest
+
+from fathoms.ingest import Docling, parse_all
+from fathoms.models.weights import is_installed
+from fathoms.types import Document
+
+SAMPLE = Path(__file__).parent.parent.parent / "data" / "sample"
+OFFLINE = Docling.model_validate(
+    {"ocr": {"kind": "none"}, "layout": {"kind": "cdla"}, "tables": {"kind": "geometric"}}
+)
+
+
+def needs_docling(*assets: str) -> None:
+    """Skip where Docling or weights are not on this machine."""
+    if find_spec("docling") is None:
+        pytest.skip("no Docling: pip install 'fathoms[docling]'")
+    for asset in ("layout-cdla", *assets):
+        if not is_installed(asset):
+            pytest.skip(f"no weights: run 'fathoms models pull {asset}'")
+
+
+@cache
+def sample() -> tuple[dict[str, Document], list[tuple[int, int]]]:
+    """Every sample document by the first word of its name, without OCR; and the progress that was told."""
+    told: list[tuple[int, int]] = []
+    paths = sorted(SAMPLE.glob("*.pdf"))
+    found = parse_all(OFFLINE, paths, workers=2, on_page=lambda *pages: told.append(pages))
+    return {item.id.partition("-")[0]: item for item in found if isinstance(item, Document)}, told
+
+
+def extract(folder: Path, name: str, *pages: int) -> Path:
+    """A PDF of some pages of a sample document."""
+    (source,) = SAMPLE.glob(f"{name}*.pdf")
+    path = folder / f"{name}-{'-'.join(map(str, pages))}.pdf"
+    with pdfium.PdfDocument(source) as document, pdfium.PdfDocument.new() as part:
+        part.import_pages(document, [page - 1 for page in pages])
+        part.save(path)
+    return path
+
+
+def workers_of(parent: int) -> list[int]:
+    """The process ids of the Docling workers that a process has."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            status = (entry / "stat").read_text().rpartition(")")[2].split()
+            command = (entry / "cmdline").read_bytes()
+        except (OSError, IndexError):
+            continue
+        if entry.name.isdigit() and int(status[1]) == parent and b"docling_worker" in command:
+            found.append(int(entry.name))
+    return found
+
+
+def own_workers() -> list[int]:
+    """The workers of this process."""
+    return workers_of(os.getpid())

@@ -1,0 +1,311 @@
+"""OpenAI-compatible models against a real llama.cpp server, and what vLLM and others answer."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from http_stub import Stub, serving
+from pydantic import ValidationError
+
+from fathoms.errors import ConfigError, ModelError, ServerError
+from fathoms.models import OpenAICompatibleEmbedder, OpenAICompatibleLLM
+from fathoms.models.weights import is_installed, locate
+from fathoms.types import Message, Prompt, Reply
+
+pytestmark = pytest.mark.slow  # processes, models and sockets of their own
+
+KEY = "the-key-of-this-test"
+VARIABLE = "FATHOMS_TEST_KEY"
+NOBODY = "http://127.0.0.1:9/v1"
+MODEL = "smollm2"
+
+
+@contextmanager
+def llama_server(*, embedding: bool) -> Iterator[str]:
+    """The address of a llama.cpp server that asks for a key, with a context of 512 tokens."""
+    xllamacpp = pytest.importorskip("xllamacpp")
+    if not is_installed("smollm2-135m"):
+        pytest.skip("no weights: run 'fathoms models pull smollm2-135m'")
+    settings = xllamacpp.CommonParams()
+    settings.model.path = str(locate("smollm2-135m"))
+    settings.model_alias = {MODEL}
+    settings.n_ctx = 512
+    settings.n_parallel = 1
+    settings.port = settings.verbosity = 0
+    settings.fit_params = False
+    settings.api_keys = [KEY]
+    settings.embedding = embedding
+    if embedding:
+        settings.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+    running = xllamacpp.Server(settings)
+    yield f"{running.listening_address}/v1"
+    del running
+
+
+@pytest.fixture(scope="module")
+def chat_address() -> Iterator[str]:
+    with llama_server(embedding=False) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def embedding_address() -> Iterator[str]:
+    with llama_server(embedding=True) as address:
+        yield address
+
+
+@pytest.fixture
+def llm(chat_address: str, monkeypatch: pytest.MonkeyPatch) -> OpenAICompatibleLLM:
+    pytest.importorskip("llama_index.llms.openai_like")
+    monkeypatch.setenv(VARIABLE, KEY)
+    return OpenAICompatibleLLM(
+        model=MODEL, base_url=chat_address, api_key_env=VARIABLE, n_ctx=512, max_tokens=8
+    )
+
+
+@pytest.fixture
+def embedder(embedding_address: str, monkeypatch: pytest.MonkeyPatch) -> OpenAICompatibleEmbedder:
+    pytest.importorskip("llama_index.embeddings.openai_like")
+    monkeypatch.setenv(VARIABLE, KEY)
+    return OpenAICompatibleEmbedder(model=MODEL, base_url=embedding_address, api_key_env=VARIABLE)
+
+
+def prompt(text: str, *images: Path) -> Prompt:
+    return Prompt(messages=(Message(role="user", text=text, images=images),))
+
+
+def ask(model: OpenAICompatibleLLM, text: str, *images: Path) -> Reply:
+    return asyncio.run(model.reply(prompt(text, *images)))
+
+
+def test_a_reply_with_its_usage(llm: OpenAICompatibleLLM) -> None:
+    llm.check()
+    reply = ask(llm, "Tell me a story of the sea.")
+    assert reply.text
+    assert (reply.stop_reason, reply.usage.completion_tokens) == ("length", 8)
+    assert reply.usage.prompt_tokens == llm.count_tokens(prompt("Tell me a story of the sea.").messages)
+    assert (llm.context_window, llm.max_tokens) == (512, 8)
+
+
+def test_a_whole_prompt_is_known_to_be_whole(llm: OpenAICompatibleLLM) -> None:
+    """The server counted it beforehand; also when it is in its cache."""
+    asked = prompt("Tell me a story of the sea.")
+    counted = asked.model_copy(update={"tokens": llm.count_tokens(asked.messages)})
+    for _ in range(2):
+        assert asyncio.run(llm.reply(counted)).prompt_cut is False
+    assert asyncio.run(llm.reply(asked)).prompt_cut is None
+
+
+def test_a_prompt_that_is_too_long_is_refused(llm: OpenAICompatibleLLM) -> None:
+    with pytest.raises(ModelError, match="exceeds the available context size"):
+        ask(llm, "word " * 600)
+
+
+def test_a_second_event_loop(llm: OpenAICompatibleLLM) -> None:
+    async def thrice() -> list[int | None]:
+        replies = await asyncio.gather(*(llm.reply(prompt(f"{n}?")) for n in range(3)))
+        return [reply.usage.completion_tokens for reply in replies]
+
+    assert None not in asyncio.run(thrice()) + asyncio.run(thrice())
+
+
+def test_a_server_without_sight_refuses_images(llm: OpenAICompatibleLLM, picture: Path) -> None:
+    with pytest.raises(ModelError, match="image input is not supported"):
+        ask(llm, "What is this?", picture)
+    assert llm.count_tokens(prompt("What is this?", picture).messages) is None
+
+
+def test_what_is_missing_is_named_beforehand(
+    llm: OpenAICompatibleLLM, embedder: OpenAICompatibleEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for model in (llm, embedder):
+        with pytest.raises(ServerError, match=rf"no server at {NOBODY}: start it, or set base_url"):
+            model.model_copy(update={"base_url": NOBODY}).check()
+        with pytest.raises(ServerError, match=r"has no model 'smolm2' \(did you mean 'smollm2'\?\)"):
+            model.model_copy(update={"model": "smolm2"}).check()
+        with pytest.raises(ServerError, match=r"status 404: is that the path of its API\?"):
+            model.model_copy(update={"base_url": f"{model.base_url}/nothing"}).check()
+        with pytest.raises(ConfigError, match="FATHOMS_NOT_SET is not set"):
+            model.model_copy(update={"api_key_env": "FATHOMS_NOT_SET"}).check()
+    # llama.cpp lets everybody list its models: the key is refused only when it is used
+    monkeypatch.setenv(VARIABLE, "wrong")
+    with pytest.raises(ModelError, match="AuthenticationError"):
+        ask(llm, "hi")
+
+
+@pytest.mark.parametrize(
+    ("variable", "advice"),
+    [
+        (None, "name the environment variable that holds it"),
+        (VARIABLE, f"set the environment variable {VARIABLE}"),
+    ],
+)
+def test_a_refused_key(variable: str | None, advice: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "wrong")
+    with serving({"/v1/models": {}}, {"/v1/models": 401}) as stub:
+        model = OpenAICompatibleLLM(model="m", base_url=f"{stub.address}/v1", api_key_env=variable)
+        with pytest.raises(ServerError, match=f"refuses the key: {advice}"):
+            model.check()
+
+
+def test_servers_that_list_no_model_or_a_shorter_context() -> None:
+    with serving({"/v1/models": {"data": []}}) as stub:
+        OpenAICompatibleLLM(model="m", base_url=f"{stub.address}/v1/").check()
+    with serving({"/v1/models": {"data": [{"id": "m", "max_model_len": 4096}]}}) as stub:
+        model = OpenAICompatibleLLM(model="m", base_url=f"{stub.address}/v1", n_ctx=4096)
+        model.check()
+        with pytest.raises(ConfigError, match="n_ctx is 8192, the server was started with 4096"):
+            model.model_copy(update={"n_ctx": 8192}).check()
+    with (
+        serving({"/v1/models": "hello"}) as stub,
+        pytest.raises(ServerError, match="something else than a list"),
+    ):
+        OpenAICompatibleLLM(model="m", base_url=f"{stub.address}/v1").check()
+
+
+def test_no_key_of_the_user_goes_to_this_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-the-users-own")
+    _, stub = told(answer("42"))
+    assert stub.requests
+    assert not any("sk-the-users-own" in str(headers) for _, _, headers, _ in stub.requests)
+
+
+def test_a_key_stays_out_of_configs_and_fingerprints(llm: OpenAICompatibleLLM) -> None:
+    assert KEY not in llm.model_dump_json()
+    assert KEY not in str(llm.identity())
+    for extra in ({"extra_body": {"api_key": "sk-1"}}, {"base_url": "http://me:pw@host/v1"}):
+        with pytest.raises(ValidationError, match=r"has no place in a config"):
+            OpenAICompatibleLLM(**{"model": "m", "base_url": NOBODY, **extra})
+
+
+def test_vectors(embedder: OpenAICompatibleEmbedder) -> None:
+    embedder.check()
+    texts = ["the depth of the sea", "the depth of an ocean", "def main(argv): return 0"]
+    vectors = embedder.embed(texts)
+    assert (vectors.dtype, vectors.shape) == (np.float32, (3, 576))
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2]
+    prefixed = embedder.model_copy(update={"query_prefix": "query: ", "batch_size": 1})
+    np.testing.assert_allclose(prefixed.embed_queries(["sea"]), embedder.embed(["query: sea"]), atol=1e-3)
+    assert embedder.embed([]).shape == (0, 0)
+    with pytest.raises(ModelError, match=r"127\.0\.0\.1:9"):
+        embedder.model_copy(update={"base_url": NOBODY}).embed(["sea"])
+
+
+def answer(text: str | None, prompt_tokens: int = 20, **message: Any) -> dict[str, Any]:
+    """A chat completion as OpenAI's API reference shows it."""
+    return {
+        "id": "c",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": text, **message},
+            }
+        ],
+        "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": 3, "total_tokens": 23},
+    }
+
+
+def told(
+    completion: dict[str, Any], text: str = "6 x 7?", *images: Path, **options: Any
+) -> tuple[Reply, Stub]:
+    """The reply of a server that answers so, and what it was sent."""
+    pytest.importorskip("llama_index.llms.openai_like")
+    with serving({"/v1/chat/completions": completion}) as stub:
+        model = OpenAICompatibleLLM(model="m", base_url=f"{stub.address}/v1", **options)
+        return ask(model, text, *images), stub
+
+
+@pytest.mark.parametrize(
+    ("completion", "text", "reasoning"),
+    [
+        (answer("42", reasoning_content="six times seven"), "42", "six times seven"),
+        (answer("42", reasoning="six times seven"), "42", "six times seven"),
+        (answer(None, reasoning_content="cut off"), "", "cut off"),
+        (answer("<think>six times seven</think>\n\n42"), "42", "six times seven"),
+        (answer("six times seven</think>\n\n42"), "42", "six times seven"),
+        (answer("<think>cut off"), "", "cut off"),
+    ],
+)
+def test_reasoning_is_kept_apart(completion: dict[str, Any], text: str, reasoning: str) -> None:
+    reply, _ = told(completion)
+    assert (reply.text, reply.reasoning) == (text, reasoning)
+
+
+@pytest.mark.parametrize(
+    ("grammar", "text", "reasoning"),
+    [
+        ('root ::= "<think>six times seven</think>42"', "42", "six times seven"),
+        ('root ::= "<think>" [a-z ]{900}', "", None),
+    ],
+)
+def test_reasoning_of_a_real_server(
+    llm: OpenAICompatibleLLM, grammar: str, text: str, reasoning: str | None
+) -> None:
+    """A grammar makes the small model think: to the end, and cut off by its `max_tokens`."""
+    reply = ask(llm.model_copy(update={"extra_body": {"grammar": grammar}, "max_tokens": 80}), "6 x 7?")
+    assert reply.text == text
+    assert reply.reasoning == reasoning if reasoning else reply.reasoning
+
+
+def test_images_arrive_as_data_urls_before_the_text(picture: Path) -> None:
+    _, stub = told(answer("red"), "What is this?", picture)
+    (message,) = stub.bodies("/v1/chat/completions")[0]["messages"]
+    image, text = message["content"]
+    assert text == {"type": "text", "text": "What is this?"}
+    head, _, data = image["image_url"]["url"].partition(",")
+    assert (image["type"], head) == ("image_url", "data:image/png;base64")
+    assert base64.b64decode(data) == picture.read_bytes()
+
+
+def test_options_go_to_the_server() -> None:
+    extra = {"chat_template_kwargs": {"enable_thinking": False}}
+    _, stub = told(answer("42"), max_tokens=9, temperature=0.5, top_p=0.7, seed=3, extra_body=extra)
+    (body,) = stub.bodies("/v1/chat/completions")
+    assert body.pop("messages") == [{"role": "user", "content": "6 x 7?"}]
+    assert body.pop("stream", False) is False
+    assert body == {"model": "m", "max_tokens": 9, "temperature": 0.5, "top_p": 0.7, "seed": 3, **extra}
+
+
+@pytest.mark.parametrize(
+    ("words", "n_ctx", "read", "cut"),
+    [
+        (10, None, 20, None),
+        (30, None, 20, True),
+        (10, 100, 99, True),
+        (10, 100, 20, None),
+        (10, 100, 0, None),
+    ],
+)
+def test_a_cut_prompt_is_flagged_where_the_count_proves_it(
+    words: int, n_ctx: int | None, read: int, cut: bool | None
+) -> None:
+    reply, _ = told(answer("42", prompt_tokens=read), "word " * words, n_ctx=n_ctx, max_tokens=9)
+    assert reply.prompt_cut is cut
+
+
+def test_tokens_are_counted_as_vllm_counts_them() -> None:
+    with serving({"/tokenize": {"count": 17, "max_model_len": 4096, "tokens": []}}) as stub:
+        model = OpenAICompatibleLLM(model="m", base_url=f"{stub.address}/v1")
+        assert model.count_tokens(prompt("hi").messages) == 17
+    assert stub.bodies("/tokenize") == [{"model": "m", "messages": [{"role": "user", "content": "hi"}]}]
+
+
+def test_a_server_that_does_not_count_is_asked_once() -> None:
+    with serving({}) as stub:
+        model = OpenAICompatibleLLM(model="m", base_url=f"{stub.address}/v1")
+        assert [model.count_tokens(prompt("hi").messages) for _ in range(3)] == [None] * 3
+    assert len(stub.requests) == 2
+    with pytest.raises(ModelError, match="ConnectError"):
+        model.model_copy(update={"base_url": NOBODY}).count_tokens(prompt("hi").messages)

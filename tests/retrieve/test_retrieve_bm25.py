@@ -1,0 +1,85 @@
+"""BM25 against scores worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from fathoms.retrieve import BM25
+
+# Three chunks of 3, 2 and 5 words: the mean is 10/3. With k1 = 1.5 and b = 0.75 the bottom of the fraction
+# for a word that stands tf times is tf + 1.5 * (0.25 + 0.75 * length / (10/3)):
+#   c0: tf + 1.3875, so valve (tf 2) has 2 / 3.3875 = 0.590406 and kestrel (tf 1) 1 / 2.3875 = 0.418848
+#   c1: tf + 1.05, so kestrel has 1 / 2.05 = 0.487805
+# valve stands in n = 1 of N = 3 chunks, kestrel in n = 2:
+#   lucene     ln(1 + 2.5/1.5) = 0.980829    ln(1 + 1.5/2.5) = 0.470004
+#   robertson  ln(2.5/1.5)     = 0.510826    ln(1.5/2.5) < 0, so 0
+#   atire      ln(3)           = 1.098612    ln(3/2) = 0.405465, and fractions times k1 + 1 = 2.5
+TEXTS = ["Kestrel valve, valve", "kestrel seed", "voles gnawed three cables underground"]
+# and lucene's c0, for one, is 0.980829 * 0.590406 + 0.470004 * 0.418848 = 0.775948.
+BY_HAND = {
+    "lucene": {"c0": 0.775948, "c1": 0.229270},
+    "robertson": {"c0": 0.301594},
+    "atire": {"c0": 2.046139, "c1": 0.494470},
+}
+
+
+@pytest.mark.parametrize("method", sorted(BY_HAND))
+def test_scores_by_hand(make, ask, method: str) -> None:
+    retriever = BM25(method=method, stemmer="none", stopwords="none")
+    (found,) = retriever.search(make(TEXTS), ask("valve kestrel?"))
+    assert [hit.chunk.id for hit in found] == list(BY_HAND[method])
+    assert [hit.score for hit in found] == pytest.approx(list(BY_HAND[method].values()), abs=1e-6)
+    assert [hit.rank for hit in found] == list(range(1, len(found) + 1))
+
+
+def test_the_options_of_the_formula(make, ask) -> None:
+    """k1 = 0 counts presence alone: every chunk with the word scores its idf, ln(1.6)."""
+    (found,) = BM25(k1=0, stemmer="none").search(make(TEXTS), ask("kestrel"))
+    assert [hit.score for hit in found] == pytest.approx([0.470004] * 2, abs=1e-6)
+    assert [hit.chunk.id for hit in found] == ["c0", "c1"], "equal scores keep the order of the chunks"
+    # b = 0: length does not count, so 1 / (1 + 1.5) of the idf each
+    (found,) = BM25(b=0, stemmer="none").search(make(TEXTS), ask("kestrel"))
+    assert [hit.score for hit in found] == pytest.approx([0.470004 / 2.5] * 2, abs=1e-6)
+
+
+def test_a_word_that_stands_twice_in_the_question_counts_twice(make, ask) -> None:
+    once, twice = BM25().search(make(TEXTS), ask("seed", "seed seed"))
+    assert twice[0].score == pytest.approx(2 * once[0].score)
+
+
+@pytest.mark.parametrize("question", ["zebra", "", "the of and", "?!"])
+def test_no_word_in_common_is_no_hit(make, ask, question: str) -> None:
+    assert BM25().search(make(["the seed of the valve", "cables"]), ask(question)) == [()]
+
+
+@pytest.mark.parametrize("texts", [[], ["", "  "], ["the of"]])
+def test_nothing_to_find(make, ask, texts: list[str]) -> None:
+    assert BM25().search(make(texts), ask("valve")) == [()]
+
+
+def test_stems_and_stopwords(make, ask) -> None:
+    corpus = make(["watering the fields", "the cat"])
+    stem, exact = (
+        BM25(stemmer=stemmer).search(corpus, ask("water a field"))[0] for stemmer in ("english", "none")
+    )
+    assert [hit.chunk.id for hit in stem] == ["c0"]
+    assert exact == ()
+    assert [hit.chunk.id for hit in BM25(stopwords="none").search(corpus, ask("the"))[0]] == ["c1", "c0"]
+
+
+def test_single_characters_are_words(make, ask) -> None:
+    (found,) = BM25().search(make(["Table 3: faults", "Table 4: yields"]), ask("what does table 4 say"))
+    assert found[0].chunk.id == "c1"
+
+
+def test_top_k_and_the_text_that_is_searched_with(make, ask) -> None:
+    corpus = make(["seed one", "seed two", "seed three", "valve"])
+    assert len(BM25(top_k=2).search(corpus, ask("seed"))[0]) == 2
+    (found,) = BM25(query="valve").search(corpus, ask("seed"))
+    assert [hit.chunk.text for hit in found] == ["valve"]
+
+
+def test_headers_are_searched(make, ask) -> None:
+    corpus = make(["one", "two"])
+    corpus.chunks[1] = corpus.chunks[1].model_copy(update={"header": "pelnorite.pdf, page 3"})
+    assert BM25().search(corpus, ask("pelnorite"))[0][0].chunk.id == "c1"
