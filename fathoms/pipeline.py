@@ -67,6 +67,13 @@ class Pipeline(Component):
     generate: Generator
     """The model that answers."""
 
+    @property
+    def _image_dpi(self) -> int | None:
+        """Dots an inch of the page images that the model is shown, `None` where it is shown none."""
+        if isinstance(self.chunk, PageChunker) and self.retrieve.needs in ("chunks", "vectors"):
+            return self.chunk.image_dpi
+        return None
+
     def check(self) -> None:
         """Raise now what would fail later: a missing package, missing weights, a dead server."""
         for check in self.checks().values():
@@ -140,7 +147,11 @@ class Pipeline(Component):
         hashes = {name: cache.file_hash(path) for name, path in documents.items() if path.is_file()}
         try:
             parsed, failures = self._parse(documents, hashes, cache, workers, progress)
+            images = self._render(parsed, failures, cache)
+            parsed = [document for document in parsed if images is None or document.id in images]
             chunks = self._chunk(parsed, cache, progress) if self.retrieve.needs != "documents" else []
+            if images is not None:
+                chunks = [c.model_copy(update={"image": images[c.document].get(c.pages[0])}) for c in chunks]
             folder = cache.folder / "indexes" / self._index_name(chunks)
             vectors = self._embed(chunks, folder, cache, progress)
         except OSError as error:
@@ -231,7 +242,7 @@ class Pipeline(Component):
                 progress("chunk", number, len(documents))
             else:
                 made = [Chunk.model_validate(item) for item in json.loads(text)]
-            chunks += self._illustrated(made, document, cache)
+            chunks += made
         return chunks
 
     def _for_chunks(self, document: Document, cache: Cache) -> Document:
@@ -240,12 +251,24 @@ class Pipeline(Component):
             return document
         return document.model_copy(update={"native": self._native(document.sha256, cache)})
 
-    def _illustrated(self, chunks: Sequence[Chunk], document: Document, cache: Cache) -> Sequence[Chunk]:
-        """The chunks, each with the image of its page where the chunker asks for images."""
-        if not isinstance(self.chunk, PageChunker) or self.chunk.image_dpi is None:
-            return chunks
-        images = page_images(document, self.chunk.image_dpi, cache.folder / "images")
-        return [chunk.model_copy(update={"image": images.get(chunk.pages[0])}) for chunk in chunks]
+    def _render(
+        self, documents: Sequence[Document], failures: list[DocumentError], cache: Cache
+    ) -> dict[str, dict[int, Path]] | None:
+        """The images of the pages of each document, `None` where none are asked for.
+
+        A document that cannot be rendered is one that cannot be read: it joins `failures`, or ends all.
+        """
+        if (dpi := self._image_dpi) is None:
+            return None
+        found = {}
+        for document in documents:
+            try:
+                found[document.id] = page_images(document, dpi, cache.folder / "images", self.ingest)
+            except DocumentError as error:
+                if self.ingest.on_error == "fail":
+                    raise
+                failures.append(error)
+        return found
 
     def _embed(
         self, chunks: Sequence[Chunk], folder: Path, cache: Cache, progress: Progress

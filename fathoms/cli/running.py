@@ -17,6 +17,8 @@ from fathoms.cli.options import RUNS, Json, Out, References
 if TYPE_CHECKING:
     from fathoms.cache import Cache
     from fathoms.corpora import Corpus
+    from fathoms.metrics import GoldText
+    from fathoms.pipeline import Ingested
     from fathoms.runner import Experiment, Outcome, Selection
 
 Config = Annotated[Path, typer.Argument(help="A pipeline's YAML file.", show_default=False)]
@@ -57,12 +59,15 @@ def ingest(
 
     loaded = [_load(config, settings) for config in configs]
     cache = Cache()
-    reports = []
+    reports: list[dict[str, Any]] = []
+    gold: list[list[GoldText]] = []
     for experiment, corpus in loaded:
-        report = _ingest(experiment, corpus, cache, workers, recall)
+        report, ingested = _ingest(experiment, corpus, cache, workers)
         reports.append(report)
+        gold.append(_gold(experiment, corpus, ingested) if recall else [])
         if not as_json:
             _print_ingest(report, experiment.name if len(loaded) > 1 else "")
+    _add_recall(reports, gold)
     if as_json:
         console.show_json(reports if len(loaded) > 1 else reports[0])
     elif recall:
@@ -71,9 +76,9 @@ def ingest(
 
 
 def _ingest(
-    experiment: Experiment, corpus: Corpus, cache: Cache, workers: int, recall: bool
-) -> dict[str, Any]:
-    """Ingest for one experiment: what came out, and how much of the gold is in it if that is asked."""
+    experiment: Experiment, corpus: Corpus, cache: Cache, workers: int
+) -> tuple[dict[str, Any], Ingested]:
+    """Ingest for one experiment: what came out, as a report and itself."""
     worked: list[str] = []
 
     def progress(stage: str, done: int, total: int) -> None:
@@ -84,14 +89,27 @@ def _ingest(
     with console.bars() as bars:
         found = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
     seconds = round(time.perf_counter() - started, 3)
-    report = {"name": experiment.name, **found.report(), "seconds": seconds, "cached": not worked}
-    if recall and experiment.retrieve.needs != "nothing":
-        from fathoms.metrics import gold_text_recall, summarise_gold_text
+    return {"name": experiment.name, **found.report(), "seconds": seconds, "cached": not worked}, found
 
-        documents = {document.id: document for document in found.documents}
-        rows = [gold_text_recall(question, documents) for question in corpus.questions]
-        report["recall"] = summarise_gold_text(rows)
-    return report
+
+def _gold(experiment: Experiment, corpus: Corpus, ingested: Ingested) -> list[GoldText]:
+    """How much of each gold answer the parser kept; nothing where no document is read."""
+    from fathoms.metrics import gold_text_recall
+
+    if experiment.retrieve.needs == "nothing":
+        return []
+    documents = {document.id: document for document in ingested.documents}
+    return [gold_text_recall(question, documents) for question in corpus.select()]
+
+
+def _add_recall(reports: Sequence[dict[str, Any]], gold: Sequence[Sequence[GoldText]]) -> None:
+    """Put the recall into the reports, all over the same questions."""
+    from fathoms.metrics import common_answers, summarise_gold_text
+
+    common = {name for rows in gold for name in common_answers(rows)}
+    for report, rows in zip(reports, gold, strict=True):
+        if rows:
+            report["recall"] = summarise_gold_text(rows, common)
 
 
 def _print_recall(reports: Sequence[dict[str, Any]]) -> None:

@@ -120,7 +120,7 @@ def load_chunker(
 
     count = load_counter(tokenizer)
 
-    class Tokenizer(BaseTokenizer):  # type: ignore[misc]
+    class Tokenizer(BaseTokenizer):
         """What counts the tokens."""
 
         def count_tokens(self, text: str) -> int:
@@ -132,7 +132,7 @@ def load_chunker(
         def get_tokenizer(self) -> Any:
             return count
 
-    class Provider(ChunkingSerializerProvider):  # type: ignore[misc]
+    class Provider(ChunkingSerializerProvider):
         """Docling's own serializer for chunks, with or without the text inside figures."""
 
         def get_serializer(self, doc: DoclingDocument) -> BaseDocSerializer:

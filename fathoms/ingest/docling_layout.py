@@ -42,7 +42,7 @@ KEPT = 0.5
 """The score below which Docling's post-processing drops a region: the scores of its own models are higher."""
 
 
-class CdlaLayoutOptions(BaseLayoutOptions):  # type: ignore[misc]  # mypy does not follow Docling
+class CdlaLayoutOptions(BaseLayoutOptions):  # mypy does not follow Docling
     """`fathoms_cdla`: the layout model of the package that `fathoms models pull layout-cdla` fetches."""
 
     kind: ClassVar[str] = "fathoms_cdla"
@@ -55,7 +55,7 @@ class CdlaLayoutOptions(BaseLayoutOptions):  # type: ignore[misc]  # mypy does n
     """Pixels a point of the image that the model sees; it shrinks or stretches it to 608 by 800."""
 
 
-class CdlaLayoutModel(BaseLayoutModel):  # type: ignore[misc]  # mypy does not follow Docling
+class CdlaLayoutModel(BaseLayoutModel):  # mypy does not follow Docling
     """Docling's layout stage by PicoDet; Docling's own post-processing gives the text its regions."""
 
     def __init__(

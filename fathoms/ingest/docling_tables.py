@@ -22,13 +22,13 @@ from fathoms.ingest.table_grid import Cell, read_table
 from fathoms.ingest.table_lines import Word, read_rules
 
 
-class GeometricTableOptions(BaseTableStructureOptions):  # type: ignore[misc]  # mypy does not follow Docling
+class GeometricTableOptions(BaseTableStructureOptions):  # mypy does not follow Docling
     """`fathoms_geometric`: rows and columns from where words and rules stand. Nothing to set."""
 
     kind: ClassVar[str] = "fathoms_geometric"
 
 
-class GeometricTableModel(BaseTableStructureModel):  # type: ignore[misc]  # mypy does not follow Docling
+class GeometricTableModel(BaseTableStructureModel):  # mypy does not follow Docling
     """Docling's table stage by `table_grid`: the words of the PDF, or of OCR where the page has none."""
 
     def __init__(

@@ -29,13 +29,14 @@ class PageRenderer(PdfParser):
         return {**super().reader_options(), "folder": str(self.folder)}
 
 
-def page_images(document: Document, dpi: int, folder: Path) -> dict[int, Path]:
+def page_images(document: Document, dpi: int, folder: Path, parser: PdfParser) -> dict[int, Path]:
     """The image of each page by its number, from a folder of the document's own below `folder`.
 
-    Rendered where they are not there yet; a page that PDFium cannot render has none. Raises DocumentError
-    as a parser does.
+    Rendered within the limits of `parser` where they are not there yet; a page that PDFium cannot render
+    has none. Raises DocumentError as a parser does.
     """
-    renderer = PageRenderer(dpi=dpi, folder=folder)
+    limits = parser.model_dump(include={"timeout", "memory_mb"})
+    renderer = PageRenderer(dpi=dpi, folder=folder, max_pages=len(document.pages), **limits)
     own = folder / fingerprint(renderer.identity(), document.sha256)
     if not own.is_dir():
         folder.mkdir(parents=True, exist_ok=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.config import Component
+from fathoms.config import Component, package_version
 from fathoms.types import Chunk, Document
 
 
@@ -19,6 +19,13 @@ class PageChunker(Component):
     image_dpi: int | None = Field(default=None, ge=20, le=600)
     """Dots an inch at which pages are rendered for a model that sees; without it there are no images. The
     text is what they are found by."""
+
+    def identity(self) -> dict[str, Any]:
+        """With the versions of what renders, where it does."""
+        found = super().identity()
+        if self.image_dpi is not None:
+            found["versions"] = {name: package_version(name) for name in ("pypdfium2", "pillow")}
+        return found
 
     def check(self) -> None:
         """Nothing can be missing."""

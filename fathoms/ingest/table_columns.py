@@ -28,10 +28,6 @@ class Columns:
         """The middle of every gap."""
         return [(left + right) / 2 for left, right in self.gaps]
 
-    def at(self, x: float) -> int:
-        """The column at a place."""
-        return sum(x > bound for bound in self.bounds)
-
     def home(self, box: Box) -> int:
         """The column that holds most of a box."""
         edges = [box.left, *(min(max(bound, box.left), box.right) for bound in self.bounds), box.right]

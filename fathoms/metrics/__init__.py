@@ -13,7 +13,7 @@ from __future__ import annotations
 from fathoms.metrics.abstention import NearestNeighbour
 from fathoms.metrics.aggregate import summarise
 from fathoms.metrics.hallucination import hallucination
-from fathoms.metrics.ingestion import GoldText, gold_text_recall, summarise_gold_text
+from fathoms.metrics.ingestion import GoldText, common_answers, gold_text_recall, summarise_gold_text
 from fathoms.metrics.phrase_recall import PhraseRecall, phrase_recall
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.scoring import RecordScore, Scores, Scoring, score
@@ -27,6 +27,7 @@ __all__ = [
     "RecordScore",
     "Scores",
     "Scoring",
+    "common_answers",
     "gold_text_recall",
     "hallucination",
     "phrase_recall",

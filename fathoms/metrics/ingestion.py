@@ -8,7 +8,7 @@ documents where no page is named.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fathoms.metrics.aggregate import mean
@@ -54,10 +54,21 @@ def gold_text_recall(
     return GoldText(question, found.value, None, chance, found.missed)
 
 
-def summarise_gold_text(found: Iterable[GoldText]) -> dict[str, Any]:
+def common_answers(found: Iterable[GoldText]) -> set[str]:
+    """The ids of questions whose answers stand in too many other documents to say anything."""
+    return {row.question.id for row in found if row.left_out == "common"}
+
+
+def summarise_gold_text(found: Iterable[GoldText], common: Collection[str] = ()) -> dict[str, Any]:
     """Means by category and their mean (`overall`), each with its `n`; `left_out` counts by reason;
-    `chance` is the mean share of other documents that hold an answer whole."""
-    rows = list(found)
+    `chance` is the mean share of other documents that hold an answer whole.
+
+    Parsers that are compared must be judged on the same questions: those in `common` are left out too.
+    """
+    rows = [
+        row._replace(recall=None, left_out="common", missed=()) if row.question.id in common else row
+        for row in found
+    ]
     groups: dict[str, list[GoldText]] = {}
     for row in rows:
         groups.setdefault(row.question.category, []).append(row)

@@ -113,15 +113,20 @@ def test_the_kind_chooses_the_chunker() -> None:
 
 
 def test_the_header_is_filled_in_and_counts_for_nothing() -> None:
-    header = "{document}, page {page} of {pages}, {chunk}, {other}"
+    header = "{document}, page {page} of {pages}, {chunk}, {} {two words}"
     text = "One two three four five. " * 20
     chunker = SentenceChunker(size=32, overlap=0, header=header)
     chunks = chunker.chunk(document("", text))
     assert [chunk.header for chunk in chunks[:2]] == [
-        "sea.pdf, page 2 of 2, 0, {other}",
-        "sea.pdf, page 2 of 2, 1, {other}",
+        "sea.pdf, page 2 of 2, 0, {} {two words}",
+        "sea.pdf, page 2 of 2, 1, {} {two words}",
     ]
     plain = SentenceChunker(size=32, overlap=0).chunk(document("", text))
     assert [chunk.text for chunk in chunks] == [chunk.text for chunk in plain]
     assert chunks[0].indexed == f"{chunks[0].header}\n\n{chunks[0].text}"
     assert plain[0].indexed == plain[0].text
+
+
+def test_an_unknown_place_in_the_header() -> None:
+    with pytest.raises(ValidationError, match=r"no place '\{documnt\}' \(did you mean 'document'\?\)"):
+        SentenceChunker(header="{documnt}, {page}")

@@ -25,24 +25,24 @@ def test_a_page_is_as_large_as_its_inches_say(tmp_path: Path) -> None:
     page = Canvas(str(path), pagesize=(144, 288))
     page.drawString(10, 10, "x")
     page.save()
-    images = page_images(Pdfium().parse(path), 50, tmp_path)
+    images = page_images(Pdfium().parse(path), 50, tmp_path, Pdfium())
     assert {number: png_size(image) for number, image in images.items()} == {1: (100, 200)}
 
 
 def test_the_second_time_nothing_is_rendered(tmp_path: Path) -> None:
     document = Pdfium().parse(SAMPLE)
-    first = page_images(document, 20, tmp_path)
+    first = page_images(document, 20, tmp_path, Pdfium())
     times = {path: path.stat().st_mtime_ns for path in first.values()}
     gone = document.model_copy(update={"path": Path("gone.pdf")})
-    assert page_images(gone, 20, tmp_path) == first
+    assert page_images(gone, 20, tmp_path, Pdfium()) == first
     assert {path: path.stat().st_mtime_ns for path in first.values()} == times
-    assert page_images(document, 40, tmp_path) != first
+    assert page_images(document, 40, tmp_path, Pdfium()) != first
 
 
 def test_a_file_that_is_gone(tmp_path: Path) -> None:
     gone = Pdfium().parse(SAMPLE).model_copy(update={"path": Path("gone.pdf")})
     with pytest.raises(DocumentError, match=r"gone\.pdf"):
-        page_images(gone, 20, tmp_path)
+        page_images(gone, 20, tmp_path, Pdfium())
     assert list(tmp_path.iterdir()) == []
 
 

@@ -8,7 +8,7 @@ import logging
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from fathoms.errors import ModelError
+from fathoms.errors import ConfigError, ModelError
 from fathoms.models import ScriptedModel
 from fathoms.retrieve import BM25, AnyRetriever, Dense, Hybrid, Rerank
 from fathoms.retrieve.llm_reranker import NO_GRADE, LLMReranker, grade_of
@@ -115,6 +115,34 @@ def test_braces_are_text(make, ask) -> None:
 )
 def test_reading_a_grade(reply: str, grade: float | None) -> None:
     assert grade_of(reply) == grade
+
+
+def test_a_reply_that_fills_the_window_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"the reranker's generate: .* leaves no room in a context of 64"):
+        Rerank(first=BM25(), by=by(context_window=64, max_tokens=64)).check()
+    Rerank(first=BM25(), by=by(context_window=64, max_tokens=63)).check()
+
+
+def test_a_passage_that_does_not_fit_is_shortened(make, ask, caplog: pytest.LogCaptureFixture) -> None:
+    """By hand: "seed?" and the passage leave 4 of the 5 words of the prompt for the passage."""
+    corpus = make(["seed one two three four", "seed"])
+    model = ScriptedModel(
+        context_window=8, max_tokens=3, replies={"three": "9", "two": "7"}, default="1", fail_on={"four": "!"}
+    )
+    reranker = LLMReranker(generate=model, prompt="{question} {passage}")
+    with caplog.at_level(logging.WARNING, "fathoms"):
+        (found,) = Rerank(first=BM25(), by=reranker).search(corpus, ask("seed?"))
+    assert [(hit.chunk.id, hit.score) for hit in found] == [("c0", 9.0), ("c1", 1.0)]
+    assert found[0].chunk == corpus.chunks[0]
+    assert [record.getMessage() for record in caplog.records] == [
+        "1 of 2 passages were shortened to fit the context of the reranker"
+    ]
+
+
+def test_a_question_that_leaves_no_room_is_an_error(make, ask) -> None:
+    model = by(context_window=8, max_tokens=3, default="5")
+    with pytest.raises(ModelError, match=r"without a passage takes \d+ tokens and the model leaves 5"):
+        order(make, ask, model)
 
 
 def test_identity_holds_the_model_and_the_retriever() -> None:
