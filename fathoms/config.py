@@ -218,8 +218,10 @@ def _sentence(model: type[BaseModel], source: Source, detail: ErrorDetails) -> s
     else:
         text = detail["msg"].removeprefix("Value error, ")
         message = f"{dotted}: {text[:1].lower()}{text[1:]}"
-        if isinstance(detail["input"], str | int | float | bool) and "did you mean" not in message:
-            message += f" (this is {detail['input']!r})"
+        given = detail["input"]
+        secret = isinstance(given, str) and "://" in given and "@" in given  # a password in an address
+        if isinstance(given, str | int | float | bool) and "did you mean" not in message and not secret:
+            message += f" (this is {given!r})"
     return f"{source.at(key)}: {message}"
 
 

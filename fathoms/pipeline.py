@@ -33,6 +33,7 @@ from fathoms.ingest import (
 )
 from fathoms.models import Embedder, Generator, OnnxEmbedder
 from fathoms.models.caching import embed_cached
+from fathoms.models.room import room_for_prompt
 from fathoms.prompt import PromptBuilder
 from fathoms.retrieve import AnyRetriever, Corpus, Dense
 from fathoms.types import Chunk, Document, Failure, Hit, Question, Record
@@ -99,14 +100,11 @@ class Pipeline(Component):
             raise ConfigError(f"chunk: kind '{self.chunk.kind}' needs ingest: {{kind: {wanted}}}")
 
     def _check_generate(self) -> None:
-        """The model, and that its reply leaves room for a prompt."""
-        window, longest = self.generate.context_window, self.generate.max_tokens or 0
-        if window is not None and longest >= window:
-            raise ConfigError(
-                f"generate: a reply of {longest} tokens leaves no room in a context of {window}:"
-                " lower max_tokens or raise the context"
-            )
+        """The model, that its reply leaves room for a prompt, and that it sees what it is shown."""
+        room_for_prompt(self.generate)
         self.generate.check()
+        if self._image_dpi is not None:
+            self.generate.check_images()
 
     def fingerprints(self, documents: Mapping[str, str]) -> dict[str, str]:
         """The state of every stage, given the sha256 of every document by id.

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from fathoms.config import Component, read_yaml, suggest
 from fathoms.errors import ModelError
+from fathoms.models.room import most_that_fits
 from fathoms.types import Cut, Hit, Message, Prompt, Question
 
 CountTokens = Callable[[Sequence[Message]], int | None]
@@ -142,21 +143,12 @@ def _fit(
     def tokens(kept: Sequence[str]) -> int:
         return count(build(kept)) or 0
 
-    number = _largest(len(pieces), lambda n: tokens(pieces[:n]) <= budget)
+    number = most_that_fits(len(pieces), lambda n: tokens(pieces[:n]) <= budget)
     kept, edge = list(pieces[:number]), pieces[number]
-    length = _largest(len(edge), lambda n: tokens([*kept, edge[:n]]) <= budget)
+    length = most_that_fits(len(edge), lambda n: tokens([*kept, edge[:n]]) <= budget)
     if edge[:length].strip():
         kept.append(edge[:length])
     return kept, tokens(kept)
-
-
-def _largest(high: int, fits: Callable[[int], bool]) -> int:
-    """The largest n in [0, high) that fits, by bisection; 0 is known to fit and `high` not to."""
-    low = 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
 
 
 def _cuts(hits: Sequence[Hit], pieces: Sequence[str], kept: Sequence[str]) -> tuple[Cut, ...]:

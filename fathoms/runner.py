@@ -248,7 +248,7 @@ def _manifest(
 
 def _served(experiment: Experiment) -> dict[str, Any]:
     """What servers say they run under the names that the configuration gives."""
-    stages: dict[str, Component] = {"generate": experiment.generate}
+    stages: dict[str, Component] = {"generate": experiment.generate, "retrieve": experiment.retrieve}
     if experiment.retrieve.needs == "vectors":
         stages["embed"] = experiment.embed
     return {stage: told for stage, component in stages.items() if (told := component.served())}

@@ -1,4 +1,4 @@
-"""A real HTTP server of the test's own: it answers paths with JSON, and keeps what it was sent."""
+"""A real HTTP server of the test's own: it answers paths with JSON or bytes, and keeps what it was sent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def serving(answers: Mapping[str, Any], statuses: Mapping[str, int] | None = Non
             body = json.loads(self.rfile.read(length)) if length else None
             stub.requests.append((self.command, self.path, dict(self.headers), body))
             known = self.path in answers
-            said = json.dumps(answers[self.path] if known else {"error": "no such path"}).encode()
+            answer = answers[self.path] if known else {"error": "no such path"}
+            said = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response((statuses or {}).get(self.path, 200) if known else 404)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(said)))

@@ -10,8 +10,8 @@ from support import Project, write_pdf
 
 from fathoms.cache import Cache
 from fathoms.errors import ConfigError, DocumentError
-from fathoms.ingest import PageChunker, Pdfium
-from fathoms.models import LexicalEmbedder, ScriptedModel
+from fathoms.ingest import PageChunker, Pdfium, PyMuPDF
+from fathoms.models import Embedded, LexicalEmbedder, ScriptedModel
 from fathoms.pipeline import Pipeline
 from fathoms.prompt import PromptBuilder
 from fathoms.retrieve import ClosedBook, Dense
@@ -180,3 +180,31 @@ def test_a_timeout_keeps_what_there_was(project: Project) -> None:
     assert (record.error.kind, record.answer) == ("Timeout", None)
     assert record.prompt is not None
     assert list(record.fingerprints) == STAGES
+
+
+@pytest.mark.slow
+def test_a_model_without_sight_is_found_before_the_first_question(smollm: Embedded) -> None:
+    shown = pipeline(chunk=PageChunker(image_dpi=50), generate=smollm)
+    with pytest.raises(ConfigError, match="mmproj"):
+        shown.check()
+    pipeline(chunk=PageChunker(), generate=smollm).check()
+    pipeline(chunk=PageChunker(image_dpi=50), retrieve=ClosedBook(), generate=smollm).check()
+
+
+def test_a_document_that_cannot_be_rendered_is_one_that_cannot_be_read(tmp_path: Path) -> None:
+    """MuPDF reads a PDF that was cut off before its trailer; PDFium, which renders, does not."""
+    pytest.importorskip("pymupdf")
+    write_pdf(tmp_path / "whole.pdf", ["one"])
+    write_pdf(tmp_path / "cut.pdf", ["two"])
+    data = (tmp_path / "cut.pdf").read_bytes()
+    (tmp_path / "cut.pdf").write_bytes(data[: data.rindex(b"trailer")])
+    documents = {name: tmp_path / name for name in ("whole.pdf", "cut.pdf")}
+    shown = pipeline(chunk=PageChunker(image_dpi=20), ingest=PyMuPDF(on_error="skip"))
+    ingested = shown.prepare(documents, Cache(tmp_path / "cache"))
+    assert [failure.document for failure in ingested.failures] == ["cut.pdf"]
+    assert [(chunk.document, chunk.image is not None) for chunk in ingested.corpus.chunks] == [
+        ("whole.pdf", True)
+    ]
+    strict = shown.model_copy(update={"ingest": PyMuPDF()})
+    with pytest.raises(DocumentError, match=r"cut\.pdf"):
+        strict.prepare(documents, Cache(tmp_path / "cache"))

@@ -164,7 +164,10 @@ def _servers() -> list[dict[str, Any]]:
     """The Ollama server that a config finds by itself; its version where it answers."""
     from fathoms.models.ollama import server_address, server_version
 
-    address = server_address()
+    try:
+        address = server_address()
+    except FathomsError as error:
+        return [{"name": "ollama", "address": str(error), "version": None}]
     return [{"name": "ollama", "address": address, "version": server_version(address)}]
 
 

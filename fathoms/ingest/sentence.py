@@ -7,9 +7,9 @@ from functools import lru_cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from fathoms.config import Component
+from fathoms.config import Component, suggest
 from fathoms.errors import MissingExtraError
 from fathoms.types import Chunk, Document
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from llama_index.core.node_parser import SentenceSplitter
 
 Unit = Literal["tokens", "characters"]
+
+_PLACE = re.compile(r"\{(\w+)\}")
+_PLACES = ("document", "page", "pages", "chunk")
 
 
 class SentenceChunker(Component):
@@ -41,6 +44,14 @@ class SentenceChunker(Component):
     header: str = ""
     """What is indexed before the text of each chunk, and shown where the prompt asks for `{header}`:
     `{document}`, `{page}`, `{pages}` (how many there are) and `{chunk}` (on its page, from 0)."""
+
+    @field_validator("header")
+    @classmethod
+    def _check_places(cls, header: str) -> str:
+        unknown = [place for place in _PLACE.findall(header) if place not in _PLACES]
+        if unknown:
+            raise ValueError(f"there is no place '{{{unknown[0]}}}'{suggest(unknown[0], _PLACES)}")
+        return header
 
     @model_validator(mode="after")
     def _overlap_is_smaller(self) -> SentenceChunker:
@@ -75,7 +86,7 @@ class SentenceChunker(Component):
 
 def _fill(template: str, **values: object) -> str:
     """The template with its places filled in; other braces are text."""
-    return re.sub(r"\{(document|pages?|chunk)\}", lambda place: str(values[place[1]]), template)
+    return _PLACE.sub(lambda place: str(values[place[1]]), template)
 
 
 @lru_cache(maxsize=8)

@@ -43,7 +43,7 @@ class CrossEncoder(Component):
         return {**super().identity(), "weights": weights_of(self.model, self.hub_revision)}
 
     def check(self) -> None:
-        """Load the model; raises MissingExtraError, MissingWeightsError, ConfigError or ModelError."""
+        """Load the model; raises MissingExtraError, MissingWeightsError, ConfigError or ServerError."""
         self._model()
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:

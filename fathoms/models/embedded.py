@@ -80,6 +80,18 @@ class Embedded(Component):
         library()  # the package first: weights are of no use without it
         self._engine()
 
+    def check_images(self) -> None:
+        """Raise ConfigError where there is no projector."""
+        if self.mmproj is None:
+            raise ConfigError(self._sees_nothing())
+
+    def _sees_nothing(self) -> str:
+        """What to say to images without a projector."""
+        return (
+            f"{self.model} sees no images: set mmproj to the projector of a vision model,"
+            " or take chunks without images"
+        )
+
     async def reply(self, prompt: Prompt) -> Reply:
         """Ask the model; raises ModelError, also where the prompt is longer than the context, and where an
         image is put to a model without a projector.
@@ -87,10 +99,7 @@ class Embedded(Component):
         Cancelling the call stops the model within one batch of tokens.
         """
         if self.mmproj is None and any(message.images for message in prompt.messages):
-            raise ModelError(
-                f"{self.model} sees no images: set mmproj to the projector of a vision model,"
-                " or take chunks without images"
-            )
+            raise ModelError(self._sees_nothing())
         body = {
             "messages": _chat(prompt.messages),
             "max_tokens": self.max_tokens,

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fathoms.errors import ConfigError, MissingExtraError, MissingWeightsError, ModelError
+from fathoms.errors import ConfigError, MissingExtraError, MissingWeightsError, ServerError
 from fathoms.models.assets import ASSETS
 from fathoms.models.cpus import available_cpus
 from fathoms.models.torchvision import repair
 from fathoms.models.weights import digests, is_installed
 
-_HUB_TIMEOUT = 10.0  # seconds for one question to the hub; its own client would try for over a minute
+_HUB_TIMEOUT = 5.0  # seconds for one question to the hub; its own client would try for over a minute
 
 
 def library() -> Any:
@@ -72,7 +72,7 @@ def load(kind: str, model: str, revision: str | None, **options: Any) -> Any:
     """An instance of `sentence_transformers.<kind>` on a model; no code that comes with a model is run.
 
     What the hub's own cache holds is used as it is. Raises ConfigError for a model that cannot be loaded,
-    ModelError where the hub is needed and does not answer.
+    ServerError where the hub is needed and does not answer.
     """
     make = getattr(library(), kind)
     folder = folder_of(model)
@@ -103,7 +103,7 @@ def _ask_hub(model: str, revision: str | None) -> None:
     try:
         HfApi().model_info(model, revision=revision, timeout=_HUB_TIMEOUT)
     except Exception as error:  # no network, no such model, or one that wants an account
-        raise ModelError(
+        raise ServerError(
             f"the model '{model}' is not on this machine and could not be fetched from the hub"
             f" ({_first_line(error)}): give the path of a folder that holds it"
         ) from error

@@ -37,7 +37,7 @@ class _FromLlamaIndex(Component):
     def identity(self) -> dict[str, Any]:
         """With the version of the class's own package, and what environment variables say (not secrets)."""
         own = super().identity()
-        own["versions"][_distribution(self.target)] = package_version(_distribution(self.target))
+        own["versions"][distribution(self.target)] = package_version(distribution(self.target))
         return {**own, "resolved": fingerprint(without_secrets(self.options))}
 
     def check(self) -> None:
@@ -73,6 +73,9 @@ class LlamaIndexLLM(_FromLlamaIndex):
         """Ask the model; whatever the client raises comes out as ModelError."""
         return await chat(self._made(asyncio.get_running_loop()), prompt, self.target)
 
+    def check_images(self) -> None:
+        """Not known before the call."""
+
     def count_tokens(self, messages: Sequence[Message]) -> None:
         """Not known before the call: the server's template and tokenizer are its own."""
 
@@ -80,18 +83,26 @@ class LlamaIndexLLM(_FromLlamaIndex):
 class LlamaIndexEmbedder(_FromLlamaIndex):
     """`kind: llamaindex`: for example `target: llama_index.embeddings.openai_like:OpenAILikeEmbedding`."""
 
+    revision: ClassVar[int] = 2
+
     kind: Literal["llamaindex"] = "llamaindex"
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of documents, shape (n, d); (0, 0) for no text, as the width is not known."""
-        if not texts:
-            return unit_rows([])
-        return unit_rows(embeddings(self._made(), "get_text_embedding_batch", list(texts), self.target))
+
+        def ask(sent: list[str]) -> Any:
+            return embeddings(self._made(), "get_text_embedding_batch", sent, self.target)
+
+        return unit_rows(texts, ask, self.target)
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of questions, shape (n, d): the class may put them differently."""
-        client = self._made()
-        return unit_rows([embeddings(client, "get_query_embedding", text, self.target) for text in texts])
+
+        def ask(sent: list[str]) -> Any:
+            client = self._made()
+            return [embeddings(client, "get_query_embedding", text, self.target) for text in sent]
+
+        return unit_rows(texts, ask, self.target)
 
 
 @lru_cache(maxsize=8)
@@ -113,10 +124,11 @@ def _class(target: str) -> Any:
             raise
         if missing.name in {"llama_index", "llama_index.core"}:
             raise MissingExtraError("llama-index-core", "llamaindex", f"'{target}'") from error
-        raise ConfigError(f"'{target}' is not installed: pip install {_distribution(target)}") from error
+        raise ConfigError(f"'{target}' is not installed: pip install {distribution(target)}") from error
 
 
-def _distribution(target: str) -> str:
+def distribution(target: str) -> str:
     """The name under which an integration of LlamaIndex is published."""
     parts = target.partition(":")[0].split(".")
-    return "-".join(parts[:3] if parts[0] == "llama_index" else parts[:1]).replace("_", "-")
+    length = 1 if parts[0] != "llama_index" else 2 if parts[1:2] == ["core"] else 3
+    return "-".join(parts[:length]).replace("_", "-")

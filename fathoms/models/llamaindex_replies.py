@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fathoms.errors import ModelError
@@ -34,6 +34,7 @@ _CACHED_TOKENS = (
     "usage_metadata.cached_content_token_count",
 )
 _STOP_REASON = ("choices.0.finish_reason", "stop_reason", "done_reason", "finish_reason")
+_ANY = "a"  # a text to learn the width from where all are blank
 _REASONING = ("choices.0.message.reasoning_content", "choices.0.message.reasoning", "message.thinking")
 
 
@@ -60,11 +61,37 @@ def _broken(who: str, error: Exception) -> ModelError:
     return ModelError(": ".join(filter(None, [who, type(error).__name__, str(error)])))
 
 
-def unit_rows(rows: Sequence[Sequence[float]]) -> NDArray[np.float32]:
-    """Vectors as a matrix of unit rows; (0, 0) for none, as the width is not known."""
+def unit_rows(
+    texts: Sequence[str], ask: Callable[[list[str]], Sequence[Sequence[float]]], who: str
+) -> NDArray[np.float32]:
+    """Unit vectors of the texts as `ask` gives them; (0, 0) for no text, as the width is not known.
+
+    A blank text is not sent, for servers refuse it, leave it out or make something up: its row is zeros.
+    Raises ModelError, which begins with `who`, for vectors that do not fit the texts.
+    """
     import numpy as np
 
-    return normalised(np.array(rows, dtype=np.float32).reshape(len(rows), -1 if rows else 0))
+    if not texts:
+        return np.zeros((0, 0), dtype=np.float32)
+    places = [place for place, text in enumerate(texts) if text.strip()]
+    sent = [texts[place] for place in places] or [_ANY]
+    found = _matrix(ask(sent), len(sent), who)
+    rows = np.zeros((len(texts), found.shape[1]), dtype=np.float32)
+    rows[places] = normalised(found)[: len(places)]
+    return rows
+
+
+def _matrix(vectors: Sequence[Sequence[float]], count: int, who: str) -> NDArray[np.float32]:
+    """The vectors as rows; raises ModelError where they are not `count` of one width."""
+    import numpy as np
+
+    widths = sorted({len(vector) for vector in vectors})
+    if len(vectors) != count or len(widths) != 1 or widths == [0]:
+        raise ModelError(
+            f"{who}: {count} texts were sent, what came back is {len(vectors)} vectors"
+            f" of {' or '.join(map(str, widths)) or 'no'} numbers"
+        )
+    return np.array(vectors, dtype=np.float32)
 
 
 def _chat_message(message: Message) -> Any:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from fathoms.config import Component, import_target
+from fathoms.config import Component, fingerprint, import_target
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, ServerError
 from fathoms.models.cuts import prompt_cut
 from fathoms.models.llamaindex_replies import chat, embeddings, unit_rows
-from fathoms.models.options import Address, Options
+from fathoms.models.options import Address, Options, http_address, resolved, without_secrets
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ class _FromOllama(Component):
         {"base_url", "keep_alive", "request_timeout", "max_concurrency", "batch_size"}
     )
 
+    own_keys: ClassVar[Mapping[str, str]] = {"num_ctx": "n_ctx"}
+    """The keys of the adapter, by the options of Ollama that they set."""
+
     model: str = Field(min_length=1)
     """The name that `ollama list` shows."""
     base_url: Address | None = None
@@ -48,12 +52,31 @@ class _FromOllama(Component):
     request_timeout: float = Field(default=300, gt=0)
     """Seconds that the server may be silent."""
     options: Options = Field(default_factory=dict)
-    """Any other option of Ollama by its own name, such as `num_gpu`; what has a key here stands there."""
+    """Any other option of Ollama by its own name, such as `num_gpu`; what has a key here stands there.
+    `${NAME}` in a text is replaced by that environment variable when the request is made, and only there."""
+
+    @field_validator("options")
+    @classmethod
+    def _others(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """Refuse what has a key here: one of the two would win without a word."""
+        for name, key in cls.own_keys.items():
+            if name in options:
+                raise ValueError(f"'{name}' has no place here: set {key} itself")
+        return options
+
+    def identity(self) -> dict[str, Any]:
+        """With what environment variables say in `options` (not secrets)."""
+        return {**super().identity(), "resolved": fingerprint(without_secrets(self.options))}
 
     @property
     def address(self) -> str:
         """Where the server is looked for."""
         return self.base_url or server_address()
+
+    @property
+    def _who(self) -> str:
+        """Who failed, in errors."""
+        return f"Ollama at {self.address}"
 
     def served(self) -> dict[str, Any]:
         """The digest of the model; empty where the server does not say."""
@@ -99,6 +122,13 @@ class OllamaLLM(_FromOllama):
     """`kind: ollama`: a chat model that `ollama pull` fetched."""
 
     packages: ClassVar[tuple[str, ...]] = ("llama-index-llms-ollama",)
+    own_keys: ClassVar[Mapping[str, str]] = {
+        "num_ctx": "n_ctx",
+        "num_predict": "max_tokens",
+        "temperature": "temperature",
+        "top_p": "top_p",
+        "seed": "seed",
+    }
 
     kind: Literal["ollama"] = "ollama"
     n_ctx: int = Field(default=8192, ge=64)
@@ -123,17 +153,30 @@ class OllamaLLM(_FromOllama):
         return self.n_ctx
 
     def check(self) -> None:
-        """Raise MissingExtraError, ServerError (no server, no model) or ConfigError (context, thinking)."""
+        """Raise MissingExtraError, ServerError (no server, no model) or ConfigError (context,
+        thinking, variables)."""
         _import("llama_index.llms.ollama:Ollama", "llama-index-llms-ollama")
+        resolved(self.options)
         shown = self._shown()
         self._require_context(shown, self.n_ctx)
         if self.think and shown.capabilities is not None and "thinking" not in shown.capabilities:
             raise ConfigError(f"{self.model} is no thinking model: leave 'think' out")
 
+    def check_images(self) -> None:
+        """Raise ServerError (no server, no model) or ConfigError (a model without sight)."""
+        if not _sees(self.address, self.model):
+            raise ConfigError(self._sees_nothing())
+
+    def _sees_nothing(self) -> str:
+        """What to say to images for a model without sight."""
+        return f"{self.model} sees no images: take a vision model, or chunks without images"
+
     async def reply(self, prompt: Prompt) -> Reply:
-        """Ask the model; raises ModelError, also for an image to a model that sees none."""
-        if any(message.images for message in prompt.messages):
-            await asyncio.to_thread(_require_vision, self)
+        """Ask the model; raises ModelError, also for an image to a model that sees none: old servers would
+        answer as if there were no image."""
+        images = any(message.images for message in prompt.messages)
+        if images and not await asyncio.to_thread(_sees, self.address, self.model):
+            raise ModelError(self._sees_nothing())
         settings = {
             "model": self.model,
             "base_url": self.address,
@@ -146,7 +189,7 @@ class OllamaLLM(_FromOllama):
         made = _import("llama_index.llms.ollama:Ollama", "llama-index-llms-ollama")
         client = _import("ollama:AsyncClient", "ollama")(host=self.address, timeout=self.request_timeout)
         async with client:  # of one call: its connections belong to the event loop of the caller
-            reply = await chat(made(**settings, async_client=client), prompt, f"Ollama at {self.address}")
+            reply = await chat(made(**settings, async_client=client), prompt, self._who)
         return reply.model_copy(update={"prompt_cut": _was_cut(prompt, reply, self.n_ctx)})
 
     def count_tokens(self, messages: Sequence[Message]) -> None:
@@ -155,7 +198,7 @@ class OllamaLLM(_FromOllama):
     def _sampling(self) -> dict[str, Any]:
         """The options that LlamaIndex has no name of its own for."""
         own = {"num_predict": self.max_tokens, "top_p": self.top_p, "seed": self.seed}
-        return {**self.options, **{name: value for name, value in own.items() if value is not None}}
+        return {**resolved(self.options), **{name: value for name, value in own.items() if value is not None}}
 
 
 class OllamaEmbedder(_FromOllama):
@@ -176,19 +219,20 @@ class OllamaEmbedder(_FromOllama):
     """Texts in one request."""
 
     def check(self) -> None:
-        """Raise MissingExtraError, ServerError (no server, no model) or ConfigError (context)."""
+        """Raise MissingExtraError, ServerError (no server, no model) or ConfigError (context, variables)."""
         _import("llama_index.embeddings.ollama:OllamaEmbedding", "llama-index-embeddings-ollama")
+        resolved(self.options)
         self._require_context(self._shown(), self.n_ctx)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of documents, shape (n, d); (0, 0) for no text, as the width is not known."""
-        if not texts:
-            return unit_rows([])
-        return unit_rows(self._called("get_text_embedding_batch", list(texts)))
+        return unit_rows(texts, lambda sent: self._called("get_text_embedding_batch", sent), self._who)
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of questions, shape (n, d)."""
-        return unit_rows([self._called("get_query_embedding", text) for text in texts])
+        return unit_rows(
+            texts, lambda sent: [self._called("get_query_embedding", text) for text in sent], self._who
+        )
 
     def _called(self, method: str, argument: Any) -> Any:
         """What a method of LlamaIndex's client returns."""
@@ -199,18 +243,29 @@ class OllamaEmbedder(_FromOllama):
             "query_instruction": self.query_instruction,
             "text_instruction": self.text_instruction,
             "keep_alive": self.keep_alive,
-            "ollama_additional_kwargs": self.options | ({"num_ctx": self.n_ctx} if self.n_ctx else {}),
+            "ollama_additional_kwargs": resolved(self.options)
+            | ({"num_ctx": self.n_ctx} if self.n_ctx else {}),
         }
         client = _embedding_client(json.dumps(settings, sort_keys=True), self.request_timeout)
-        return embeddings(client, method, argument, f"Ollama at {self.address}")
+        return embeddings(client, method, argument, self._who)
 
 
 def server_address() -> str:
-    """Where Ollama's own commands look for the server."""
-    host = os.environ.get("OLLAMA_HOST") or "127.0.0.1:11434"
-    if "://" in host:
-        return host.rstrip("/")
-    return f"http://{host}" if ":" in host else f"http://{host}:11434"
+    """Where Ollama's own commands look for the server: `[SCHEME://][HOST][:PORT][/PATH]` in `$OLLAMA_HOST`.
+
+    Raises ConfigError, which repeats nothing of it (there may be a password), where that is no address.
+    """
+    told = os.environ.get("OLLAMA_HOST", "").strip(" \t\"'")
+    scheme, separator, rest = told.rpartition("://")
+    place, slash, path = rest.partition("/")
+    if not separator and not re.search(r":[^\]]*$", place):
+        place += ":11434"
+    if not place or place.startswith(":"):
+        place = "127.0.0.1" + place
+    try:
+        return http_address(f"{scheme or 'http'}://{place}{slash}{path}")
+    except ValueError as error:
+        raise ConfigError(f"the environment variable OLLAMA_HOST: {error}") from error
 
 
 def server_version(address: str) -> str | None:
@@ -234,12 +289,6 @@ def _was_cut(prompt: Prompt, reply: Reply, n_ctx: int) -> bool | None:
     if proven is not None or not read:
         return proven
     return None if n_ctx // 2 <= read <= n_ctx // 2 + _KEEP else False
-
-
-def _require_vision(model: OllamaLLM) -> None:
-    """Raise ModelError where the model sees no images: old servers then answer as if there were none."""
-    if not _sees(model.address, model.model):
-        raise ModelError(f"{model.model} sees no images: take a vision model, or chunks without images")
 
 
 @lru_cache

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.config import Component, import_target, suggest
+from fathoms.config import Component, fingerprint, import_target, suggest
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, ServerError
 from fathoms.models.cuts import prompt_cut
 from fathoms.models.llamaindex_replies import chat, embeddings, unit_rows
-from fathoms.models.options import Address, Options
+from fathoms.models.options import Address, Options, resolved, without_secrets
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
+    import httpx
     import numpy as np
     from numpy.typing import NDArray
 
@@ -43,10 +44,16 @@ class _FromServer(Component):
     request_timeout: float = Field(default=300, gt=0)
     """Seconds that the server may be silent."""
     extra_body: Options = Field(default_factory=dict)
-    """What goes into the body of every request besides, such as vLLM's `chat_template_kwargs`."""
+    """What goes into the body of every request besides, such as vLLM's `chat_template_kwargs`. `${NAME}` in
+    a text is replaced by that environment variable when the request is made, and only there."""
+
+    def identity(self) -> dict[str, Any]:
+        """With what environment variables say in `extra_body` (not secrets)."""
+        return {**super().identity(), "resolved": fingerprint(without_secrets(self.extra_body))}
 
     def _require_model(self) -> dict[str, Any]:
         """What the server lists of the model; raises ConfigError, ServerError and what to do about it."""
+        resolved(self.extra_body)
         listed = self._listed()
         found = {str(row.get("id")): row for row in listed}
         if found and self.model not in found:
@@ -133,9 +140,12 @@ class OpenAICompatibleLLM(_FromServer):
         if self.n_ctx is not None and longest is not None and self.n_ctx > int(longest):
             raise ConfigError(f"n_ctx is {self.n_ctx}, the server was started with {longest}")
 
+    def check_images(self) -> None:
+        """Not known before the call."""
+
     async def reply(self, prompt: Prompt) -> Reply:
         """Ask the model; raises ModelError."""
-        own = {"top_p": self.top_p, "seed": self.seed, "extra_body": self.extra_body or None}
+        own = {"top_p": self.top_p, "seed": self.seed, "extra_body": resolved(self.extra_body) or None}
         settings = self._settings(
             model=self.model,
             is_chat_model=True,
@@ -151,7 +161,8 @@ class OpenAICompatibleLLM(_FromServer):
         if any(message.images for message in messages):
             return None
         chat_messages = [{"role": message.role, "content": message.text} for message in messages]
-        return _counted(self.base_url, self.model, self._headers(), chat_messages)
+        body = {**resolved(self.extra_body), "model": self.model, "messages": chat_messages}
+        return _counted(self.base_url, self._headers(), body)
 
 
 class OpenAICompatibleEmbedder(_FromServer):
@@ -174,23 +185,25 @@ class OpenAICompatibleEmbedder(_FromServer):
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of documents, shape (n, d); (0, 0) for no text, as the width is not known."""
-        return self._embed([self.document_prefix + text for text in texts])
+        return self._embed(self.document_prefix, texts)
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of questions, shape (n, d)."""
-        return self._embed([self.query_prefix + text for text in texts])
+        return self._embed(self.query_prefix, texts)
 
-    def _embed(self, texts: list[str]) -> NDArray[np.float32]:
+    def _embed(self, prefix: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """In batches, in the order given."""
-        if not texts:
-            return unit_rows([])
         settings = self._settings(
             model_name=self.model,
             embed_batch_size=self.batch_size,
-            additional_kwargs={"extra_body": self.extra_body} if self.extra_body else {},
+            additional_kwargs={"extra_body": resolved(self.extra_body)} if self.extra_body else {},
         )
-        client = _embedding_client(settings)
-        return unit_rows(embeddings(client, "get_text_embedding_batch", texts, self.base_url))
+
+        def ask(sent: list[str]) -> Any:
+            client, prefixed = _embedding_client(settings), [prefix + text for text in sent]
+            return embeddings(client, "get_text_embedding_batch", prefixed, self.base_url)
+
+        return unit_rows(texts, ask, self.base_url)
 
 
 @lru_cache(maxsize=8)
@@ -214,19 +227,22 @@ def _import(target: str, package: str) -> Any:
         raise MissingExtraError(package, "openai-compatible", "a server of OpenAI's API") from error
 
 
+_NO_SUCH_WAY = {404, 405, 501, 400, 422}
+"""Statuses of servers that do not count: no such path, or (SGLang, TGI) one that wants another body."""
+
 _silent: set[str] = set()
 """Servers that were asked for a count and know none."""
 
 
-def _counted(
-    base_url: str, model: str, headers: dict[str, str], messages: list[dict[str, str]]
-) -> int | None:
-    """The server's own count of a chat: llama-server's way, then vLLM's; `None` where it knows neither."""
+def _counted(base_url: str, headers: dict[str, str], body: dict[str, Any]) -> int | None:
+    """The server's own count of a chat: llama-server's way, then vLLM's; `None` where it knows neither.
+
+    Raises ModelError where it fails: what it knows is then not known.
+    """
     import httpx
 
     if base_url in _silent:
         return None
-    body = {"model": model, "messages": messages}
     ways = (
         (f"{base_url}/chat/completions/input_tokens", "input_tokens"),
         (f"{base_url.removesuffix('/v1')}/tokenize", "count"),
@@ -234,10 +250,24 @@ def _counted(
     try:
         with httpx.Client(headers=headers, timeout=60) as client:
             for address, key in ways:
-                answer = client.post(address, json=body)
-                if answer.status_code == 200 and key in (found := answer.json()):
-                    return int(found[key])
+                count = _count_in(client.post(address, json=body), key)
+                if count is not None:
+                    return count
     except httpx.HTTPError as error:
         raise ModelError(f"{base_url}: {type(error).__name__}: {error}") from error
     _silent.add(base_url)
     return None
+
+
+def _count_in(answer: httpx.Response, key: str) -> int | None:
+    """The count that an answer holds, `None` where the server does not count; raises ModelError."""
+    if answer.status_code in _NO_SUCH_WAY:
+        return None
+    if answer.status_code != 200:
+        raise ModelError(f"{answer.url} answers with status {answer.status_code}: the prompt is not counted")
+    try:
+        found = answer.json()
+    except ValueError:  # a page for people, whatever is asked
+        return None
+    count = found.get(key) if isinstance(found, dict) else None
+    return count if isinstance(count, int) else None

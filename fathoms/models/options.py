@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
 
@@ -35,16 +36,25 @@ Options = Annotated[dict[str, Any], AfterValidator(_no_secrets)]
 only there; keys and passwords must be given so."""
 
 
-def _http_address(address: str) -> str:
-    """Refuse what is no address of a server, or holds a password; a slash at the end goes."""
-    if not re.match(r"https?://[^/\s]", address):
+def http_address(address: str) -> str:
+    """Refuse (ValueError) what is no address of a server, or names a user; a slash at the end goes."""
+    if re.match(r"https?://[^/\s]*@", address):
+        raise ValueError("a user or password has no place in an address")
+    if not (re.match(r"https?://[^/\s]", address) and _has_host_and_port(address)):
         raise ValueError("want an address such as http://127.0.0.1:8000")
-    if "@" in address.split("/")[2]:
-        raise ValueError("a user or password has no place in a config")
     return address.rstrip("/")
 
 
-Address = Annotated[str, AfterValidator(_http_address)]
+def _has_host_and_port(address: str) -> bool:
+    """Whether there is a host, and a port that can be one."""
+    try:
+        parts = urlsplit(address)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+Address = Annotated[str, AfterValidator(http_address)]
 """The address of a server, by http or https."""
 
 

@@ -33,6 +33,9 @@ class ChatModel(Protocol):
     def check(self) -> None:
         """Raise now what would fail later: a missing package, missing weights, a missing key."""
 
+    def check_images(self) -> None:
+        """Raise now where images cannot be seen."""
+
     async def reply(self, prompt: Prompt) -> Reply:
         """One answer; raises ModelError where there is none."""
 

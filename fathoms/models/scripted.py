@@ -45,6 +45,9 @@ class ScriptedModel(Component):
     def check(self) -> None:
         """Nothing can be missing."""
 
+    def check_images(self) -> None:
+        """Images are as good as none: nothing but the text is looked at."""
+
     async def reply(self, prompt: Prompt) -> Reply:
         """The scripted reply; raises ModelError where the script says so."""
         started = time.perf_counter()

@@ -48,7 +48,7 @@ class SentenceTransformersEmbedder(Component):
         return {**super().identity(), "weights": weights_of(self.model, self.hub_revision)}
 
     def check(self) -> None:
-        """Load the model; raises MissingExtraError, MissingWeightsError, ConfigError or ModelError."""
+        """Load the model; raises MissingExtraError, MissingWeightsError, ConfigError or ServerError."""
         self._model()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -63,8 +63,8 @@ class SentenceTransformersEmbedder(Component):
         """What one of the model's two methods gives, as unit vectors."""
         import numpy as np
 
-        if not texts:
-            return np.zeros((0, self._model().get_embedding_dimension()), dtype=np.float32)
+        if not texts:  # the libraries' versions differ in how they are asked for the width: a text tells it
+            return self._encoded(encode, [""], prompt)[:0]
         vectors = encode(list(texts), prompt=prompt, batch_size=self.batch_size, show_progress_bar=False)
         return normalised(np.asarray(vectors, dtype=np.float32))
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from fathoms.config import Component
+from pydantic import field_validator
+
+from fathoms.config import Component, suggest
 from fathoms.types import Chunk, Document, Hit, Question
 
 if TYPE_CHECKING:
@@ -81,15 +83,27 @@ class TextQuery(Retriever):
     query: str = "{question}"
     """The text that is searched with: `{question}` and `{files}` are filled in."""
 
+    @field_validator("query")
+    @classmethod
+    def _check_places(cls, query: str) -> str:
+        places = _PLACE.findall(query)
+        unknown = [place for place in places if place not in _PLACES]
+        if unknown:
+            raise ValueError(f"there is no place '{{{unknown[0]}}}'{suggest(unknown[0], _PLACES)}")
+        if "question" not in places:
+            raise ValueError("it must hold {question}")
+        return query
+
     def queries(self, questions: Sequence[Question]) -> list[str]:
         """The text of every question as it is searched with."""
         return [_fill(self.query, question) for question in questions]
 
 
-_FIELD = re.compile(r"\{(question|files)\}")
+_PLACE = re.compile(r"\{(\w+)\}")
+_PLACES = ("question", "files")
 
 
 def _fill(template: str, question: Question) -> str:
     """The template with its places filled in one pass: braces in a question are text."""
     values = {"question": question.text, "files": ", ".join(question.files)}
-    return _FIELD.sub(lambda place: values[place[1]], template)
+    return _PLACE.sub(lambda place: values[place[1]], template)

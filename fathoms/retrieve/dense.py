@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -18,11 +18,17 @@ Store = Annotated[NumpyStore | LlamaIndexStore, Field(discriminator="kind")]
 class Dense(TextQuery):
     """Exact or approximate nearest neighbours by cosine, over all documents."""
 
+    neutral: ClassVar[frozenset[str]] = frozenset({"store"})
+
     kind: Literal["dense"] = "dense"
     top_k: int = Field(default=3, ge=1)
     """How many chunks a question gets."""
     store: Store = NumpyStore()
     """Where the vectors are searched: `numpy` (exact) or any LlamaIndex vector store."""
+
+    def identity(self) -> dict[str, Any]:
+        """The store counts by its own identity."""
+        return {**super().identity(), "store": self.store.identity()}
 
     def check(self) -> None:
         """Raise ConfigError where the store is not here."""

@@ -14,6 +14,7 @@ from pydantic import field_validator
 from fathoms.config import Component
 from fathoms.errors import ModelError
 from fathoms.models import Generator
+from fathoms.models.room import most_that_fits, room_for_prompt
 from fathoms.types import Message, Prompt
 
 T = TypeVar("T")
@@ -61,13 +62,18 @@ class LLMReranker(Component):
         """The model counts by its own identity."""
         return {**super().identity(), "generate": self.generate.identity()}
 
+    def served(self) -> dict[str, Any]:
+        """What the server of the model says it runs."""
+        return self.generate.served()
+
     def check(self) -> None:
-        """Raise what the model would."""
+        """Raise what the model would, and ConfigError where its reply leaves no room for a prompt."""
+        room_for_prompt(self.generate, "the reranker's generate")
         self.generate.check()
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """A grade from 0 to 10 for each (question, passage), in the order given; `NO_GRADE` for a reply that
-        holds none.
+        holds none. A passage that the model's context has no room for is shortened at its end.
 
         Raises ModelError where a call fails, and where no reply at all holds a grade.
         """
@@ -86,17 +92,43 @@ class LLMReranker(Component):
         """What the model says to each pair, `max_concurrency` calls at once."""
         free = asyncio.Semaphore(self.generate.max_concurrency)
 
-        async def ask(question: str, passage: str) -> str:
-            values = {"question": question, "passage": passage}
-            text = _PLACE.sub(lambda place: values[place[1]], self.prompt)
+        async def ask(question: str, passage: str) -> tuple[str, bool]:
             async with free:
-                reply = await self.generate.reply(Prompt(messages=(Message(role="user", text=text),)))
-            return reply.text
+                kept = await asyncio.to_thread(self._fitted, question, passage)  # may ask a server
+                reply = await self.generate.reply(Prompt(messages=self._messages(question, kept)))
+            return reply.text, kept != passage
 
         try:
-            return await asyncio.gather(*(ask(*pair) for pair in pairs))
+            found = await asyncio.gather(*(ask(*pair) for pair in pairs))
         except ModelError as error:
             raise ModelError(f"the reranker failed: {error}") from error
+        if cut := sum(shortened for _, shortened in found):
+            logging.getLogger(__name__).warning(
+                "%d of %d passages were shortened to fit the context of the reranker", cut, len(found)
+            )
+        return [reply for reply, _ in found]
+
+    def _messages(self, question: str, passage: str) -> tuple[Message, ...]:
+        """What the model is asked about one passage."""
+        values = {"question": question, "passage": passage}
+        text = _PLACE.sub(lambda place: values[place[1]], self.prompt)
+        return (Message(role="user", text=text),)
+
+    def _fitted(self, question: str, passage: str) -> str:
+        """As much of the passage, from its beginning, as the context has room for."""
+        room = room_for_prompt(self.generate, "the reranker's generate")
+
+        def tokens(length: int) -> int:
+            return self.generate.count_tokens(self._messages(question, passage[:length])) or 0
+
+        if room is None or tokens(len(passage)) <= room:
+            return passage
+        if (bare := tokens(0)) > room:
+            raise ModelError(
+                f"the question without a passage takes {bare} tokens and the model leaves {room} for the"
+                " prompt"
+            )
+        return passage[: most_that_fits(len(passage), lambda length: tokens(length) <= room)]
 
 
 def grade_of(reply: str) -> float | None:

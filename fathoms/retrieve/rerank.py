@@ -50,6 +50,10 @@ class Rerank(TextQuery):
         """Retriever and reranker count by their own identities."""
         return {**super().identity(), "first": self.first.identity(), "by": self.by.identity()}
 
+    def served(self) -> dict[str, Any]:
+        """What the server of a reranking language model says it runs."""
+        return self.by.served()
+
     def check(self) -> None:
         """Raise what the retriever or the reranker would."""
         self.first.check()

@@ -205,7 +205,12 @@ def test_scores_that_a_run_does_not_have(project: Project) -> None:
 
 def test_validate_fills_in_the_defaults(project: Project) -> None:
     config = project.json("validate", "tiny.yaml")
-    assert config["retrieve"] == {"kind": "dense", "top_k": 1, "store": {"kind": "numpy"}}
+    assert config["retrieve"] == {
+        "kind": "dense",
+        "query": "{question}",
+        "top_k": 1,
+        "store": {"kind": "numpy"},
+    }
     assert (
         "# 4 questions (Text-Only 2, Tables 2) on 2 documents"
         in project.fathoms("validate", "tiny.yaml").stdout

@@ -18,6 +18,8 @@ pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = str(ROOT / "configs" / "llamaindex.yaml")
 
+WORDS = "scoring.abstention.embed={kind: lexical}"  # the cache of these tests has no weights
+
 
 @pytest.fixture
 def own(project: Project, ollama: OllamaServer, monkeypatch: pytest.MonkeyPatch) -> Project:
@@ -30,7 +32,7 @@ def own(project: Project, ollama: OllamaServer, monkeypatch: pytest.MonkeyPatch)
 
 def command(*settings: str) -> list[str]:
     """The shipped config on the project's own data, with short replies."""
-    pairs = ("data={questions: questions.json, documents: pdfs}", "generate.max_tokens=12", *settings)
+    pairs = ("data={questions: questions.json, documents: pdfs}", "generate.max_tokens=12", WORDS, *settings)
     return ["run", "llamaindex.yaml", *(word for pair in pairs for word in ("--set", pair))]
 
 
@@ -47,7 +49,7 @@ def summary(project: Project) -> dict[str, dict[str, int]]:
 
 def test_the_shipped_config_end_to_end_on_the_sample_corpus(own: Project) -> None:
     # short replies, and an embedder that reads the beginning of each chunk only, for the sake of time
-    settings = ("data=sample", "generate.max_tokens=16", "embed.n_ctx=128")
+    settings = ("data=sample", "generate.max_tokens=16", "embed.n_ctx=128", WORDS)
     arguments = [word for setting in settings for word in ("--set", setting)]
     done = own.fathoms("run", CONFIG, *arguments, "--limit", "2", timeout=1800)
     assert done.returncode == 0, done.stderr

@@ -128,6 +128,14 @@ def test_vectors_of_a_server(embedder: LlamaIndexEmbedder) -> None:
     assert embedder.embed([]).shape == (0, 0)
 
 
+def test_blank_texts_get_zeros() -> None:
+    embedder = LlamaIndexEmbedder(
+        target="llama_index.core.embeddings:MockEmbedding", options={"embed_dim": 4}
+    )
+    assert embedder.embed(["", "a", " "]).tolist() == [[0] * 4, [0.5] * 4, [0] * 4]
+    assert embedder.embed_queries(["a", "\n"]).tolist() == [[0.5] * 4, [0] * 4]
+
+
 def test_a_key_stays_out_of_configs_and_fingerprints(llm: LlamaIndexLLM) -> None:
     assert KEY not in llm.model_dump_json()
     assert KEY not in str(llm.identity())

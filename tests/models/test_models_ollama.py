@@ -149,23 +149,19 @@ def test_the_address_comes_from_the_environment(
     monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{ollama.port}")
     OllamaLLM(model="gemma3:4b").check()
     assert str(server_version(server_address())).startswith("0.5.4")
-    monkeypatch.setenv("OLLAMA_HOST", "somewhere")
-    assert server_address() == "http://somewhere:11434"
     monkeypatch.delenv("OLLAMA_HOST")
     assert server_address() == "http://127.0.0.1:11434"
     assert server_version(NOBODY) is None
-
-
-@pytest.mark.parametrize("address", ["localhost:11434", "ftp://x", "http://user:pw@host:1"])
-def test_an_address_that_is_none(address: str) -> None:
-    with pytest.raises(ValidationError, match="base_url"):
-        OllamaLLM(model="a", base_url=address)
 
 
 def test_a_model_without_sight_is_not_shown_images(llm: OllamaLLM, picture: Path) -> None:
     """This server would answer as if there were no image."""
     with pytest.raises(ModelError, match="gemma3:4b sees no images"):
         ask(llm, "What is this?", picture)
+    with pytest.raises(ConfigError, match="gemma3:4b sees no images"):
+        llm.check_images()
+    with pytest.raises(ServerError, match="no Ollama server"):
+        llm.model_copy(update={"base_url": NOBODY}).check_images()
 
 
 def test_images_arrive_as_they_are(picture: Path) -> None:
@@ -173,6 +169,7 @@ def test_images_arrive_as_they_are(picture: Path) -> None:
     with serving({"/api/show": {**SHOWN, "capabilities": ["vision"]}, "/api/chat": answer("red")}) as stub:
         model = OllamaLLM(model="seer", base_url=stub.address)
         model.check()
+        model.check_images()
         assert ask(model, "What is this?", picture, picture).text == "red"
     (message,) = stub.bodies("/api/chat")[0]["messages"]
     assert message["content"] == "What is this?"
@@ -226,6 +223,70 @@ def test_options_go_to_the_server() -> None:
     sent = stub.bodies("/api/chat")[0]["options"]
     wanted = {"num_ctx": 128, "num_predict": 9, "temperature": 0.0, "top_p": 0.5, "seed": 3, "num_gpu": 0}
     assert sent == wanted
+
+
+@pytest.mark.parametrize(
+    ("option", "key"),
+    [
+        ("num_ctx", "n_ctx"),
+        ("num_predict", "max_tokens"),
+        ("temperature", "temperature"),
+        ("top_p", "top_p"),
+        ("seed", "seed"),
+    ],
+)
+def test_an_option_that_has_a_key_here_is_refused(option: str, key: str) -> None:
+    """LlamaIndex would send it in place of the key."""
+    with pytest.raises(ValidationError, match=f"'{option}' has no place here: set {key} itself"):
+        OllamaLLM(model="m", options={"num_gpu": 0, option: 1})
+    if option == "num_ctx":
+        with pytest.raises(ValidationError, match="set n_ctx itself"):
+            OllamaEmbedder(options={option: 1})
+
+
+def test_references_in_options_are_filled_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FATHOMS_TEST_STOP", "\n")
+    options = {"stop": "${FATHOMS_TEST_STOP}"}
+    _, stub = thinking(answer("42"), options=options)
+    assert stub.bodies("/api/chat")[0]["options"]["stop"] == "\n"
+    with serving({"/api/embed": vectors([1.0])}) as stub:
+        OllamaEmbedder(base_url=stub.address, options=options).embed(["a"])
+    assert stub.bodies("/api/embed")[0]["options"] == {"stop": "\n"}
+    monkeypatch.delenv("FATHOMS_TEST_STOP")
+    with serving({"/api/show": SHOWN}) as stub:
+        for model in (OllamaLLM, OllamaEmbedder):
+            with pytest.raises(ConfigError, match="FATHOMS_TEST_STOP is not set"):
+                model(model="m", base_url=stub.address, options=options).check()
+
+
+def vectors(*rows: list[float]) -> dict[str, Any]:
+    """An answer to texts as Ollama's API reference shows it."""
+    return {"model": "m", "embeddings": rows}
+
+
+@pytest.mark.parametrize("rows", [[[1.0, 0.0]], [[1.0, 0.0], [1.0]], [[], []], [[1.0]] * 3])
+def test_vectors_that_fit_no_texts_are_refused(rows: list[list[float]]) -> None:
+    pytest.importorskip("llama_index.embeddings.ollama")
+    with serving({"/api/embed": vectors(*rows)}) as stub:
+        embedder = OllamaEmbedder(base_url=stub.address)
+        with pytest.raises(ModelError, match=rf"{stub.address}: 2 texts were sent, what came back is"):
+            embedder.embed(["a", "b"])
+
+
+def test_blank_texts_are_not_sent_and_get_zeros() -> None:
+    pytest.importorskip("llama_index.embeddings.ollama")
+    with serving({"/api/embed": vectors([3.0, 4.0], [0.0, 2.0])}) as stub:
+        found = OllamaEmbedder(base_url=stub.address, text_instruction="t:").embed(["", "a", " \n", "b"])
+    np.testing.assert_allclose(found, [[0, 0], [0.6, 0.8], [0, 0], [0, 1]])
+    assert stub.bodies("/api/embed")[0]["input"] == ["t: a", "t: b"]
+
+
+def test_the_zeros_of_blank_texts_alone_have_the_width_of_the_model() -> None:
+    pytest.importorskip("llama_index.embeddings.ollama")
+    with serving({"/api/embed": vectors([3.0, 4.0])}) as stub:
+        embedder = OllamaEmbedder(base_url=stub.address)
+        assert embedder.embed(["", " "]).tolist() == [[0, 0], [0, 0]]
+        assert embedder.embed_queries([""]).tolist() == [[0, 0]]
 
 
 @pytest.mark.parametrize(

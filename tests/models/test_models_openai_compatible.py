@@ -181,7 +181,7 @@ def test_a_key_stays_out_of_configs_and_fingerprints(llm: OpenAICompatibleLLM) -
     assert KEY not in llm.model_dump_json()
     assert KEY not in str(llm.identity())
     for extra in ({"extra_body": {"api_key": "sk-1"}}, {"base_url": "http://me:pw@host/v1"}):
-        with pytest.raises(ValidationError, match=r"has no place in a config"):
+        with pytest.raises(ValidationError, match=r"has no place in"):
             OpenAICompatibleLLM(**{"model": "m", "base_url": NOBODY, **extra})
 
 
@@ -300,6 +300,71 @@ def test_tokens_are_counted_as_vllm_counts_them() -> None:
         model = OpenAICompatibleLLM(model="m", base_url=f"{stub.address}/v1")
         assert model.count_tokens(prompt("hi").messages) == 17
     assert stub.bodies("/tokenize") == [{"model": "m", "messages": [{"role": "user", "content": "hi"}]}]
+
+
+def test_tokens_are_counted_with_the_extra_body() -> None:
+    extra = {"chat_template_kwargs": {"enable_thinking": False}}
+    with serving({"/tokenize": {"count": 17}}) as stub:
+        model = OpenAICompatibleLLM(model="m", base_url=f"{stub.address}/v1", extra_body=extra)
+        assert model.count_tokens(prompt("hi").messages) == 17
+    assert stub.bodies("/tokenize") == [
+        {"model": "m", "messages": [{"role": "user", "content": "hi"}], **extra}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [(b"<html>", 200), ({"error": "?"}, 200), ([1], 200), ({}, 405), ({}, 501), ({}, 422)],
+)
+def test_what_is_no_count(answer: Any, status: int) -> None:
+    with serving({"/tokenize": answer}, {"/tokenize": status}) as stub:
+        model = OpenAICompatibleLLM(model="m", base_url=f"{stub.address}/v1")
+        assert [model.count_tokens(prompt("hi").messages) for _ in range(2)] == [None] * 2
+    assert len(stub.requests) == 2
+
+
+def test_a_server_that_is_busy_once_is_asked_again() -> None:
+    statuses = {"/tokenize": 503}
+    with serving({"/tokenize": {"count": 17}}, statuses) as stub:
+        model = OpenAICompatibleLLM(model="m", base_url=f"{stub.address}/v1")
+        with pytest.raises(ModelError, match=r"/tokenize answers with status 503"):
+            model.count_tokens(prompt("hi").messages)
+        statuses.clear()
+        assert model.count_tokens(prompt("hi").messages) == 17
+
+
+def test_references_in_the_extra_body_are_filled_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FATHOMS_TEST_LORA", "one")
+    extra = {"lora": "${FATHOMS_TEST_LORA}"}
+    _, stub = told(answer("42"), extra_body=extra)
+    assert stub.bodies("/v1/chat/completions")[0]["lora"] == "one"
+    with serving({"/tokenize": {"count": 17}, "/v1/embeddings": rows([1.0])}) as stub:
+        options = {"model": "m", "base_url": f"{stub.address}/v1", "extra_body": extra}
+        OpenAICompatibleLLM(**options).count_tokens(prompt("hi").messages)
+        OpenAICompatibleEmbedder(**options).embed(["a"])
+    assert [stub.bodies(path)[0]["lora"] for path in ("/tokenize", "/v1/embeddings")] == ["one"] * 2
+    monkeypatch.delenv("FATHOMS_TEST_LORA")
+    with serving({"/v1/models": {"data": []}}) as stub:
+        for model in (OpenAICompatibleLLM, OpenAICompatibleEmbedder):
+            with pytest.raises(ConfigError, match="FATHOMS_TEST_LORA is not set"):
+                model(model="m", base_url=f"{stub.address}/v1", extra_body=extra).check()
+
+
+def rows(*vectors: list[float]) -> dict[str, Any]:
+    """An answer to texts as OpenAI's API reference shows it."""
+    data = [{"object": "embedding", "index": n, "embedding": row} for n, row in enumerate(vectors)]
+    return {"object": "list", "model": "m", "data": data, "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+
+
+def test_blank_texts_are_not_sent_and_get_zeros() -> None:
+    pytest.importorskip("llama_index.embeddings.openai_like")
+    with serving({"/v1/embeddings": rows([3.0, 4.0], [0.0, 2.0])}) as stub:
+        embedder = OpenAICompatibleEmbedder(model="m", base_url=f"{stub.address}/v1", document_prefix="t: ")
+        found = embedder.embed(["", "a", " ", "b"])
+        with pytest.raises(ModelError, match="3 texts were sent, what came back is"):
+            embedder.embed(["a", "b", "c"])
+    np.testing.assert_allclose(found, [[0, 0], [0.6, 0.8], [0, 0], [0, 1]])
+    assert stub.bodies("/v1/embeddings")[0]["input"] == ["t: a", "t: b"]
 
 
 def test_a_server_that_does_not_count_is_asked_once() -> None:

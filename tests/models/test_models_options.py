@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from fathoms.models import LlamaIndexEmbedder
+from fathoms.config import read_yaml, validate
+from fathoms.errors import ConfigError
+from fathoms.models import LlamaIndexEmbedder, OllamaEmbedder, OllamaLLM, OpenAICompatibleLLM
+from fathoms.models.ollama import server_address
 from fathoms.models.options import resolved
 from fathoms.retrieve.llamaindex import LlamaIndexStore
 
@@ -48,3 +52,72 @@ def test_another_server_is_another_embedder_another_key_is_not(monkeypatch: pyte
 
     assert identity("http://a", "1") == identity("http://a", "2")
     assert identity("http://a", "1") != identity("http://b", "1")
+
+
+@pytest.mark.parametrize(
+    "component",
+    [
+        lambda options: OllamaLLM(model="m", options=options),
+        lambda options: OllamaEmbedder(options=options),
+        lambda options: OpenAICompatibleLLM(model="m", base_url="http://a/v1", extra_body=options),
+    ],
+)
+def test_what_a_reference_stands_for_is_in_the_identity(
+    component: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = component({"lora": "${FATHOMS_TEST_LORA}", "api_key": "${FATHOMS_TEST_KEY}"})
+
+    def identity(lora: str, key: str) -> str:
+        monkeypatch.setenv("FATHOMS_TEST_LORA", lora)
+        monkeypatch.setenv("FATHOMS_TEST_KEY", key)
+        return str(model.identity())
+
+    assert identity("one", "sk-1") == identity("one", "sk-2")
+    assert identity("one", "sk-1") != identity("two", "sk-1")
+    assert "sk-1" not in identity("one", "sk-1")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["localhost:80", "ftp://x", "http://", "http://:80", "http://a:80a/v1", "http://a:99999", "http://[::1"],
+)
+def test_an_address_that_is_none_is_complained_of_at_its_place(address: str, tmp_path: Path) -> None:
+    config = tmp_path / "model.yaml"
+    config.write_text(f"model: m\nbase_url: {address!r}\n")
+    with pytest.raises(ConfigError, match=r"model\.yaml:2:1: base_url: want an address such as"):
+        validate(OpenAICompatibleLLM, read_yaml(config))
+
+
+@pytest.mark.parametrize("address", ["http://user:pw@host:1", "http://user@host", "http://u:p#w@host:80a"])
+def test_an_address_with_a_user_is_refused(address: str) -> None:
+    with pytest.raises(ValidationError, match="a user or password has no place in an address"):
+        OpenAICompatibleLLM(model="m", base_url=address)
+
+
+@pytest.mark.parametrize(
+    ("told", "address"),
+    [
+        ("", "http://127.0.0.1:11434"),
+        ("somewhere", "http://somewhere:11434"),
+        ("somewhere:80", "http://somewhere:80"),
+        (":11434", "http://127.0.0.1:11434"),
+        ("[::1]", "http://[::1]:11434"),
+        ("[::1]:80", "http://[::1]:80"),
+        ("somewhere/ollama/", "http://somewhere:11434/ollama"),
+        ("http://:8080", "http://127.0.0.1:8080"),
+        ("https://somewhere/", "https://somewhere"),
+        (' "somewhere:80" ', "http://somewhere:80"),
+    ],
+)
+def test_ollamas_own_variable(told: str, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Ollama reads it (envconfig/config.go, `Host`)."""
+    monkeypatch.setenv("OLLAMA_HOST", told)
+    assert server_address() == address
+
+
+@pytest.mark.parametrize("told", ["http://user:pw@host", "user:pw@host", "host:99999", "host:80a", "ftp://a"])
+def test_ollamas_own_variable_is_checked_too(told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", told)
+    with pytest.raises(ConfigError, match=r"^the environment variable OLLAMA_HOST: ") as caught:
+        server_address()
+    assert "pw" not in str(caught.value)

@@ -30,7 +30,8 @@ def test_generators(config: dict[str, str]) -> None:
     model = GENERATORS.validate_python(config)
     assert model.kind == config["kind"]
     assert GENERATORS.validate_python(model.model_dump(mode="json")) == model
-    assert {"reply", "check", "count_tokens", "context_window", "max_tokens", "max_concurrency"} <= set(CHAT)
+    calls = {"reply", "check", "check_images", "count_tokens"}
+    assert calls | {"context_window", "max_tokens", "max_concurrency"} <= set(CHAT)
     assert all(hasattr(model, name) for name in CHAT)
 
 
@@ -46,6 +47,7 @@ def test_embedders(config: dict[str, str]) -> None:
 
 def test_what_needs_nothing_is_always_ready() -> None:
     ScriptedModel().check()
+    ScriptedModel().check_images()
     LexicalEmbedder().check()
 
 

@@ -86,7 +86,7 @@ def test_the_same_hits_as_exact_search(tmp_path: Path, config: dict[str, Any]) -
     store = LlamaIndexStore(**config)
     store.check()
     exact = NumpyStore().search(tmp_path, vectors, queries, 10)
-    for _ in range(2):  # the second search finds a store that is there, and makes it afresh
+    for _ in range(2):  # the second search finds nothing of the first
         found = store.search(tmp_path, vectors, queries, 10)
         assert [[index for index, _ in row] for row in found] == [
             [index for index, _ in row] for row in exact
