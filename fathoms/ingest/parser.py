@@ -84,8 +84,11 @@ class PdfParser(Component):
         return self.identity()
 
     def from_native(self, path: Path, sha256: str, native: str) -> Document:
-        """The document that is made of the parser's own form, with no look at the PDF."""
-        raise NotImplementedError(self.kind)
+        """The document that is made of the parser's own form, with no look at the PDF.
+
+        Raises TypeError for a parser that has none (`native` is `None`).
+        """
+        raise TypeError(f"ingest kind '{self.kind}' has no form of its own")
 
     def reader_options(self) -> dict[str, Any]:
         """The options that the reader is given: those that change its result."""

@@ -4,47 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from fathoms.config import Component
 from fathoms.errors import ConfigError
-from fathoms.models.hub import load, weights_of
+from fathoms.models.hub import HubModel, load
 
 _HEADLESS = ("Model", "ForMaskedLM", "ForPreTraining")
 """How architectures are called that the library would give a head of random weights without a word."""
 
 
-class CrossEncoder(Component):
+class CrossEncoder(HubModel):
     """`kind: cross-encoder`: any CrossEncoder of Sentence Transformers with one score a pair, for example
     `cross-encoder/ms-marco-MiniLM-L6-v2` (Nogueira and Cho, Passage Re-ranking with BERT, 2019).
 
     Scores are as the model gives them, after its own activation. No code that comes with a model is run.
     """
 
-    packages: ClassVar[tuple[str, ...]] = ("sentence-transformers", "transformers")
-    neutral: ClassVar[frozenset[str]] = frozenset({"model", "hub_revision", "batch_size", "device"})
-
     kind: Literal["cross-encoder"] = "cross-encoder"
-    model: str
-    """A folder, or ORGANISATION/NAME on the hub."""
-    hub_revision: str | None = None
-    """The branch, tag or commit of a model on the hub; a commit is the only one that stays."""
     max_tokens: int | None = Field(default=None, ge=8)
     """A longer pair is cut here; where the model says, if not given."""
-    batch_size: int = Field(default=32, ge=1)
-    """Pairs at once."""
-    device: str | None = None
-    """`cpu`, `cuda`, `mps`, ...; the best there is, if not given."""
-
-    def identity(self) -> dict[str, Any]:
-        """The weights count by their hashes, or by their name where only the hub knows them."""
-        return {**super().identity(), "weights": weights_of(self.model, self.hub_revision)}
-
-    def check(self) -> None:
-        """Load the model; raises MissingExtraError, MissingWeightsError, ConfigError or ServerError."""
-        self._model()
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The relevance of each passage to its question, for pairs (question, passage) in the order given."""

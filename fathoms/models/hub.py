@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from pydantic import Field
+
+from fathoms.config import Component
 from fathoms.errors import ConfigError, MissingExtraError, MissingWeightsError, ServerError
 from fathoms.models.assets import ASSETS
 from fathoms.models.cpus import available_cpus
@@ -15,6 +19,34 @@ from fathoms.models.torchvision import repair
 from fathoms.models.weights import digests, is_installed
 
 _HUB_TIMEOUT = 5.0  # seconds for one question to the hub; its own client would try for over a minute
+
+
+class HubModel(Component):
+    """What embedder and reranker share: a model by its name or folder, and how it is run."""
+
+    packages: ClassVar[tuple[str, ...]] = ("sentence-transformers", "transformers")
+    neutral: ClassVar[frozenset[str]] = frozenset({"model", "hub_revision", "batch_size", "device"})
+
+    model: str
+    """A folder, the name of an asset, or ORGANISATION/NAME on the hub."""
+    hub_revision: str | None = None
+    """The branch, tag or commit of a model on the hub; a commit is the only one that stays."""
+    batch_size: int = Field(default=32, ge=1)
+    """Texts, or pairs of them, at once."""
+    device: str | None = None
+    """`cpu`, `cuda`, `mps`, ...; the best there is, if not given."""
+
+    def identity(self) -> dict[str, Any]:
+        """The weights count by their hashes, or by their name where only the hub knows them."""
+        return {**super().identity(), "weights": weights_of(self.model, self.hub_revision)}
+
+    def check(self) -> None:
+        """Load the model; raises MissingExtraError, MissingWeightsError, ConfigError or ServerError."""
+        self._model()
+
+    @abstractmethod
+    def _model(self) -> Any:
+        """The loaded model; the first call loads it."""
 
 
 def library() -> Any:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from fathoms.config import Component
-from fathoms.models.hub import load, weights_of
+from fathoms.models.hub import HubModel, load
 from fathoms.models.vectors import normalised
 
 if TYPE_CHECKING:
@@ -17,39 +16,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class SentenceTransformersEmbedder(Component):
+class SentenceTransformersEmbedder(HubModel):
     """`kind: sentence-transformers`: a bi-encoder, its vectors always L2-normalised.
 
     Questions and documents get the prompts that the model was saved with, unless the options say others.
     No code that comes with a model is run.
     """
 
-    packages: ClassVar[tuple[str, ...]] = ("sentence-transformers", "transformers")
-    neutral: ClassVar[frozenset[str]] = frozenset({"model", "hub_revision", "batch_size", "device"})
-
     kind: Literal["sentence-transformers"] = "sentence-transformers"
     model: str = "minilm-l6-v2-torch"
     """A folder, the name of an asset, or ORGANISATION/NAME on the hub."""
-    hub_revision: str | None = None
-    """The branch, tag or commit of a model on the hub; a commit is the only one that stays."""
     query_prompt: str | None = None
     """Stands before every question; the model's own `query` prompt if not given, none if empty."""
     document_prompt: str | None = None
     """Stands before every other text; the model's own `document` prompt if not given, none if empty."""
     max_tokens: int | None = Field(default=None, ge=2)
     """A longer text is cut here; where the model says, if not given."""
-    batch_size: int = Field(default=32, ge=1)
-    """Texts at once."""
-    device: str | None = None
-    """`cpu`, `cuda`, `mps`, ...; the best there is, if not given."""
-
-    def identity(self) -> dict[str, Any]:
-        """The weights count by their hashes, or by their name where only the hub knows them."""
-        return {**super().identity(), "weights": weights_of(self.model, self.hub_revision)}
-
-    def check(self) -> None:
-        """Load the model; raises MissingExtraError, MissingWeightsError, ConfigError or ServerError."""
-        self._model()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of documents, shape (n, dimension)."""

@@ -189,3 +189,9 @@ def test_a_missing_library_names_its_extra(tmp_path: Path) -> None:
 
     with pytest.raises(MissingExtraError, match=r"pip install 'fathoms\[pymupdf\]'"):
         parse_in_child(Absent(), tmp_path / "any.pdf")
+
+
+def test_a_text_parser_has_no_form_of_its_own() -> None:
+    assert Pdfium().native is None
+    with pytest.raises(TypeError, match="'pdfium' has no form of its own"):
+        Pdfium().from_native(Path("a.pdf"), "", "{}")

@@ -3,65 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, TextBlock, ThinkingBlock
+from llama_server import KEY
 from pydantic import ValidationError
 
 from fathoms.errors import ConfigError, ModelError
 from fathoms.models import LlamaIndexEmbedder, LlamaIndexLLM
 from fathoms.models.llamaindex_replies import to_reply
-from fathoms.models.weights import is_installed, locate
 from fathoms.types import Message, Prompt, Usage
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 
 LLM = "llama_index.llms.openai_like:OpenAILike"
 EMBEDDING = "llama_index.embeddings.openai_like:OpenAILikeEmbedding"
-KEY = "the-key-of-this-test"
 PROMPT = Prompt(
     messages=(
         Message(role="system", text="You tell stories."),
         Message(role="user", text="A story of the sea, please."),
     )
 )
-
-
-@contextmanager
-def server(*, embedding: bool) -> Iterator[str]:
-    """The address of a llama.cpp server that asks for a key."""
-    xllamacpp = pytest.importorskip("xllamacpp")
-    if not is_installed("smollm2-135m"):
-        pytest.skip("no weights: run 'fathoms models pull smollm2-135m'")
-    settings = xllamacpp.CommonParams()
-    settings.model.path = str(locate("smollm2-135m"))
-    settings.n_ctx = 512
-    settings.port = settings.verbosity = 0
-    settings.fit_params = False
-    settings.api_keys = [KEY]
-    settings.embedding = embedding
-    if embedding:
-        settings.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
-    running = xllamacpp.Server(settings)
-    yield f"{running.listening_address}/v1"
-    del running
-
-
-@pytest.fixture(scope="module")
-def chat_address() -> Iterator[str]:
-    with server(embedding=False) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def embedding_address() -> Iterator[str]:
-    with server(embedding=True) as address:
-        yield address
 
 
 @pytest.fixture

@@ -4,61 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from http_stub import Stub, serving
+from llama_server import KEY, MODEL
 from pydantic import ValidationError
 
 from fathoms.errors import ConfigError, ModelError, ServerError
 from fathoms.models import OpenAICompatibleEmbedder, OpenAICompatibleLLM
-from fathoms.models.weights import is_installed, locate
 from fathoms.types import Message, Prompt, Reply
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 
-KEY = "the-key-of-this-test"
 VARIABLE = "FATHOMS_TEST_KEY"
 NOBODY = "http://127.0.0.1:9/v1"
-MODEL = "smollm2"
-
-
-@contextmanager
-def llama_server(*, embedding: bool) -> Iterator[str]:
-    """The address of a llama.cpp server that asks for a key, with a context of 512 tokens."""
-    xllamacpp = pytest.importorskip("xllamacpp")
-    if not is_installed("smollm2-135m"):
-        pytest.skip("no weights: run 'fathoms models pull smollm2-135m'")
-    settings = xllamacpp.CommonParams()
-    settings.model.path = str(locate("smollm2-135m"))
-    settings.model_alias = {MODEL}
-    settings.n_ctx = 512
-    settings.n_parallel = 1
-    settings.port = settings.verbosity = 0
-    settings.fit_params = False
-    settings.api_keys = [KEY]
-    settings.embedding = embedding
-    if embedding:
-        settings.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
-    running = xllamacpp.Server(settings)
-    yield f"{running.listening_address}/v1"
-    del running
-
-
-@pytest.fixture(scope="module")
-def chat_address() -> Iterator[str]:
-    with llama_server(embedding=False) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def embedding_address() -> Iterator[str]:
-    with llama_server(embedding=True) as address:
-        yield address
 
 
 @pytest.fixture
