@@ -10,6 +10,8 @@
         ChecksumError            1   a file is not the one that was pinned
       DocumentError              1   one PDF that could not be read, with the reason
       ModelError                 1   a model or its server failed to answer
+        RateLimitError           1   the server asks to come back later, and may say when
+        PromptTooLongError       1   more than the model or its vendor takes
       StoreError                 1   a run directory that cannot be read or written
 
 Raise the most specific one where the fact is known; `cli.py` turns it into one sentence and the exit
@@ -92,7 +94,24 @@ class DocumentError(FathomsError):
 
 
 class ModelError(FathomsError):
-    """A model or its server gave no usable reply."""
+    """A model or its server gave no usable reply.
+
+    `status` is that of its answer over HTTP, `retry_after` the seconds it asks to wait; `None` where there
+    was no answer, or nothing said.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+
+
+class RateLimitError(ModelError):
+    """Too many requests or tokens for now (429, or a vendor's own status for being overloaded)."""
+
+
+class PromptTooLongError(ModelError):
+    """Prompt and attachments are more than the model's context, or the vendor's limits, take."""
 
 
 class StoreError(FathomsError):

@@ -1,29 +1,27 @@
 """From PDFs and questions to records. A newcomer starts here.
 
 parse -> chunk -> embed          once a corpus, kept in the cache   (`Pipeline.ingest`)
-retrieve                         once for all questions             (`Ingested.retrieve`)
-prompt -> generate -> Record     once a question                    (`Ingested.answer`)
+retrieve                         once for all questions             (`answering.Ingested.retrieve`)
+prompt -> generate -> Record     once a question                    (`answering.Ingested.answer`)
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fathoms.answering import Ingested, file_limits
 from fathoms.cache import Cache
 from fathoms.config import Component, fingerprint
 from fathoms.errors import ConfigError, DocumentError, StoreError
 from fathoms.ingest import (
     Chunker,
-    ElementKind,
     PageChunker,
     Parser,
     Pdfium,
@@ -35,8 +33,8 @@ from fathoms.models import Embedder, Generator, OnnxEmbedder
 from fathoms.models.caching import embed_cached
 from fathoms.models.room import room_for_prompt
 from fathoms.prompt import PromptBuilder
-from fathoms.retrieve import AnyRetriever, Corpus, Dense
-from fathoms.types import Chunk, Document, Failure, Hit, Question, Record
+from fathoms.retrieve import AnyRetriever, Corpus, Dense, Files
+from fathoms.types import Chunk, Document
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,8 +101,14 @@ class Pipeline(Component):
         """The model, that its reply leaves room for a prompt, and that it sees what it is shown."""
         room_for_prompt(self.generate)
         self.generate.check()
-        if self._image_dpi is not None:
+        files = self.retrieve if isinstance(self.retrieve, Files) else None
+        if self._image_dpi is not None or (files and "images" in (files.form, files.too_long)):
             self.generate.check_images()
+        if files and files.form == "pdf" and self.generate.file_limits is None:
+            raise ConfigError(
+                f"generate: kind '{self.generate.kind}' takes no PDFs: set retrieve.form to 'images' for a"
+                " model that sees, or retrieve: {kind: whole-document} for the text"
+            )
 
     def fingerprints(self, documents: Mapping[str, str]) -> dict[str, str]:
         """The state of every stage, given the sha256 of every document by id.
@@ -124,6 +128,8 @@ class Pipeline(Component):
         state = fingerprint(sorted(documents.items())) if needs != "nothing" else ""
         found: dict[str, str] = {}
         for name, component in stages:
+            if isinstance(component, Files):  # the model's limits decide what is split, and where
+                state = fingerprint(asdict(file_limits(self.generate)), state)
             state = found[name] = fingerprint(name, component.identity(), state)
         return found
 
@@ -155,7 +161,10 @@ class Pipeline(Component):
         except OSError as error:
             raise StoreError(f"the cache in {cache.folder} cannot be written: {error}") from error
         return Ingested(
-            pipeline=self,
+            ingest=self.ingest,
+            retriever=self.retrieve,
+            prompt=self.prompt,
+            generate=self.generate,
             documents=tuple(parsed),
             failures=tuple(failures),
             corpus=Corpus(
@@ -166,6 +175,7 @@ class Pipeline(Component):
                 folder=folder,
             ),
             fingerprints=self.fingerprints(hashes),
+            folder=cache.folder,
         )
 
     def _index_name(self, chunks: Sequence[Chunk]) -> str:
@@ -293,71 +303,3 @@ class Pipeline(Component):
 def _embed_questions(embedder: Embedder, cache: Cache, texts: Sequence[str]) -> Vectors:
     """Questions are embedded through the cache too, as questions."""
     return embed_cached(embedder, texts, cache, query=True)
-
-
-@dataclass(frozen=True)
-class Ingested:
-    """A corpus that is ready for questions."""
-
-    pipeline: Pipeline
-    documents: tuple[Document, ...]
-    failures: tuple[DocumentError, ...]
-    corpus: Corpus
-    fingerprints: dict[str, str]
-
-    def report(self) -> dict[str, Any]:
-        """What came out: counts of documents, pages, tables, pictures and chunks; failures by name.
-
-        Tables and pictures are `None` where the parser does not look for them.
-        """
-        ingest = self.pipeline.ingest
-
-        def total(kind: ElementKind) -> int | None:
-            counts = [ingest.count(document, kind) for document in self.documents]
-            return None if None in counts else sum(count or 0 for count in counts)
-
-        return {
-            "documents": len(self.documents),
-            "pages": sum(len(document.pages) for document in self.documents),
-            "tables": total("table"),
-            "pictures": total("picture"),
-            "chunks": len(self.corpus.chunks),
-            "warnings": {d.id: list(d.warnings) for d in self.documents if d.warnings},
-            "failures": {failure.document: failure.detail for failure in self.failures},
-        }
-
-    def retrieve(self, questions: Sequence[Question]) -> dict[str, tuple[Hit, ...]]:
-        """The hits of every question by its id, found in one batch."""
-        found = self.pipeline.retrieve.search(self.corpus, questions)
-        return {question.id: row for question, row in zip(questions, found, strict=True)}
-
-    async def answer(
-        self, question: Question, hits: tuple[Hit, ...], *, repeat: int = 0, timeout: float | None = None
-    ) -> Record:
-        """Ask the model. A failure is a record too, with its class and message, never an answer.
-
-        `timeout` is in seconds, for prompt and reply together.
-        """
-        record = Record(question=question, repeat=repeat, hits=hits, fingerprints=self.fingerprints)
-        found: dict[str, Any] = {"timings": {}}
-        try:
-            async with asyncio.timeout(timeout):
-                await self._ask(question, hits, found)
-        except TimeoutError:
-            found["error"] = Failure(kind="Timeout", message=f"no answer within {timeout:g} s")
-        except Exception as failure:  # whatever a client raises is this question's failure, never the run's
-            found["error"] = Failure(kind=type(failure).__name__, message=str(failure))
-        return record.model_copy(update=found)
-
-    async def _ask(self, question: Question, hits: tuple[Hit, ...], found: dict[str, Any]) -> None:
-        """Prompt and reply, put into `found` as they come, so that a failure keeps what there was."""
-        generate, timings = self.pipeline.generate, found["timings"]
-        window = generate.context_window
-        budget = None if window is None else window - (generate.max_tokens or 0)
-        started = time.perf_counter()
-        pack = partial(self.pipeline.prompt.pack, question, hits, generate.count_tokens, budget)
-        found["prompt"] = prompt = await asyncio.to_thread(pack)  # counting tokens may ask a server
-        timings["prompt"] = time.perf_counter() - started
-        started = time.perf_counter()
-        found["answer"] = await generate.reply(prompt)
-        timings["generate"] = time.perf_counter() - started

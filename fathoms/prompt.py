@@ -15,9 +15,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from fathoms.config import Component, read_yaml, suggest
-from fathoms.errors import ModelError
+from fathoms.errors import PromptTooLongError
 from fathoms.models.room import most_that_fits
-from fathoms.types import Cut, Hit, Message, Prompt, Question
+from fathoms.types import Attachment, Cut, Hit, Message, Prompt, Question
 
 CountTokens = Callable[[Sequence[Message]], int | None]
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -25,6 +25,7 @@ _PLACES = {
     "system": set[str](),
     "user": {"context", "question", "files"},
     "chunk": {"document", "pages", "header", "text"},
+    "merge": {"answers", "question"},
 }
 
 
@@ -37,6 +38,11 @@ class Template(BaseModel):
     user: str
     chunk: str = "{text}"
     separator: str = "\n\n"
+    merge: str = (
+        "The question was asked of each part of the documents by itself:\n\n{answers}\n\n"
+        "Question: {question}\n"
+        "Give one answer from what the parts say. Say that you do not know only where no part answers it."
+    )
 
 
 @cache
@@ -59,6 +65,9 @@ class PromptBuilder(Component):
     """One retrieved chunk: `{document}`, `{pages}`, `{header}` and `{text}` are filled in."""
     separator: str | None = None
     """What stands between chunks."""
+    merge: str | None = None
+    """The user message where attached files took several requests: `{answers}` and `{question}` are filled
+    in."""
 
     @model_validator(mode="after")
     def _check(self) -> PromptBuilder:
@@ -68,8 +77,10 @@ class PromptBuilder(Component):
             unknown = [field for field in _FIELD.findall(getattr(self, name) or "") if field not in allowed]
             if unknown:
                 raise ValueError(f"'{name}' has no place '{{{unknown[0]}}}'{suggest(unknown[0], allowed)}")
-        if self.user is not None and "{question}" not in self.user:
-            raise ValueError("'user' must hold {question}")
+        for name, place in (("user", "question"), ("merge", "answers"), ("merge", "question")):
+            text = getattr(self, name)
+            if text is not None and f"{{{place}}}" not in text:
+                raise ValueError(f"'{name}' must hold {{{place}}}")
         return self
 
     def identity(self) -> dict[str, Any]:
@@ -86,28 +97,39 @@ class PromptBuilder(Component):
 
         `count` gives the model's own token count of messages, `None` where nobody can tell; `budget` is
         the most they may take. What does not fit is dropped from the last rank up, the chunk at the
-        edge is shortened, and every loss is in `Prompt.cuts`. The image of a chunk goes with its text.
-        Raises ModelError where the question does not fit even without context.
+        edge is shortened, and every loss is in `Prompt.cuts`. The image or file of a chunk goes with its
+        text. Raises PromptTooLongError where the question does not fit even without context.
         """
         texts = self.texts()
-        hits = hits if "{context}" in texts.user else ()
+        if "{context}" not in texts.user and not any(hit.chunk.file or hit.chunk.image for hit in hits):
+            hits = ()
         pieces = [_chunk(texts, hit) for hit in hits]
 
         def build(kept: Sequence[str]) -> tuple[Message, ...]:
             images = tuple(hit.chunk.image for hit in hits[: len(kept)] if hit.chunk.image is not None)
-            return _messages(texts, question, texts.separator.join(kept), images)
+            files = tuple(hit.chunk.file for hit in hits[: len(kept)] if hit.chunk.file is not None)
+            return _messages(texts, question, texts.separator.join(kept), images, files)
 
         whole = count(build(pieces))
         if whole is None or budget is None or whole <= budget:
             return _prompt(texts, build, pieces, _cuts(hits, pieces, pieces), whole, budget)
         bare = count(build([]))
         if bare is None or bare > budget:
-            raise ModelError(
+            raise PromptTooLongError(
                 f"question {question.id} alone takes {bare} tokens and the model leaves {budget} for the"
                 " prompt: raise generate.n_ctx or lower generate.max_tokens"
             )
         kept, tokens = _fit(build, count, pieces, budget)
         return _prompt(texts, build, kept, _cuts(hits, pieces, kept), tokens, budget)
+
+    def pack_merge(self, question: Question, asked: Sequence[tuple[Prompt, str]]) -> Prompt:
+        """The messages that make one answer of those to several prompts, which are kept as its parts."""
+        texts = self.texts()
+        answers = "\n\n".join(f"{_places(prompt)}:\n{answer}" for prompt, answer in asked)
+        text = _fill(texts.merge, {"answers": answers, "question": question.text})
+        user = Message(role="user", text=text)
+        messages = (Message(role="system", text=texts.system), user) if texts.system else (user,)
+        return Prompt(messages=messages, parts=tuple(prompt for prompt, _ in asked))
 
 
 def _chunk(texts: Template, hit: Hit) -> str:
@@ -119,12 +141,23 @@ def _chunk(texts: Template, hit: Hit) -> str:
 
 
 def _messages(
-    texts: Template, question: Question, context: str, images: tuple[Path, ...]
+    texts: Template,
+    question: Question,
+    context: str,
+    images: tuple[Path, ...],
+    files: tuple[Attachment, ...],
 ) -> tuple[Message, ...]:
     """System and user message."""
     values = {"context": context, "question": question.text, "files": ", ".join(question.files)}
-    user = Message(role="user", text=_fill(texts.user, values).strip("\n"), images=images)
+    text = _fill(texts.user, values).strip("\n")
+    user = Message(role="user", text=text, images=images, files=files)
     return (Message(role="system", text=texts.system), user) if texts.system else (user,)
+
+
+def _places(prompt: Prompt) -> str:
+    """`a.pdf, pages 1-50; b.pdf, pages 1-3`, of the files that a prompt attaches."""
+    files = [file for message in prompt.messages for file in message.files]
+    return "; ".join(f"{file.document}, pages {file.pages[0]}-{file.pages[-1]}" for file in files)
 
 
 def _fill(template: str, values: dict[str, str]) -> str:
@@ -171,5 +204,5 @@ def _prompt(
     budget: int | None,
 ) -> Prompt:
     """The noun."""
-    context = texts.separator.join(kept)
+    context = texts.separator.join(kept) if "{context}" in texts.user else ""
     return Prompt(messages=build(kept), context=context, cuts=cuts, tokens=tokens, budget=budget)

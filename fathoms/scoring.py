@@ -112,6 +112,7 @@ def _counts(data: Mapping[str, Any], records: Sequence[Record]) -> dict[str, int
         "unanswered": max(0, (data.get("asked") or 0) - len(questions)),
         "answered": len(answers),
         "errors": sum(record.error is not None for record in records),
+        "refused": sum(answer.refusal is not None for answer in answers),
         "unanswerable": sum(not question.answerable for question in questions.values()),
         "cut_prompts": sum(bool(record.prompt and record.prompt.cuts) for record in records),
         "cut_by_server": sum(bool(answer.prompt_cut) for answer in answers),

@@ -247,7 +247,7 @@ class Run:
 def _view(record: Record, scores: dict[str, Any]) -> dict[str, Any]:
     """One record for a reader: what was said and how good it was first, how it came about after that."""
     whole = record.model_dump(mode="json", exclude={"question", "released"})
-    hits = [
+    hits = record.hits and [
         {"rank": hit.rank, "score": hit.score, "document": hit.chunk.document}
         | {"pages": list(hit.chunk.pages), "text": hit.chunk.text}
         for hit in record.hits

@@ -58,21 +58,37 @@ class Document(Noun):
         return "\n\n".join(page.text for page in self.pages)
 
 
+class Attachment(Noun):
+    """A PDF that goes to the model as the file itself, whole or some pages of it cut out as a file.
+
+    `path` and `sha256` are of the very bytes that are sent, `size` counts them; `pages` are those of
+    `document`.
+    """
+
+    document: str
+    pages: tuple[int, ...]
+    path: Path
+    sha256: str
+    size: int
+
+
 class Chunk(Noun):
     """A piece of one document that is retrieved as a whole.
 
-    `header` is what the chunker says of its place (file, page): it is indexed with the text, and shown to
-    the model where the prompt asks for it. `image` is a rendering that a model with vision is shown.
-    `dropped` counts the characters that were cut off its end.
+    `pages` is empty where they are not known. `header` is what the chunker says of its place (file, page):
+    it is indexed with the text, and shown to the model where the prompt asks for it. `image` is a rendering
+    that a model with vision is shown, `file` a PDF that is attached; the text of an attached file is not
+    known, for the vendor reads it. `dropped` counts the characters that were cut off its end.
     """
 
     id: str
     document: str
     pages: tuple[int, ...]
-    modality: Literal["text", "image"] = "text"
+    modality: Literal["text", "image", "file"] = "text"
     text: str = ""
     header: str = ""
     image: Path | None = None
+    file: Attachment | None = None
     dropped: int = 0
 
     @property
@@ -113,11 +129,12 @@ class Hit(Noun):
 
 
 class Message(Noun):
-    """One turn of a chat; `images` are files (PNG or JPEG) that stand before the text."""
+    """One turn of a chat; `files` (PDFs) and then `images` (PNG or JPEG) stand before the text."""
 
     role: Literal["system", "user", "assistant"]
     text: str
     images: tuple[Path, ...] = ()
+    files: tuple[Attachment, ...] = ()
 
 
 class Cut(Noun):
@@ -130,62 +147,80 @@ class Cut(Noun):
 
 class Prompt(Noun):
     """What the model is sent. `context` is the packed context alone; `tokens` the model's own count of
-    the messages, `budget` the most they may take; both `None` where nobody can tell."""
+    the messages, `budget` the most they may take; both `None` where nobody can tell. `parts` are the prompts
+    that were sent before, each with some of the files, whose answers this one merges."""
 
     messages: tuple[Message, ...]
     context: str = ""
     cuts: tuple[Cut, ...] = ()
     tokens: int | None = None
     budget: int | None = None
+    parts: tuple[Prompt, ...] = ()
 
 
 class Usage(Noun):
-    """Tokens as the server counted them; `None` where it did not say."""
+    """Tokens as the server counted them; `None` where it did not say.
+
+    `prompt_tokens` holds `cached_tokens` (read from the vendor's cache) and `cache_write_tokens`,
+    `completion_tokens` holds `reasoning_tokens`, however the vendor adds them up.
+    """
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
 
 
 class Reply(Noun):
-    """What the model said. `reasoning` is kept apart and never scored; `latency` is in seconds.
+    """What the model said. `reasoning` is kept apart and never scored; seconds to the first token of a
+    streamed reply (`first_token`) and to the last (`latency`).
 
-    `prompt_cut` says that the server read less than it was sent; `None` where nobody can tell.
+    `refusal` says why where the vendor or the model refused or a content filter stepped in: `text` is then
+    what there was until then. `model` is the model that the server names. `prompt_cut` says that the server
+    read less than it was sent; `None` where nobody can tell.
     """
 
     text: str
     reasoning: str = ""
     stop_reason: str | None = None
+    refusal: str | None = None
+    model: str | None = None
     usage: Usage = Usage()
     cost: float | None = None
+    first_token: float | None = None
     latency: float | None = None
     cached: bool = False
     prompt_cut: bool | None = None
 
 
 class Failure(Noun):
-    """Why a question has no answer: the class of the error and its message."""
+    """Why a question has no answer: the class of the error and its message; of an answer over HTTP its
+    status, and the seconds after which the server asks to try again."""
 
     kind: str
     message: str
+    status: int | None = None
+    retry_after: float | None = None
 
 
 class Record(Noun):
     """One question asked once: the unit of the journal. Either `answer` or `error` is set.
 
     `timings` are seconds by stage (`retrieve`, `prompt`, `generate`); `fingerprints` name the state of
-    every stage that made it. `citations` are the places that the answer itself names. `released` holds
-    scores that came with imported results.
+    every stage that made it. `hits` are `None` where a pipeline does not tell what it retrieved, `citations`
+    are the places that the answer itself names, `None` where nobody asked for any. `released` holds scores
+    that came with imported results.
     """
 
     question: Question
     repeat: int = 0
     attempts: int = 1
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[Hit, ...] | None = ()
     prompt: Prompt | None = None
     answer: Reply | None = None
     error: Failure | None = None
-    citations: tuple[Evidence, ...] = ()
+    citations: tuple[Evidence, ...] | None = None
     timings: dict[str, float] = {}
     fingerprints: dict[str, str] = {}
     released: dict[str, float | None] = {}

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from ollama_server import NoServerError, OllamaServer, set_up
 from support import CONFIG, PAGES, QUESTIONS, Project, write_pdf
 
@@ -16,6 +17,8 @@ from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.models.weights import is_installed, locate
 from fathoms.paths import cache_dir
 
+settings.register_profile("fathoms", deadline=None)  # nothing here is a test of speed
+settings.load_profile("fathoms")
 # the environment's own commands (uv) come first, whether or not it is activated
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 

@@ -134,7 +134,7 @@ def test_a_model_that_cannot_take_the_question_is_a_failure(project: Project) ->
     record = asyncio.run(ingested.answer(Question(id="q", text="Why?", category="c"), ()))
     assert record.answer is None
     assert record.error is not None
-    assert record.error.kind == "ModelError"
+    assert record.error.kind == "PromptTooLongError"
 
 
 def test_an_unreadable_document(project: Project) -> None:

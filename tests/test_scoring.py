@@ -63,6 +63,7 @@ def test_by_hand(tmp_path: Path) -> None:
         "asked": 5,
         "answered": 4,
         "errors": 1,
+        "refused": 0,
         "unanswerable": 1,
         "unanswered": 0,
         "cut_prompts": 0,
@@ -129,3 +130,30 @@ def test_the_exemplars_go_along_with_the_run(tmp_path: Path) -> None:
     for path in (run.path / "verdicts").glob("abstention.json"):
         path.unlink()
     assert score_run(run)["profiles"]["fathoms"]["abstention_table"] == table
+
+
+def test_a_refusal_is_neither_abstention_nor_hallucination(tmp_path: Path) -> None:
+    refused = Reply(text="The colour is", stop_reason="SAFETY", refusal="SAFETY")
+    silent = Reply(text="", refusal="refusal")
+    records = [
+        Record(question=question("a1", "A", "green"), answer=refused),
+        Record(question=question("a2", "A", "blue"), answer=silent),
+        Record(question=question("a3", "A", "colour"), answer=refused),
+        Record(question=question("a4", "A", answerable=False), answer=refused),
+        answered(question("a5", "A", "red"), "It is red."),
+    ]
+    run = make(tmp_path, records)
+    summary = score_run(run)
+    figures = summary["profiles"]["fathoms"]
+    assert summary["counts"]["refused"] == 4
+    assert summary["counts"]["answered"] == 5
+    # 0, 0, 1 (the text that came until the refusal is scored as any) and 1, over the four with an answer
+    assert figures["overall"]["correctness"] == 0.5
+    assert figures["overall"]["hallucination"] == 0.0
+    assert figures["abstention_table"] == {
+        "answerable": {"answered": 1, "abstained": 0},
+        "unanswerable": {"answered": 0, "abstained": 0},
+    }
+    views = {view["question"]["id"]: view["repeats"][0] for view in run.views()}
+    assert views["a1"]["scores"]["fathoms"]["abstention"] == "refusal"
+    assert {verdict.claim for verdict in run.verdicts("abstention").values()} == {"It is red."}

@@ -18,6 +18,7 @@ from fathoms.ingest.images import page_images
 from fathoms.ingest.pages import PageChunker
 from fathoms.ingest.parallel import parse_all
 from fathoms.ingest.parser import ElementKind, PdfParser
+from fathoms.ingest.parts import pdf_part
 from fathoms.ingest.pdfium import Pdfium
 from fathoms.ingest.pymupdf import PyMuPDF
 from fathoms.ingest.sentence import SentenceChunker
@@ -39,4 +40,5 @@ __all__ = [
     "page_images",
     "parse_all",
     "parse_in_child",
+    "pdf_part",
 ]

@@ -24,7 +24,7 @@ from fathoms.errors import DataError
 from fathoms.models import Embedder, LexicalEmbedder
 from fathoms.types import Verdict
 
-Label = Literal["statement", "abstention", "empty"]
+Label = Literal["statement", "abstention", "empty", "refusal"]
 
 OWN_EXEMPLARS = Path(__file__).with_name("exemplars.yaml")
 

@@ -8,8 +8,8 @@ from fathoms.metrics.abstention import Label
 def hallucination(label: Label | None, correctness: float | None) -> int | None:
     """H(p) = 1 iff the answer is a statement and its correctness is not 1, else 0.
 
-    Abstentions and empty answers are no hallucinations. `None` where the answer has no label (the call
-    failed) or no correctness (the question has no answer to compare with).
+    Abstentions, refusals and empty answers are no hallucinations. `None` where the answer has no label (the
+    call failed) or no correctness (the question has no answer to compare with).
     """
     if label is None or correctness is None:
         return None

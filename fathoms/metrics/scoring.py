@@ -56,7 +56,8 @@ class RecordScore(Noun):
 
     `correctness` is in [0, 1], 0 for a failed call and `None` for a question without a gold answer.
     `hallucination` is 1 or 0. `abstained` is whether the answer says nothing, be it by an `abstention` or
-    by being `empty`. The last three are `None` for a failed call. `matched` and `missed` are the phrases
+    by being `empty`; `None` for a `refusal`, which does not tell what the model knew. The last three are
+    `None` for a failed call. `matched` and `missed` are the phrases
     of the best variant.
     """
 
@@ -84,7 +85,7 @@ def score(records: Sequence[Record], scoring: Scoring, known: Mapping[str, Verdi
     Each profile has verdicts of its own classifier. `known` are those from earlier scorings; where they
     cover all answers, no embedder is needed. Raises what reading the exemplars and embedding raise.
     """
-    texts = [record.answer.text for record in records if record.answer]
+    texts = [record.answer.text for record in records if record.answer and record.answer.refusal is None]
     verdicts, new = _judge(texts, scoring.abstention, known or {})
     imported = any(record.released for record in records)
     rows = []
@@ -112,7 +113,8 @@ def _judge(
 
 def _score_record(record: Record, profile: Profile, verdicts: Mapping[str, Verdict]) -> RecordScore:
     """One record under one of our profiles; `verdicts` are those of its classifier by text."""
-    verdict = verdicts.get(record.answer.text) if record.answer else None
+    refused = record.answer is not None and record.answer.refusal is not None
+    verdict = verdicts.get(record.answer.text) if record.answer and not refused else None
     label = _label(record, verdict)
     text = record.answer.text if record.answer else ""
     recall = phrase_recall(text, record.question.answers, profile.match, profile.hyphens_for(record))
@@ -121,7 +123,7 @@ def _score_record(record: Record, profile: Profile, verdicts: Mapping[str, Verdi
     return RecordScore(
         correctness=correctness,
         hallucination=hallucination(label, correctness),
-        abstained=None if label is None else label != "statement",
+        abstained=None if label in (None, "refusal") else label != "statement",
         abstention=label,
         matched=recall.found if scored else (),
         missed=recall.missed if scored else (),
@@ -133,6 +135,8 @@ def _label(record: Record, verdict: Verdict | None) -> Label | None:
     """`None` for a failed call, which never said anything."""
     if record.answer is None:
         return None
+    if record.answer.refusal is not None:
+        return "refusal"
     if verdict is None:
         return "empty"
     return "abstention" if verdict.label == "abstention" else "statement"

@@ -10,19 +10,30 @@ from typing import Annotated
 
 from pydantic import Field
 
+from fathoms.models.anthropic import AnthropicLLM
 from fathoms.models.cross_encoder import CrossEncoder
 from fathoms.models.embedded import Embedded
+from fathoms.models.google import GoogleLLM
 from fathoms.models.lexical import LexicalEmbedder
 from fathoms.models.llamaindex import LlamaIndexEmbedder, LlamaIndexLLM
 from fathoms.models.ollama import OllamaEmbedder, OllamaLLM
 from fathoms.models.onnx import OnnxEmbedder
+from fathoms.models.openai import OpenAILLM
 from fathoms.models.openai_compatible import OpenAICompatibleEmbedder, OpenAICompatibleLLM
-from fathoms.models.protocols import ChatModel, TextEmbedder
+from fathoms.models.protocols import ChatModel, FileLimits, TextEmbedder
 from fathoms.models.scripted import ScriptedModel
 from fathoms.models.sentence_transformers import SentenceTransformersEmbedder
 
 Generator = Annotated[
-    Embedded | OllamaLLM | OpenAICompatibleLLM | LlamaIndexLLM | ScriptedModel, Field(discriminator="kind")
+    Embedded
+    | OllamaLLM
+    | OpenAICompatibleLLM
+    | AnthropicLLM
+    | OpenAILLM
+    | GoogleLLM
+    | LlamaIndexLLM
+    | ScriptedModel,
+    Field(discriminator="kind"),
 ]
 Embedder = Annotated[
     OnnxEmbedder
@@ -35,11 +46,14 @@ Embedder = Annotated[
 ]
 
 __all__ = [
+    "AnthropicLLM",
     "ChatModel",
     "CrossEncoder",
     "Embedded",
     "Embedder",
+    "FileLimits",
     "Generator",
+    "GoogleLLM",
     "LexicalEmbedder",
     "LlamaIndexEmbedder",
     "LlamaIndexLLM",
@@ -48,6 +62,7 @@ __all__ = [
     "OnnxEmbedder",
     "OpenAICompatibleEmbedder",
     "OpenAICompatibleLLM",
+    "OpenAILLM",
     "ScriptedModel",
     "SentenceTransformersEmbedder",
     "TextEmbedder",

@@ -85,6 +85,10 @@ class Embedded(Component):
         if self.mmproj is None:
             raise ConfigError(self._sees_nothing())
 
+    @property
+    def file_limits(self) -> None:
+        """PDFs are not attached: their pages can be shown as images or text."""
+
     def _sees_nothing(self) -> str:
         """What to say to images without a projector."""
         return (

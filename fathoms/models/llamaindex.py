@@ -76,6 +76,10 @@ class LlamaIndexLLM(_FromLlamaIndex):
     def check_images(self) -> None:
         """Not known before the call."""
 
+    @property
+    def file_limits(self) -> None:
+        """PDFs are not attached: their pages can be shown as images or text."""
+
     def count_tokens(self, messages: Sequence[Message]) -> None:
         """Not known before the call: the server's template and tokenizer are its own."""
 

@@ -167,6 +167,10 @@ class OllamaLLM(_FromOllama):
         if not _sees(self.address, self.model):
             raise ConfigError(self._sees_nothing())
 
+    @property
+    def file_limits(self) -> None:
+        """PDFs are not attached: their pages can be shown as images or text."""
+
     def _sees_nothing(self) -> str:
         """What to say to images for a model without sight."""
         return f"{self.model} sees no images: take a vision model, or chunks without images"

@@ -143,6 +143,10 @@ class OpenAICompatibleLLM(_FromServer):
     def check_images(self) -> None:
         """Not known before the call."""
 
+    @property
+    def file_limits(self) -> None:
+        """PDFs are not attached: their pages can be shown as images or text."""
+
     async def reply(self, prompt: Prompt) -> Reply:
         """Ask the model; raises ModelError."""
         own = {"top_p": self.top_p, "seed": self.seed, "extra_body": resolved(self.extra_body) or None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fathoms.types import Message, Prompt, Reply
@@ -10,6 +11,16 @@ from fathoms.types import Message, Prompt, Reply
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class FileLimits:
+    """How much one request may hold: pages of attached PDFs, bytes of all files, images; `None` is no limit
+    that is known."""
+
+    pages: int | None
+    size: int | None
+    images: int | None = None
 
 
 class ChatModel(Protocol):
@@ -35,6 +46,10 @@ class ChatModel(Protocol):
 
     def check_images(self) -> None:
         """Raise now where images cannot be seen."""
+
+    @property
+    def file_limits(self) -> FileLimits | None:
+        """What it takes of attached PDFs, `None` where it takes none."""
 
     async def reply(self, prompt: Prompt) -> Reply:
         """One answer; raises ModelError where there is none."""

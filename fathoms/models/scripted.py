@@ -11,6 +11,7 @@ from pydantic import Field
 
 from fathoms.config import Component
 from fathoms.errors import ModelError
+from fathoms.models.protocols import FileLimits
 from fathoms.types import Message, Prompt, Reply, Usage
 
 
@@ -20,7 +21,7 @@ class ScriptedModel(Component):
     A token is a word between spaces.
     """
 
-    neutral: ClassVar[frozenset[str]] = frozenset({"latency", "max_concurrency"})
+    neutral: ClassVar[frozenset[str]] = frozenset({"latency", "max_concurrency", "max_pages"})
 
     kind: Literal["scripted"] = "scripted"
     model: str = "scripted"
@@ -39,6 +40,8 @@ class ScriptedModel(Component):
     """Tokens of prompt and reply together; no limit if not given."""
     max_tokens: int = Field(default=256, ge=1)
     """The longest reply, in tokens."""
+    max_pages: int | None = Field(default=None, ge=1)
+    """Pages of attached PDFs that one request may hold; no limit if not given."""
     max_concurrency: int = Field(default=8, ge=1)
     """Requests at once."""
 
@@ -47,6 +50,11 @@ class ScriptedModel(Component):
 
     def check_images(self) -> None:
         """Images are as good as none: nothing but the text is looked at."""
+
+    @property
+    def file_limits(self) -> FileLimits:
+        """PDFs are taken and not looked at."""
+        return FileLimits(self.max_pages, None)
 
     async def reply(self, prompt: Prompt) -> Reply:
         """The scripted reply; raises ModelError where the script says so."""

@@ -16,7 +16,7 @@ from fathoms.report.as_json import report_json
 from fathoms.report.change import last_comparable
 from fathoms.report.markdown import report_markdown
 from fathoms.report.question import question_panel
-from fathoms.report.radar import draw_radar
+from fathoms.report.radar import draw_radar, radar_figure
 from fathoms.report.terminal import comparison_panel, summary_panel
 from fathoms.report.view import RunView, load
 
@@ -27,6 +27,7 @@ __all__ = [
     "last_comparable",
     "load",
     "question_panel",
+    "radar_figure",
     "report_json",
     "report_markdown",
     "summary_panel",

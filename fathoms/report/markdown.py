@@ -79,7 +79,7 @@ def what_was_run(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
     """The runs, their models and data, the profile and its rules, and how many questions."""
     yield "## What was run\n"
     headers = ["Name", "Run", "Model", "Data", "Profile", "Match", "Hyphens", "Abstention classifier"]
-    counts = ["questions", "asked", "answered", "errors", "unanswerable"]
+    counts = ["questions", "asked", "answered", "refused", "errors", "unanswerable"]
     rows = []
     for run, row in zip(runs, scored.rows, strict=True):
         figures, known = run.figures(row.profile), run.summary.get("counts") or {}

@@ -41,6 +41,8 @@ def repeat_parts(repeat: Mapping[str, Any]) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(f"\nrepeat {repeat.get('repeat', 0)}", style="bold")]
     if repeat.get("hits"):
         parts.append(hit_table(repeat["hits"]))
+    elif repeat.get("hits", ()) is None:
+        parts.append(field("retrieved", "not known: the pipeline does not tell"))
     prompt = repeat.get("prompt") or {}
     if prompt:
         size = "n/a" if prompt.get("tokens") is None else prompt["tokens"]
@@ -50,7 +52,10 @@ def repeat_parts(repeat: Mapping[str, Any]) -> list[RenderableType]:
     if error:
         parts.append(field("failed", f"{error.get('kind')}: {error.get('message')}"))
     else:
-        parts.append(field("answer", (repeat.get("answer") or {}).get("text")))
+        answer = repeat.get("answer") or {}
+        if answer.get("refusal"):
+            parts.append(field("refused", answer["refusal"]))
+        parts.append(field("answer", answer.get("text")))
     if repeat.get("scores"):
         parts.append(score_lines(repeat["scores"]))
     return parts

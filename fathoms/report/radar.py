@@ -12,6 +12,7 @@ import io
 import math
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,6 +81,14 @@ def draw_radar(runs: Sequence[RunView], metric: Metric, path: Path, scores: str 
     return save(make_chart(score_table(runs, scores), metric), path)
 
 
+def radar_figure(runs: Sequence[RunView], metric: Metric, scores: str | None = None) -> Figure:
+    """The same plot as a figure, for a notebook."""
+    if not runs:
+        raise UsageError("a radar plot needs at least one run")
+    with plain_style():
+        return draw(make_chart(score_table(runs, scores), metric))
+
+
 def make_chart(table: ScoreTable, metric: Metric) -> Chart:
     """The plot of one metric of a score table."""
     profiles = " and ".join(sorted({row.profile for row in table.rows}))
@@ -106,10 +115,8 @@ def legend_label(row: Row) -> str:
 
 def save(chart: Chart, path: Path) -> list[Path]:
     """Draw a chart and write both files. A sign that the font lacks is a box in the PNG."""
-    import matplotlib.style
-
     written = []
-    with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
+    with plain_style(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         picture = draw(chart)
         for suffix, options in (("png", {"dpi": 150}), ("svg", {"metadata": {"Date": None}})):
@@ -118,6 +125,14 @@ def save(chart: Chart, path: Path) -> list[Path]:
             written.append(path.with_name(f"{path.name}.{suffix}"))
             write_atomic(written[-1], buffer.getvalue())
     return written
+
+
+def plain_style() -> AbstractContextManager[None]:
+    """Our own style, and nothing of the user's."""
+    import matplotlib.style
+
+    style: AbstractContextManager[None] = matplotlib.style.context(["default", STYLE])
+    return style
 
 
 def draw(chart: Chart) -> Figure:

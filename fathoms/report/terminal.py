@@ -163,6 +163,8 @@ def counts_line(run: RunView) -> Text:
     counts, usage = run.summary.get("counts") or {}, run.summary.get("usage") or {}
     asked = f"{counts.get('asked', 0)} of {counts.get('questions', 0)} questions asked"
     parts = [asked, f"{counts.get('answered', 0)} answered", f"{counts.get('errors', 0)} failed"]
+    if counts.get("refused"):
+        parts.append(f"{counts['refused']} refused")
     if counts.get("cut_prompts"):
         parts.append(f"{counts['cut_prompts']} prompts cut")
     if usage.get("prompt_tokens") is not None:

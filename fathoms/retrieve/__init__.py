@@ -14,13 +14,14 @@ from fathoms.retrieve.base import Corpus, Retriever
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.closed_book import ClosedBook
 from fathoms.retrieve.dense import Dense
+from fathoms.retrieve.files import Files
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.oracle import Oracle
 from fathoms.retrieve.rerank import Rerank
 from fathoms.retrieve.whole_document import WholeDocument
 
 AnyRetriever = Annotated[
-    Dense | BM25 | Hybrid | Rerank | WholeDocument | Oracle | ClosedBook, Field(discriminator="kind")
+    Dense | BM25 | Hybrid | Rerank | WholeDocument | Files | Oracle | ClosedBook, Field(discriminator="kind")
 ]
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "ClosedBook",
     "Corpus",
     "Dense",
+    "Files",
     "Hybrid",
     "Oracle",
     "Rerank",

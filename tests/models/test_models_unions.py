@@ -24,6 +24,9 @@ TEXT = [name for name in vars(TextEmbedder) if not name.startswith("_")]
         {"kind": "llamaindex", "target": "a:B"},
         {"kind": "ollama", "model": "a"},
         {"kind": "openai-compatible", "model": "a", "base_url": "http://127.0.0.1:8000/v1"},
+        {"kind": "anthropic", "model": "a"},
+        {"kind": "openai", "model": "a"},
+        {"kind": "google", "model": "a"},
     ],
 )
 def test_generators(config: dict[str, str]) -> None:

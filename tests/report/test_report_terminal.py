@@ -221,3 +221,20 @@ def test_a_prompt_that_the_server_cut(question):
     assert "cut by the server" not in "\n".join(render(question_panel(view)))
     view["repeats"][0]["answer"]["prompt_cut"] = True
     assert "chunks cut, cut by the server" in "\n".join(render(question_panel(view)))
+
+
+def test_what_a_pipeline_does_not_tell_is_not_known(question):
+    view = question("q1", 0.5, 1.0)
+    view["repeats"][0]["hits"] = None
+    assert "retrieved: not known" in "\n".join(render(question_panel(view)))
+    view["repeats"][0]["hits"] = []
+    assert "retrieved" not in "\n".join(render(question_panel(view)))
+
+
+def test_a_refusal_is_told(question, small_run):
+    view = question("q1", 0.0, 0.0)
+    view["repeats"][0]["answer"] = {"text": "", "refusal": "content_filter"}
+    assert "refused: content_filter" in "\n".join(render(question_panel(view)))
+    counts = {**small_run().summary["counts"], "refused": 2}
+    assert "2 refused" in " ".join(render(summary_panel(small_run(counts=counts))))
+    assert "refused" not in " ".join(render(summary_panel(small_run())))

@@ -1,0 +1,166 @@
+"""Questions to an ingested corpus: retrieve for all, then prompt and generate for each."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fathoms.attachments import Fitting, in_requests
+from fathoms.errors import DocumentError, ModelError
+from fathoms.ingest import ElementKind, PdfParser, page_images, pdf_part
+from fathoms.models import ChatModel, FileLimits
+from fathoms.prompt import PromptBuilder
+from fathoms.retrieve import Corpus, Files, Retriever
+from fathoms.types import Document, Failure, Hit, Prompt, Question, Record, Reply, Usage
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """A corpus that is ready for questions; `folder` is the place in the cache for files made of its PDFs."""
+
+    ingest: PdfParser
+    retriever: Retriever
+    prompt: PromptBuilder
+    generate: ChatModel
+    documents: tuple[Document, ...]
+    failures: tuple[DocumentError, ...]
+    corpus: Corpus
+    fingerprints: dict[str, str]
+    folder: Path
+
+    def report(self) -> dict[str, Any]:
+        """What came out: counts of documents, pages, tables, pictures and chunks; failures by name.
+
+        Tables and pictures are `None` where the parser does not look for them.
+        """
+
+        def total(kind: ElementKind) -> int | None:
+            counts = [self.ingest.count(document, kind) for document in self.documents]
+            return None if None in counts else sum(count or 0 for count in counts)
+
+        return {
+            "documents": len(self.documents),
+            "pages": sum(len(document.pages) for document in self.documents),
+            "tables": total("table"),
+            "pictures": total("picture"),
+            "chunks": len(self.corpus.chunks),
+            "warnings": {d.id: list(d.warnings) for d in self.documents if d.warnings},
+            "failures": {failure.document: failure.detail for failure in self.failures},
+        }
+
+    def retrieve(self, questions: Sequence[Question]) -> dict[str, tuple[Hit, ...]]:
+        """The hits of every question by its id, found in one batch.
+
+        Raises ConfigError where the files of a question are more than the model takes.
+        """
+        rows = self.retriever.search(self.corpus, questions)
+        found = {question.id: row for question, row in zip(questions, rows, strict=True)}
+        return self._fitting(self.retriever).fit(found) if isinstance(self.retriever, Files) else found
+
+    @property
+    def file_limits(self) -> FileLimits:
+        """What one request may hold of files."""
+        return file_limits(self.generate)
+
+    def _fitting(self, files: Files) -> Fitting:
+        """How attached files are made to fit the model's limits."""
+        return Fitting(
+            limits=self.file_limits,
+            form=files.form,
+            too_long=files.too_long,
+            documents={document.id: document for document in self.documents},
+            cut=partial(pdf_part, folder=self.folder / "parts", parser=self.ingest),
+            render=partial(
+                page_images, dpi=files.image_dpi, folder=self.folder / "images", parser=self.ingest
+            ),
+        )
+
+    async def answer(
+        self, question: Question, hits: tuple[Hit, ...], *, repeat: int = 0, timeout: float | None = None
+    ) -> Record:
+        """Ask the model. A failure is a record too, with its class and message, never an answer.
+
+        `timeout` is in seconds, for prompt and reply together.
+        """
+        record = Record(question=question, repeat=repeat, hits=hits, fingerprints=self.fingerprints)
+        found: dict[str, Any] = {"timings": {"prompt": 0.0, "generate": 0.0}}
+        try:
+            async with asyncio.timeout(timeout):
+                await self._ask(question, hits, found)
+        except TimeoutError:
+            found["error"] = Failure(kind="Timeout", message=f"no answer within {timeout:g} s")
+        except Exception as failure:  # whatever a client raises is this question's failure, never the run's
+            found["error"] = to_failure(failure)
+        return record.model_copy(update=found)
+
+    async def _ask(self, question: Question, hits: tuple[Hit, ...], found: dict[str, Any]) -> None:
+        """Prompt and reply, put into `found` as they come, so that a failure keeps what there was."""
+        requests = in_requests(hits, self.file_limits)
+        if len(requests) == 1:
+            found["prompt"] = prompt = await self._pack(question, hits, found["timings"])
+            found["answer"] = await self._reply(prompt, found["timings"])
+            return
+        asked: list[tuple[Prompt, Reply]] = []
+        for request in requests:
+            found["prompt"] = prompt = await self._pack(question, request, found["timings"])
+            asked.append((prompt, await self._reply(prompt, found["timings"])))
+        texts = [(prompt, reply.text) for prompt, reply in asked]
+        found["prompt"] = merging = self.prompt.pack_merge(question, texts)
+        last = await self._reply(merging, found["timings"])
+        found["answer"] = summed([reply for _, reply in asked], last)
+
+    async def _pack(self, question: Question, hits: tuple[Hit, ...], timings: dict[str, float]) -> Prompt:
+        """The prompt, and the seconds it took."""
+        generate = self.generate
+        window = generate.context_window
+        budget = None if window is None else window - (generate.max_tokens or 0)
+        started = time.perf_counter()
+        pack = partial(self.prompt.pack, question, hits, generate.count_tokens, budget)
+        try:
+            return await asyncio.to_thread(pack)  # counting tokens may ask a server
+        finally:
+            timings["prompt"] += time.perf_counter() - started
+
+    async def _reply(self, prompt: Prompt, timings: dict[str, float]) -> Reply:
+        """The model's reply, and the seconds it took."""
+        started = time.perf_counter()
+        try:
+            return await self.generate.reply(prompt)
+        finally:
+            timings["generate"] += time.perf_counter() - started
+
+
+def file_limits(model: ChatModel) -> FileLimits:
+    """The model's own limits; none for a model that takes no files or does not know any."""
+    return model.file_limits or FileLimits(None, None)
+
+
+def to_failure(error: Exception) -> Failure:
+    """Why a question has no answer, as it is recorded."""
+    status = error.status if isinstance(error, ModelError) else None
+    retry_after = error.retry_after if isinstance(error, ModelError) else None
+    return Failure(kind=type(error).__name__, message=str(error), status=status, retry_after=retry_after)
+
+
+def summed(parts: Sequence[Reply], last: Reply) -> Reply:
+    """The merging reply with the tokens, cost and seconds of all, and the first refusal among them."""
+    replies = [*parts, last]
+
+    def total(values: list[float | None]) -> float | None:
+        return None if None in values else sum(value or 0 for value in values)
+
+    usage = {name: total([getattr(reply.usage, name) for reply in replies]) for name in Usage.model_fields}
+    refusals = [reply.refusal for reply in replies if reply.refusal is not None]
+    return last.model_copy(
+        update={
+            "usage": Usage.model_validate(usage),
+            "cost": total([reply.cost for reply in replies]),
+            "latency": total([reply.latency for reply in replies]),
+            "refusal": refusals[0] if refusals else None,
+        }
+    )

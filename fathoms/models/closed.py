@@ -1,0 +1,258 @@
+"""What the adapters of closed APIs share: key, limits, files sent or uploaded, errors, and the clock.
+
+Each adapter asks through its vendor's own SDK, whose retries are off: who runs the questions decides on them.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import time
+from abc import abstractmethod
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from fathoms.config import Component, fingerprint
+from fathoms.errors import ConfigError, FathomsError, MissingExtraError, ModelError
+from fathoms.models.closed_errors import Fault, Sender, as_error, is_file_gone, refusal_in
+from fathoms.models.closed_uploads import Held, forget, uploaded
+from fathoms.models.options import Address, Options, resolved, without_secrets
+from fathoms.models.protocols import FileLimits
+from fathoms.types import Attachment, Message, Prompt, Reply
+
+PDF = "application/pdf"
+KEEP_SECONDS = 24 * 3600
+"""How long a vendor that asks is to keep an uploaded file."""
+ONE_ANSWER = {"Connection": "close"}
+"""Headers: a connection ends with its answer. With retries off, an idle one that the server has dropped would
+be a failure of the next question, and none outlives its event loop."""
+_IMAGE_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
+_MEGABYTE = 1_000_000
+
+
+class Closed(Component):
+    """A model behind a vendor's API. PDFs are attached as they are; keys come from the environment only."""
+
+    neutral: ClassVar[frozenset[str]] = frozenset(
+        {
+            "api_key_env",
+            "request_timeout",
+            "max_concurrency",
+            "stream",
+            "attach",
+            "max_pages",
+            "max_megabytes",
+        }
+    )
+    module: ClassVar[str]
+    """What the SDK is imported as."""
+    vendor_address: ClassVar[str]
+    """Where the API is, as the vendor documents it."""
+    own_keys: ClassVar[frozenset[str]]
+    """What `options` may not name, for it has an option of its own or is the prompt."""
+
+    model: str = Field(min_length=1)
+    """Any id that the vendor knows, best one with a date."""
+    api_key_env: str
+    """The environment variable that holds the key."""
+    base_url: Address | None = None
+    """Another address that speaks the API, such as a gateway. The vendor's own if not given, whatever the
+    SDK's own environment variables say."""
+    temperature: float | None = Field(default=None, ge=0)
+    """The vendor's own default if not given; some models take no other."""
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    """Nucleus sampling; the vendor's own default if not given."""
+    options: Options = Field(default_factory=dict)
+    """What goes into every request besides, such as the settings of reasoning. `${NAME}` in a text is
+    replaced by that environment variable when the request is made, and only there."""
+    stream: bool = False
+    """Have the reply sent as it is written, which tells the time of its first token."""
+    attach: Literal["inline", "upload"] = "inline"
+    """How PDFs are sent: with every request, or uploaded once and named by their id."""
+    max_pages: int | None = Field(default=None, ge=1)
+    """Pages of PDFs in one request; no limit if not given."""
+    max_megabytes: float | None = Field(default=None, gt=0)
+    """Megabytes (10^6 bytes) of one request; a file that is sent inline takes four thirds of its size."""
+    request_timeout: float = Field(default=600, gt=0)
+    """Seconds that the server may be silent."""
+    max_concurrency: int = Field(default=4, ge=1)
+    """Requests at once."""
+
+    @field_validator("options")
+    @classmethod
+    def _has_no_own_keys(cls, options: dict[str, Any]) -> dict[str, Any]:
+        if taken := sorted(cls.own_keys & options.keys()):
+            raise ValueError(f"'{taken[0]}' has no place here: it is the prompt's, or an option of its own")
+        return options
+
+    def identity(self) -> dict[str, Any]:
+        """With what environment variables say in `options` (not secrets)."""
+        return {**super().identity(), "resolved": fingerprint(without_secrets(self.options))}
+
+    @property
+    def address(self) -> str:
+        """Where requests go."""
+        return self.base_url or self.vendor_address
+
+    def check(self) -> None:
+        """Raise MissingExtraError or ConfigError (a key or variable that is not set); nothing is sent."""
+        try:
+            found = find_spec(self.module) is not None
+        except ModuleNotFoundError:
+            found = False
+        if not found:
+            raise MissingExtraError(self.packages[0], "closed", f"the API at {self.address}")
+        self.key()
+        resolved(self.options)
+
+    def key(self) -> str:
+        """The key; raises ConfigError where its variable is not set, or holds what no header can."""
+        key = os.environ.get(self.api_key_env, "").strip()
+        if not key:
+            raise ConfigError(f"the environment variable {self.api_key_env} is not set: it holds the key")
+        if not (key.isascii() and key.isprintable()):
+            raise ConfigError(f"the environment variable {self.api_key_env} holds what no key can be")
+        return key
+
+    @property
+    def context_window(self) -> None:
+        """Not known: it is the model's, and the vendor refuses what is longer."""
+
+    def check_images(self) -> None:
+        """All of these APIs see."""
+
+    def count_tokens(self, messages: Sequence[Message]) -> None:
+        """Not known before the call."""
+
+    @property
+    def file_limits(self) -> FileLimits:
+        """Pages and bytes of PDFs in one request."""
+        return FileLimits(self.max_pages, self._largest_files())
+
+    def _largest_files(self) -> int | None:
+        """Bytes of files in one request: base64 makes four of three."""
+        if self.max_megabytes is None:
+            return None
+        whole = int(self.max_megabytes * _MEGABYTE)
+        return whole * 3 // 4 if self.attach == "inline" else whole
+
+    async def reply(self, prompt: Prompt) -> Reply:
+        """Ask the model; raises ModelError, also for a stream that breaks off."""
+        sender = Sender(self.address, self.api_key_env, self.key(), self.request_timeout)
+        clock = Clock()
+        try:
+            return await self._ask_with_files(prompt, sender.key)
+        except FathomsError:
+            raise
+        except Exception as error:  # every SDK has a tree of errors of its own, and lets others through
+            fault = self.fault(error)
+            refusal = refusal_in(fault)
+            if refusal is None:
+                raise as_error(error, fault, sender) from error
+            return Reply(text="", refusal=refusal, stop_reason=fault.code, latency=clock.last)
+
+    async def _ask_with_files(self, prompt: Prompt, key: str) -> Reply:
+        """Ask, with the files uploaded where `attach` says so, and anew where the vendor has lost one."""
+        files = {file.sha256: file for message in prompt.messages for file in message.files}
+        if self.attach == "inline" or not files:
+            return await self.ask(prompt, {}, key)
+        held = await self._uploaded(files, key)
+        try:
+            return await self.ask(prompt, held, key)
+        except Exception as error:
+            if not is_file_gone(self.fault(error)):
+                raise
+        for sha256, file in files.items():
+            forget((self.address, key), file, held[sha256])
+        return await self.ask(prompt, await self._uploaded(files, key), key)
+
+    async def _uploaded(self, files: dict[str, Attachment], key: str) -> dict[str, Held]:
+        """Every file as the vendor holds it, by sha256."""
+
+        async def upload(file: Attachment) -> Held:
+            return await self.upload(file, key)
+
+        return {sha256: await uploaded((self.address, key), file, upload) for sha256, file in files.items()}
+
+    @abstractmethod
+    async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
+        """One request; `held` has the files that were uploaded, by sha256."""
+
+    @abstractmethod
+    async def upload(self, file: Attachment, key: str) -> Held:
+        """Give the vendor a file to keep."""
+
+    @abstractmethod
+    def fault(self, error: Exception) -> Fault:
+        """What an exception of the SDK says."""
+
+
+class Clock:
+    """Seconds from the request to the first and to the last token."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self.first: float | None = None
+
+    def token(self) -> None:
+        """A token came."""
+        if self.first is None:
+            self.first = self.last
+
+    @property
+    def last(self) -> float:
+        """Until now."""
+        return time.perf_counter() - self._started
+
+
+def file_bytes(source: Attachment | Path) -> bytes:
+    """The bytes of a file as they are.
+
+    Raises ModelError where they cannot be read any more, or an attachment is not the file that it was.
+    """
+    path = source.path if isinstance(source, Attachment) else source
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ModelError(f"{path} cannot be attached: {error.strerror}") from error
+    if isinstance(source, Attachment) and hashlib.sha256(data).hexdigest() != source.sha256:
+        raise ModelError(f"{path} has changed since it was ingested: start a new run")
+    return data
+
+
+def as_base64(source: Attachment | Path) -> str:
+    """The same in base64."""
+    return base64.b64encode(file_bytes(source)).decode("ascii")
+
+
+def image_type(path: Path) -> str:
+    """The media type of an image that a model is shown."""
+    return _IMAGE_TYPES[path.suffix.lower()]
+
+
+def data_url(source: Attachment | Path, media_type: str) -> str:
+    """A file as an address that holds it."""
+    return f"data:{media_type};base64,{as_base64(source)}"
+
+
+def system_text(prompt: Prompt) -> str:
+    """What stands above the chat, for APIs that have a place of its own for it."""
+    return "\n\n".join(message.text for message in prompt.messages if message.role == "system")
+
+
+def part(value: Any, *names: str) -> Any:
+    """What stands at the end of a path of attributes, `None` where it leads nowhere."""
+    for name in names:
+        value = getattr(value, name, None)
+    return value
+
+
+def total(*counts: int | None) -> int | None:
+    """The sum of what is known, `None` where nothing is."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None

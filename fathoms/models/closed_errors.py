@@ -1,0 +1,144 @@
+"""What a vendor's API says instead of a reply: one tree of errors for all of them, and no secret in it."""
+
+from __future__ import annotations
+
+import email.utils
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fathoms.errors import ModelError, PromptTooLongError, RateLimitError
+
+_LONGEST_QUOTE = 300
+_OVERLOADED = {429, 529}  # 529 is Anthropic's
+_NEVER_FITS = "request too large"  # OpenAI's 429 for a request above the limit of a whole minute
+_NO_CREDIT = "insufficient_quota"  # OpenAI's 429 that no waiting ends
+_TOO_LONG = re.compile(
+    r"prompt is too long|context_length_exceeded|context (length|limit|size|window)|string_above_max_length"
+    r"|token count .{0,40}exceeds|payload size exceeds|maximum of \d+ pdf pages",
+    re.I,
+)
+_KEY_REFUSED = re.compile(r"api key not valid|API_KEY_INVALID", re.I)  # Google's, with status 400
+_FILTERED = re.compile(
+    r"content.?filter|content.{0,12} policy|content_policy_violation|usage polic|invalid_prompt|bio_policy",
+    re.I,
+)
+_FILE_GONE = re.compile(
+    r"\bfiles?\b.{0,80}(not found|not exist|expired|deleted)"
+    r"|\b(no|missing) (such )?file\b|file_(not_found|expired)",
+    re.I | re.S,
+)
+_TIMED_OUT = {"TimeoutException", "APITimeoutError", "TimeoutError"}
+_BROKEN_OFF = {"TransportError", "APIConnectionError", "OSError"}
+_MASKED = re.compile(r"\S*\*{3,}\S*")  # vendors repeat a refused key with its middle masked
+_DATA = re.compile(r"[\w+/=-]{100,}")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What an exception of an SDK says: HTTP status, message, and the vendor's own `code` (type, reason).
+
+    There is no code where the vendor said nothing, and no status for most errors within a stream.
+    """
+
+    message: str
+    status: int | None = None
+    code: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    retry_after: float | None = None
+
+    @property
+    def words(self) -> str:
+        """Code and message, to look for what is meant."""
+        return f"{self.code} {self.message}"
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Who asked: the address, the variable of the key, the key itself (never shown), and the patience."""
+
+    address: str
+    variable: str
+    key: str = field(repr=False)
+    timeout: float
+
+
+def refusal_in(fault: Fault) -> str | None:
+    """The word for a refusal that comes as an error, `None` where it is an error of another sort."""
+    of_request = fault.code and fault.status in (None, 400, 422)
+    if not of_request or not _FILTERED.search(fault.words):
+        return None
+    return fault.code if _FILTERED.search(fault.code) else "content filter"
+
+
+def is_file_gone(fault: Fault) -> bool:
+    """Whether the vendor no longer has a file that was uploaded before."""
+    return fault.status in (400, 403, 404, 410) and _FILE_GONE.search(fault.words) is not None
+
+
+def as_error(error: Exception, fault: Fault, sender: Sender) -> ModelError:
+    """The error of our tree."""
+    if fault.status is None and not fault.code:
+        return ModelError(f"{sender.address}{_without_answer(error, sender)}")
+    quote = quoted(fault.message, sender.key)
+    told = f"{sender.address} answers {fault.status or 'in the middle of the stream'}: {quote}"
+    if fault.status == 401 or _KEY_REFUSED.search(fault.words):
+        advice = f"set the environment variable {sender.variable} to the right one"
+        return ModelError(f"{sender.address} refuses the key: {advice}", status=fault.status)
+    if fault.status == 403:
+        return ModelError(f"{told} (the key is that of {sender.variable})", status=403)
+    if _is_too_long(fault):
+        return PromptTooLongError(told, status=fault.status)
+    wait = _seconds(fault)
+    if fault.status in _OVERLOADED and _NO_CREDIT not in fault.words:
+        return RateLimitError(told, status=fault.status, retry_after=wait)
+    return ModelError(told, status=fault.status, retry_after=wait)
+
+
+def _is_too_long(fault: Fault) -> bool:
+    """Whether the words say that there is too much in the request."""
+    if fault.status in _OVERLOADED:
+        return _NEVER_FITS in fault.message.lower()
+    named = _TOO_LONG.search(fault.words) is not None
+    return fault.status == 413 or (named and (fault.status is None or fault.status < 500))
+
+
+def _without_answer(error: Exception, sender: Sender) -> str:
+    """What happened where no status came, as the rest of a sentence that begins with the address."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    told = type(error.__cause__ or error).__name__
+    if names & _TIMED_OUT:
+        return f" says nothing for {sender.timeout:g} seconds ({told}): raise generate.request_timeout?"
+    if names & _BROKEN_OFF:
+        return f": no connection, or it broke off ({told})"
+    text = quoted(str(error), sender.key)
+    return f" answers with something that is no reply of its API ({type(error).__name__}: {text})"
+
+
+def quoted(text: str, key: str) -> str:
+    """A server's words in one line: short, without the key (masked or not) and without base64."""
+    text = " ".join(text.replace(key, "***").split())
+    text = _DATA.sub("...", _MASKED.sub("***", text))
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
+
+
+def _seconds(fault: Fault) -> float | None:
+    """How long to wait, as the headers say or the body does."""
+    found = fault.retry_after
+    milliseconds, wait = fault.headers.get("retry-after-ms"), fault.headers.get("retry-after")
+    if (exact := _number(milliseconds)) is not None:
+        found = exact / 1000
+    elif (number := _number(wait)) is not None:
+        found = number
+    elif wait and (date := email.utils.parsedate_tz(wait)):
+        found = email.utils.mktime_tz(date) - time.time()
+    return None if found is None else max(0.0, found)
+
+
+def _number(text: str | None) -> float | None:
+    """The number, `None` where it is none."""
+    try:
+        return float(text or "")
+    except ValueError:
+        return None
