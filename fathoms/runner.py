@@ -9,23 +9,32 @@ import platform
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
-
 import fathoms
 from fathoms.cache import Cache
-from fathoms.config import Component, override, package_version, read_yaml, validate
-from fathoms.corpora import Corpus, DataSource
-from fathoms.metrics import Scoring
-from fathoms.pipeline import Ingested, Pipeline, Progress, silent
+from fathoms.config import package_version
+from fathoms.corpora import Corpus
+from fathoms.experiment import AnyExperiment, Experiment, ExternalExperiment, Prepared, load_experiment
+from fathoms.pipeline import Progress, silent
 from fathoms.store import Run
 from fathoms.types import Hit, Question, Record
+
+__all__ = [
+    "AnyExperiment",
+    "Experiment",
+    "ExternalExperiment",
+    "Outcome",
+    "Prepared",
+    "Selection",
+    "load_experiment",
+    "run",
+]
 
 _PACKAGES = (
     "pydantic",
@@ -50,28 +59,6 @@ OnRecord = Callable[[Record, int, int], None]
 """Hears (record, done, total)."""
 
 
-class Experiment(Pipeline):
-    """One YAML file: a pipeline, the data it is measured on, and how it is scored."""
-
-    name: str = Field(min_length=1)
-    """What the runs are called."""
-    data: DataSource
-    """A data set by name, or `{questions: FILE, documents: DIR}`."""
-    scoring: Scoring = Scoring()
-    """How answers are judged."""
-    question_timeout: float = Field(default=600, gt=0)
-    """Seconds that one answer may take before the question counts as failed."""
-
-    def _at(self, base: Path) -> Experiment:
-        """With the files that scoring names found from `base`, the folder of the configuration."""
-        return self.model_copy(update={"scoring": self.scoring.at(base)})
-
-    def check(self) -> None:
-        """As for the pipeline, and that the answers can be scored."""
-        super().check()
-        self.scoring.check()
-
-
 @dataclass(frozen=True)
 class Outcome:
     """What became of a run: how many questions were asked for, answered or failed, and whether a signal
@@ -93,15 +80,8 @@ class Selection:
     ids: tuple[str, ...] = ()
 
 
-def load_experiment(path: Path, settings: Iterable[str] = ()) -> Experiment:
-    """Read a config file and override keys of it; the name defaults to the file's. Raises ConfigError."""
-    source = read_yaml(path)
-    source.data.setdefault("name", path.stem)
-    return validate(Experiment, override(source, settings))._at(path.parent)
-
-
 def run(
-    experiment: Experiment,
+    experiment: AnyExperiment,
     corpus: Corpus,
     *,
     out: Path,
@@ -120,19 +100,15 @@ def run(
     asked = corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
     experiment.check()
     Run.require_writable(out)
-    ingested = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
+    prepared: Prepared = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
     started = time.perf_counter()
-    hits = ingested.retrieve(asked)
+    hits = prepared.retrieve(asked)
     share = (time.perf_counter() - started) / len(asked)
-    store = Run.create(
-        out,
-        experiment.name,
-        ingested.fingerprints["generate"],
-        _manifest(experiment, corpus, ingested, asked),
-    )
-    _keep_documents(store, ingested)
-    asking = _Asking(ingested, store, hits, share, experiment.question_timeout, on_record)
-    stopped = asyncio.run(asking.all(in_order(asked), experiment.generate.max_concurrency))
+    *_, state = prepared.fingerprints.values()
+    store = Run.create(out, experiment.name, state, _manifest(experiment, corpus, prepared, asked))
+    _keep_documents(store, prepared)
+    asking = _Asking(prepared, store, hits, share, experiment.question_timeout, on_record)
+    stopped = asyncio.run(asking.all(in_order(asked), experiment.max_concurrency))
     _close(store, asking, time.perf_counter() - started)
     return Outcome(store, len(asked), asking.done, asking.errors, stopped)
 
@@ -150,14 +126,14 @@ class _Asking:
 
     def __init__(
         self,
-        ingested: Ingested,
+        prepared: Prepared,
         store: Run,
         hits: Mapping[str, tuple[Hit, ...]],
         retrieve_seconds: float,
         timeout: float,
         on_record: OnRecord,
     ) -> None:
-        self.ingested = ingested
+        self.prepared = prepared
         self.store = store
         self.hits = hits
         self.retrieve_seconds = retrieve_seconds
@@ -199,10 +175,11 @@ class _Asking:
 
     async def _one(self, question: Question, total: int) -> None:
         """Ask one question, write it down, tell."""
-        record = await self.ingested.answer(question, self.hits[question.id], timeout=self.timeout)
-        timings = {"retrieve": self.retrieve_seconds, **record.timings}
+        hits = self.hits.get(question.id, ())
+        record = await self.prepared.answer(question, hits, timeout=self.timeout)
+        timings = {"retrieve": self.retrieve_seconds} if self.hits else {}
         finished = datetime.now(UTC).isoformat(timespec="milliseconds")
-        record = record.model_copy(update={"timings": timings, "finished": finished})
+        record = record.model_copy(update={"timings": timings | record.timings, "finished": finished})
         self.store.append([record])
         self.store.write_view([record])
         self.done += 1
@@ -211,13 +188,13 @@ class _Asking:
 
 
 def _manifest(
-    experiment: Experiment, corpus: Corpus, ingested: Ingested, asked: Sequence[Question]
+    experiment: AnyExperiment, corpus: Corpus, prepared: Prepared, asked: Sequence[Question]
 ) -> dict[str, Any]:
     """Everything a stranger needs to know what was run."""
-    config = experiment.model_dump(mode="json")
+    parsed = [document for document in prepared.documents if document.pages]
     return {
-        "model": config["generate"].get("model") or config["generate"].get("target"),
-        "config": config,
+        "model": experiment.answerer,
+        "config": experiment.model_dump(mode="json"),
         "data": {
             "name": corpus.name,
             "questions_sha256": corpus.questions_sha256,
@@ -228,14 +205,15 @@ def _manifest(
             "left_out": [question.id for question in corpus.left_out()],
             "missing_documents": list(corpus.missing),
             "warnings": list(corpus.warnings),
-            "ingest": ingested.report() if ingested.documents or ingested.failures else None,
+            "ingest": prepared.report() if parsed or prepared.failures else None,
             "documents": {
-                document.id: {"sha256": document.sha256, "pages": len(document.pages)}
-                for document in ingested.documents
+                document.id: {"sha256": document.sha256}
+                | ({"pages": len(document.pages)} if document.pages else {})
+                for document in prepared.documents
             },
         },
-        "fingerprints": ingested.fingerprints,
-        "served": _served(experiment),
+        "fingerprints": prepared.fingerprints,
+        "served": experiment.served(),
         "versions": {
             "fathoms": fathoms.__version__,
             "python": platform.python_version(),
@@ -246,21 +224,14 @@ def _manifest(
     }
 
 
-def _served(experiment: Experiment) -> dict[str, Any]:
-    """What servers say they run under the names that the configuration gives."""
-    stages: dict[str, Component] = {"generate": experiment.generate, "retrieve": experiment.retrieve}
-    if experiment.retrieve.needs == "vectors":
-        stages["embed"] = experiment.embed
-    return {stage: told for stage, component in stages.items() if (told := component.served())}
-
-
-def _keep_documents(store: Run, ingested: Ingested) -> None:
+def _keep_documents(store: Run, prepared: Prepared) -> None:
     """The parsed text of every document goes along, so that nobody needs the parser again."""
     manifest = store.manifest()
-    for document in ingested.documents:
-        entry = manifest["data"]["documents"][document.id]
-        pages = [{"number": page.number, "text": page.text} for page in document.pages]
-        entry["text"] = store.put_blob(json.dumps(pages, ensure_ascii=False))
+    for document in prepared.documents:
+        if document.pages:
+            entry = manifest["data"]["documents"][document.id]
+            pages = [{"number": page.number, "text": page.text} for page in document.pages]
+            entry["text"] = store.put_blob(json.dumps(pages, ensure_ascii=False))
     store.write_manifest(manifest)
 
 

@@ -5,9 +5,7 @@
     {"id": "text-only-02", "answer": null, "error": "timed out"}
 
 A row names its question by `id` or by the `question` itself. An `answer` of null is a call that failed,
-and `error`, which is looked at only then, says why. `contexts` are texts, or objects with `text`
-and where known `document`, `page` (from 1) and `score`; `citations` are documents, or objects with
-`document` and where known `page` and `quote`. Keys beside these are ignored.
+and `error`, which is looked at only then, says why. What may stand beside it is said in `fathoms.answers`.
 """
 
 from __future__ import annotations
@@ -17,41 +15,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
+from fathoms.answers import Parts
 from fathoms.errors import DataError
 from fathoms.importers.imported import SHOWN, Imported, did_you_mean, fold_space, missing_warning
-from fathoms.types import Chunk, Evidence, Failure, Hit, Question, Record, Reply
+from fathoms.types import Failure, Question, Record
 
 
-class _Context(BaseModel):
-    """One text that the answer was made from."""
-
-    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
-
-    text: str
-    document: str = ""
-    page: int | None = Field(default=None, ge=1)
-    score: float | None = None
-
-
-class _Citation(Evidence):
-    """One cited place, its numbers finite: a run could not be read back otherwise."""
-
-    model_config = ConfigDict(allow_inf_nan=False)
-
-
-class _Answer(BaseModel):
+class _Row(Parts):
     """One row."""
-
-    model_config = ConfigDict(extra="ignore")
 
     id: str | None = None
     question: str | None = None
     answer: str | None
     error: str | None = None
-    contexts: tuple[_Context | str, ...] | None = None
-    citations: tuple[_Citation | str, ...] | None = None
 
 
 class _Questions:
@@ -63,14 +41,14 @@ class _Questions:
         for question in questions:
             self.by_text.setdefault(fold_space(question.text), []).append(question)
 
-    def find(self, row: _Answer) -> Question | None:
+    def find(self, row: _Row) -> Question | None:
         """The one question that a row can mean."""
         if row.id is not None:
             return self.by_id.get(row.id)
         found = self.by_text.get(fold_space(row.question or ""), [])
         return found[0] if len(found) == 1 else None
 
-    def obstacle(self, row: _Answer, *, hint: bool) -> str:
+    def obstacle(self, row: _Row, *, hint: bool) -> str:
         """Why no question was found; looking for the one that may be meant takes time."""
         if row.id is not None:
             return f"no question '{row.id}'" + (did_you_mean(row.id, self.by_id) if hint else "")
@@ -108,13 +86,13 @@ def read_answers(path: Path, questions: Sequence[Question]) -> Imported:
     return Imported(path.stem, None, tuple(records.values()), tuple(questions), tuple(warnings))
 
 
-def _rows(path: Path) -> Iterator[tuple[int, _Answer]]:
+def _rows(path: Path) -> Iterator[tuple[int, _Row]]:
     """The rows with their line numbers; raises one DataError for all that are wrong."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
-    rows: list[tuple[int, _Answer]] = []
+    rows: list[tuple[int, _Row]] = []
     complaints: list[str] = []
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -128,7 +106,7 @@ def _rows(path: Path) -> Iterator[tuple[int, _Answer]]:
     yield from rows
 
 
-def _parse(line: str) -> _Answer:
+def _parse(line: str) -> _Row:
     """One row; raises ValueError with what is wrong."""
     try:
         data = json.loads(line)
@@ -137,7 +115,7 @@ def _parse(line: str) -> _Answer:
     if not isinstance(data, dict):
         raise ValueError("want an object with 'id' or 'question', and 'answer'")
     try:
-        row = _Answer.model_validate(data)
+        row = _Row.model_validate(data)
     except ValidationError as error:
         raise ValueError(_sentence(data, error)) from error
     if row.id is None and row.question is None:
@@ -153,27 +131,12 @@ def _sentence(data: Mapping[str, Any], error: ValidationError) -> str:
     return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
 
 
-def _record(question: Question, row: _Answer) -> Record:
+def _record(question: Question, row: _Row) -> Record:
     """One answer, or the failure to give one, as a record."""
-    hits = tuple(_hits(question.id, row.contexts or ()))
-    citations = tuple(_citation(citation) for citation in row.citations or ())
-    answer = None if row.answer is None else Reply(text=row.answer)
-    error = None if answer else Failure(kind="Imported", message=row.error or "no answer")
-    return Record(question=question, hits=hits, answer=answer, error=error, citations=citations)
-
-
-def _hits(name: str, contexts: Sequence[_Context | str]) -> Iterator[Hit]:
-    """The contexts, best first as they are listed; without a score it is 1 / rank, which keeps the order."""
-    for rank, context in enumerate(contexts, start=1):
-        if isinstance(context, str):
-            context = _Context(text=context)
-        pages = (context.page,) if context.page else ()
-        chunk = Chunk(id=f"{name}:{rank}", document=context.document, pages=pages, text=context.text)
-        yield Hit(chunk=chunk, score=1 / rank if context.score is None else context.score, rank=rank)
-
-
-def _citation(citation: _Citation | str) -> Evidence:
-    """A cited place."""
-    if isinstance(citation, str):
-        return Evidence(document=citation)
-    return Evidence(**citation.model_dump())
+    return Record(
+        question=question,
+        hits=row.hits(question.id),
+        answer=None if row.answer is None else row.reply(row.answer),
+        error=Failure(kind="Imported", message=row.error or "no answer") if row.answer is None else None,
+        citations=row.evidence(),
+    )

@@ -17,7 +17,7 @@ A call that failed has the error text in place of the answer. These become `Reco
 
 An empty answer is an answer. Contexts come in three forms: texts `File: NAME\\nContent: ...` (Docling:
 kept as the context of the prompt), chunks with content cut at 500 characters (LlamaIndex: kept as
-hits), and none (the closed APIs).
+hits), and none (the closed APIs: what these retrieved is not known).
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _record(question: Question, response: _Response) -> Record:
     texts = [text for text in response.rag_context if isinstance(text, str)]
     return Record(
         question=question,
-        hits=tuple(_hits(response.rag_context)),
+        hits=_hits(response.rag_context),
         prompt=Prompt(messages=(), context="\n\n".join(texts)) if texts else None,
         answer=None if failed else Reply(text=response.pred_answer),
         error=Failure(kind="ModelError", message=response.pred_answer) if failed else None,
@@ -191,8 +191,9 @@ def _record(question: Question, response: _Response) -> Record:
     )
 
 
-def _hits(context: Sequence[_ChunkRow | str]) -> Iterator[Hit]:
-    """Retrieved chunks, best first as they are listed."""
+def _hits(context: Sequence[_ChunkRow | str]) -> tuple[Hit, ...] | None:
+    """Retrieved chunks, best first as they are listed; `None` where the file tells of none."""
+    hits = []
     for rank, row in enumerate(context, start=1):
         if isinstance(row, str):
             continue
@@ -200,7 +201,8 @@ def _hits(context: Sequence[_ChunkRow | str]) -> Iterator[Hit]:
         name = f"{row.file_name}:{row.page_number}:{row.chunk_id}"
         score = row.relevance_score if row.relevance_score is not None else row.score or 0.0
         chunk = Chunk(id=name, document=row.file_name, pages=pages, text=row.content)
-        yield Hit(chunk=chunk, score=score, rank=rank)
+        hits.append(Hit(chunk=chunk, score=score, rank=rank))
+    return tuple(hits) or None
 
 
 def _differences(place: str, question: Question, response: _Response) -> Iterator[str]:
@@ -213,7 +215,7 @@ def _differences(place: str, question: Question, response: _Response) -> Iterato
 
 def _cut_warning(path: Path, records: Iterable[Record]) -> list[str]:
     """A sentence about chunks of which the file holds only the beginning."""
-    cut = sum(any(len(hit.chunk.text) > _CUT for hit in record.hits) for record in records)
+    cut = sum(any(len(hit.chunk.text) > _CUT for hit in record.hits or ()) for record in records)
     return [f"{path}: the chunks of {cut} answers are cut at {_CUT} characters by the file"] if cut else []
 
 

@@ -58,6 +58,7 @@ def test_contexts_and_citations(write: Any) -> None:
         "citations": ["a.pdf", {"document": "b.pdf", "page": 2, "quote": "x is 4"}],
     }
     record = read_answers(write(row), QUESTIONS).records[0]
+    assert record.hits is not None
     assert [
         (hit.rank, hit.score, hit.chunk.document, hit.chunk.pages, hit.chunk.text) for hit in record.hits
     ] == [
@@ -71,6 +72,17 @@ def test_contexts_and_citations(write: Any) -> None:
     assert record.prompt is None
 
 
+def test_what_a_row_does_not_say_is_not_known(write: Any) -> None:
+    path = write(
+        {"id": "text-only-01", "answer": "4"},
+        {"id": "text-only-02", "answer": "5", "contexts": [], "citations": []},
+        {"id": "tables-01", "answer": "6", "contexts": None, "citations": None},
+    )
+    silent, empty, null = read_answers(path, QUESTIONS).records
+    assert (silent.hits, silent.citations) == (null.hits, null.citations) == (None, None)
+    assert (empty.hits, empty.citations) == ((), ())
+
+
 def test_null_is_a_call_that_failed(write: Any) -> None:
     path = write(
         {"id": "text-only-01", "answer": None, "error": "timed out", "contexts": ["seen"]},
@@ -79,7 +91,7 @@ def test_null_is_a_call_that_failed(write: Any) -> None:
     )
     first, second, third = read_answers(path, QUESTIONS).records
     assert (first.answer, first.error) == (None, Failure(kind="Imported", message="timed out"))
-    assert [hit.chunk.text for hit in first.hits] == ["seen"]
+    assert [hit.chunk.text for hit in first.hits or ()] == ["seen"]
     assert (second.answer, second.error) == (None, Failure(kind="Imported", message="no answer"))
     assert (third.answer, third.error) == (Reply(text=""), None)
 
@@ -120,7 +132,12 @@ def test_strangers_duplicates_and_gaps_are_named(write: Any) -> None:
             "citations.0",
         ),
         ({"id": "text-only-01", "answer": "4", "contexts": "one"}, "contexts: "),
-        ({"id": "text-only-01", "answer": "4", "contexts": [{"text": "a", "page": 0}]}, "contexts.0"),
+        ({"id": "text-only-01", "answer": "4", "contexts": [{"text": "a", "page": 0}]}, "contexts.0.page: "),
+        ({"id": "text-only-01", "answer": "4", "contexts": [{"document": "a"}]}, "contexts.0.text: "),
+        (
+            {"id": "text-only-01", "answer": "4", "usage": {"prompt_tokens": -1}},
+            "prompt_tokens is below zero",
+        ),
     ],
 )
 def test_rows_that_cannot_be_read_are_listed_with_their_line(write: Any, row: Any, complaint: str) -> None:

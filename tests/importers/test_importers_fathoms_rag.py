@@ -80,10 +80,12 @@ def test_three_forms_of_context(write: Any) -> None:
         )
     )
     closed, docling, llamaindex = imported.records
-    assert (closed.hits, closed.prompt) == ((), None)
+    assert (closed.hits, closed.prompt) == (None, None)
+    assert docling.hits is None
     assert docling.prompt is not None
     assert docling.prompt.context == "File: a.pdf\nContent: one\n\nFile: b.pdf\nContent: two"
     assert llamaindex.prompt is None
+    assert llamaindex.hits is not None
     assert [(hit.rank, hit.score, hit.chunk.document, hit.chunk.pages) for hit in llamaindex.hits] == [
         (1, 0.74, "a.pdf", (19,)),
         (2, 0.74, "a.pdf", ()),

@@ -1,0 +1,19 @@
+"""Pipelines that are not built of our stages: anybody's own, behind an address or a function.
+
+A config's `pipeline:` is one of them, chosen by `kind`. Contexts and citations that they tell feed the
+metrics of retrieval; what they do not tell is not known, and never 0.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from fathoms.external.base import Connected, ExternalPipeline
+from fathoms.external.http import Http
+from fathoms.external.python import Python, Source
+
+External = Annotated[Http | Python, Field(discriminator="kind")]
+
+__all__ = ["Connected", "External", "ExternalPipeline", "Http", "Python", "Source"]

@@ -1,0 +1,119 @@
+"""What a service sends back: whole, or in pieces as events; never more than it may be, and UTF-8."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from fathoms.errors import ModelError
+
+if TYPE_CHECKING:
+    import httpx
+
+LARGEST = 16 * 2**20
+"""Bytes of one answer."""
+DONE = "[DONE]"
+"""What ends a stream of OpenAI's kind."""
+
+
+async def pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:
+    """The bytes as they come; raises ModelError where they are too many or not UTF-8."""
+    decoder, size = codecs.getincrementaldecoder("utf-8")(), 0
+    try:
+        async for piece in response.aiter_bytes():
+            size += len(piece)
+            if size > LARGEST:
+                raise ModelError(f"its answer is larger than {LARGEST // 2**20} MB")
+            decoder.decode(piece)
+            yield piece
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        raise ModelError(f"its answer is not valid UTF-8: {error.reason} at byte {error.start}") from error
+
+
+async def whole(response: httpx.Response) -> str:
+    """The text of an answer that comes at once."""
+    async with aclosing(pieces(response)) as parts:
+        return b"".join([piece async for piece in parts]).decode("utf-8-sig")
+
+
+def parsed(text: str) -> Any:
+    """JSON; raises ModelError with the beginning of what it is instead."""
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        what = f"not JSON but {beginning(text)!r}" if text.strip() else "empty"
+        raise ModelError(f"its answer is {what}") from error
+
+
+def _refuse(constant: str) -> None:
+    """NaN and infinities are no JSON."""
+    raise ValueError(constant)
+
+
+def beginning(text: str) -> str:
+    """The first words of a text on one line."""
+    return " ".join(text[:1000].split())[:300]
+
+
+async def events(response: httpx.Response) -> AsyncGenerator[str, None]:
+    """The events of a stream: server-sent ones, or lines where the service sends something else.
+
+    The last is `[DONE]` where that is sent. Raises ModelError for an event of the name `error`, and where
+    nobody could tell a whole stream from one that broke off.
+    """
+    if response.headers.get("Content-Type", "").startswith("text/event-stream"):
+        found = _server_sent(response)
+    else:
+        found = _lines(response)
+    async with aclosing(found) as texts:
+        async for text in texts:
+            if text.strip():
+                yield text.strip()
+            if text.strip() == DONE:
+                return
+    if not _has_an_end(response):
+        raise ModelError(f"its stream ended without {DONE}, and without a length: it may have broken off")
+
+
+def _has_an_end(response: httpx.Response) -> bool:
+    """Whether a connection that broke would have been noticed."""
+    framed = "Content-Length" in response.headers or "Transfer-Encoding" in response.headers
+    return framed or response.http_version == "HTTP/2"
+
+
+async def _server_sent(response: httpx.Response) -> AsyncGenerator[str, None]:
+    """The data of server-sent events, by httpx-sse."""
+    import httpx
+    from httpx_sse import EventSource
+
+    class Checked(httpx.AsyncByteStream):
+        """The same bytes, with an end even where the last event has none."""
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async with aclosing(pieces(response)) as parts:
+                async for piece in parts:
+                    yield piece
+            yield b"\n\n"
+
+    headers = {"Content-Type": "text/event-stream; charset=utf-8"}
+    source = EventSource(httpx.Response(200, headers=headers, stream=Checked()))
+    async with aclosing(source.aiter_sse()) as found:
+        async for event in found:
+            if event.event == "error":
+                raise ModelError(f"it reports an error: {beginning(event.data)}")
+            yield event.data
+
+
+async def _lines(response: httpx.Response) -> AsyncGenerator[str, None]:
+    """The lines of a stream: JSON has no line breaks but those between its values (NDJSON)."""
+    rest = b""
+    async with aclosing(pieces(response)) as parts:
+        async for piece in parts:
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in lines:
+                yield line.decode()
+    yield rest.decode()

@@ -1,0 +1,115 @@
+"""The example services as processes, with a real model: the same pipeline measured both ways."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.models.weights import is_installed
+
+pytestmark = pytest.mark.slow
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SAMPLE = EXAMPLES.parent / "data" / "sample"
+ASKED = 6
+
+
+@contextmanager
+def running(*command: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """A process for as long as the block lasts."""
+    process = subprocess.Popen(
+        [sys.executable, *command], env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[str]:
+    """The address of the example's model server."""
+    if not is_installed("smollm2-135m") or find_spec("xllamacpp") is None:
+        pytest.skip("no weights: run 'fathoms models pull smollm2-135m'")
+    with running(str(EXAMPLES / "llm_server.py"), "0") as server:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def wait_for(port: int, process: subprocess.Popen[str], seconds: float = 300) -> None:
+    """Until somebody listens; reading PDFs takes a while on a busy machine."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and process.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.2)
+    pytest.fail("the service did not start")
+
+
+def measured(folder: Path, config: Path, *settings: str, **environment: str) -> dict[str, Any]:
+    """Run a config by the command line; its question files by id, and the scores of the run."""
+    command = [sys.executable, "-m", "fathoms", "run", str(config), "--limit", str(ASKED), *settings]
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, timeout=1500
+    )
+    assert done.returncode == 0, done.stderr
+    run = sorted(folder.glob("runs/*/manifest.json"))[-1].parent
+    views = [json.loads(path.read_text()) for path in sorted((run / "questions").glob("*.json"))]
+    return {
+        "questions": {view["question"]["id"]: view["repeats"][0] for view in views},
+        "profiles": json.loads((run / "summary.json").read_text())["profiles"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "path"),
+    [
+        ("llamaindex_rag", "llama_index.llms.openai_like", "/answer"),
+        ("haystack_rag", "haystack", "/v1/query"),
+    ],
+)
+def test_both_ways_give_the_same(tmp_path: Path, model: str, name: str, package: str, path: str) -> None:
+    if find_spec(package.partition(".")[0]) is None:
+        pytest.skip(f"{package} is not installed")
+    folder, port = EXAMPLES / name, free_port()
+    own = {"LLM_BASE_URL": model, "DOCUMENTS": str(SAMPLE)}
+    service = ["-m", "uvicorn", "--app-dir", str(folder), "service:app", "--port", str(port)]
+    address = f"http://127.0.0.1:{port}"
+    settings = ["--set", f"pipeline.url={address}{path}"]
+    if "health:" in (folder / "http.yaml").read_text():
+        settings += ["--set", f"pipeline.health={address}/health"]
+    with running(*service, "--log-level", "warning", **own) as process:
+        wait_for(port, process)
+        over_http = measured(tmp_path, folder / "http.yaml", *settings)
+    in_python = measured(tmp_path, folder / "python.yaml", **own)
+
+    assert over_http["profiles"] == in_python["profiles"]
+    assert len(over_http["questions"]) == ASKED
+    for asked, told in over_http["questions"].items():
+        same = in_python["questions"][asked]
+        assert told["answer"]["text"]
+        assert (told["answer"]["text"], told["scores"]) == (same["answer"]["text"], same["scores"])
+        assert (told["hits"], told["citations"]) == (same["hits"], None)
+        assert len(told["hits"]) == 3
+        for hit in told["hits"]:
+            assert (SAMPLE / hit["document"]).is_file()
+            assert hit["pages"][0] >= 1

@@ -1,0 +1,272 @@
+"""Functions and objects as pipelines: what they get, what they may return, and what they may do to us."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.cache import Cache
+from fathoms.errors import ConfigError, FathomsError
+from fathoms.external import Python
+from fathoms.types import Evidence, Question, Record, Usage
+
+QUESTION = Question(id="t-1", text="How tall?", category="Text", files=("a.pdf",), answers=(("the gold",),))
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    """Write a module; its name, which no other test uses."""
+    names: list[str] = []
+
+    def _write(text: str) -> str:
+        name = f"pipeline_{abs(hash((tmp_path, len(names))))}"
+        (tmp_path / f"{name}.py").write_text(text)
+        names.append(name)
+        return name
+
+    yield _write
+    for name in names:
+        sys.modules.pop(name, None)
+
+
+def ask(tmp_path: Path, target: str, timeout: float = 20, **options: Any) -> Record:
+    pipeline = Python(target=target, **options).at(tmp_path)
+    connected = pipeline.prepare({}, Cache(tmp_path / "cache"))
+    return asyncio.run(connected.answer(QUESTION, (), timeout=timeout))
+
+
+def said(record: Record) -> str:
+    assert record.answer is not None, record.error
+    return record.answer.text
+
+
+KINDS = {
+    "function": ("def answer(question): return 'said ' + question", ":answer"),
+    "any-name": ("def reply(question): return 'said ' + question", ":reply"),
+    "async": ("async def answer(question): return 'said ' + question", ":answer"),
+    "lambda": ("import asyncio\nanswer = lambda q: asyncio.sleep(0.01, 'said ' + q)", ":answer"),
+    "class": ("class Rag:\n    def answer(self, question): return 'said ' + question", ":Rag"),
+    "object": ("class Rag:\n    def answer(self, question): return 'said ' + question\nrag = Rag()", ":rag"),
+    "method": ("class Rag:\n    def ask(self, question): return 'said ' + question\nrag = Rag()", ":rag.ask"),
+    "module": ("def answer(question): return 'said ' + question", ""),
+    "answer": (
+        "from fathoms.answers import Answer\ndef answer(question): return Answer(answer='said ' + question)",
+        ":answer",
+    ),
+    "dict": ("def answer(question): return {'answer': 'said ' + question, 'more': 1}", ":answer"),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_can_answer(tmp_path: Path, write: Write, name: str) -> None:
+    text, suffix = KINDS[name]
+    record = ask(tmp_path, write(text) + suffix)
+    assert said(record) == "said How tall?"
+    assert (record.hits, record.citations) == (None, None)
+
+
+def test_everything_that_can_be_told(tmp_path: Path, write: Write) -> None:
+    name = write("""
+def answer(question, files=()):
+    return {
+        "answer": "x",
+        "contexts": [{"text": "a", "document": files[0], "page": 2, "score": 0.5}, "b"],
+        "citations": [],
+        "usage": {"prompt_tokens": 3},
+        "reasoning": "because",
+    }
+""")
+    record = ask(tmp_path, f"{name}:answer")
+    assert [(hit.chunk.document, hit.chunk.pages, hit.score) for hit in record.hits or ()] == [
+        ("a.pdf", (2,), 0.5),
+        ("", (), 0.5),
+    ]
+    assert record.citations == ()
+    assert record.answer is not None
+    assert (record.answer.usage, record.answer.reasoning) == (Usage(prompt_tokens=3), "because")
+
+
+def test_citations(tmp_path: Path, write: Write) -> None:
+    name = write("def answer(q): return {'answer': 'x', 'citations': [{'document': 'a.pdf', 'page': 3}]}")
+    assert ask(tmp_path, f"{name}:answer").citations == (Evidence(document="a.pdf", page=3),)
+
+
+def test_a_class_has_options_and_ingests_once(tmp_path: Path, write: Write, monkeypatch: Any) -> None:
+    monkeypatch.setenv("STYLE", "loud")
+    (tmp_path / "a.pdf").write_bytes(b"one")
+    name = write("""
+class Rag:
+    def __init__(self, style, times=1):
+        self.style, self.times, self.seen = style, times, []
+    async def ingest(self, documents):
+        self.seen += [(d.id, d.path.read_bytes().decode(), len(d.sha256)) for d in documents]
+    async def answer(self, question):
+        return f"{self.style} {self.times} {self.seen}"
+""")
+    pipeline = Python(target=f"{name}:Rag", options={"style": "${STYLE}", "times": 2}).at(tmp_path)
+    connected = pipeline.prepare({"a.pdf": tmp_path / "a.pdf"}, Cache(tmp_path / "cache"))
+    records = [asyncio.run(connected.answer(QUESTION, ())) for _ in range(2)]
+    assert {said(record) for record in records} == {"loud 2 [('a.pdf', 'one', 64)]"}
+    assert connected.report()["documents"] == 1
+
+
+def test_an_async_pipeline_stays_on_one_loop(tmp_path: Path, write: Write) -> None:
+    """What it opens while it ingests belongs to a loop, and is used by every answer."""
+    name = write("""
+import asyncio
+class Rag:
+    async def ingest(self, documents):
+        self.queue, self.loop = asyncio.Queue(), asyncio.get_running_loop()
+    async def answer(self, question):
+        assert asyncio.get_running_loop() is self.loop
+        self.queue.put_nowait(question)
+        return await self.queue.get()
+""")
+    pipeline = Python(target=f"{name}:Rag").at(tmp_path)
+    connected = pipeline.prepare({}, Cache(tmp_path / "cache"))
+    assert {said(asyncio.run(connected.answer(QUESTION, ()))) for _ in range(2)} == {"How tall?"}
+
+
+RAISED = {
+    "raises": ("def answer(q):\n    raise KeyError('no such')", "KeyError", "'no such' (", ".py:2)"),
+    "silent": ("def answer(q):\n    raise ValueError", "ValueError", "no message (", ".py:2)"),
+    "async": ("async def answer(q):\n    raise OSError('gone')", "OSError", "gone (", ".py:2)"),
+    "exits": ("import sys\ndef answer(q):\n    sys.exit(3)", "SystemExit", "3 (", ".py:3)"),
+    "async-exits": ("import sys\nasync def answer(q):\n    sys.exit(3)", "SystemExit", "3 (", ".py:3)"),
+    "cancels": (
+        "import asyncio\nasync def answer(q):\n    raise asyncio.CancelledError",
+        "CancelledError",
+        "no message (",
+        ".py:3)",
+    ),
+    "stops": ("def answer(q):\n    raise StopIteration", "StopIteration", "no message (", ".py:2)"),
+    "times-out": ("def answer(q):\n    raise TimeoutError('its own')", "TimeoutError", "its own (", ".py:2)"),
+    "no-parameter": ("def answer(): pass", "TypeError", "positional argument", ")"),
+    "none": ("def answer(q): pass", "ModelError", "answer returned None: want a str", ""),
+    "list": ("def answer(q): return ['x']", "ModelError", "a value of type list", ""),
+    "no-answer": ("def answer(q): return {'reply': 'x'}", "ModelError", "answer: Field required", ""),
+    "page-0": (
+        "def answer(q): return {'answer': 'x', 'contexts': [{'text': 'a', 'page': 0}]}",
+        "ModelError",
+        "contexts.0.page: ",
+        "",
+    ),
+    "nan": (
+        "def answer(q): return {'answer': 'x', 'cost': float('nan')}",
+        "ModelError",
+        "cost: ",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RAISED)
+def test_what_it_does_wrong_is_the_failure_of_the_question(tmp_path: Path, write: Write, name: str) -> None:
+    text, kind, start, end = RAISED[name]
+    record = ask(tmp_path, f"{write(text)}:answer")
+    assert record.error is not None
+    assert record.error.kind == kind
+    assert start in record.error.message
+    assert record.error.message.endswith(end)
+    assert (record.answer, record.hits) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import time\ndef answer(q): time.sleep(30)",
+        "import time\nasync def answer(q): time.sleep(30)",
+        "import asyncio\nasync def answer(q): await asyncio.sleep(30)",
+    ],
+    ids=["sync", "async-blocking", "async"],
+)
+def test_one_that_hangs_holds_up_nothing(tmp_path: Path, write: Write, text: str) -> None:
+    started = time.perf_counter()
+    record = ask(tmp_path, f"{write(text)}:answer", timeout=0.2)
+    assert time.perf_counter() - started < 10
+    assert record.error is not None
+    assert (record.error.kind, record.error.message) == ("Timeout", "no answer within 0.2 s")
+
+
+BAD = {
+    "raises": ("x = 1\nx / 0\n", ":answer", "fails: ZeroDivisionError: division by zero ("),
+    "syntax": ("def answer(q:\n", ":answer", "fails: SyntaxError: "),
+    "exits": ("raise SystemExit(3)\n", ":answer", "fails: SystemExit: 3 ("),
+    "imports": ("import no_such_package_here\n", ":answer", "No module named 'no_such_package_here' ("),
+    "name": ("def reply(q): pass\n", ":answer", ") has no 'answer'"),
+    "no-function": ("answer = 3\n", ":answer", "has no function 'answer', and is none"),
+    "class": ("class Rag: pass\n", ":Rag", "has no function 'answer'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_targets_that_cannot_be_imported(tmp_path: Path, write: Write, name: str) -> None:
+    text, suffix, message = BAD[name]
+    module = write(text)
+    with pytest.raises(ConfigError) as caught:
+        Python(target=module + suffix).at(tmp_path)
+    assert message in str(caught.value)
+    assert name in ("name", "no-function", "class") or f"{module}.py:" in str(caught.value)
+
+
+def test_options_need_a_class_and_a_module_its_place(tmp_path: Path, write: Write) -> None:
+    with pytest.raises(ConfigError, match="is no class"):
+        Python(target=f"{write('def answer(q): pass')}:answer", options={"a": 1}).at(tmp_path)
+    with pytest.raises(ConfigError, match=f"there is no module 'nowhere_at_all'.*{tmp_path}"):
+        Python(target="nowhere_at_all:answer").at(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class Rag:\n    def __init__(self): raise OSError('no index')\n    def answer(self, q): pass",
+        "class Rag:\n    def ingest(self, all): raise OSError('no index')\n    def answer(self, q): pass",
+    ],
+    ids=["made", "ingest"],
+)
+def test_one_that_cannot_be_made_ready_ends_the_run(tmp_path: Path, write: Write, text: str) -> None:
+    pipeline = Python(target=f"{write(text)}:Rag").at(tmp_path)
+    with pytest.raises(FathomsError, match=r":Rag: OSError: no index \(.*\.py:\d\)"):
+        pipeline.prepare({}, Cache(tmp_path / "cache"))
+
+
+def test_the_path_is_as_it_was(tmp_path: Path, write: Write) -> None:
+    """Also where a module is imported only by an answer."""
+    before = list(sys.path)
+    other = write("told = 'by the other'")
+    name = write(f"def answer(q):\n    from {other} import told\n    return told")
+    assert said(ask(tmp_path, f"{name}:answer")) == "by the other"
+    assert sys.path == before
+
+
+def test_two_modules_of_one_name_are_refused(tmp_path: Path, write: Write) -> None:
+    name = write("def answer(q): return 'one'")
+    Python(target=f"{name}:answer").at(tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / f"{name}.py").write_text("def answer(q): return 'two'")
+    with pytest.raises(ConfigError, match=f"two modules are called '{name}'"):
+        Python(target=f"{name}:answer").at(other)
+
+
+def test_the_fingerprint_is_of_the_source(tmp_path: Path, write: Write, monkeypatch: Any) -> None:
+    monkeypatch.setenv("PIPELINE_KEY", "sk-planted-0123456789")
+    text = "class Rag:\n    def __init__(self, **o): pass\n    def answer(self, q): return 'x'"
+    name = write(text)
+
+    def identity(**options: Any) -> dict[str, Any]:
+        return Python(target=f"{name}:Rag", options=options).at(tmp_path).identity()
+
+    one = identity(top_k=3, api_key="${PIPELINE_KEY}")
+    assert "planted" not in str(one)
+    assert identity(top_k=3, api_key="${PIPELINE_KEY}") == one
+    assert identity(top_k=4, api_key="${PIPELINE_KEY}") != one
+    (tmp_path / f"{name}.py").write_text(text.replace("'x'", "'y'"))
+    assert identity(top_k=3, api_key="${PIPELINE_KEY}") != one
