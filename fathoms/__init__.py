@@ -1,3 +1,41 @@
-"""fathoms: document-RAG pipelines over PDFs, measured end to end."""
+"""fathoms: document-RAG pipelines over PDFs, measured end to end.
+
+From Python: `fathoms.load`, `fathoms.run`, `fathoms.score` and the `fathoms.Result` they give (`api.py`).
+A pipeline of one's own in Python returns a `fathoms.Answer` (`answers.py`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from fathoms.answers import Answer as Answer
+    from fathoms.answers import Context as Context
+    from fathoms.api import Result as Result
+    from fathoms.api import load as load
+    from fathoms.api import run as run
+    from fathoms.api import score as score
+
+_HOMES = {
+    "Answer": "answers",
+    "Context": "answers",
+    "Result": "api",
+    "load": "api",
+    "run": "api",
+    "score": "api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported when they are first asked for: `import fathoms` stays quick."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fathoms' has no attribute '{name}'")
+    from importlib import import_module
+
+    return getattr(import_module(f"fathoms.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -10,6 +10,22 @@ from pathlib import Path
 
 from platformdirs import user_cache_dir
 
+from fathoms.errors import ConfigError
+
+
+def load_env(folder: Path) -> None:
+    """Take the environment variables of the file `.env` in a folder, if there is one; those that are set
+    already win. Raises ConfigError for a file that cannot be read."""
+    path = folder / ".env"
+    if not path.is_file():
+        return
+    from dotenv import load_dotenv
+
+    try:
+        load_dotenv(path, override=False)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {type(error).__name__}") from error
+
 
 def cache_dir() -> Path:
     """`$FATHOMS_CACHE_DIR`, or the user's cache folder."""

@@ -17,7 +17,7 @@ from support import Project, write_two_pages
 from fathoms.config import Source, validate
 from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.pipeline import Pipeline
-from fathoms.runner import Experiment
+from fathoms.runner import Experiment, ExternalExperiment
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -48,6 +48,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, smollm: Embedded, minilm: On
     """
     path = tmp_path_factory.mktemp("docs")
     shutil.copytree(ROOT / "configs", path / "configs")
+    shutil.copytree(ROOT / "examples", path / "examples")
     write_two_pages(path / "two", ROOT)
     for config in path.glob("configs/**/*.yaml"):
         if "kind: docling" in config.read_text():
@@ -123,7 +124,10 @@ def test_configurations(page: str, text: str) -> None:
             validate(Experiment, Source(page, data))
         return
     data = yaml.safe_load(text)
-    validate(Experiment if "data" in data else Pipeline, Source(page, data))
+    if "pipeline" in data:
+        validate(ExternalExperiment, Source(page, data))
+    else:
+        validate(Experiment if "data" in data else Pipeline, Source(page, data))
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").rglob("*.yaml")), ids=lambda path: path.stem)

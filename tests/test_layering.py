@@ -11,11 +11,14 @@ LEVELS = [
     {"types", "errors"},
     {"config", "paths", "cache", "stats", "store", "identity"},
     {"models"},
-    {"corpora", "ingest", "retrieve", "prompt"},
-    {"pipeline", "metrics", "construct"},
-    {"runner", "scoring", "importers"},
+    {"corpora", "ingest", "retrieve", "prompt", "answers"},
+    {"attachments"},
+    {"answering"},
+    {"pipeline", "external", "metrics", "construct"},
+    {"experiment"},
+    {"runner", "plan", "scoring", "importers"},
     {"report", "review"},
-    {"cli"},
+    {"cli", "api"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 # the ground floor is one level whose modules may build on one another, in this order only

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 
@@ -55,6 +56,9 @@ def _options(
 ) -> None:
     console.settings.quiet = quiet
     console.settings.debug = debug
+    from fathoms.paths import load_env
+
+    load_env(Path.cwd())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -20,7 +20,7 @@ from fathoms.cli.running import Set
 from fathoms.errors import FathomsError
 
 if TYPE_CHECKING:
-    from fathoms.runner import Experiment
+    from fathoms.runner import AnyExperiment
 
 _EXTRA = re.compile(r"^(?P<package>[\w.-]+).*;.*extra\s*==\s*['\"](?P<extra>[\w-]+)['\"]")
 _GROUPS = {"all", "test"}  # extras that stand for others
@@ -84,7 +84,7 @@ def _row(name: str, ok: bool, detail: str) -> dict[str, Any]:
     return {"name": name, "ok": ok, "detail": detail}
 
 
-def _data(experiment: Experiment, config: Path) -> str:
+def _data(experiment: AnyExperiment, config: Path) -> str:
     """Load the data; how much there is of it."""
     from fathoms import corpora
 
@@ -92,12 +92,12 @@ def _data(experiment: Experiment, config: Path) -> str:
     return f"{len(corpus.questions)} questions on {len(corpus.documents)} documents of {corpus.name}"
 
 
-def _stage(experiment: Experiment, stage: str, check: Callable[[], None]) -> str:
+def _stage(experiment: AnyExperiment, stage: str, check: Callable[[], None]) -> str:
     """Check a stage; its kind, and its model where it has one."""
+    from fathoms.plan import described
+
     check()
-    component = getattr(experiment, stage)
-    parts = (getattr(component, name, None) for name in ("kind", "model"))
-    return " ".join(str(part) for part in parts if part) or "built in"
+    return described(getattr(experiment, stage))
 
 
 def _machine(out: Path) -> dict[str, Any]:

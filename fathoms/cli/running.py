@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from fathoms.cache import Cache
     from fathoms.corpora import Corpus
     from fathoms.metrics import GoldText
-    from fathoms.pipeline import Ingested
-    from fathoms.runner import Experiment, Outcome, Selection
+    from fathoms.runner import AnyExperiment, Outcome, Prepared, Selection
 
 Config = Annotated[Path, typer.Argument(help="A pipeline's YAML file.", show_default=False)]
 Configs = Annotated[list[Path], typer.Argument(help="Pipelines' YAML files.", show_default=False)]
@@ -31,11 +29,13 @@ Workers = Annotated[int, typer.Option("--workers", min=1, help="Documents that a
 CORES = os.cpu_count() or 1
 
 
-def _load(config: Path, settings: Sequence[str] | None) -> tuple[Experiment, Corpus]:
+def _load(
+    config: Path, settings: Sequence[str] | None, model: str | None = None, concurrency: int | None = None
+) -> tuple[AnyExperiment, Corpus]:
     """The experiment and its data."""
     from fathoms import corpora, runner
 
-    experiment = runner.load_experiment(config, settings or ())
+    experiment = runner.load_experiment(config, settings or (), model=model, concurrency=concurrency)
     corpus = corpora.load(experiment.data, config.parent)
     for warning in corpus.warnings:
         console.note(f"note: {warning}")
@@ -64,7 +64,7 @@ def ingest(
     for experiment, corpus in loaded:
         report, ingested = _ingest(experiment, corpus, cache, workers)
         reports.append(report)
-        gold.append(_gold(experiment, corpus, ingested) if recall else [])
+        gold.append(_gold(corpus, ingested) if recall else [])
         if not as_json:
             _print_ingest(report, experiment.name if len(loaded) > 1 else "")
     _add_recall(reports, gold)
@@ -76,8 +76,8 @@ def ingest(
 
 
 def _ingest(
-    experiment: Experiment, corpus: Corpus, cache: Cache, workers: int
-) -> tuple[dict[str, Any], Ingested]:
+    experiment: AnyExperiment, corpus: Corpus, cache: Cache, workers: int
+) -> tuple[dict[str, Any], Prepared]:
     """Ingest for one experiment: what came out, as a report and itself."""
     worked: list[str] = []
 
@@ -92,13 +92,13 @@ def _ingest(
     return {"name": experiment.name, **found.report(), "seconds": seconds, "cached": not worked}, found
 
 
-def _gold(experiment: Experiment, corpus: Corpus, ingested: Ingested) -> list[GoldText]:
-    """How much of each gold answer the parser kept; nothing where no document is read."""
+def _gold(corpus: Corpus, ingested: Prepared) -> list[GoldText]:
+    """How much of each gold answer the parser kept; nothing where none of ours reads documents."""
     from fathoms.metrics import gold_text_recall
 
-    if experiment.retrieve.needs == "nothing":
+    documents = {document.id: document for document in ingested.documents if document.pages}
+    if not documents and not ingested.failures:
         return []
-    documents = {document.id: document for document in ingested.documents}
     return [gold_text_recall(question, documents) for question in corpus.select()]
 
 
@@ -141,6 +141,9 @@ def _print_ingest(report: dict[str, Any], name: str) -> None:
     if not report["documents"] and not report["failures"]:
         console.say("this pipeline reads no documents")
         return
+    if "note" in report:
+        console.say(f"{report['documents']} documents; {report['note']}")
+        return
     counts = ", ".join(
         f"{name} not counted" if report[name] is None else f"{report[name]} {name}"
         for name in ("documents", "pages", "tables", "pictures", "chunks")
@@ -172,6 +175,9 @@ def run(
     ] = None,
     out: Out = RUNS,
     workers: Workers = CORES,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be asked and what is missing; ask nothing.")
+    ] = False,
     no_score: Annotated[bool, typer.Option("--no-score", help="Only answer; score later.")] = False,
     fail_on_error: Annotated[
         str, typer.Option("--fail-on-error", help="Failed questions allowed: a count, or a share as 2%.")
@@ -186,46 +192,70 @@ def run(
     from fathoms.scoring import score_run
 
     allowed = _allowance(fail_on_error)
-    own = [*(settings or ()), *_shortcuts(model, concurrency)]
-    loaded = [_load(config, own) for config in configs]
-    for experiment, _ in loaded:
-        experiment.check()  # of all, before the first one spends an hour
+    loaded = [_load(config, settings, model, concurrency) for config in configs]
     selection = Selection(limit, tuple(category or ()), tuple(question or ()))
     cache = Cache()
-    code, runs, scored = 0, [], []
+    if dry_run:
+        return _print_plans(loaded, selection, cache)
+    for experiment, _ in loaded:
+        experiment.check()  # of all, before the first one spends an hour
+    outcomes: list[Outcome] = []
     for experiment, corpus in loaded:
         console.note(f"{experiment.name}: {len(corpus.questions)} questions of {corpus.name}")
-        outcome = _ask(experiment, corpus, selection, cache, out, workers)
-        runs.append(outcome.run)
-        if outcome.done and not no_score:
-            score_run(outcome.run)
-            scored.append(outcome.run)
-        if outcome.errors > allowed(outcome.asked):
-            code = 1
+        outcomes.append(_ask(experiment, corpus, selection, cache, out, workers))
+        if outcomes[-1].done and not no_score:
+            score_run(outcomes[-1].run)
+        if outcomes[-1].stopped:
+            break
+    if no_score:
+        console.say("\n".join(str(outcome.run.path) for outcome in outcomes))
+    elif scored := [outcome.run for outcome in outcomes if outcome.done]:
+        reading.present(scored, out)
+    return _code(outcomes, allowed)
+
+
+def _print_plans(loaded: Sequence[tuple[AnyExperiment, Corpus]], selection: Selection, cache: Cache) -> int:
+    """Say what every run would do; 2 where one of them would not start."""
+    from fathoms.plan import plan
+
+    code = 0
+    for experiment, corpus in loaded:
+        asked = corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
+        found = plan(experiment, corpus, asked, cache)
+        sizes = ", ".join(f"{name} {size}" for name, size in found.questions.items())
+        console.say(f"{found.name}: {len(asked)} questions of {found.data} ({sizes})")
+        console.say(
+            f"  {found.documents} documents; " + ", ".join(f"{k}: {v}" for k, v in found.stages.items())
+        )
+        if found.requests is not None:
+            console.say(f"  {found.requests} requests{_attached(found.attached)}")
+        for stage, reason in found.missing.items():
+            console.say(f"  missing: {stage}: {reason}")
+            code = 2
+    console.say("nothing was asked")
+    return code
+
+
+def _attached(attached: dict[str, int] | None) -> str:
+    """`, with 270 pages of PDFs (12.3 MB)`."""
+    if attached is None:
+        return ""
+    return f", with {attached['pages']} pages of PDFs ({attached['bytes'] / 1e6:.1f} MB)"
+
+
+def _code(outcomes: Sequence[Outcome], allowed: Callable[[int], float]) -> int:
+    """The exit code of all runs together; says which one was stopped."""
+    for outcome in outcomes:
         if outcome.stopped:
             console.complain(
                 f"stopped: {outcome.done} of {outcome.asked} questions are in {outcome.run.path}"
             )
-            code = 130
-            break
-    if no_score:
-        for store in runs:
-            console.say(str(store.path))
-    elif scored:
-        reading.present(scored, out)
-    return code
-
-
-def _shortcuts(model: str | None, concurrency: int | None) -> Iterator[str]:
-    """The settings that `-m` and `-j` stand for."""
-    if model is not None:
-        yield f"generate.model={json.dumps(model)}"  # as text, whatever it looks like
-    if concurrency is not None:
-        yield f"generate.max_concurrency={concurrency}"
+            return 130
+    return 1 if any(outcome.errors > allowed(outcome.asked) for outcome in outcomes) else 0
 
 
 def _ask(
-    experiment: Experiment,
+    experiment: AnyExperiment,
     corpus: Corpus,
     selection: Selection,
     cache: Cache,

@@ -1,0 +1,146 @@
+"""The same from Python: a configuration, a run, its scores as a table, the radar."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import Project
+
+import fathoms
+from fathoms.errors import ConfigError, DataError, UsageError
+from fathoms.models.weights import is_installed
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.chdir(project.path)
+    return project
+
+
+def test_a_run_as_a_table(here: Project) -> None:
+    result = fathoms.run(
+        here.config, 'generate.replies={"How tall": "It is 41.5 m.", colour: I do not know.}'
+    )
+    frame = result.scores()
+    # by hand: one right, one abstained on, one that has no answer
+    by_question = frame.set_index("text")
+    tall, colour = (
+        by_question.loc["How tall is the Varn tower?"],
+        by_question.loc["Which colour is the Varn door?"],
+    )
+    assert (tall["correctness"], tall["hallucination"], tall["abstained"]) == (1.0, 0.0, False)
+    assert (colour["correctness"], colour["hallucination"], colour["abstained"]) == (0.0, 0.0, True)
+    owner = by_question.loc["Who owns the Lune mine?"]
+    assert owner.isna()["correctness"]
+    assert not owner["answerable"]
+    assert list(frame.columns) == list(fathoms.api.COLUMNS)
+    assert frame["prompt_tokens"].dtype == "Int64"
+    assert frame["prompt_tokens"].sum() == result.summary["usage"]["prompt_tokens"]
+    figures = result.categories()
+    assert figures.loc["Text-Only", "correctness"] == 0.5
+    assert (
+        figures.loc["Overall", "correctness"]
+        == result.summary["profiles"]["fathoms"]["overall"]["correctness"]
+    )
+    assert (result.path / "report.md").is_file()
+
+
+def test_settings_and_selection(here: Project) -> None:
+    heard: list[tuple[str, int, int]] = []
+    config = fathoms.load(here.config, "retrieve.top_k=2", "name=two")
+    result = fathoms.run(
+        config,
+        categories=["Text-Only"],
+        limit=1,
+        out=here.path / "others",
+        on_record=lambda record, done, total: heard.append((record.question.category, done, total)),
+    )
+    assert heard == [("Text-Only", 1, 1)]
+    assert result.manifest["config"]["retrieve"]["top_k"] == 2
+    assert result.run.split("_")[1] == "two"
+    (record,) = result.records()
+    assert record.hits is not None
+    assert len(record.hits) == 2
+    with pytest.raises(UsageError, match=r"fathoms\.load"):
+        fathoms.run(config, "retrieve.top_k=1")
+
+
+def test_inside_a_running_loop(here: Project) -> None:
+    async def cell() -> fathoms.Result:
+        return fathoms.run(here.config, limit=2)
+
+    assert len(asyncio.run(cell()).scores()) == 2
+
+
+def test_the_radar_is_a_figure(here: Project) -> None:
+    figure = fathoms.run(here.config).radar("hallucination")
+    figure.savefig(here.path / "radar.png")
+    assert (here.path / "radar.png").read_bytes().startswith(b"\x89PNG")
+    texts = {text.get_text() for axes in figure.axes for text in axes.texts}
+    assert any("Hallucination" in text for text in texts)
+
+
+def test_scoring_again(here: Project) -> None:
+    result = fathoms.run(here.config)
+    again = fathoms.score("latest", profile="paper")
+    assert again.path.samefile(result.path)
+    assert again.summary["profile"] == "paper"
+    assert fathoms.score(result).summary["profile"] == "fathoms"
+    assert list(again.scores("paper")["question"]) == list(result.scores()["question"])
+    with pytest.raises(UsageError, match="no run 'nobody'"):
+        fathoms.score("nobody")
+    with pytest.raises(DataError, match="has no scores 'released'"):
+        result.scores("released")
+
+
+def test_a_failed_question_is_a_row_with_an_error(here: Project) -> None:
+    result = fathoms.run(here.config, 'generate.fail_on={"How tall": "boom"}')
+    frame = result.scores()
+    assert list(frame["error"].dropna()) == ["ModelError: boom"]
+    failed = frame[frame["error"].notna()].iloc[0]
+    assert failed["correctness"] == 0.0
+    assert failed.isna()[["answer", "hallucination", "abstained", "prompt_tokens"]].all()
+    assert result.summary["counts"]["errors"] == 1
+
+
+def test_a_wrong_key_is_the_same_error(here: Project) -> None:
+    with pytest.raises(ConfigError, match="did you mean 'top_k'"):
+        fathoms.run(here.config, "retrieve.topk=5")
+
+
+def test_importing_is_light() -> None:
+    heavy = "[name for name in ('pydantic', 'numpy', 'yaml') if name in sys.modules]"
+    code = f"import sys, fathoms; dir(fathoms); print({heavy})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    with pytest.raises(AttributeError, match="no attribute 'rum'"):
+        fathoms.rum  # noqa: B018
+
+
+@pytest.mark.slow
+def test_the_script_of_the_docs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("smollm2-135m", "minilm-l6-v2"):
+        if not is_installed(name):
+            pytest.skip(f"no weights: run 'fathoms models pull {name}'")
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)
+    (tmp_path / "configs").symlink_to(ROOT / "configs")
+    (tmp_path / "script.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    left = runpy.run_path("script.py")
+    assert len(left["frame"]) == 10
+    assert left["frame"]["error"].isna().all()
+    assert (tmp_path / "radar.png").is_file()
+    summary = json.loads((left["result"].path / "summary.json").read_text())
+    assert summary["counts"]["answered"] == 10
+    assert "Overall" in capsys.readouterr().out
