@@ -14,6 +14,7 @@ from fathoms.attachments import Fitting, in_requests
 from fathoms.errors import DocumentError, ModelError
 from fathoms.ingest import ElementKind, PdfParser, page_images, pdf_part
 from fathoms.models import ChatModel, FileLimits
+from fathoms.patience import Lane
 from fathoms.prompt import PromptBuilder
 from fathoms.retrieve import Corpus, Files, Retriever
 from fathoms.types import Document, Failure, Hit, Prompt, Question, Record, Reply, Usage
@@ -81,58 +82,91 @@ class Ingested:
         )
 
     async def answer(
-        self, question: Question, hits: tuple[Hit, ...], *, repeat: int = 0, timeout: float | None = None
+        self,
+        question: Question,
+        hits: tuple[Hit, ...],
+        *,
+        repeat: int = 0,
+        timeout: float | None = None,
+        lane: Lane | None = None,
     ) -> Record:
         """Ask the model. A failure is a record too, with its class and message, never an answer.
 
-        `timeout` is in seconds, for prompt and reply together.
+        `timeout` is in seconds, for prompt and reply together, with all attempts and the waits between;
+        `lane` is the way to the provider.
         """
         record = Record(question=question, repeat=repeat, hits=hits, fingerprints=self.fingerprints)
-        found: dict[str, Any] = {"timings": {"prompt": 0.0, "generate": 0.0}}
+        asking = _Asking(self, question, lane or Lane())
+        found = asking.found
         try:
             async with asyncio.timeout(timeout):
-                await self._ask(question, hits, found)
+                await asking.ask(hits)
         except TimeoutError:
             found["error"] = Failure(kind="Timeout", message=f"no answer within {timeout:g} s")
         except Exception as failure:  # whatever a client raises is this question's failure, never the run's
             found["error"] = to_failure(failure)
         return record.model_copy(update=found)
 
-    async def _ask(self, question: Question, hits: tuple[Hit, ...], found: dict[str, Any]) -> None:
-        """Prompt and reply, put into `found` as they come, so that a failure keeps what there was."""
-        requests = in_requests(hits, self.file_limits)
+
+class _Asking:
+    """One question on its way: `found` is what a record holds of it, put there as it comes, so that a failure
+    keeps what there was."""
+
+    def __init__(self, ingested: Ingested, question: Question, lane: Lane) -> None:
+        self.ingested = ingested
+        self.question = question
+        self.lane = lane
+        self.found: dict[str, Any] = {"timings": {"prompt": 0.0, "generate": 0.0}, "attempts": 0}
+
+    async def ask(self, hits: tuple[Hit, ...]) -> None:
+        """Prompt and reply; several, and one that merges, where the files are more than a request takes."""
+        requests = in_requests(hits, self.ingested.file_limits)
         if len(requests) == 1:
-            found["prompt"] = prompt = await self._pack(question, hits, found["timings"])
-            found["answer"] = await self._reply(prompt, found["timings"])
+            self.found["answer"] = await self._reply(await self._pack(hits))
             return
         asked: list[tuple[Prompt, Reply]] = []
         for request in requests:
-            found["prompt"] = prompt = await self._pack(question, request, found["timings"])
-            asked.append((prompt, await self._reply(prompt, found["timings"])))
+            prompt = await self._pack(request)
+            asked.append((prompt, await self._reply(prompt)))
         texts = [(prompt, reply.text) for prompt, reply in asked]
-        found["prompt"] = merging = self.prompt.pack_merge(question, texts)
-        last = await self._reply(merging, found["timings"])
-        found["answer"] = summed([reply for _, reply in asked], last)
+        self.found["prompt"] = merging = self.ingested.prompt.pack_merge(self.question, texts)
+        last = await self._reply(merging)
+        self.found["answer"] = summed([reply for _, reply in asked], last)
 
-    async def _pack(self, question: Question, hits: tuple[Hit, ...], timings: dict[str, float]) -> Prompt:
+    async def _pack(self, hits: tuple[Hit, ...]) -> Prompt:
         """The prompt, and the seconds it took."""
-        generate = self.generate
+        generate = self.ingested.generate
         window = generate.context_window
         budget = None if window is None else window - (generate.max_tokens or 0)
         started = time.perf_counter()
-        pack = partial(self.prompt.pack, question, hits, generate.count_tokens, budget)
+        pack = partial(self.ingested.prompt.pack, self.question, hits, generate.count_tokens, budget)
         try:
-            return await asyncio.to_thread(pack)  # counting tokens may ask a server
+            prompt = await asyncio.to_thread(pack)  # counting tokens may ask a server
         finally:
-            timings["prompt"] += time.perf_counter() - started
+            self.found["timings"]["prompt"] += time.perf_counter() - started
+        self.found["prompt"] = prompt
+        return prompt
 
-    async def _reply(self, prompt: Prompt, timings: dict[str, float]) -> Reply:
-        """The model's reply, and the seconds it took."""
+    async def _reply(self, prompt: Prompt) -> Reply:
+        """The model's reply, the attempts and the seconds that it took, waits between them included."""
+        generate = self.ingested.generate
         started = time.perf_counter()
+
+        async def call() -> Reply:
+            self.found["attempts"] += 1
+            return await generate.reply(prompt)
+
         try:
-            return await self.generate.reply(prompt)
+            return await self.lane.ask(call, prompt_size(prompt) + (generate.max_tokens or 0))
         finally:
-            timings["generate"] += time.perf_counter() - started
+            self.found["timings"]["generate"] += time.perf_counter() - started
+
+
+def prompt_size(prompt: Prompt) -> int:
+    """Tokens of a prompt: as counted, or else one for four characters; files and images are not counted."""
+    if prompt.tokens is not None:
+        return prompt.tokens
+    return sum(len(message.text) for message in prompt.messages) // 4
 
 
 def file_limits(model: ChatModel) -> FileLimits:

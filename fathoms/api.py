@@ -24,7 +24,7 @@ from fathoms.cache import Cache
 from fathoms.errors import MissingExtraError, UsageError
 from fathoms.experiment import AnyExperiment, load_experiment
 from fathoms.paths import load_env
-from fathoms.runner import Selection
+from fathoms.runner import Job, Selection
 from fathoms.scoring import score_run
 from fathoms.store import Run, find_run
 from fathoms.types import Record
@@ -178,10 +178,9 @@ def run(
         raise UsageError("settings override keys of a file: give them to fathoms.load")
     loaded = config if isinstance(config, Config) else load(config, *settings)
     corpus = corpora.load(loaded.experiment.data, loaded.folder)
-    outcome = _outside_loops(
+    (outcome,) = _outside_loops(
         lambda: runner.run(
-            loaded.experiment,
-            corpus,
+            [Job(loaded.experiment, corpus, loaded.folder)],
             out=Path(out),
             cache=Cache(),
             selection=Selection(limit, tuple(categories), tuple(questions)),

@@ -10,6 +10,7 @@
         ChecksumError            1   a file is not the one that was pinned
       DocumentError              1   one PDF that could not be read, with the reason
       ModelError                 1   a model or its server failed to answer
+        NoAnswerError            1   no connection, or it broke off, or silence
         RateLimitError           1   the server asks to come back later, and may say when
         PromptTooLongError       1   more than the model or its vendor takes
       StoreError                 1   a run directory that cannot be read or written
@@ -104,6 +105,10 @@ class ModelError(FathomsError):
         super().__init__(message)
         self.status = status
         self.retry_after = retry_after
+
+
+class NoAnswerError(ModelError):
+    """The server could not be reached, the connection broke off, or it said nothing for too long."""
 
 
 class RateLimitError(ModelError):

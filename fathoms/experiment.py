@@ -19,6 +19,7 @@ from fathoms.corpora import DataSource
 from fathoms.errors import ConfigError, DocumentError, UsageError
 from fathoms.external import Connected, External
 from fathoms.metrics import Scoring
+from fathoms.patience import Lane, Patience
 from fathoms.pipeline import Pipeline, Progress, silent
 from fathoms.types import Document, Hit, Question, Record
 
@@ -45,9 +46,15 @@ class Prepared(Protocol):
         """The hits by question, where retrieving is a stage of its own."""
 
     async def answer(
-        self, question: Question, hits: tuple[Hit, ...], *, repeat: int = 0, timeout: float | None = None
+        self,
+        question: Question,
+        hits: tuple[Hit, ...],
+        *,
+        repeat: int = 0,
+        timeout: float | None = None,
+        lane: Lane | None = None,
     ) -> Record:
-        """Ask one question; what fails is a record too."""
+        """Ask one question by the way to the provider; what fails is a record too."""
 
 
 class Measured(Component):
@@ -60,7 +67,9 @@ class Measured(Component):
     scoring: Scoring = Scoring()
     """How answers are judged."""
     question_timeout: float = Field(default=600, gt=0)
-    """Seconds that one answer may take before the question counts as failed."""
+    """Seconds that one answer may take, all attempts together, before the question counts as failed."""
+    execution: Patience = Patience()
+    """How often and how fast the provider is asked."""
 
 
 class Experiment(Pipeline, Measured):
@@ -76,6 +85,11 @@ class Experiment(Pipeline, Measured):
     def max_concurrency(self) -> int:
         """Questions asked at once."""
         return self.generate.max_concurrency
+
+    @property
+    def provider(self) -> str:
+        """Who answers: what has the same provider shares its limits."""
+        return provider_of(self.generate)
 
     def at(self, base: Path) -> Experiment:
         """With the files that it names found from `base`, the folder of the configuration."""
@@ -109,6 +123,11 @@ class ExternalExperiment(Measured):
     def max_concurrency(self) -> int:
         """Questions asked at once."""
         return self.pipeline.max_concurrency
+
+    @property
+    def provider(self) -> str:
+        """Who answers: what has the same provider shares its limits."""
+        return provider_of(self.pipeline)
 
     def at(self, base: Path) -> ExternalExperiment:
         """With the files and modules that it names found from `base`, the folder of the configuration."""
@@ -157,6 +176,13 @@ def load_experiment(
         return experiment.at(path.parent)
     except ConfigError as error:
         raise source.complain(("pipeline", "target"), str(error)) from error
+
+
+def provider_of(component: Component) -> str:
+    """The server or the target behind a component, by its kind and its address."""
+    names = ("address", "base_url", "url", "target")
+    parts = (getattr(component, name, None) for name in ("kind", *names))
+    return " ".join(str(part) for part in parts if part)
 
 
 def _shortcuts(section: str, model: str | None, concurrency: int | None) -> Iterator[str]:

@@ -1,62 +1,29 @@
-"""Running an experiment: every question asked, every answer on disk before it counts."""
+"""Running experiments: every question asked, every answer on disk before it counts."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import platform
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-import fathoms
 from fathoms.cache import Cache
-from fathoms.config import package_version
+from fathoms.committing import GroupCommit
 from fathoms.corpora import Corpus
-from fathoms.experiment import AnyExperiment, Experiment, ExternalExperiment, Prepared, load_experiment
+from fathoms.experiment import AnyExperiment, Prepared
+from fathoms.manifest import describe, keep_documents
+from fathoms.patience import Lane
 from fathoms.pipeline import Progress, silent
+from fathoms.resuming import Reopened, require_same
 from fathoms.store import Run
 from fathoms.types import Hit, Question, Record
 
-__all__ = [
-    "AnyExperiment",
-    "Experiment",
-    "ExternalExperiment",
-    "Outcome",
-    "Prepared",
-    "Selection",
-    "load_experiment",
-    "run",
-]
-
-_PACKAGES = (
-    "pydantic",
-    "numpy",
-    "pypdfium2",
-    "pymupdf",
-    "docling-slim",
-    "easyocr",
-    "torch",
-    "bm25s",
-    "llama-index-core",
-    "llama-index-llms-ollama",
-    "llama-index-embeddings-ollama",
-    "llama-index-llms-openai-like",
-    "llama-index-embeddings-openai-like",
-    "sentence-transformers",
-    "onnxruntime",
-    "xllamacpp",
-)
-
 OnRecord = Callable[[Record, int, int], None]
-"""Hears (record, done, total)."""
+"""Hears (record, done, total); of several runs, the sums."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +47,17 @@ class Selection:
     ids: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Job:
+    """One run to be: an experiment, its data, and the folder that paths in its configuration start from."""
+
+    experiment: AnyExperiment
+    corpus: Corpus
+    folder: Path = Path()
+
+
 def run(
-    experiment: AnyExperiment,
-    corpus: Corpus,
+    jobs: Sequence[Job],
     *,
     out: Path,
     cache: Cache,
@@ -90,27 +65,61 @@ def run(
     workers: int = 2,
     progress: Progress = silent,
     on_record: OnRecord = lambda record, done, total: None,
-) -> Outcome:
-    """Ask the selected questions and keep what comes back; nothing is scored yet.
+) -> list[Outcome]:
+    """Ask the selected questions of every job and keep what comes back; nothing is scored yet.
 
-    What is missing (a package, weights, a server, a document) is raised before the first question. A
-    question that fails becomes a record with an error. SIGINT and SIGTERM let what is in flight finish
-    and start no more; a second signal stops at once.
+    Jobs share parsed documents, indexes, and the limits of their providers: those of one provider follow one
+    another, those of several go side by side. What is missing (a package, weights, a server, a document) is
+    raised before the first question. A question that fails becomes a record with an error. SIGINT and
+    SIGTERM let what is in flight finish and start no more; a second signal stops at once.
     """
-    asked = corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
-    experiment.check()
+    for job in jobs:
+        job.experiment.check()
     Run.require_writable(out)
-    prepared: Prepared = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
+    askings = []
+    for job in jobs:
+        asked = job.corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
+        prepared: Prepared = job.experiment.prepare(
+            job.corpus.documents, cache, workers=workers, progress=progress
+        )
+        hits, share = _retrieved(prepared, asked)
+        *_, state = prepared.fingerprints.values()
+        manifest = describe(job.experiment, job.corpus, prepared, asked, job.folder)
+        store = Run.create(out, job.experiment.name, state, manifest)
+        keep_documents(store, prepared)
+        askings.append(_Asking(job.experiment, prepared, store, asked, asked, hits, share))
+    return _ask(askings, on_record)
+
+
+def resume(
+    reopened: Reopened,
+    *,
+    cache: Cache,
+    workers: int = 2,
+    progress: Progress = silent,
+    on_record: OnRecord = lambda record, done, total: None,
+) -> Outcome:
+    """Ask again what a run has no answer to, in the same run.
+
+    Raises UsageError where anything that its answers depend on has changed, or where another process writes
+    to it.
+    """
+    store, experiment, missing = reopened.run, reopened.experiment, reopened.missing
+    experiment.check()
+    prepared: Prepared = experiment.prepare(
+        reopened.corpus.documents, cache, workers=workers, progress=progress
+    )
+    require_same(store, prepared)
+    hits, share = _retrieved(prepared, missing)
+    (outcome,) = _ask([_Asking(experiment, prepared, store, reopened.asked, missing, hits, share)], on_record)
+    return outcome
+
+
+def _retrieved(prepared: Prepared, questions: Sequence[Question]) -> tuple[dict[str, tuple[Hit, ...]], float]:
+    """The hits of all, and the seconds a question."""
     started = time.perf_counter()
-    hits = prepared.retrieve(asked)
-    share = (time.perf_counter() - started) / len(asked)
-    *_, state = prepared.fingerprints.values()
-    store = Run.create(out, experiment.name, state, _manifest(experiment, corpus, prepared, asked))
-    _keep_documents(store, prepared)
-    asking = _Asking(prepared, store, hits, share, experiment.question_timeout, on_record)
-    stopped = asyncio.run(asking.all(in_order(asked), experiment.max_concurrency))
-    _close(store, asking, time.perf_counter() - started)
-    return Outcome(store, len(asked), asking.done, asking.errors, stopped)
+    hits = prepared.retrieve(questions) if questions else {}
+    return hits, (time.perf_counter() - started) / max(1, len(questions))
 
 
 def in_order(questions: Sequence[Question]) -> list[Question]:
@@ -121,49 +130,117 @@ def in_order(questions: Sequence[Question]) -> list[Question]:
     return sorted(questions, key=lambda question: first[question.files])
 
 
+def _ask(askings: Sequence[_Asking], on_record: OnRecord) -> list[Outcome]:
+    """Ask all, each run locked against other processes for as long as it takes."""
+    with ExitStack() as locks:
+        for asking in askings:
+            locks.enter_context(asking.store.locked())
+        stop = asyncio.run(_Round(askings, on_record).all())
+        for asking in askings:
+            asking.close()
+    return [asking.outcome(stop) for asking in askings]
+
+
 class _Asking:
     """The questions of one run on their way through the model."""
 
     def __init__(
         self,
+        experiment: AnyExperiment,
         prepared: Prepared,
         store: Run,
+        asked: Sequence[Question],
+        missing: Sequence[Question],
         hits: Mapping[str, tuple[Hit, ...]],
         retrieve_seconds: float,
-        timeout: float,
-        on_record: OnRecord,
     ) -> None:
+        self.experiment = experiment
         self.prepared = prepared
         self.store = store
+        self.asked = asked
+        self.missing = in_order(missing)
         self.hits = hits
         self.retrieve_seconds = retrieve_seconds
-        self.timeout = timeout
-        self.on_record = on_record
         self.done = self.errors = 0
+        self.seconds = 0.0
 
-    async def all(self, questions: Sequence[Question], concurrency: int) -> bool:
-        """Ask them, `concurrency` at a time, in order; returns whether a signal stopped it."""
-        loop = asyncio.get_running_loop()
-        stop, broken = asyncio.Event(), asyncio.Event()
-        waiting = iter(questions)
-
-        def on_signal() -> None:
-            if stop.is_set():
-                for task in tasks:
-                    task.cancel()
-            stop.set()
+    async def all(self, lane: Lane, stop: asyncio.Event, on_record: Callable[[Record], None]) -> None:
+        """Ask what is missing, as many at a time as the provider takes, in order."""
+        started = time.perf_counter()
+        waiting, commit = iter(self.missing), GroupCommit(self.store)
 
         async def worker() -> None:
-            try:
-                for question in waiting:
-                    if stop.is_set() or broken.is_set():
-                        return
-                    await self._one(question, len(questions))
-            except BaseException:
-                broken.set()
-                raise
+            for question in waiting:
+                if stop.is_set():
+                    return
+                record = await self._record(question, lane)
+                await commit.add(record)
+                self.done += 1
+                self.errors += record.error is not None
+                on_record(record)
 
-        tasks = [asyncio.create_task(worker()) for _ in range(max(1, concurrency))]
+        try:
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(max(1, self.experiment.max_concurrency)):
+                    workers.create_task(worker())
+        except BaseExceptionGroup as group:
+            stop.set()
+            raise group.exceptions[0] from None
+        finally:
+            self.seconds = time.perf_counter() - started
+
+    async def _record(self, question: Question, lane: Lane) -> Record:
+        """One question, asked."""
+        hits = self.hits.get(question.id, ())
+        timeout = self.experiment.question_timeout
+        record = await self.prepared.answer(question, hits, timeout=timeout, lane=lane)
+        timings = {"retrieve": self.retrieve_seconds} if self.hits else {}
+        finished = datetime.now(UTC).isoformat(timespec="milliseconds")
+        return record.model_copy(update={"timings": timings | record.timings, "finished": finished})
+
+    def close(self) -> None:
+        """The totals, once all is written; those of a resumed run add up."""
+        manifest = self.store.manifest()
+        seconds = self.seconds + (manifest.get("totals") or {}).get("seconds", 0.0)
+        records = self.store.records()
+        totals = {
+            "answers": len(records),
+            "errors": sum(record.error is not None for record in records),
+            "seconds": round(seconds, 3),
+        }
+        finished = datetime.now(UTC).isoformat(timespec="seconds")
+        self.store.write_manifest({**manifest, "finished": finished, "totals": totals})
+
+    def outcome(self, stopped: bool) -> Outcome:
+        """What became of it."""
+        stopped = stopped and self.done < len(self.missing)
+        return Outcome(self.store, len(self.missing), self.done, self.errors, stopped)
+
+
+class _Round:
+    """All runs of one command on one event loop: a lane a provider, side by side."""
+
+    def __init__(self, askings: Sequence[_Asking], on_record: OnRecord) -> None:
+        self._askings = askings
+        self._on_record = on_record
+        self._total = sum(len(asking.missing) for asking in askings)
+
+    async def all(self) -> bool:
+        """Ask them; returns whether a signal stopped it."""
+        stop, signalled = asyncio.Event(), asyncio.Event()
+        lanes: dict[str, list[_Asking]] = {}
+        for asking in self._askings:
+            lanes.setdefault(asking.experiment.provider, []).append(asking)
+        tasks = [asyncio.create_task(self._follow(lane, stop)) for lane in lanes.values()]
+
+        def on_signal() -> None:
+            if signalled.is_set():
+                for task in tasks:
+                    task.cancel()
+            signalled.set()
+            stop.set()
+
+        loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             with suppress(NotImplementedError, ValueError, RuntimeError):
                 loop.add_signal_handler(number, on_signal)
@@ -171,87 +248,17 @@ class _Asking:
         for result in results:
             if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
                 raise result
-        return stop.is_set()
+        return signalled.is_set()
 
-    async def _one(self, question: Question, total: int) -> None:
-        """Ask one question, write it down, tell."""
-        hits = self.hits.get(question.id, ())
-        record = await self.prepared.answer(question, hits, timeout=self.timeout)
-        timings = {"retrieve": self.retrieve_seconds} if self.hits else {}
-        finished = datetime.now(UTC).isoformat(timespec="milliseconds")
-        record = record.model_copy(update={"timings": timings | record.timings, "finished": finished})
-        self.store.append([record])
-        self.store.write_view([record])
-        self.done += 1
-        self.errors += record.error is not None
-        self.on_record(record, self.done, total)
+    async def _follow(self, askings: Sequence[_Asking], stop: asyncio.Event) -> None:
+        """The runs on one provider, one after another."""
+        lanes: dict[str, Lane] = {}
+        for asking in askings:
+            patience = asking.experiment.execution
+            lane = lanes.setdefault(patience.model_dump_json(), Lane(patience))
+            if not stop.is_set():
+                await asking.all(lane, stop, self._told)
 
-
-def _manifest(
-    experiment: AnyExperiment, corpus: Corpus, prepared: Prepared, asked: Sequence[Question]
-) -> dict[str, Any]:
-    """Everything a stranger needs to know what was run."""
-    parsed = [document for document in prepared.documents if document.pages]
-    return {
-        "model": experiment.answerer,
-        "config": experiment.model_dump(mode="json"),
-        "data": {
-            "name": corpus.name,
-            "questions_sha256": corpus.questions_sha256,
-            "questions": len(corpus.questions),
-            "categories": list(corpus.categories),
-            "category_sizes": corpus.sizes(),
-            "asked": len(asked),
-            "left_out": [question.id for question in corpus.left_out()],
-            "missing_documents": list(corpus.missing),
-            "warnings": list(corpus.warnings),
-            "ingest": prepared.report() if parsed or prepared.failures else None,
-            "documents": {
-                document.id: {"sha256": document.sha256}
-                | ({"pages": len(document.pages)} if document.pages else {})
-                for document in prepared.documents
-            },
-        },
-        "fingerprints": prepared.fingerprints,
-        "served": experiment.served(),
-        "versions": {
-            "fathoms": fathoms.__version__,
-            "python": platform.python_version(),
-            **{name: version for name in _PACKAGES if (version := package_version(name))},
-        },
-        "git": _git_commit(),
-        "host": {"system": platform.platform(), "cpus": os.cpu_count(), "name": platform.node()},
-    }
-
-
-def _keep_documents(store: Run, prepared: Prepared) -> None:
-    """The parsed text of every document goes along, so that nobody needs the parser again."""
-    manifest = store.manifest()
-    for document in prepared.documents:
-        if document.pages:
-            entry = manifest["data"]["documents"][document.id]
-            pages = [{"number": page.number, "text": page.text} for page in document.pages]
-            entry["text"] = store.put_blob(json.dumps(pages, ensure_ascii=False))
-    store.write_manifest(manifest)
-
-
-def _close(store: Run, asking: _Asking, seconds: float) -> None:
-    """The totals, once all is written."""
-    totals = {"answers": asking.done, "errors": asking.errors, "seconds": round(seconds, 3)}
-    finished = datetime.now(UTC).isoformat(timespec="seconds")
-    store.write_manifest({**store.manifest(), "finished": finished, "totals": totals})
-
-
-def _git_commit() -> str | None:
-    """The commit of the checkout one stands in, with `+` where it has changes."""
-    try:
-        found = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+", "--abbrev=40", "--exclude=*"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return found.stdout.strip() or None
+    def _told(self, record: Record) -> None:
+        """Tell of a record, with the sums of all runs."""
+        self._on_record(record, sum(asking.done for asking in self._askings), self._total)

@@ -11,11 +11,12 @@ import gzip
 import hashlib
 import json
 import os
+import platform
 import re
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,27 @@ class Run:
         run.write_manifest(whole)
         return run
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from writing to this run; raises UsageError where one does already.
+
+        The lock goes with the process, however it ends.
+        """
+        from filelock import FileLock, Timeout
+
+        lock, owner = FileLock(self.path / ".lock", timeout=0), self.path / ".writer"
+        try:
+            lock.acquire()
+        except Timeout:
+            who = owner.read_text() if owner.is_file() else "another process"
+            raise UsageError(f"{self.id} is being written by {who}: wait for its end, or stop it") from None
+        try:
+            self._write(".writer", f"process {os.getpid()} on {platform.node()}".encode())
+            yield
+        finally:
+            owner.unlink(missing_ok=True)
+            lock.release()
+
     # ----- the manifest and the summary
 
     def manifest(self) -> dict[str, Any]:
@@ -133,12 +155,16 @@ class Run:
         )
         path = self.path / "journal.jsonl"
         try:
-            with path.open("ab+") as file:
-                if file.tell() and not _ends_line(file):
-                    file.write(b"\n")  # a killed writer left half a line: close it off
-                file.write(lines)
-                file.flush()
-                os.fsync(file.fileno())
+            with path.open("ab+", buffering=0) as file:
+                end = file.tell()
+                try:
+                    if end and not _ends_line(file):
+                        lines = b"\n" + lines  # a killed writer left half a line: close it off
+                    _write_all(file, lines)
+                    os.fsync(file.fileno())
+                except OSError:
+                    file.truncate(end)  # a full disk: no part of a record stays
+                    raise
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
 
@@ -261,6 +287,13 @@ def _view(record: Record, scores: dict[str, Any]) -> dict[str, Any]:
 def _stamp(time: datetime) -> str:
     """A time as it begins the id of a run: to the millisecond, sorted as text."""
     return f"{time:%Y%m%dT%H%M%S}{time.microsecond // 1000:03d}Z"
+
+
+def _write_all(file: Any, data: bytes) -> None:
+    """Write to an unbuffered file, which may take less than it is given."""
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]
 
 
 def _ends_line(file: Any) -> bool:

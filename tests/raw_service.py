@@ -25,9 +25,9 @@ class Service:
 
 
 @contextmanager
-def service(act: Act) -> Iterator[Service]:
-    """A service that does `act` with every connection, and closes it."""
-    listener = socket.create_server(("127.0.0.1", 0))
+def service(act: Act, port: int = 0) -> Iterator[Service]:
+    """A service that does `act` with every connection, and closes it; on a free port if none is given."""
+    listener = socket.create_server(("127.0.0.1", port))
     made = Service(f"http://127.0.0.1:{listener.getsockname()[1]}")
 
     def serve(connection: socket.socket) -> None:

@@ -15,9 +15,9 @@ import yaml
 from support import Project, write_two_pages
 
 from fathoms.config import Source, validate
+from fathoms.experiment import Experiment, ExternalExperiment
 from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.pipeline import Pipeline
-from fathoms.runner import Experiment, ExternalExperiment
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -132,7 +132,7 @@ def test_configurations(page: str, text: str) -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").rglob("*.yaml")), ids=lambda path: path.stem)
 def test_shipped_configs_are_valid(path: Path) -> None:
-    from fathoms.runner import load_experiment
+    from fathoms.experiment import load_experiment
 
     assert load_experiment(path).name == path.stem
 

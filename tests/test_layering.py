@@ -9,20 +9,33 @@ import pytest
 
 LEVELS = [
     {"types", "errors"},
-    {"config", "paths", "cache", "stats", "store", "identity"},
+    {"config", "paths", "cache", "stats", "store", "identity", "patience", "committing"},
     {"models"},
     {"corpora", "ingest", "retrieve", "prompt", "answers"},
     {"attachments"},
     {"answering"},
     {"pipeline", "external", "metrics", "construct"},
     {"experiment"},
+    {"manifest"},
+    {"resuming"},
     {"runner", "plan", "scoring", "importers"},
     {"report", "review"},
     {"cli", "api"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 # the ground floor is one level whose modules may build on one another, in this order only
-GROUND = ["types", "errors", "paths", "identity", "config", "cache", "stats", "store"]
+GROUND = [
+    "types",
+    "errors",
+    "patience",
+    "paths",
+    "identity",
+    "config",
+    "cache",
+    "stats",
+    "store",
+    "committing",
+]
 # `metrics` scores on a laptop: it sees no parser, no retriever and no run store
 METRICS = {"types", "errors", "config", "paths", "cache", "stats", "models"}
 PACKAGE = Path(__file__).parent.parent / "fathoms"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import typer
 
-from fathoms.cli import assets, console, doctor, imports, reading, running
+from fathoms.cli import asking, assets, console, doctor, imports, reading, running
 from fathoms.errors import FathomsError
 
 app = typer.Typer(
@@ -25,7 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("ingest")(running.ingest)
-app.command("run")(running.run)
+app.command("run")(asking.run)
 app.command("score")(running.score)
 app.command("report")(reading.report)
 app.command("validate")(running.validate)

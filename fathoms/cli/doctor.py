@@ -20,7 +20,7 @@ from fathoms.cli.running import Set
 from fathoms.errors import FathomsError
 
 if TYPE_CHECKING:
-    from fathoms.runner import AnyExperiment
+    from fathoms.experiment import AnyExperiment
 
 _EXTRA = re.compile(r"^(?P<package>[\w.-]+).*;.*extra\s*==\s*['\"](?P<extra>[\w-]+)['\"]")
 _GROUPS = {"all", "test"}  # extras that stand for others
@@ -55,7 +55,7 @@ def doctor(
 
 def _checks(config: Path, settings: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Everything that the config needs, whatever failed before it."""
-    from fathoms.runner import load_experiment
+    from fathoms.experiment import load_experiment
 
     try:
         experiment = load_experiment(config, settings)

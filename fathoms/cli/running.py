@@ -1,10 +1,10 @@
-"""`ingest`, `run`, `score`, `validate`: the verbs that work."""
+"""`ingest`, `score`, `validate`: the verbs that work on what is there."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,8 +16,8 @@ from fathoms.cli.options import RUNS, Json, Out, References
 if TYPE_CHECKING:
     from fathoms.cache import Cache
     from fathoms.corpora import Corpus
+    from fathoms.experiment import AnyExperiment, Prepared
     from fathoms.metrics import GoldText
-    from fathoms.runner import AnyExperiment, Outcome, Prepared, Selection
 
 Config = Annotated[Path, typer.Argument(help="A pipeline's YAML file.", show_default=False)]
 Configs = Annotated[list[Path], typer.Argument(help="Pipelines' YAML files.", show_default=False)]
@@ -29,13 +29,14 @@ Workers = Annotated[int, typer.Option("--workers", min=1, help="Documents that a
 CORES = os.cpu_count() or 1
 
 
-def _load(
+def load(
     config: Path, settings: Sequence[str] | None, model: str | None = None, concurrency: int | None = None
 ) -> tuple[AnyExperiment, Corpus]:
     """The experiment and its data."""
-    from fathoms import corpora, runner
+    from fathoms import corpora
+    from fathoms.experiment import load_experiment
 
-    experiment = runner.load_experiment(config, settings or (), model=model, concurrency=concurrency)
+    experiment = load_experiment(config, settings or (), model=model, concurrency=concurrency)
     corpus = corpora.load(experiment.data, config.parent)
     for warning in corpus.warnings:
         console.note(f"note: {warning}")
@@ -57,7 +58,7 @@ def ingest(
     """
     from fathoms.cache import Cache
 
-    loaded = [_load(config, settings) for config in configs]
+    loaded = [load(config, settings) for config in configs]
     cache = Cache()
     reports: list[dict[str, Any]] = []
     gold: list[list[GoldText]] = []
@@ -157,141 +158,6 @@ def _print_ingest(report: dict[str, Any], name: str) -> None:
         console.say(f"  left out {document}: {reason}")
 
 
-def run(
-    configs: Configs,
-    settings: Set = None,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="Another model for `generate`.")] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="At most N questions, from the categories in turn.")
-    ] = None,
-    category: Annotated[
-        list[str] | None, typer.Option("--category", help="Only this category (repeatable).")
-    ] = None,
-    question: Annotated[
-        list[str] | None, typer.Option("--question", help="Only this question id (repeatable).")
-    ] = None,
-    concurrency: Annotated[
-        int | None, typer.Option("-j", "--max-concurrency", min=1, help="Questions asked at once.")
-    ] = None,
-    out: Out = RUNS,
-    workers: Workers = CORES,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be asked and what is missing; ask nothing.")
-    ] = False,
-    no_score: Annotated[bool, typer.Option("--no-score", help="Only answer; score later.")] = False,
-    fail_on_error: Annotated[
-        str, typer.Option("--fail-on-error", help="Failed questions allowed: a count, or a share as 2%.")
-    ] = "0",
-) -> int:
-    """Ask, score and print the table.
-
-    Every CONFIG becomes a run of its own; what is missing of its documents is ingested first.
-    """
-    from fathoms.cache import Cache
-    from fathoms.runner import Selection
-    from fathoms.scoring import score_run
-
-    allowed = _allowance(fail_on_error)
-    loaded = [_load(config, settings, model, concurrency) for config in configs]
-    selection = Selection(limit, tuple(category or ()), tuple(question or ()))
-    cache = Cache()
-    if dry_run:
-        return _print_plans(loaded, selection, cache)
-    for experiment, _ in loaded:
-        experiment.check()  # of all, before the first one spends an hour
-    outcomes: list[Outcome] = []
-    for experiment, corpus in loaded:
-        console.note(f"{experiment.name}: {len(corpus.questions)} questions of {corpus.name}")
-        outcomes.append(_ask(experiment, corpus, selection, cache, out, workers))
-        if outcomes[-1].done and not no_score:
-            score_run(outcomes[-1].run)
-        if outcomes[-1].stopped:
-            break
-    if no_score:
-        console.say("\n".join(str(outcome.run.path) for outcome in outcomes))
-    elif scored := [outcome.run for outcome in outcomes if outcome.done]:
-        reading.present(scored, out)
-    return _code(outcomes, allowed)
-
-
-def _print_plans(loaded: Sequence[tuple[AnyExperiment, Corpus]], selection: Selection, cache: Cache) -> int:
-    """Say what every run would do; 2 where one of them would not start."""
-    from fathoms.plan import plan
-
-    code = 0
-    for experiment, corpus in loaded:
-        asked = corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
-        found = plan(experiment, corpus, asked, cache)
-        sizes = ", ".join(f"{name} {size}" for name, size in found.questions.items())
-        console.say(f"{found.name}: {len(asked)} questions of {found.data} ({sizes})")
-        console.say(
-            f"  {found.documents} documents; " + ", ".join(f"{k}: {v}" for k, v in found.stages.items())
-        )
-        if found.requests is not None:
-            console.say(f"  {found.requests} requests{_attached(found.attached)}")
-        for stage, reason in found.missing.items():
-            console.say(f"  missing: {stage}: {reason}")
-            code = 2
-    console.say("nothing was asked")
-    return code
-
-
-def _attached(attached: dict[str, int] | None) -> str:
-    """`, with 270 pages of PDFs (12.3 MB)`."""
-    if attached is None:
-        return ""
-    return f", with {attached['pages']} pages of PDFs ({attached['bytes'] / 1e6:.1f} MB)"
-
-
-def _code(outcomes: Sequence[Outcome], allowed: Callable[[int], float]) -> int:
-    """The exit code of all runs together; says which one was stopped."""
-    for outcome in outcomes:
-        if outcome.stopped:
-            console.complain(
-                f"stopped: {outcome.done} of {outcome.asked} questions are in {outcome.run.path}"
-            )
-            return 130
-    return 1 if any(outcome.errors > allowed(outcome.asked) for outcome in outcomes) else 0
-
-
-def _ask(
-    experiment: AnyExperiment,
-    corpus: Corpus,
-    selection: Selection,
-    cache: Cache,
-    out: Path,
-    workers: int,
-) -> Outcome:
-    """One run, with its progress."""
-    from fathoms import runner
-
-    with console.bars() as bars:
-        return runner.run(
-            experiment,
-            corpus,
-            out=out,
-            cache=cache,
-            selection=selection,
-            workers=workers,
-            progress=bars.stage,
-            on_record=bars.record,
-        )
-
-
-def _allowance(text: str) -> Callable[[int], float]:
-    """How many of n questions may fail, from `3` or `2%`; raises UsageError."""
-    from fathoms.errors import UsageError
-
-    share = text.endswith("%")
-    try:
-        number = float(text.removesuffix("%"))
-    except ValueError:
-        number = -1
-    if not number >= 0:
-        raise UsageError(f"--fail-on-error {text}: want a count such as 3 or a share such as 2%")
-    return lambda asked: asked * number / 100 if share else number
-
-
 def score(
     runs: References,
     settings: Annotated[
@@ -323,7 +189,7 @@ def validate(config: Config, settings: Set = None, as_json: Json = False) -> int
     """
     import yaml
 
-    experiment, corpus = _load(config, settings)
+    experiment, corpus = load(config, settings)
     data = experiment.model_dump(mode="json")
     if as_json:
         console.show_json(data)

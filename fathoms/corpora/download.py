@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 import fathoms
 from fathoms.errors import DataError
+from fathoms.patience import seconds_asked
 
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -100,7 +99,7 @@ def _check_status(response: httpx.Response, policy: Policy) -> None:
     """Raise for a status that is neither the file nor a reason to begin anew."""
     status = response.status_code
     if status in BUSY:
-        after = retry_after(response.headers.get("Retry-After"))
+        after = seconds_asked(response.headers)
         if after is not None and after > policy.longest_pause:
             raise DataError(f"{response.url}: status {status}, the server asks to come back in {after:.0f} s")
         raise _RetryableError(f"status {status} {response.reason_phrase}", after)
@@ -148,16 +147,3 @@ def _remember(response: httpx.Response, part: Path) -> None:
 def _etag(part: Path) -> Path:
     """Where the validator of a partial file is kept."""
     return part.with_name(part.name + ".etag")
-
-
-def retry_after(value: str | None) -> float | None:
-    """Seconds from now that a `Retry-After` header means (seconds or an HTTP date), if it can be read."""
-    if value is None:
-        return None
-    if value.strip().isdigit():
-        return float(value)
-    try:
-        when = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

@@ -22,6 +22,7 @@ from fathoms.cache import Cache
 from fathoms.config import Component, fingerprint
 from fathoms.errors import DocumentError
 from fathoms.external.calls import RaisedError
+from fathoms.patience import Lane
 from fathoms.types import Document, Failure, Hit, Question, Record
 
 Progress = Callable[[str, int, int], None]
@@ -106,19 +107,33 @@ class Connected:
         return {}
 
     async def answer(
-        self, question: Question, hits: tuple[Hit, ...], *, repeat: int = 0, timeout: float | None = None
+        self,
+        question: Question,
+        hits: tuple[Hit, ...],
+        *,
+        repeat: int = 0,
+        timeout: float | None = None,
+        lane: Lane | None = None,
     ) -> Record:
         """Ask the pipeline. A failure is a record too, with its class and message, never an answer.
 
-        `timeout` is in seconds. `hits` are those of `retrieve`, and not looked at.
+        `timeout` is in seconds, with all attempts and the waits between; `lane` is the way to the pipeline.
+        `hits` are those of `retrieve`, and not looked at.
         """
         record = Record(question=question, repeat=repeat, hits=None, fingerprints=self.fingerprints)
         started = time.perf_counter()
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = {"attempts": 0}
+
+        async def call() -> tuple[Told, float]:
+            found["attempts"] += 1
+            called = time.perf_counter()
+            told = await self.ask(question)
+            return told, time.perf_counter() - called
+
         try:
             async with asyncio.timeout(timeout):
-                told = await self.ask(question)
-            found = _found(question, told, time.perf_counter() - started)
+                told, seconds = await (lane or Lane()).ask(call)
+            found |= _found(question, told, seconds)
         except RaisedError as raised:
             found["error"] = raised.failure
         except TimeoutError:

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
-from fathoms.errors import ModelError
+from fathoms.errors import ModelError, NoAnswerError
 
 if TYPE_CHECKING:
     import httpx
@@ -76,7 +76,7 @@ async def events(response: httpx.Response) -> AsyncGenerator[str, None]:
             if text.strip() == DONE:
                 return
     if not _has_an_end(response):
-        raise ModelError(f"its stream ended without {DONE}, and without a length: it may have broken off")
+        raise NoAnswerError(f"its stream ended without {DONE}, and without a length: it may have broken off")
 
 
 def _has_an_end(response: httpx.Response) -> bool:

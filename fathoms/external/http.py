@@ -7,7 +7,6 @@ keys). Replies are never cached.
 
 from __future__ import annotations
 
-import math
 import socket
 import time
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, model_validator
 
-from fathoms.errors import ModelError, RateLimitError, ServerError
+from fathoms.errors import ModelError, NoAnswerError, RateLimitError, ServerError
 from fathoms.external.base import Ask, ExternalPipeline, Told
 from fathoms.external.body import DONE, beginning, events, parsed, whole
 from fathoms.external.mapping import Response
@@ -34,6 +33,7 @@ from fathoms.external.request import (
     secrets,
     sent_headers,
 )
+from fathoms.patience import seconds_asked
 from fathoms.types import Document, Question
 
 if TYPE_CHECKING:
@@ -142,7 +142,8 @@ class Http(ExternalPipeline):
             try:
                 return await self._ask(client, question, hidden)
             except httpx.HTTPError as error:
-                raise ModelError(f"{self._where}: {_sentence(error, self.timeout)}") from error
+                kind = NoAnswerError if isinstance(error, httpx.TransportError) else ModelError
+                raise kind(f"{self._where}: {_sentence(error, self.timeout)}") from error
             except ModelError as error:
                 message = _without(f"{self._where}: {error}", hidden)
                 raise type(error)(message, status=error.status, retry_after=error.retry_after) from None
@@ -185,7 +186,7 @@ class Http(ExternalPipeline):
                     new[joined] = parts[joined] + new[joined]
                 parts |= new
         if self.preset and not ended and "stop_reason" not in parts:
-            raise ModelError(f"its stream ended without {DONE} and without a reason to stop: it broke off")
+            raise NoAnswerError(f"its stream ended without {DONE} and without a reason to stop: it broke off")
         return Told(self.response.made(parts, data), first_token)
 
 
@@ -223,18 +224,15 @@ def _require_health(url: str, headers: Mapping[str, str]) -> None:
 
 async def _refused(response: httpx.Response) -> ModelError:
     """What an answer with another status than 2xx says."""
-    from fathoms.corpora.download import retry_after
-
     try:
         text = beginning(await whole(response))
     except ModelError as error:
         text = str(error)
     kind = RateLimitError if response.status_code == 429 else ModelError
-    after = retry_after(response.headers.get("Retry-After"))
     return kind(
         f"it answers with status {response.status_code}: {text or 'and no more'}",
         status=response.status_code,
-        retry_after=after if after is not None and math.isfinite(after) else None,
+        retry_after=seconds_asked(response.headers),
     )
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import email.utils
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fathoms.errors import ModelError, PromptTooLongError, RateLimitError
+from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError, RateLimitError
+from fathoms.patience import seconds_asked
 
 _LONGEST_QUOTE = 300
 _OVERLOADED = {429, 529}  # 529 is Anthropic's
@@ -80,7 +79,7 @@ def is_file_gone(fault: Fault) -> bool:
 def as_error(error: Exception, fault: Fault, sender: Sender) -> ModelError:
     """The error of our tree."""
     if fault.status is None and not fault.code:
-        return ModelError(f"{sender.address}{_without_answer(error, sender)}")
+        return _without_answer(error, sender)
     quote = quoted(fault.message, sender.key)
     told = f"{sender.address} answers {fault.status or 'in the middle of the stream'}: {quote}"
     if fault.status == 401 or _KEY_REFUSED.search(fault.words):
@@ -90,7 +89,8 @@ def as_error(error: Exception, fault: Fault, sender: Sender) -> ModelError:
         return ModelError(f"{told} (the key is that of {sender.variable})", status=403)
     if _is_too_long(fault):
         return PromptTooLongError(told, status=fault.status)
-    wait = _seconds(fault)
+    wait = seconds_asked(fault.headers)
+    wait = fault.retry_after if wait is None else wait
     if fault.status in _OVERLOADED and _NO_CREDIT not in fault.words:
         return RateLimitError(told, status=fault.status, retry_after=wait)
     return ModelError(told, status=fault.status, retry_after=wait)
@@ -104,16 +104,18 @@ def _is_too_long(fault: Fault) -> bool:
     return fault.status == 413 or (named and (fault.status is None or fault.status < 500))
 
 
-def _without_answer(error: Exception, sender: Sender) -> str:
-    """What happened where no status came, as the rest of a sentence that begins with the address."""
+def _without_answer(error: Exception, sender: Sender) -> ModelError:
+    """What happened where no status came."""
     names = {kind.__name__ for kind in type(error).__mro__}
     told = type(error.__cause__ or error).__name__
     if names & _TIMED_OUT:
-        return f" says nothing for {sender.timeout:g} seconds ({told}): raise generate.request_timeout?"
+        silence = f"says nothing for {sender.timeout:g} seconds ({told}): raise generate.request_timeout?"
+        return NoAnswerError(f"{sender.address} {silence}")
     if names & _BROKEN_OFF:
-        return f": no connection, or it broke off ({told})"
+        return NoAnswerError(f"{sender.address}: no connection, or it broke off ({told})")
     text = quoted(str(error), sender.key)
-    return f" answers with something that is no reply of its API ({type(error).__name__}: {text})"
+    other = f"answers with something that is no reply of its API ({type(error).__name__}: {text})"
+    return ModelError(f"{sender.address} {other}")
 
 
 def quoted(text: str, key: str) -> str:
@@ -121,24 +123,3 @@ def quoted(text: str, key: str) -> str:
     text = " ".join(text.replace(key, "***").split())
     text = _DATA.sub("...", _MASKED.sub("***", text))
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
-
-
-def _seconds(fault: Fault) -> float | None:
-    """How long to wait, as the headers say or the body does."""
-    found = fault.retry_after
-    milliseconds, wait = fault.headers.get("retry-after-ms"), fault.headers.get("retry-after")
-    if (exact := _number(milliseconds)) is not None:
-        found = exact / 1000
-    elif (number := _number(wait)) is not None:
-        found = number
-    elif wait and (date := email.utils.parsedate_tz(wait)):
-        found = email.utils.mktime_tz(date) - time.time()
-    return None if found is None else max(0.0, found)
-
-
-def _number(text: str | None) -> float | None:
-    """The number, `None` where it is none."""
-    try:
-        return float(text or "")
-    except ValueError:
-        return None

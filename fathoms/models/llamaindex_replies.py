@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fathoms.errors import ModelError
+from fathoms.errors import ModelError, NoAnswerError, RateLimitError
 from fathoms.models.reasoning import split_reasoning
 from fathoms.models.vectors import normalised
+from fathoms.patience import seconds_asked
 from fathoms.types import Message, Prompt, Reply, Usage
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ _CACHED_TOKENS = (
     "usage_metadata.cached_content_token_count",
 )
 _STOP_REASON = ("choices.0.finish_reason", "stop_reason", "done_reason", "finish_reason")
+_NO_ANSWER = {"APIConnectionError", "TransportError", "ConnectionError", "TimeoutError"}
+"""Classes of errors of the clients' HTTP libraries where no answer came."""
 _ANY = "a"  # a text to learn the width from where all are blank
 _REASONING = ("choices.0.message.reasoning_content", "choices.0.message.reasoning", "message.thinking")
 
@@ -58,7 +61,15 @@ def embeddings(client: Any, method: str, argument: Any, who: str) -> Any:
 
 def _broken(who: str, error: Exception) -> ModelError:
     """Our error for theirs; some of theirs (a time-out) have no message."""
-    return ModelError(": ".join(filter(None, [who, type(error).__name__, str(error)])))
+    message = ": ".join(filter(None, [who, type(error).__name__, str(error)]))
+    response = getattr(error, "response", None)
+    status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
+    if not isinstance(status, int) or status < 100:
+        names = {kind.__name__ for kind in type(error).__mro__}
+        return (NoAnswerError if names & _NO_ANSWER else ModelError)(message)
+    wait = seconds_asked(getattr(response, "headers", None) or {})
+    kind = RateLimitError if status == 429 else ModelError
+    return kind(message, status=status, retry_after=wait)
 
 
 def unit_rows(

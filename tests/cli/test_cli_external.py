@@ -46,7 +46,8 @@ PYTHON = (
 
 
 def http(address: str, more: str = "") -> str:
-    return HEAD + f"pipeline:\n  kind: http\n  url: {address}/ask\n  timeout: 1\n  max_concurrency: 1\n{more}"
+    head = f"{HEAD}execution: {{max_attempts: 1}}\n"
+    return head + f"pipeline:\n  kind: http\n  url: {address}/ask\n  timeout: 1\n  max_concurrency: 1\n{more}"
 
 
 def views(project: Project) -> dict[str, dict[str, Any]]:
@@ -115,7 +116,7 @@ def test_a_service_that_fails_in_every_way_leaves_the_rest(project: Project) -> 
     assert found["text-only-01"]["scores"]["fathoms"]["correctness"] == 1.0
     assert found["text-only-01"]["hits"] is None
     summary = json.loads((project.runs()[0] / "summary.json").read_text())
-    assert summary["errors"] == {"ModelError": 2, "RateLimitError": 1}
+    assert summary["errors"] == {"NoAnswerError": 2, "RateLimitError": 1}
     assert len((project.runs()[0] / "journal.jsonl").read_text().splitlines()) == 4
     assert project.fathoms("report", "mine").returncode == 0
 

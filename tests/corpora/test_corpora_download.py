@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 import socket
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fathoms.corpora.download import Policy, download, retry_after
+from fathoms.corpora.download import Policy, download
 from fathoms.errors import DataError
 
 BODY = random.Random(7).randbytes(300_000)
@@ -164,12 +163,3 @@ def test_a_compressed_body_is_refused(server: Any, part: Path) -> None:
     server.add("/a", BODY, faults=[{"headers": {"Content-Encoding": "gzip"}}])
     with pytest.raises(DataError, match="compresses"):
         download(server.url("/a"), part, policy=QUICK)
-
-
-def test_retry_after_in_seconds_and_as_a_date() -> None:
-    assert retry_after("120") == 120.0
-    assert retry_after(None) is None
-    assert retry_after("soon") is None
-    assert retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0.0
-    coming = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
-    assert retry_after(coming) == pytest.approx(90, abs=3)

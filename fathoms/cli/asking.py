@@ -1,0 +1,176 @@
+"""`run`: ask, score and print; or say what would be asked; or go on where a run was stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathoms.cli import console, reading
+from fathoms.cli.options import RUNS, Out
+from fathoms.cli.running import CORES, Set, Workers, load
+from fathoms.errors import UsageError
+
+if TYPE_CHECKING:
+    from fathoms.cache import Cache
+    from fathoms.runner import Job, Outcome, Selection
+
+
+def run(
+    configs: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Pipelines' YAML files; with --resume a run.", show_default=False),
+    ] = None,
+    settings: Set = None,
+    model: Annotated[str | None, typer.Option("--model", "-m", help="Another model for `generate`.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="At most N questions, from the categories in turn.")
+    ] = None,
+    category: Annotated[
+        list[str] | None, typer.Option("--category", help="Only this category (repeatable).")
+    ] = None,
+    question: Annotated[
+        list[str] | None, typer.Option("--question", help="Only this question id (repeatable).")
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option("-j", "--max-concurrency", min=1, help="Questions asked at once.")
+    ] = None,
+    out: Out = RUNS,
+    workers: Workers = CORES,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Ask again what the latest run, or the one named, has no answer to."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be asked and what is missing; ask nothing.")
+    ] = False,
+    no_score: Annotated[bool, typer.Option("--no-score", help="Only answer; score later.")] = False,
+    fail_on_error: Annotated[
+        str, typer.Option("--fail-on-error", help="Failed questions allowed: a count, or a share as 2%.")
+    ] = "0",
+) -> int:
+    """Ask, score and print the table.
+
+    Every CONFIG becomes a run of its own; what is missing of its documents is ingested first. Runs on one
+    provider follow one another, those on several go side by side.
+    """
+    from fathoms.cache import Cache
+    from fathoms.runner import Job, Selection
+
+    allowed = _allowance(fail_on_error)
+    cache = Cache()
+    if resume:
+        if settings or model or limit or category or question or concurrency or dry_run:
+            raise UsageError("--resume goes on as the run was started: leave out what would change it")
+        outcomes = [_resume(configs or [], out, cache, workers)]
+    else:
+        if not configs:
+            raise UsageError("missing argument CONFIG: a pipeline's YAML file")
+        loaded = [(*load(config, settings, model, concurrency), config.parent) for config in configs]
+        jobs = [Job(*parts) for parts in loaded]
+        selection = Selection(limit, tuple(category or ()), tuple(question or ()))
+        if dry_run:
+            return _print_plans(jobs, selection, cache)
+        outcomes = _run(jobs, selection, cache, out, workers)
+    _present(outcomes, out, score=not no_score)
+    return _code(outcomes, allowed)
+
+
+def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, out: Path, workers: int) -> list[Outcome]:
+    """All runs, with their progress."""
+    from fathoms import runner
+
+    for job in jobs:
+        console.note(f"{job.experiment.name}: {len(job.corpus.questions)} questions of {job.corpus.name}")
+    with console.bars() as bars:
+        return runner.run(
+            jobs,
+            out=out,
+            cache=cache,
+            selection=selection,
+            workers=workers,
+            progress=bars.stage,
+            on_record=bars.record,
+        )
+
+
+def _resume(references: Sequence[Path], out: Path, cache: Cache, workers: int) -> Outcome:
+    """The rest of one run, with its progress."""
+    from fathoms import runner
+    from fathoms.resuming import reopen
+    from fathoms.store import find_run
+
+    if len(references) > 1:
+        raise UsageError("--resume takes one run")
+    found = reopen(find_run(str(references[0]) if references else "latest", out))
+    console.note(f"{found.run.id}: {len(found.missing)} of {len(found.asked)} questions have no answer yet")
+    with console.bars() as bars:
+        return runner.resume(found, cache=cache, workers=workers, progress=bars.stage, on_record=bars.record)
+
+
+def _present(outcomes: Sequence[Outcome], out: Path, *, score: bool) -> None:
+    """Score what has answers and print it; without scoring, where the runs are."""
+    from fathoms.scoring import score_run
+
+    if not score:
+        for outcome in outcomes:
+            console.say(str(outcome.run.path))
+        return
+    scored = [outcome.run for outcome in outcomes if outcome.run.records()]
+    for run in scored:
+        score_run(run)
+    if scored:
+        reading.present(scored, out)
+
+
+def _code(outcomes: Sequence[Outcome], allowed: Callable[[int], float]) -> int:
+    """The exit code of all runs together; says what was stopped and how to go on."""
+    for outcome in outcomes:
+        if outcome.stopped:
+            done = f"stopped: {outcome.done} of {outcome.asked} questions are in {outcome.run.path}"
+            console.complain(f"{done}; go on with: fathoms run --resume {outcome.run.path}")
+    if any(outcome.stopped for outcome in outcomes):
+        return 130
+    return 1 if any(outcome.errors > allowed(outcome.asked) for outcome in outcomes) else 0
+
+
+def _print_plans(jobs: Sequence[Job], selection: Selection, cache: Cache) -> int:
+    """Say what every run would do; 2 where one of them would not start."""
+    from fathoms.plan import plan
+
+    code = 0
+    for job in jobs:
+        asked = job.corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
+        found = plan(job.experiment, job.corpus, asked, cache)
+        sizes = ", ".join(f"{name} {size}" for name, size in found.questions.items())
+        stages = ", ".join(f"{name}: {kind}" for name, kind in found.stages.items())
+        console.say(f"{found.name}: {len(asked)} questions of {found.data} ({sizes})")
+        console.say(f"  {found.documents} documents; {stages}")
+        if found.requests is not None:
+            console.say(f"  {found.requests} requests{_attached(found.attached)}")
+        for stage, reason in found.missing.items():
+            console.say(f"  missing: {stage}: {reason}")
+            code = 2
+    console.say("nothing was asked")
+    return code
+
+
+def _attached(attached: dict[str, int] | None) -> str:
+    """`, with 270 pages of PDFs (12.3 MB)`."""
+    if attached is None:
+        return ""
+    return f", with {attached['pages']} pages of PDFs ({attached['bytes'] / 1e6:.1f} MB)"
+
+
+def _allowance(text: str) -> Callable[[int], float]:
+    """How many of n questions may fail, from `3` or `2%`; raises UsageError."""
+    share = text.endswith("%")
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        number = -1
+    if not number >= 0:
+        raise UsageError(f"--fail-on-error {text}: want a count such as 3 or a share such as 2%")
+    return lambda asked: asked * number / 100 if share else number

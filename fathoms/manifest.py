@@ -1,0 +1,119 @@
+"""The manifest of a run: everything a stranger needs to know what was run."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import fathoms
+from fathoms.config import package_version
+from fathoms.corpora import Corpus
+from fathoms.experiment import AnyExperiment, Prepared
+from fathoms.store import Run
+from fathoms.types import Question
+
+_PACKAGES = (
+    "pydantic",
+    "numpy",
+    "pypdfium2",
+    "pymupdf",
+    "docling-slim",
+    "easyocr",
+    "torch",
+    "bm25s",
+    "anthropic",
+    "openai",
+    "google-genai",
+    "llama-index-core",
+    "llama-index-llms-ollama",
+    "llama-index-embeddings-ollama",
+    "llama-index-llms-openai-like",
+    "llama-index-embeddings-openai-like",
+    "sentence-transformers",
+    "onnxruntime",
+    "xllamacpp",
+)
+
+
+def describe(
+    experiment: AnyExperiment,
+    corpus: Corpus,
+    prepared: Prepared,
+    asked: Sequence[Question],
+    folder: Path,
+) -> dict[str, Any]:
+    """What is run, on what, by which versions; `folder` is what paths in the configuration start from."""
+    return {
+        "model": experiment.answerer,
+        "config": experiment.model_dump(mode="json"),
+        "folder": str(folder.absolute()),
+        "data": _data(corpus, prepared, asked),
+        "fingerprints": prepared.fingerprints,
+        "served": experiment.served(),
+        "versions": versions(),
+        "git": _git_commit(),
+        "host": {"system": platform.platform(), "cpus": os.cpu_count(), "name": platform.node()},
+    }
+
+
+def versions() -> dict[str, str]:
+    """Of fathoms, Python, and the packages that can change an answer, as far as they are here."""
+    return {
+        "fathoms": fathoms.__version__,
+        "python": platform.python_version(),
+        **{name: version for name in _PACKAGES if (version := package_version(name))},
+    }
+
+
+def _data(corpus: Corpus, prepared: Prepared, asked: Sequence[Question]) -> dict[str, Any]:
+    """The questions and the documents."""
+    parsed = [document for document in prepared.documents if document.pages]
+    return {
+        "name": corpus.name,
+        "questions_sha256": corpus.questions_sha256,
+        "questions": len(corpus.questions),
+        "categories": list(corpus.categories),
+        "category_sizes": corpus.sizes(),
+        "asked": len(asked),
+        "asked_ids": [question.id for question in asked],
+        "left_out": [question.id for question in corpus.left_out()],
+        "missing_documents": list(corpus.missing),
+        "warnings": list(corpus.warnings),
+        "ingest": prepared.report() if parsed or prepared.failures else None,
+        "documents": {
+            document.id: {"sha256": document.sha256}
+            | ({"pages": len(document.pages)} if document.pages else {})
+            for document in prepared.documents
+        },
+    }
+
+
+def keep_documents(store: Run, prepared: Prepared) -> None:
+    """The parsed text of every document goes along, so that nobody needs the parser again."""
+    manifest = store.manifest()
+    for document in prepared.documents:
+        if document.pages:
+            entry = manifest["data"]["documents"][document.id]
+            pages = [{"number": page.number, "text": page.text} for page in document.pages]
+            entry["text"] = store.put_blob(json.dumps(pages, ensure_ascii=False))
+    store.write_manifest(manifest)
+
+
+def _git_commit() -> str | None:
+    """The commit of the checkout one stands in, with `+` where it has changes."""
+    try:
+        found = subprocess.run(
+            ["git", "describe", "--always", "--dirty=+", "--abbrev=40", "--exclude=*"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.strip() or None

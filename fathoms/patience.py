@@ -1,0 +1,173 @@
+"""Asking again where that can help, and no faster than a provider allows."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import math
+import random
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from fathoms.errors import ModelError, NoAnswerError, RateLimitError
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
+
+T = TypeVar("T")
+MINUTE = 60.0
+_AGAIN = {408, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
+"""Statuses of a server that may do better the next time; 429 is RateLimitError where waiting helps."""
+
+
+class Patience(BaseModel):
+    """How often and how fast a provider is asked. Nothing here changes an answer."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    max_attempts: int = Field(default=5, ge=1, le=100)
+    """Calls for one reply in all: again after no answer at all, 408, 429 and 5xx, and after nothing else."""
+    first_wait: float = Field(default=1.0, gt=0)
+    """Seconds before the second call. They double every time, and up to as many again are added by chance."""
+    longest_wait: float = Field(default=60.0, gt=0)
+    """Seconds that a wait lasts at most. Where a server asks for a longer one, it is not asked again."""
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    """Of one provider, all pipelines of the command together; no limit if not given."""
+    tokens_per_minute: float | None = Field(default=None, gt=0)
+    """As above, of prompts and replies: as counted beforehand, or else a token for four characters."""
+
+
+class Lane:
+    """The way to one provider, shared by all that ask it; for one event loop.
+
+    Once a call has given up for want of any answer, every other is tried once, without waiting, until one is
+    answered: a server that is down fails a thousand questions in the time of one.
+    """
+
+    def __init__(self, patience: Patience | None = None) -> None:
+        self.patience = patience = patience or Patience()
+        self._requests = Window(patience.requests_per_minute or math.inf)
+        self._tokens = Window(patience.tokens_per_minute or math.inf)
+        self._open_at = 0.0
+        self._down = False
+
+    async def ask(self, call: Callable[[], Awaitable[T]], tokens: int = 0) -> T:
+        """The reply of `call`, which is called again where that may help; the last error comes out as it is.
+
+        `tokens` are counted against the limit, for every attempt.
+        """
+        from tenacity import AsyncRetrying, retry_if_exception
+
+        async def attempt() -> T:
+            await self._turn(tokens)
+            return await call()
+
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(self._can_help),
+            stop=self._is_enough,
+            wait=self._wait,
+            reraise=True,
+        )
+        try:
+            reply: T = await retrying(attempt)
+        except NoAnswerError:
+            self._down = True
+            raise
+        self._down = False
+        return reply
+
+    def _is_enough(self, state: RetryCallState) -> bool:
+        """Whether this attempt was the last."""
+        return state.attempt_number >= (1 if self._down else self.patience.max_attempts)
+
+    async def _turn(self, tokens: int) -> None:
+        """Wait until the provider may be asked."""
+        loop = asyncio.get_running_loop()
+        while (pause := self._open_at - loop.time()) > 0:
+            await asyncio.sleep(pause)
+        await self._requests.take()
+        await self._tokens.take(tokens)
+
+    def _can_help(self, error: BaseException) -> bool:
+        """Whether asking again may end better."""
+        if not is_transient(error):
+            return False
+        wait = error.retry_after if isinstance(error, ModelError) else None
+        return wait is None or wait <= self.patience.longest_wait
+
+    def _wait(self, state: RetryCallState) -> float:
+        """Seconds before the next attempt; what a server asks for holds for everybody in the lane."""
+        error = state.outcome.exception() if state.outcome else None
+        if isinstance(error, ModelError) and error.retry_after is not None:
+            self._open_at = max(self._open_at, asyncio.get_running_loop().time() + error.retry_after)
+            return error.retry_after
+        doubled = self.patience.first_wait * 2.0 ** (state.attempt_number - 1)
+        return float(min(self.patience.longest_wait, doubled * (1 + random.random())))
+
+
+def seconds_asked(headers: Mapping[str, str]) -> float | None:
+    """What a server says of when to come back: `retry-after-ms`, or `Retry-After` in seconds or as a date.
+
+    `None` where it says nothing that can be read; never negative, never infinite.
+    """
+    found = {name.lower(): value for name, value in headers.items()}
+    milliseconds, wait = found.get("retry-after-ms"), found.get("retry-after")
+    if (exact := _number(milliseconds)) is not None:
+        return exact / 1000
+    if (seconds := _number(wait)) is not None:
+        return seconds
+    date = email.utils.parsedate_tz(wait) if wait else None
+    return None if date is None else max(0.0, email.utils.mktime_tz(date) - time.time())
+
+
+def _number(text: str | None) -> float | None:
+    """A number that can be waited for."""
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return max(0.0, number) if math.isfinite(number) else None
+
+
+def is_transient(error: BaseException) -> bool:
+    """No answer at all, too many requests, or a server's own trouble: everything else fails again."""
+    if isinstance(error, NoAnswerError | RateLimitError):
+        return True
+    return isinstance(error, ModelError) and error.status in _AGAIN
+
+
+class Window:
+    """At most `limit` in any 60 seconds, first come first served; more at once counts as `limit`."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+        self._taken: deque[tuple[float, float]] = deque()
+        self._lock = asyncio.Lock()
+
+    async def take(self, amount: float = 1) -> None:
+        """Wait until `amount` may be taken, and take it."""
+        if self._limit == math.inf:
+            return
+        amount = min(amount, self._limit)
+        async with self._lock:
+            clock = asyncio.get_running_loop().time
+            while (pause := self._pause(amount, clock())) > 0:
+                await asyncio.sleep(pause)
+            self._taken.append((clock(), amount))
+
+    def _pause(self, amount: float, now: float) -> float:
+        """Seconds until enough of what was taken is a minute old."""
+        while self._taken and self._taken[0][0] + MINUTE <= now:
+            self._taken.popleft()
+        over = sum(taken for _, taken in self._taken) + amount - self._limit
+        pause = 0.0
+        for when, taken in self._taken:
+            if over <= 0:
+                break
+            over -= taken
+            pause = when + MINUTE - now
+        return pause

@@ -1,0 +1,89 @@
+"""Taking up a run that was stopped: from what it holds itself, and only where nothing has changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fathoms import corpora
+from fathoms.config import Source, validate
+from fathoms.corpora import Corpus
+from fathoms.errors import StoreError, UsageError
+from fathoms.experiment import AnyExperiment, Experiment, ExternalExperiment, Prepared
+from fathoms.manifest import versions
+from fathoms.store import Run
+from fathoms.types import Question
+
+
+@dataclass(frozen=True)
+class Reopened:
+    """What a run was started with, and the questions of it that have no answer yet."""
+
+    run: Run
+    experiment: AnyExperiment
+    corpus: Corpus
+    folder: Path
+    asked: tuple[Question, ...]
+    missing: tuple[Question, ...]
+
+
+def reopen(run: Run) -> Reopened:
+    """Read a run back; raises UsageError where its questions have changed, StoreError where it cannot be
+    resumed at all."""
+    manifest = run.manifest()
+    config, data = manifest.get("config") or {}, manifest.get("data") or {}
+    if "asked_ids" not in data or "folder" not in manifest:
+        raise StoreError(
+            f"{run.path} cannot be resumed: its manifest does not say which questions were asked"
+        )
+    folder = Path(manifest["folder"])
+    source = Source(str(run.path / "manifest.json"), dict(config))
+    experiment: AnyExperiment = (
+        validate(ExternalExperiment, source) if "pipeline" in config else validate(Experiment, source)
+    ).at(folder)
+    corpus = corpora.load(experiment.data, folder)
+    if corpus.questions_sha256 != data.get("questions_sha256"):
+        raise _changed(run, [f"the questions of {corpus.name}"])
+    asked = tuple(corpus.select(ids=tuple(data["asked_ids"])))
+    answered = {record.question.id for record in run.records() if record.answer is not None}
+    missing = tuple(question for question in asked if question.id not in answered)
+    return Reopened(run, experiment, corpus, folder, asked, missing)
+
+
+def require_same(run: Run, prepared: Prepared) -> None:
+    """Raise UsageError that names what has changed since a run was started, where any stage has."""
+    manifest = run.manifest()
+    before = manifest.get("fingerprints") or {}
+    stage = next((name for name, state in prepared.fingerprints.items() if before.get(name) != state), None)
+    if stage is None and before.keys() == prepared.fingerprints.keys():
+        return
+    found = [*_documents(manifest, prepared), *_versions(manifest)]
+    raise _changed(run, found or [f"the stage '{stage}'"])
+
+
+def _documents(manifest: Mapping[str, Any], prepared: Prepared) -> Iterator[str]:
+    """The documents that are not what they were."""
+    before = {name: entry["sha256"] for name, entry in manifest["data"]["documents"].items()}
+    now = {document.id: document.sha256 for document in prepared.documents}
+    for name in sorted(before.keys() | now.keys()):
+        if before.get(name) != now.get(name):
+            change = "is new" if name not in before else "is gone" if name not in now else "has changed"
+            yield f"{name} {change}"
+
+
+def _versions(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """The packages that are not what they were."""
+    before, now = manifest.get("versions") or {}, versions()
+    for name in sorted(before.keys() | now.keys()):
+        if before.get(name) != now.get(name):
+            yield f"{name} was {before.get(name, 'not there')}, is {now.get(name, 'not there')}"
+
+
+def _changed(run: Run, what: list[str]) -> UsageError:
+    """The refusal."""
+    return UsageError(
+        f"{run.id} cannot be resumed, its answers would be of two kinds; changed since: {'; '.join(what)}."
+        " Start a new run"
+    )

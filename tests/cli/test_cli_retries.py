@@ -1,0 +1,110 @@
+"""What is asked again, how often, and what stands in the record: a service that fails by plan."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+from raw_service import Act, answer, resets, sends, service
+from support import Project
+
+CONFIG = """\
+name: mine
+data: {{questions: questions.json, documents: pdfs}}
+pipeline: {{kind: http, url: "{address}/ask", timeout: 5, max_concurrency: 1}}
+execution: {{first_wait: 0.05, max_attempts: 4}}
+"""
+GOOD = sends(answer({"answer": "It is 41.5 m tall."}))
+
+
+def busy(status: str, *headers: str) -> Act:
+    return sends(answer("not now", status, *headers))
+
+
+def by_plan(plan: dict[str, list[Act]], asked: Counter[str]) -> Act:
+    """The acts for a word of the question, one after the other, and then a good answer."""
+
+    def act(connection: Any, sent: Any) -> None:
+        word = next((word for word in plan if word in sent["question"]), "")
+        acts = plan.get(word, [])
+        (acts[asked[word]] if asked[word] < len(acts) else GOOD)(connection, sent)
+        asked[word] += 1
+
+    return act
+
+
+def records(project: Project) -> dict[str, dict[str, Any]]:
+    lines = (project.runs()[-1] / "journal.jsonl").read_text().splitlines()
+    return {record["question"]["id"]: record for record in map(json.loads, lines)}
+
+
+def test_asked_again_where_that_helps_and_nowhere_else(project: Project) -> None:
+    asked: Counter[str] = Counter()
+    plan = {
+        "tall": [busy("503 Busy"), resets],
+        "colour": [busy("400 Bad")] * 9,
+        "cost": [busy("429 Slow", "Retry-After: 1")],
+        "owns": [busy("500 Broken")] * 9,
+    }
+    with service(by_plan(plan, asked)) as made:
+        project.write("mine.yaml", CONFIG.format(address=made.address))
+        done = project.fathoms("run", "mine.yaml")
+    assert done.returncode == 1
+    assert asked == {"tall": 3, "colour": 1, "cost": 2, "owns": 4}
+    found = records(project)
+    # an attempt is left out of the journal where it is the only one
+    attempts = {name: record.get("attempts", 1) for name, record in found.items()}
+    assert attempts == {"text-only-01": 3, "text-only-02": 1, "tables-01": 2, "tables-02": 4}
+    assert found["tables-01"]["timings"]["generate"] >= 1.0
+    assert found["tables-01"]["answer"]["latency"] < 1.0  # of the last attempt, without the wait
+    assert {name: record["error"]["status"] for name, record in found.items() if "error" in record} == {
+        "text-only-02": 400,
+        "tables-02": 500,
+    }
+
+
+def test_a_service_that_went_down_is_resumed(project: Project) -> None:
+    asked: Counter[str] = Counter()
+    with service(by_plan({}, asked)) as made:
+        address = made.address
+        project.write("mine.yaml", CONFIG.format(address=address))
+        assert project.fathoms("run", "mine.yaml", "--limit", "1").returncode == 0
+    port = int(address.rpartition(":")[2])
+    plan: dict[str, list[Act]] = {"colour": [resets] * 99, "cost": [resets] * 99}
+    asked.clear()
+    with service(by_plan(plan, asked), port) as made:
+        started = time.monotonic()
+        assert project.fathoms("run", "mine.yaml").returncode == 1
+        assert asked["colour"] + asked["cost"] == 5  # four attempts, then one: it is known to be down
+        assert time.monotonic() - started < 60
+        plan.clear()
+        asked.clear()
+        done = project.fathoms("run", "--resume", "mine")
+    assert done.returncode == 0, done.stderr
+    assert "2 of 4 questions have no answer yet" in done.stderr
+    assert sum(asked.values()) == 2
+    summary = json.loads((project.runs()[-1] / "summary.json").read_text())
+    assert summary["counts"]["errors"] == 0
+    assert summary["complete"]
+
+
+def test_no_faster_than_allowed(project: Project) -> None:
+    with service(GOOD) as made:
+        text = CONFIG.format(address=made.address).replace("max_attempts: 4", "requests_per_minute: 2")
+        project.write("mine.yaml", text.replace("first_wait: 0.05, ", "") + "question_timeout: 3\n")
+        done = project.fathoms("run", "mine.yaml")
+        # two in the first minute; the others cannot wait for the second within their time
+        assert len(made.requests) == 2
+    assert done.returncode == 1
+    assert [record.get("error", {}).get("kind") for record in records(project).values()].count("Timeout") == 2
+
+
+@pytest.mark.parametrize("key", ["max_attempts: 0", "first_wait: -1", "retries: 3"])
+def test_a_wrong_key_is_an_error_with_its_place(project: Project, key: str) -> None:
+    project.write("mine.yaml", CONFIG.format(address="http://127.0.0.1:9").replace("max_attempts: 4", key))
+    done = project.fathoms("validate", "mine.yaml")
+    assert done.returncode == 2
+    assert "mine.yaml:4:" in done.stderr

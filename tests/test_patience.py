@@ -1,0 +1,203 @@
+"""Asking again, and no faster than allowed: on the clock of an event loop that jumps instead of waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError, RateLimitError
+from fathoms.patience import Lane, Patience, Window, is_transient, seconds_asked
+
+
+class JumpingLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock jumps to the next thing to do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+
+    def time(self) -> float:
+        return self.now
+
+    def _run_once(self) -> None:
+        ready, scheduled = self._ready, self._scheduled  # type: ignore[attr-defined]
+        if not ready and scheduled:
+            self.now = max(self.now, scheduled[0].when())
+        super()._run_once()  # type: ignore[misc]
+
+
+def jump(main: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        return runner.run(main())
+
+
+def failing(*errors: Exception) -> tuple[Callable[[], Coroutine[Any, Any, str]], list[float]]:
+    """A call that raises the errors one after the other and then answers; and the times it was called at."""
+    called: list[float] = []
+
+    async def call() -> str:
+        called.append(asyncio.get_running_loop().time())
+        if len(called) <= len(errors):
+            raise errors[len(called) - 1]
+        return "answer"
+
+    return call, called
+
+
+def test_no_failure_is_one_attempt() -> None:
+    call, called = failing()
+    assert jump(lambda: Lane().ask(call)) == "answer"
+    assert called == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry-After": "7"}, 7.0),
+        ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
+        ({"Retry-After": "-3"}, 0.0),
+        ({"Retry-After": "inf"}, None),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({}, None),
+    ],
+)
+def test_what_a_server_says_of_when_to_come_back(headers: dict[str, str], seconds: float | None) -> None:
+    assert seconds_asked(headers) == seconds
+
+
+def test_a_date_to_come_back_at() -> None:
+    coming = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+    assert seconds_asked({"Retry-After": coming}) == pytest.approx(90, abs=3)
+
+
+def test_the_waits_double_with_chance_added() -> None:
+    call, called = failing(*[ModelError("busy", status=503)] * 4)
+    assert jump(lambda: Lane(Patience(first_wait=2, longest_wait=20)).ask(call)) == "answer"
+    waits = [after - before for before, after in itertools.pairwise(called)]
+    for wait, (least, most) in zip(waits, [(2, 4), (4, 8), (8, 16), (16, 20)], strict=True):
+        assert least <= wait <= most
+
+
+def test_attempts_are_finite_and_told() -> None:
+    call, called = failing(*[NoAnswerError("gone")] * 9)
+    with pytest.raises(NoAnswerError, match="gone"):
+        jump(lambda: Lane(Patience(max_attempts=3)).ask(call))
+    assert len(called) == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        (NoAnswerError("reset"), True),
+        (RateLimitError("slow down", status=429), True),
+        (ModelError("no credit", status=429), False),
+        (ModelError("took too long", status=408), True),
+        (ModelError("own trouble", status=500), True),
+        (ModelError("overloaded", status=529), True),
+        (ModelError("not implemented", status=501), False),
+        (ModelError("bad request", status=400), False),
+        (ModelError("no right", status=403), False),
+        (PromptTooLongError("too long", status=413), False),
+        (ModelError("no reply in it"), False),
+        (ValueError("a defect"), False),
+    ],
+)
+def test_only_what_may_end_better_is_asked_again(error: Exception, again: bool) -> None:
+    assert is_transient(error) is again
+    call, called = failing(error)
+    if again:
+        assert jump(lambda: Lane().ask(call)) == "answer"
+    else:
+        with pytest.raises(type(error)):
+            jump(lambda: Lane().ask(call))
+        assert len(called) == 1
+
+
+def test_a_server_that_is_down_is_not_waited_for_again_and_again() -> None:
+    down, tried = failing(*[NoAnswerError("refused")] * 7)
+
+    async def main() -> list[int]:
+        lane, counts = Lane(Patience(max_attempts=3)), []
+        for _ in range(6):
+            before = len(tried)
+            with suppress(NoAnswerError):
+                await lane.ask(down)
+            counts.append(len(tried) - before)
+        return counts
+
+    # three attempts, then one each, until one is answered
+    assert jump(main) == [3, 1, 1, 1, 1, 1]
+    assert tried[3:] == [tried[2]] * 5
+
+
+def test_what_the_server_asks_for_holds_for_the_whole_lane() -> None:
+    slowed, first = failing(RateLimitError("later", retry_after=7.5))
+    other, second = failing()
+
+    async def main() -> None:
+        lane = Lane()
+
+        async def late() -> None:
+            await asyncio.sleep(1)
+            await lane.ask(other)
+
+        await asyncio.gather(lane.ask(slowed), late())
+
+    jump(main)
+    assert first == [0.0, 7.5]
+    assert second == [7.5]
+
+
+def test_a_server_that_asks_for_too_long_is_not_waited_for() -> None:
+    call, called = failing(RateLimitError("tomorrow", retry_after=86400))
+    with pytest.raises(RateLimitError):
+        jump(lambda: Lane().ask(call))
+    assert called == [0.0]
+
+
+def test_requests_a_minute() -> None:
+    times: list[float] = []
+
+    async def call() -> None:
+        times.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(1)
+
+    async def main() -> None:
+        lane = Lane(Patience(requests_per_minute=3))
+        await asyncio.gather(*(lane.ask(call) for _ in range(8)))
+
+    jump(main)
+    assert times == [0, 0, 0, 60, 60, 60, 120, 120]
+
+
+def test_tokens_in_any_minute() -> None:
+    async def main() -> list[float]:
+        window, times = Window(100), []
+        for amount in (60, 40, 30, 1000):
+            await window.take(amount)
+            times.append(asyncio.get_running_loop().time())
+        return times
+
+    # 60 + 40 fill the minute; 30 wait for the 60; more than the limit waits for an empty minute
+    assert jump(main) == [0, 0, 60, 120]
+
+
+def test_a_cancelled_wait_takes_nothing() -> None:
+    async def main() -> float:
+        window = Window(1)
+        await window.take()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(5):
+                await window.take()
+        await window.take()
+        return asyncio.get_running_loop().time()
+
+    assert jump(main) == 60
