@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fathoms.attachments import Fitting, in_requests
-from fathoms.errors import DocumentError, ModelError
+from fathoms.errors import DocumentError, ModelError, StoreError
 from fathoms.ingest import ElementKind, PdfParser, page_images, pdf_part
 from fathoms.models import ChatModel, FileLimits
 from fathoms.patience import Lane
 from fathoms.prompt import PromptBuilder
 from fathoms.retrieve import Corpus, Files, Retriever
-from fathoms.types import Document, Failure, Hit, Prompt, Question, Record, Reply, Usage
+from fathoms.types import Document, Failure, Hit, Part, Prompt, Question, Record, Reply, Usage
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Ingested:
     corpus: Corpus
     fingerprints: dict[str, str]
     folder: Path
+    unusable: dict[str, DocumentError] = field(default_factory=dict)
+    """Questions that cannot be asked, by id, for a file of theirs cannot be attached."""
 
     def report(self) -> dict[str, Any]:
         """What came out: counts of documents, pages, tables, pictures and chunks; failures by name.
@@ -61,7 +63,27 @@ class Ingested:
         """
         rows = self.retriever.search(self.corpus, questions)
         found = {question.id: row for question, row in zip(questions, rows, strict=True)}
-        return self._fitting(self.retriever).fit(found) if isinstance(self.retriever, Files) else found
+        return self._attach(self.retriever, questions, found) if isinstance(self.retriever, Files) else found
+
+    def _attach(
+        self, files: Files, questions: Sequence[Question], found: dict[str, tuple[Hit, ...]]
+    ) -> dict[str, tuple[Hit, ...]]:
+        """The files as they go into requests. What cannot be read, cut or shown is its questions' failure, or
+        ends all, as `ingest.on_error` says."""
+        unread = {failure.document: failure for failure in self.failures}
+        for question in questions:
+            for name in question.files if files.by == "question-files" else ():
+                if name in unread:
+                    self.unusable[question.id] = unread[name]
+        fitting = self._fitting(files)
+        try:
+            fitted = fitting.fit(found)
+        except OSError as error:
+            raise StoreError(f"the cache in {self.folder} cannot be written: {error}") from error
+        if fitting.failures and self.ingest.on_error == "fail":
+            raise next(iter(fitting.failures.values()))
+        self.unusable.update(fitting.failures)
+        return fitted
 
     @property
     def file_limits(self) -> FileLimits:
@@ -120,21 +142,24 @@ class _Asking:
 
     async def ask(self, hits: tuple[Hit, ...]) -> None:
         """Prompt and reply; several, and one that merges, where the files are more than a request takes."""
-        requests = in_requests(hits, self.ingested.file_limits)
+        ingested = self.ingested
+        if (unusable := ingested.unusable.get(self.question.id)) is not None:
+            raise unusable
+        limits = ingested.file_limits if isinstance(ingested.retriever, Files) else None
+        requests = in_requests(hits, limits)
         if len(requests) == 1:
             self.found["answer"] = await self._reply(await self._pack(hits))
             return
-        asked: list[tuple[Prompt, Reply]] = []
+        asked: list[tuple[Sequence[Hit], Part]] = []
         for request in requests:
-            prompt = await self._pack(request)
-            asked.append((prompt, await self._reply(prompt)))
-        texts = [(prompt, reply.text) for prompt, reply in asked]
-        self.found["prompt"] = merging = self.ingested.prompt.pack_merge(self.question, texts)
-        last = await self._reply(merging)
-        self.found["answer"] = summed([reply for _, reply in asked], last)
+            prompt = await self._pack(request, tuple(part for _, part in asked))
+            reply = await self._reply(prompt)
+            asked.append((request, Part(prompt=prompt.model_copy(update={"parts": ()}), reply=reply)))
+        self.found["prompt"] = merging = ingested.prompt.pack_merge(self.question, asked)
+        self.found["answer"] = summed([part.reply for _, part in asked], await self._reply(merging))
 
-    async def _pack(self, hits: tuple[Hit, ...]) -> Prompt:
-        """The prompt, and the seconds it took."""
+    async def _pack(self, hits: tuple[Hit, ...], before: tuple[Part, ...] = ()) -> Prompt:
+        """The prompt, and the seconds it took; `before` goes along, so that a failure keeps it."""
         generate = self.ingested.generate
         window = generate.context_window
         budget = None if window is None else window - (generate.max_tokens or 0)
@@ -144,7 +169,7 @@ class _Asking:
             prompt = await asyncio.to_thread(pack)  # counting tokens may ask a server
         finally:
             self.found["timings"]["prompt"] += time.perf_counter() - started
-        self.found["prompt"] = prompt
+        self.found["prompt"] = prompt = prompt.model_copy(update={"parts": before})
         return prompt
 
     async def _reply(self, prompt: Prompt) -> Reply:
@@ -182,19 +207,18 @@ def to_failure(error: Exception) -> Failure:
 
 
 def summed(parts: Sequence[Reply], last: Reply) -> Reply:
-    """The merging reply with the tokens, cost and seconds of all, and the first refusal among them."""
+    """The merging reply with the tokens, cost and seconds of all; the first token is that of no one reply."""
     replies = [*parts, last]
 
     def total(values: list[float | None]) -> float | None:
         return None if None in values else sum(value or 0 for value in values)
 
     usage = {name: total([getattr(reply.usage, name) for reply in replies]) for name in Usage.model_fields}
-    refusals = [reply.refusal for reply in replies if reply.refusal is not None]
     return last.model_copy(
         update={
             "usage": Usage.model_validate(usage),
             "cost": total([reply.cost for reply in replies]),
             "latency": total([reply.latency for reply in replies]),
-            "refusal": refusals[0] if refusals else None,
+            "first_token": None,
         }
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from fathoms.errors import ConfigError
+from fathoms.errors import ConfigError, DocumentError
 from fathoms.models import FileLimits
 from fathoms.types import Attachment, Chunk, Document, Hit
 
@@ -15,14 +15,17 @@ MEGABYTE = 1_000_000
 _SHOWN = 5
 
 Cut = Callable[[Document, int, int], Attachment]
-"""Makes a PDF of (document, first page, number of pages)."""
+"""Makes a PDF of (document, first page, number of pages); raises DocumentError."""
 Render = Callable[[Document], Mapping[int, Path]]
-"""The images of the pages of a document, by number."""
+"""The images of the pages of a document, by number; raises DocumentError."""
 
 
 @dataclass(frozen=True)
 class Fitting:
-    """How the files of questions are made to fit `limits`; `too_long` and `form` are those of `Files`."""
+    """How the files of questions are made to fit `limits`; `too_long` and `form` are those of `Files`.
+
+    `failures` fills with the questions whose files cannot be cut or shown, by id.
+    """
 
     limits: FileLimits
     form: Literal["pdf", "images"]
@@ -30,21 +33,27 @@ class Fitting:
     documents: Mapping[str, Document]
     cut: Cut
     render: Render
+    failures: dict[str, DocumentError] = field(default_factory=dict)
 
     def fit(self, found: Mapping[str, tuple[Hit, ...]]) -> dict[str, tuple[Hit, ...]]:
         """The hits of every question, each small enough for a request.
 
         Raises ConfigError that names the questions whose files no request takes, before any is asked.
         """
-        fitted = {name: self._fit(hits) for name, hits in found.items()}
-        split = self.form == "pdf" and self.too_long == "split"
+        fitted: dict[str, tuple[Hit, ...]] = {}
+        for name, hits in found.items():
+            try:
+                fitted[name] = self._fit(hits)
+            except DocumentError as error:
+                self.failures[name], fitted[name] = error, ()
+        split = self.too_long == "split"
         refused = {
             name: hits
             for name, hits in fitted.items()
             if (len(in_requests(hits, self.limits)) > 1 and not split) or self._too_big(hits)
         }
         if refused:
-            raise ConfigError(_refusal(refused, self.limits, self.form, self.too_long))
+            raise ConfigError(_refusal(refused, self.limits, self.too_long))
         return fitted
 
     def _fit(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
@@ -84,7 +93,7 @@ class Fitting:
         while first <= last:
             length = min(longest, last - first + 1)
             part = self.cut(document, first, length)
-            while length > 1 and not _fits([part], 0, self.limits):
+            while length > 1 and not _fits([part], [], self.limits):
                 length = (length + 1) // 2
                 part = self.cut(document, first, length)
             name = f"{document.id}#p{first}-{first + length - 1}"
@@ -93,7 +102,7 @@ class Fitting:
 
 
 def in_requests(hits: Sequence[Hit], limits: FileLimits | None) -> list[tuple[Hit, ...]]:
-    """The hits as few requests take them, in their order; one request where there is nothing to limit."""
+    """The hits in requests, each filled in their order; one request where there is nothing to limit."""
     requests: list[list[Hit]] = [[]]
     for hit in hits:
         if requests[-1] and limits is not None and not _holds([*requests[-1], hit], limits):
@@ -106,15 +115,16 @@ def _holds(hits: Sequence[Hit], limits: FileLimits) -> bool:
     """Whether one request holds the files and images of the hits."""
     files = [hit.chunk.file for hit in hits if hit.chunk.file is not None]
     images = [hit.chunk.image for hit in hits if hit.chunk.image is not None]
-    if limits.images is not None and len(images) > limits.images:
-        return False
-    return _fits(files, sum(image.stat().st_size for image in images), limits)
+    return _fits(files, images, limits)
 
 
-def _fits(files: Sequence[Attachment], others: int, limits: FileLimits) -> bool:
-    """Whether the pages and bytes of files, and `others` bytes, are within the limits."""
-    pages, size = sum(len(file.pages) for file in files), others + sum(file.size for file in files)
-    return (limits.pages is None or pages <= limits.pages) and (limits.size is None or size <= limits.size)
+def _fits(files: Sequence[Attachment], images: Sequence[Path], limits: FileLimits) -> bool:
+    """Whether the pages, the images and the bytes as they are sent are within the limits."""
+    pages = sum(len(file.pages) for file in files)
+    size = sum(file.size for file in files) * limits.file_weight
+    size += sum(image.stat().st_size for image in images) * limits.image_weight
+    bounds = ((pages, limits.pages), (len(images), limits.images), (size, limits.size))
+    return all(bound is None or amount <= bound for amount, bound in bounds)
 
 
 def _ranked(chunks: Iterable[Chunk]) -> tuple[Hit, ...]:
@@ -122,26 +132,41 @@ def _ranked(chunks: Iterable[Chunk]) -> tuple[Hit, ...]:
     return tuple(Hit(chunk=chunk, score=1.0, rank=rank) for rank, chunk in enumerate(chunks, start=1))
 
 
-def _refusal(refused: Mapping[str, Sequence[Hit]], limits: FileLimits, form: str, too_long: str) -> str:
+def _refusal(refused: Mapping[str, Sequence[Hit]], limits: FileLimits, too_long: str) -> str:
     """What is too long for what, and what can be done."""
-    rows = [f"  {name}: {_extent(hits)}" for name, hits in list(refused.items())[:_SHOWN]]
+    rows = [f"  {name}: {extent(hits)}" for name, hits in list(refused.items())[:_SHOWN]]
     more = [f"  and {len(refused) - _SHOWN} more"] if len(refused) > _SHOWN else []
     bounds = [
         f"{limits.pages} pages" if limits.pages is not None else "",
         f"{limits.images} images" if limits.images is not None else "",
-        f"{limits.size / MEGABYTE:.1f} MB" if limits.size is not None else "",
+        f"{limits.size / MEGABYTE:.1f} MB as sent" if limits.size is not None else "",
     ]
-    split = "set retrieve.too_long to 'split' (several requests and one that merges)"
-    images = " or 'images' (the pages as images)" if form == "pdf" and too_long == "refuse" else ""
-    advice = "a single page is too large" if form == "pdf" and too_long == "split" else f"{split}{images}"
-    head = f"{len(refused)} questions have more attached than the model takes in one request"
+    advice = {
+        "refuse": "set retrieve.too_long to 'split' (several requests and one that merges) or 'images'",
+        "images": "set retrieve.too_long to 'split' (several requests and one that merges)",
+        "split": "a single page is too large",
+    }[too_long]
+    subject = "1 question has" if len(refused) == 1 else f"{len(refused)} questions have"
+    head = f"{subject} more attached than the model takes in one request"
     return "\n".join([f"{head} ({', '.join(filter(None, bounds))}): {advice}", *rows, *more])
 
 
-def _extent(hits: Sequence[Hit]) -> str:
-    """`3 files, 132 pages, 3.1 MB`."""
+def extent(hits: Sequence[Hit]) -> str:
+    """`a.pdf, b.pdf: 132 pages, 3.1 MB`."""
     names = dict.fromkeys(hit.chunk.document for hit in hits)
-    pages = sum(len(hit.chunk.pages) for hit in hits)
-    paths = [hit.chunk.file.path if hit.chunk.file else hit.chunk.image for hit in hits]
-    size = sum(path.stat().st_size for path in paths if path is not None)
+    pages, size = attached(hits)
     return f"{', '.join(names)}: {pages} pages, {size / MEGABYTE:.1f} MB"
+
+
+def attached(hits: Iterable[Hit]) -> tuple[int, int]:
+    """Pages and bytes of what is attached, be it PDFs or images of pages."""
+    pages = size = 0
+    for hit in hits:
+        if hit.chunk.file is not None:
+            size += hit.chunk.file.size
+        elif hit.chunk.image is not None:
+            size += hit.chunk.image.stat().st_size
+        else:
+            continue
+        pages += len(hit.chunk.pages)
+    return pages, size

@@ -109,6 +109,11 @@ class Pipeline(Component):
                 f"generate: kind '{self.generate.kind}' takes no PDFs: set retrieve.form to 'images' for a"
                 " model that sees, or retrieve: {kind: whole-document} for the text"
             )
+        if files and self.prompt.template == "default" and self.prompt.user is None:
+            raise ConfigError(
+                "prompt: the template 'default' speaks of a context, and attached files are none:"
+                " set prompt: {template: attached}"
+            )
 
     def fingerprints(self, documents: Mapping[str, str]) -> dict[str, str]:
         """The state of every stage, given the sha256 of every document by id.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fathoms.answering import file_limits
-from fathoms.attachments import in_requests
+from fathoms.attachments import attached, in_requests
 from fathoms.cache import Cache
 from fathoms.corpora import Corpus
 from fathoms.errors import FathomsError
@@ -21,8 +21,9 @@ from fathoms.types import Question
 class Plan:
     """The questions by category, the stages by name, and the requests that they make.
 
-    `requests` leaves out those of a reranking model. `attached` counts pages and bytes of PDFs in all
-    requests, `None` where none are attached. `missing` are the reasons why the run would not start.
+    `requests` leaves out those of a reranking model. `attached` counts pages and bytes of PDFs (or of images
+    of their pages) in all requests, `None` where none are attached. `missing` are the reasons why the run
+    would not start.
     """
 
     name: str
@@ -83,7 +84,6 @@ def _requests(
     hits = experiment.prepare(corpus.documents, cache).retrieve(asked)
     limits = file_limits(experiment.generate)
     counts = [len(in_requests(row, limits)) for row in hits.values()]
-    files = [hit.chunk.file for row in hits.values() for hit in row if hit.chunk.file is not None]
     merging = sum(count > 1 for count in counts)
-    pages, size = sum(len(file.pages) for file in files), sum(file.size for file in files)
+    pages, size = attached([hit for row in hits.values() for hit in row])
     return sum(counts) + merging, {"pages": pages, "bytes": size}

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from fathoms.config import Component, read_yaml, suggest
 from fathoms.errors import PromptTooLongError
 from fathoms.models.room import most_that_fits
-from fathoms.types import Attachment, Cut, Hit, Message, Prompt, Question
+from fathoms.types import Attachment, Cut, Hit, Message, Part, Prompt, Question, Reply
 
 CountTokens = Callable[[Sequence[Message]], int | None]
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -122,14 +122,14 @@ class PromptBuilder(Component):
         kept, tokens = _fit(build, count, pieces, budget)
         return _prompt(texts, build, kept, _cuts(hits, pieces, kept), tokens, budget)
 
-    def pack_merge(self, question: Question, asked: Sequence[tuple[Prompt, str]]) -> Prompt:
-        """The messages that make one answer of those to several prompts, which are kept as its parts."""
+    def pack_merge(self, question: Question, asked: Sequence[tuple[Sequence[Hit], Part]]) -> Prompt:
+        """The messages that make one answer of those to several requests, which are kept as its parts."""
         texts = self.texts()
-        answers = "\n\n".join(f"{_places(prompt)}:\n{answer}" for prompt, answer in asked)
+        answers = "\n\n".join(f"{_places(hits)}:\n{_said(part.reply)}" for hits, part in asked)
         text = _fill(texts.merge, {"answers": answers, "question": question.text})
         user = Message(role="user", text=text)
         messages = (Message(role="system", text=texts.system), user) if texts.system else (user,)
-        return Prompt(messages=messages, parts=tuple(prompt for prompt, _ in asked))
+        return Prompt(messages=messages, parts=tuple(part for _, part in asked))
 
 
 def _chunk(texts: Template, hit: Hit) -> str:
@@ -154,10 +154,17 @@ def _messages(
     return (Message(role="system", text=texts.system), user) if texts.system else (user,)
 
 
-def _places(prompt: Prompt) -> str:
-    """`a.pdf, pages 1-50; b.pdf, pages 1-3`, of the files that a prompt attaches."""
-    files = [file for message in prompt.messages for file in message.files]
-    return "; ".join(f"{file.document}, pages {file.pages[0]}-{file.pages[-1]}" for file in files)
+def _places(hits: Sequence[Hit]) -> str:
+    """`a.pdf, pages 1-50; b.pdf, pages 1-3`, of what was attached to a request."""
+    pages: dict[str, list[int]] = {}
+    for hit in hits:
+        pages.setdefault(hit.chunk.document, []).extend(hit.chunk.pages)
+    return "; ".join(f"{name}, pages {found[0]}-{found[-1]}" for name, found in pages.items())
+
+
+def _said(reply: Reply) -> str:
+    """The answer to one request; a refusal is none."""
+    return reply.text if reply.refusal is None else f"(no answer: {reply.refusal})"
 
 
 def _fill(template: str, values: dict[str, str]) -> str:

@@ -39,7 +39,8 @@ class Page(Noun):
 
 
 class Document(Noun):
-    """A PDF as parsed. `id` is its file name, `warnings` what the parser had to repair or skip.
+    """A PDF as parsed. `id` is its file name, `warnings` what the parser had to repair or skip, `page_count`
+    how many pages the file has where `pages` are fewer.
 
     `native` is the parser's own form of it, where it has one that a chunker reads (Docling's JSON); it is
     kept in the cache and never in a run.
@@ -50,6 +51,7 @@ class Document(Noun):
     sha256: str
     pages: tuple[Page, ...]
     warnings: tuple[str, ...] = ()
+    page_count: int | None = None
     native: str | None = Field(default=None, exclude=True, repr=False)
 
     @property
@@ -147,15 +149,15 @@ class Cut(Noun):
 
 class Prompt(Noun):
     """What the model is sent. `context` is the packed context alone; `tokens` the model's own count of
-    the messages, `budget` the most they may take; both `None` where nobody can tell. `parts` are the prompts
-    that were sent before, each with some of the files, whose answers this one merges."""
+    the messages, `budget` the most they may take; both `None` where nobody can tell. `parts` are what was
+    asked before, each with some of the files, and answered: this prompt merges them."""
 
     messages: tuple[Message, ...]
     context: str = ""
     cuts: tuple[Cut, ...] = ()
     tokens: int | None = None
     budget: int | None = None
-    parts: tuple[Prompt, ...] = ()
+    parts: tuple[Part, ...] = ()
 
 
 class Usage(Noun):
@@ -192,6 +194,13 @@ class Reply(Noun):
     latency: float | None = None
     cached: bool = False
     prompt_cut: bool | None = None
+
+
+class Part(Noun):
+    """A prompt with some of the files of a question, and its reply."""
+
+    prompt: Prompt
+    reply: Reply
 
 
 class Failure(Noun):

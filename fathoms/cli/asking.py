@@ -158,10 +158,10 @@ def _print_plans(jobs: Sequence[Job], selection: Selection, cache: Cache) -> int
 
 
 def _attached(attached: dict[str, int] | None) -> str:
-    """`, with 270 pages of PDFs (12.3 MB)`."""
+    """`, with 270 pages attached (12.3 MB)`."""
     if attached is None:
         return ""
-    return f", with {attached['pages']} pages of PDFs ({attached['bytes'] / 1e6:.1f} MB)"
+    return f", with {attached['pages']} pages attached ({attached['bytes'] / 1e6:.1f} MB)"
 
 
 def _allowance(text: str) -> Callable[[int], float]:

@@ -27,5 +27,7 @@ def page_images(document: Document, dpi: int, folder: Path, parser: PdfParser) -
     has none. Raises DocumentError as a parser does.
     """
     limits = parser.model_dump(include={"timeout", "memory_mb"})
-    renderer = PageRenderer(dpi=dpi, folder=folder, max_pages=len(document.pages), **limits)
+    renderer = PageRenderer(
+        dpi=dpi, folder=folder, max_pages=document.page_count or len(document.pages), **limits
+    )
     return {int(image.stem): image for image in sorted(made(renderer, document).glob("*.png"))}

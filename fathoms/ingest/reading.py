@@ -113,6 +113,7 @@ def to_document(path: Path, reading: Reading, max_pages: int, sha256: str | None
         sha256=sha256 or sha256_file(path),
         pages=tuple(_page(number, page) for number, page in enumerate(pages, 1)),
         warnings=_warnings(path, reading, pages, max_pages),
+        page_count=reading["page_count"] if reading["page_count"] > len(pages) else None,
     )
 
 

@@ -45,6 +45,8 @@ class AnthropicLLM(Closed):
         {"model", "messages", "system", "stream", "max_tokens", "temperature", "top_p"}
     )
 
+    uploaded_weight: ClassVar[float] = 0.0
+
     kind: Literal["anthropic"] = "anthropic"
     api_key_env: str = "ANTHROPIC_API_KEY"
     """The environment variable that holds the key."""
@@ -52,13 +54,11 @@ class AnthropicLLM(Closed):
     """The longest reply in tokens, reasoning included."""
     max_pages: int | None = Field(default=100, ge=1)
     """Pages of PDFs in one request; no limit if null."""
+    max_images: int | None = Field(default=100, ge=1)
+    """Images in one request; no limit if null."""
     max_megabytes: float | None = Field(default=32, gt=0)
     """Megabytes (10^6 bytes) of one request, where a file that is sent inline takes four thirds of its size
     and one that was uploaded takes nothing; no limit if null."""
-
-    def _largest_files(self) -> int | None:
-        """Bytes of files in one request: those that were uploaded are not in it."""
-        return None if self.attach == "upload" else super()._largest_files()
 
     async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
         """One request to `/v1/messages`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -33,6 +34,8 @@ ONE_ANSWER = {"Connection": "close"}
 be a failure of the next question, and none outlives its event loop."""
 _IMAGE_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
 _MEGABYTE = 1_000_000
+_BASE64 = 4 / 3
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class Closed(Component):
@@ -46,6 +49,7 @@ class Closed(Component):
             "stream",
             "attach",
             "max_pages",
+            "max_images",
             "max_megabytes",
         }
     )
@@ -53,6 +57,8 @@ class Closed(Component):
     """What the SDK is imported as."""
     vendor_address: ClassVar[str]
     """Where the API is, as the vendor documents it."""
+    uploaded_weight: ClassVar[float] = 1.0
+    """How many of the bytes of an uploaded file count as those of the request that names it."""
     own_keys: ClassVar[frozenset[str]]
     """What `options` may not name, for it has an option of its own or is the prompt."""
 
@@ -76,6 +82,8 @@ class Closed(Component):
     """How PDFs are sent: with every request, or uploaded once and named by their id."""
     max_pages: int | None = Field(default=None, ge=1)
     """Pages of PDFs in one request; no limit if not given."""
+    max_images: int | None = Field(default=None, ge=1)
+    """Images in one request; no limit if null."""
     max_megabytes: float | None = Field(default=None, gt=0)
     """Megabytes (10^6 bytes) of one request; a file that is sent inline takes four thirds of its size."""
     request_timeout: float = Field(default=600, gt=0)
@@ -86,8 +94,9 @@ class Closed(Component):
     @field_validator("options")
     @classmethod
     def _has_no_own_keys(cls, options: dict[str, Any]) -> dict[str, Any]:
-        if taken := sorted(cls.own_keys & options.keys()):
-            raise ValueError(f"'{taken[0]}' has no place here: it is the prompt's, or an option of its own")
+        for name in options:
+            if _CAMEL.sub("_", name).lower() in cls.own_keys:
+                raise ValueError(f"'{name}' has no place here: it is the prompt's, or an option of its own")
         return options
 
     def identity(self) -> dict[str, Any]:
@@ -131,15 +140,14 @@ class Closed(Component):
 
     @property
     def file_limits(self) -> FileLimits:
-        """Pages and bytes of PDFs in one request."""
-        return FileLimits(self.max_pages, self._largest_files())
-
-    def _largest_files(self) -> int | None:
-        """Bytes of files in one request: base64 makes four of three."""
-        if self.max_megabytes is None:
-            return None
-        whole = int(self.max_megabytes * _MEGABYTE)
-        return whole * 3 // 4 if self.attach == "inline" else whole
+        """Pages, images and bytes of one request: base64 makes four of three."""
+        return FileLimits(
+            pages=self.max_pages,
+            size=None if self.max_megabytes is None else int(self.max_megabytes * _MEGABYTE),
+            images=self.max_images,
+            file_weight=_BASE64 if self.attach == "inline" else self.uploaded_weight,
+            image_weight=_BASE64,
+        )
 
     async def reply(self, prompt: Prompt) -> Reply:
         """Ask the model; raises ModelError, also for a stream that breaks off."""

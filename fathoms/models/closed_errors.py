@@ -19,8 +19,10 @@ _TOO_LONG = re.compile(
     re.I,
 )
 _KEY_REFUSED = re.compile(r"api key not valid|API_KEY_INVALID", re.I)  # Google's, with status 400
-_FILTERED = re.compile(
-    r"content.?filter|content.{0,12} policy|content_policy_violation|usage polic|invalid_prompt|bio_policy",
+_FILTER_CODES = {"content_filter", "content_policy_violation", "invalid_prompt", "bio_policy"}
+_FILTER_SENTENCES = re.compile(
+    r"(output|input|prompt|response|content) (was |has been )?(blocked|flagged|filtered) (by|as)\b"
+    r"|violat\w+ .{0,40}(usage|content) polic",
     re.I,
 )
 _FILE_GONE = re.compile(
@@ -65,10 +67,11 @@ class Sender:
 
 def refusal_in(fault: Fault) -> str | None:
     """The word for a refusal that comes as an error, `None` where it is an error of another sort."""
-    of_request = fault.code and fault.status in (None, 400, 422)
-    if not of_request or not _FILTERED.search(fault.words):
+    if not fault.code or fault.status not in (None, 400, 422):
         return None
-    return fault.code if _FILTERED.search(fault.code) else "content filter"
+    if named := _FILTER_CODES & set(fault.code.split()):
+        return min(named)
+    return "content filter" if _FILTER_SENTENCES.search(fault.message) else None
 
 
 def is_file_gone(fault: Fault) -> bool:

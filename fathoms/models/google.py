@@ -67,6 +67,8 @@ class GoogleLLM(Closed):
     """Of the sampling, for what Google calls its best effort."""
     max_pages: int | None = Field(default=1000, ge=1)
     """Pages of PDFs in one request; no limit if null."""
+    max_images: int | None = Field(default=3600, ge=1)
+    """Images in one request; no limit if null."""
     max_megabytes: float | None = Field(default=50, gt=0)
     """Megabytes (10^6 bytes) of one request, where a file that is sent inline takes four thirds of its size;
     no limit if null."""

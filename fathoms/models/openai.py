@@ -66,6 +66,8 @@ class OpenAILLM(Closed):
     `max_completion_tokens`, which every model of OpenAI takes; models that reason refuse `max_tokens`."""
     seed: int | None = None
     """Of the sampling, for what OpenAI calls its best effort; chat completions only."""
+    max_images: int | None = Field(default=500, ge=1)
+    """Images in one request; no limit if null."""
     max_megabytes: float | None = Field(default=50, gt=0)
     """Megabytes (10^6 bytes) of one request, where a file that is sent inline takes four thirds of its size;
     no limit if null."""

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FileLimits:
-    """How much one request may hold: pages of attached PDFs, bytes of all files, images; `None` is no limit
-    that is known."""
+    """How much one request may hold: pages of attached PDFs, bytes as they are sent, images; `None` is no
+    limit that is known. A file and an image count so many times their bytes (0 where they go apart)."""
 
     pages: int | None
     size: int | None
     images: int | None = None
+    file_weight: float = 1.0
+    image_weight: float = 1.0
 
 
 class ChatModel(Protocol):

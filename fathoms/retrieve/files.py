@@ -14,7 +14,9 @@ from fathoms.types import Attachment, Chunk, Document, Hit, Question
 class Files(Retriever):
     """Every PDF of a question as a file, byte for byte as it is on disk, in the order of the question.
 
-    What a model takes in one request is checked for all questions before the first is asked.
+    All its pages count, whatever `ingest.max_pages` says. A question with a file that cannot be read fails:
+    it is not asked with less. What a model takes in one request is checked for all questions before the
+    first is asked.
     """
 
     kind: Literal["files"] = "files"
@@ -47,7 +49,7 @@ class Files(Retriever):
 
 def _attached(document: Document) -> Chunk:
     """A document as the file that it is."""
-    pages = tuple(page.number for page in document.pages)
+    pages = tuple(range(1, (document.page_count or len(document.pages)) + 1))
     file = Attachment(
         document=document.id,
         pages=pages,

@@ -24,7 +24,7 @@ def test_the_plan_of_attached_files(project: Project, monkeypatch: pytest.Monkey
     assert (done.returncode, done.stderr) == (0, "")
     # two questions on varn.pdf with two pages, two on lune.pdf with one
     assert "closed: 4 questions of questions (Text-Only 2, Tables 2)" in done.stdout
-    assert "4 requests, with 6 pages of PDFs" in done.stdout
+    assert "4 requests, with 6 pages attached" in done.stdout
     assert "generate: anthropic some-model" in done.stdout
     assert KEY not in done.stdout
     assert project.runs() == []
@@ -54,7 +54,7 @@ def test_splitting_shows_in_the_requests(project: Project, monkeypatch: pytest.M
     # the questions on varn.pdf take a request a page and one that merges
     split = project.fathoms(*arguments, "--set", "retrieve.too_long=split")
     assert split.returncode == 0
-    assert "8 requests, with 6 pages of PDFs" in split.stdout
+    assert "8 requests, with 6 pages attached" in split.stdout
 
 
 def test_a_plan_of_stages_asks_nothing(project: Project) -> None:

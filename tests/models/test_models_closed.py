@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from pydantic import ValidationError
 from vendor_clients import APIS, VARIABLE, adapter, answered, asked, prompt
 from vendor_schemas import complaint, unknown_fields
 from vendor_servers import KEY, Asked, Vendors, vendors
 from vendor_wire import MODELS, STOPS, Breaks, Fails, Said, Step, error_body, event
 
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, PromptTooLongError, RateLimitError
-from fathoms.models import OpenAILLM
-from fathoms.models.closed_errors import quoted
+from fathoms.models import GoogleLLM, OpenAILLM
+from fathoms.models.closed_errors import Fault, quoted, refusal_in
 from fathoms.models.protocols import FileLimits
 from fathoms.types import Usage
 
@@ -392,12 +393,13 @@ def test_limits(server: Vendors) -> None:
     def limits(api: str, **options: Any) -> FileLimits:
         return adapter(api, server, **options).file_limits
 
-    assert limits("anthropic") == FileLimits(100, 24_000_000)  # 32 MB as base64
-    assert limits("anthropic", attach="upload") == FileLimits(100, None)
-    assert limits("chat") == limits("responses") == FileLimits(None, 37_500_000)
-    assert limits("chat", attach="upload") == FileLimits(None, 50_000_000)
-    assert limits("google") == FileLimits(1000, 37_500_000)
-    assert limits("google", max_pages=3, max_megabytes=None) == FileLimits(3, None)
+    third = 4 / 3  # base64 makes four bytes of three
+    assert limits("anthropic") == FileLimits(100, 32_000_000, 100, third, third)
+    assert limits("anthropic", attach="upload") == FileLimits(100, 32_000_000, 100, 0, third)
+    assert limits("chat") == limits("responses") == FileLimits(None, 50_000_000, 500, third, third)
+    assert limits("chat", attach="upload") == FileLimits(None, 50_000_000, 500, 1, third)
+    assert limits("google") == FileLimits(1000, 50_000_000, 3600, third, third)
+    assert limits("google", max_pages=3, max_megabytes=None) == FileLimits(3, None, 3600, third, third)
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -496,3 +498,26 @@ def test_an_account_that_is_closed_is_no_refusal_of_a_question(server: Vendors) 
     server.script = every(fails("chat", told))
     with pytest.raises(ModelError, match="403: Your access was ended"):
         answered(adapter("chat", server), prompt())
+
+
+@pytest.mark.parametrize(
+    ("fault", "word"),
+    [
+        (Fault("The response was filtered", 400, "content_filter"), "content_filter"),
+        (Fault("Output blocked by content filtering policy", 400, "invalid_request_error"), "content filter"),
+        (Fault("Your input violates our usage policies", 400, "invalid_request_error"), "content filter"),
+        (Fault("Unknown parameter: 'content_filter'.", 400, "unknown_parameter"), None),
+        (Fault("'content filter' is not a valid model", 400, "invalid_request_error"), None),
+        (Fault("Output blocked by content filtering policy", 500, "api_error"), None),
+    ],
+)
+def test_what_is_a_refusal_and_what_an_error(fault: Fault, word: str | None) -> None:
+    assert refusal_in(fault) == word
+
+
+def test_options_cannot_go_around_the_adapter() -> None:
+    with pytest.raises(ValidationError, match="'httpOptions' has no place here"):
+        GoogleLLM(model="m", options={"httpOptions": {"baseUrl": "http://elsewhere"}})
+    with pytest.raises(ValidationError, match="'maxOutputTokens' has no place here"):
+        GoogleLLM(model="m", options={"maxOutputTokens": 9})
+    assert GoogleLLM(model="m", options={"topK": 4}).options == {"topK": 4}
