@@ -4,7 +4,8 @@
      "citations": ["varn.pdf", {"document": "varn.pdf", "page": 1, "quote": "41.5 m tall"}],
      "usage": {"prompt_tokens": 812, "completion_tokens": 9}}
 
-Only `answer` must be there. What is absent or null is not known; an empty list is known to be empty.
+Only `answer` must be there. What is absent or null is not known, nor is an empty `refusal`, `stop_reason`,
+`model` or `reasoning`; an empty list is known to be empty.
 Contexts are texts, or objects with `text`; citations are documents, or objects with `document`. Numbers are
 finite, pages count from 1, and keys beside these are ignored.
 """
@@ -53,6 +54,14 @@ def _citation(value: Any) -> Any:
     return {"document": value} if isinstance(value, str) else value
 
 
+def _told(value: Any) -> Any:
+    """An empty text tells nothing."""
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+_Words = Annotated[str | None, BeforeValidator(_told)]
+
+
 def _counted(usage: Usage) -> Usage:
     """Refuse counts below zero."""
     for name in Usage.model_fields:
@@ -70,13 +79,13 @@ class Parts(_Told):
     """The places that the answer itself names."""
     usage: Annotated[Usage, AfterValidator(_counted)] | None = None
     """Tokens."""
-    reasoning: str | None = None
+    reasoning: _Words = None
     """What a model thought; kept apart and never scored."""
-    stop_reason: str | None = None
+    stop_reason: _Words = None
     """Why the model stopped."""
-    refusal: str | None = None
+    refusal: _Words = None
     """Why there was no real answer, where it was refused."""
-    model: str | None = None
+    model: _Words = None
     """The model that answered."""
     cost: Annotated[float, Field(ge=0)] | None = None
     """What it cost."""

@@ -13,8 +13,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -24,7 +27,7 @@ from fathoms.cache import Cache
 from fathoms.errors import MissingExtraError, UsageError
 from fathoms.experiment import AnyExperiment, load_experiment
 from fathoms.paths import load_env
-from fathoms.runner import Job, Selection
+from fathoms.runner import Job, Outcome, Selection
 from fathoms.scoring import score_run
 from fathoms.store import Run, find_run
 from fathoms.types import Record
@@ -94,7 +97,8 @@ class Result:
         rows = {"Overall": figures["overall"], **figures["categories"]}
         columns = ["correctness", "hallucination", "abstention", "n", "hallucination_n", "errors"]
         frame: DataFrame = _pandas().DataFrame.from_dict(rows, orient="index", columns=columns)
-        return frame.rename_axis("category")
+        kinds = dict.fromkeys(columns[:3], "float64") | dict.fromkeys(columns[3:], "Int64")
+        return frame.astype(kinds).rename_axis("category")
 
     def radar(
         self, metric: Literal["correctness", "hallucination"] = "correctness", *, profile: str | None = None
@@ -160,35 +164,44 @@ def run(
     config: str | Path | Config,
     *settings: str,
     limit: int | None = None,
-    categories: Sequence[str] = (),
-    questions: Sequence[str] = (),
+    categories: str | Sequence[str] = (),
+    questions: str | Sequence[str] = (),
     out: str | Path = RUNS,
     workers: int | None = None,
     on_record: Callable[[Record, int, int], None] | None = None,
 ) -> Result:
     """Ask the questions of a configuration, score the answers, write the report.
 
-    `limit` takes at most so many questions, from the categories in turn; `questions` are ids. `on_record`
-    hears of every (record, done, total). What is missing (a package, weights, a key, a document) is raised
-    before the first question; a question that fails is recorded, and counted in `summary["counts"]`.
+    `limit` takes at most so many questions, from the categories in turn; `questions` are ids; one of them
+    may be given as it is. `on_record` hears of every (record, done, total). What is missing (a package,
+    weights, a key, a document) is raised before the first question; a question that fails is recorded, and
+    counted in `summary["counts"]`.
     Works inside a running event loop too, as a notebook has one. Raises UsageError for `settings` beside a
-    configuration that is loaded already.
+    configuration that is loaded already, and KeyboardInterrupt where it was interrupted: what was asked by
+    then is kept and scored, and a note of the exception says how to go on.
     """
     if isinstance(config, Config) and settings:
         raise UsageError("settings override keys of a file: give them to fathoms.load")
     loaded = config if isinstance(config, Config) else load(config, *settings)
     corpus = corpora.load(loaded.experiment.data, loaded.folder)
+    stop = threading.Event()
     (outcome,) = _outside_loops(
         lambda: runner.run(
             [Job(loaded.experiment, corpus, loaded.folder)],
             out=Path(out),
             cache=Cache(),
-            selection=Selection(limit, tuple(categories), tuple(questions)),
+            selection=Selection(limit, _several(categories), _several(questions)),
             workers=workers or os.cpu_count() or 1,
             on_record=on_record or (lambda record, done, total: None),
-        )
+            stop=stop,
+        ),
+        stop,
     )
-    return score(outcome.run.path)
+    if not outcome.stopped:
+        return score(outcome.run.path)
+    if outcome.done:
+        score(outcome.run.path)
+    raise _interrupted(outcome)
 
 
 def score(
@@ -207,17 +220,55 @@ def score(
     headline: Iterable[str] = [f"profile={profile}"] if profile else []
     _outside_loops(lambda: score_run(found, [*settings, *headline]))
     report.write_report([report.load(found.path)], found.path)
-    return Result(found.path)
+    return Result(found.path.absolute())
 
 
-def _outside_loops(work: Callable[[], T]) -> T:
-    """Run what starts an event loop of its own, in another thread where this one has a loop already."""
+def _several(names: str | Sequence[str]) -> tuple[str, ...]:
+    """One name is a list of one."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _interrupted(outcome: Outcome) -> KeyboardInterrupt:
+    """What a stopped run ends with."""
+    interrupt, path = KeyboardInterrupt(), outcome.run.path.absolute()
+    done = f"{outcome.done} of {outcome.asked} questions are in {path}"
+    interrupt.add_note(f"{done}; go on with: fathoms run --resume {path}")
+    return interrupt
+
+
+def _outside_loops(work: Callable[[], T], stop: threading.Event | None = None) -> T:
+    """Run what starts an event loop of its own, in another thread where this one has a loop already.
+
+    An interrupt sets `stop` there, and what was asked last is waited for; a second one does not wait.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return work()
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(work).result()
+    pool = ThreadPoolExecutor(max_workers=1)
+    future = pool.submit(work)
+    pool.shutdown(wait=False)
+    with nullcontext() if stop is None else _interrupts(stop):
+        return future.result()
+
+
+@contextmanager
+def _interrupts(stop: threading.Event) -> Iterator[None]:
+    """The first interrupt sets `stop`, the next is one; only the main thread has any."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
 
 
 def _pandas() -> Any:

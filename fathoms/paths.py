@@ -23,7 +23,7 @@ def load_env(folder: Path) -> None:
 
     try:
         load_dotenv(path, override=False)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {type(error).__name__}") from error
 
 

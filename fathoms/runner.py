@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -65,13 +66,15 @@ def run(
     workers: int = 2,
     progress: Progress = silent,
     on_record: OnRecord = lambda record, done, total: None,
+    stop: threading.Event | None = None,
 ) -> list[Outcome]:
     """Ask the selected questions of every job and keep what comes back; nothing is scored yet.
 
     Jobs share parsed documents, indexes, and the limits of their providers: those of one provider follow one
     another, those of several go side by side. What is missing (a package, weights, a server, a document) is
     raised before the first question. A question that fails becomes a record with an error. SIGINT and
-    SIGTERM let what is in flight finish and start no more; a second signal stops at once.
+    SIGTERM let what is in flight finish and start no more; a second signal stops at once. `stop`, set by
+    another thread, is as the first signal.
     """
     for job in jobs:
         job.experiment.check()
@@ -88,7 +91,7 @@ def run(
         store = Run.create(out, job.experiment.name, state, manifest)
         keep_documents(store, prepared)
         askings.append(_Asking(job.experiment, prepared, store, asked, asked, hits, share))
-    return _ask(askings, on_record)
+    return _ask(askings, on_record, stop)
 
 
 def resume(
@@ -130,15 +133,17 @@ def in_order(questions: Sequence[Question]) -> list[Question]:
     return sorted(questions, key=lambda question: first[question.files])
 
 
-def _ask(askings: Sequence[_Asking], on_record: OnRecord) -> list[Outcome]:
+def _ask(
+    askings: Sequence[_Asking], on_record: OnRecord, stop: threading.Event | None = None
+) -> list[Outcome]:
     """Ask all, each run locked against other processes for as long as it takes."""
     with ExitStack() as locks:
         for asking in askings:
             locks.enter_context(asking.store.locked())
-        stop = asyncio.run(_Round(askings, on_record).all())
+        stopped = asyncio.run(_Round(askings, on_record, stop or threading.Event()).all())
         for asking in askings:
             asking.close()
-    return [asking.outcome(stop) for asking in askings]
+    return [asking.outcome(stopped) for asking in askings]
 
 
 class _Asking:
@@ -164,7 +169,7 @@ class _Asking:
         self.done = self.errors = 0
         self.seconds = 0.0
 
-    async def all(self, lane: Lane, stop: asyncio.Event, on_record: Callable[[Record], None]) -> None:
+    async def all(self, lane: Lane, stop: threading.Event, on_record: Callable[[Record], None]) -> None:
         """Ask what is missing, as many at a time as the provider takes, in order."""
         started = time.perf_counter()
         waiting, commit = iter(self.missing), GroupCommit(self.store)
@@ -220,25 +225,26 @@ class _Asking:
 class _Round:
     """All runs of one command on one event loop: a lane a provider, side by side."""
 
-    def __init__(self, askings: Sequence[_Asking], on_record: OnRecord) -> None:
+    def __init__(self, askings: Sequence[_Asking], on_record: OnRecord, stop: threading.Event) -> None:
         self._askings = askings
         self._on_record = on_record
+        self._stop = stop
         self._total = sum(len(asking.missing) for asking in askings)
 
     async def all(self) -> bool:
-        """Ask them; returns whether a signal stopped it."""
-        stop, signalled = asyncio.Event(), asyncio.Event()
+        """Ask them; returns whether it was stopped."""
+        signalled = threading.Event()
         lanes: dict[str, list[_Asking]] = {}
         for asking in self._askings:
             lanes.setdefault(asking.experiment.provider, []).append(asking)
-        tasks = [asyncio.create_task(self._follow(lane, stop)) for lane in lanes.values()]
+        tasks = [asyncio.create_task(self._follow(lane)) for lane in lanes.values()]
 
         def on_signal() -> None:
             if signalled.is_set():
                 for task in tasks:
                     task.cancel()
             signalled.set()
-            stop.set()
+            self._stop.set()
 
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -248,16 +254,16 @@ class _Round:
         for result in results:
             if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
                 raise result
-        return signalled.is_set()
+        return self._stop.is_set()
 
-    async def _follow(self, askings: Sequence[_Asking], stop: asyncio.Event) -> None:
+    async def _follow(self, askings: Sequence[_Asking]) -> None:
         """The runs on one provider, one after another."""
         lanes: dict[str, Lane] = {}
         for asking in askings:
             patience = asking.experiment.execution
             lane = lanes.setdefault(patience.model_dump_json(), Lane(patience))
-            if not stop.is_set():
-                await asking.all(lane, stop, self._told)
+            if not self._stop.is_set():
+                await asking.all(lane, self._stop, self._told)
 
     def _told(self, record: Record) -> None:
         """Tell of a record, with the sums of all runs."""

@@ -46,6 +46,7 @@ def test_a_run_as_a_table(here: Project) -> None:
     assert frame["prompt_tokens"].dtype == "Int64"
     assert frame["prompt_tokens"].sum() == result.summary["usage"]["prompt_tokens"]
     figures = result.categories()
+    assert [str(kind) for kind in figures.dtypes] == ["float64"] * 3 + ["Int64"] * 3
     assert figures.loc["Text-Only", "correctness"] == 0.5
     assert (
         figures.loc["Overall", "correctness"]
@@ -59,7 +60,7 @@ def test_settings_and_selection(here: Project) -> None:
     config = fathoms.load(here.config, "retrieve.top_k=2", "name=two")
     result = fathoms.run(
         config,
-        categories=["Text-Only"],
+        categories="Text-Only",
         limit=1,
         out=here.path / "others",
         on_record=lambda record, done, total: heard.append((record.question.category, done, total)),
@@ -67,6 +68,9 @@ def test_settings_and_selection(here: Project) -> None:
     assert heard == [("Text-Only", 1, 1)]
     assert result.manifest["config"]["retrieve"]["top_k"] == 2
     assert result.run.split("_")[1] == "two"
+    assert result.path.is_absolute()
+    (one,) = fathoms.run(config, questions=result.records()[0].question.id).records()
+    assert one.question == result.records()[0].question
     (record,) = result.records()
     assert record.hits is not None
     assert len(record.hits) == 2
@@ -100,6 +104,67 @@ def test_scoring_again(here: Project) -> None:
         fathoms.score("nobody")
     with pytest.raises(DataError, match="has no scores 'released'"):
         result.scores("released")
+
+
+INTERRUPTED = """
+import asyncio, os, pathlib, signal, sys, fathoms
+
+def interrupt(record, done, total):
+    if done == 2:
+        os.kill(os.getpid(), signal.SIGINT)
+
+async def cell():
+    return fathoms.run("slow.yaml", on_record=interrupt)
+
+try:
+    asyncio.run(cell()) if sys.argv[1] == "notebook" else fathoms.run("slow.yaml", on_record=interrupt)
+except KeyboardInterrupt as stopped:
+    print(*getattr(stopped, "__notes__", ()))
+"""
+
+
+@pytest.mark.parametrize("where", ["script", "notebook"])
+def test_an_interrupt_keeps_what_there_is_and_says_how_to_go_on(here: Project, where: str) -> None:
+    here.write("slow.py", "import time\ndef answer(question):\n    time.sleep(0.5)\n    return '41.5 m'\n")
+    data = "data: {questions: questions.json, documents: pdfs}"
+    here.write("slow.yaml", f"name: slow\n{data}\npipeline: {{kind: python, target: slow}}\n")
+    script = here.write("interrupted.py", INTERRUPTED)
+    done = subprocess.run([sys.executable, script, where], capture_output=True, text=True, timeout=60)
+    (path,) = here.runs()
+    counts = json.loads((path / "summary.json").read_text())["counts"]
+    assert counts["answered"] in (2, 3), done.stderr  # that which was asked last is waited for
+    assert f"{counts['answered']} of 4 questions are in {path.resolve()}" in done.stdout
+    command = done.stdout.partition("go on with: fathoms ")[2].split()
+    assert here.fathoms(*command).returncode == 0
+    assert json.loads((path / "summary.json").read_text())["counts"]["answered"] == 4
+
+
+def test_edited_code_is_refused_in_the_same_process(here: Project) -> None:
+    here.write("edited_between.py", "def answer(question): return 'old'")
+    data = "data: {questions: questions.json, documents: pdfs}"
+    config = here.write("own.yaml", f"{data}\npipeline: {{kind: python, target: edited_between}}\n")
+    loaded = fathoms.load(config)
+    assert fathoms.run(loaded, limit=1).records()[0].answer.text == "old"  # type: ignore[union-attr]
+    here.write("edited_between.py", "def answer(question): return 'new'")
+    for again in (config, loaded):
+        with pytest.raises(ConfigError, match=r"'edited_between' .* has changed since it was imported"):
+            fathoms.run(again, limit=1)
+
+
+def test_an_env_file_that_is_none(here: Project) -> None:
+    (here.path / ".env").write_bytes(b"KEY=a\x00b\n")
+    with pytest.raises(ConfigError, match=r"\.env: cannot be read: ValueError"):
+        fathoms.load(here.config)
+
+
+def test_recall_of_a_pipeline_that_reads_for_itself(here: Project) -> None:
+    here.write("mute.py", "def answer(question): return ''")
+    data = "data: {questions: questions.json, documents: pdfs}"
+    here.write("mute.yaml", f"{data}\npipeline: {{kind: python, target: mute}}\n")
+    done = here.fathoms("ingest", "mute.yaml", "--recall")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "no recall: what a pipeline of one's own reads of the documents is not known" in done.stdout
+    assert "Overall" not in done.stdout
 
 
 def test_a_failed_question_is_a_row_with_an_error(here: Project) -> None:

@@ -116,6 +116,9 @@ def _add_recall(reports: Sequence[dict[str, Any]], gold: Sequence[Sequence[GoldT
 def _print_recall(reports: Sequence[dict[str, Any]]) -> None:
     """A row a pipeline that reads documents: recall by category, and what it is a mean of."""
     found = [(report["name"], report["recall"]) for report in reports if "recall" in report]
+    if not found:
+        console.say("no recall: what a pipeline of one's own reads of the documents is not known")
+        return
     categories = list(dict.fromkeys(name for _, recall in found for name in recall["categories"]))
     rows = []
     for name, recall in found:

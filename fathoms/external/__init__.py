@@ -1,7 +1,7 @@
 """Pipelines that are not built of our stages: anybody's own, behind an address or a function.
 
-A config's `pipeline:` is one of them, chosen by `kind`. Contexts and citations that they tell feed the
-metrics of retrieval; what they do not tell is not known, and never 0.
+A config's `pipeline:` is one of them, chosen by `kind`. Contexts and citations that they tell are kept in
+the record; what they do not tell is not known, and never 0.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from fathoms.errors import ModelError, NoAnswerError
+from fathoms.external.masking import Mask
 
 if TYPE_CHECKING:
     import httpx
@@ -40,12 +41,12 @@ async def whole(response: httpx.Response) -> str:
         return b"".join([piece async for piece in parts]).decode("utf-8-sig")
 
 
-def parsed(text: str) -> Any:
-    """JSON; raises ModelError with the beginning of what it is instead."""
+def parsed(text: str, mask: Mask) -> Any:
+    """JSON without secrets; raises ModelError with the beginning of what it is instead."""
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return mask.inside(json.loads(text, parse_constant=_refuse))
     except (ValueError, RecursionError) as error:
-        what = f"not JSON but {beginning(text)!r}" if text.strip() else "empty"
+        what = f"not JSON but {beginning(text, mask)!r}" if text.strip() else "empty"
         raise ModelError(f"its answer is {what}") from error
 
 
@@ -54,19 +55,19 @@ def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
-def beginning(text: str) -> str:
-    """The first words of a text on one line."""
-    return " ".join(text[:1000].split())[:300]
+def beginning(text: str, mask: Mask) -> str:
+    """The first words of a text on one line, no secret among them, nor the half of one."""
+    return " ".join(mask.text(text)[:1000].split())[:300]
 
 
-async def events(response: httpx.Response) -> AsyncGenerator[str, None]:
+async def events(response: httpx.Response, mask: Mask) -> AsyncGenerator[str, None]:
     """The events of a stream: server-sent ones, or lines where the service sends something else.
 
     The last is `[DONE]` where that is sent. Raises ModelError for an event of the name `error`, and where
     nobody could tell a whole stream from one that broke off.
     """
     if response.headers.get("Content-Type", "").startswith("text/event-stream"):
-        found = _server_sent(response)
+        found = _server_sent(response, mask)
     else:
         found = _lines(response)
     async with aclosing(found) as texts:
@@ -85,7 +86,7 @@ def _has_an_end(response: httpx.Response) -> bool:
     return framed or response.http_version == "HTTP/2"
 
 
-async def _server_sent(response: httpx.Response) -> AsyncGenerator[str, None]:
+async def _server_sent(response: httpx.Response, mask: Mask) -> AsyncGenerator[str, None]:
     """The data of server-sent events, by httpx-sse."""
     import httpx
     from httpx_sse import EventSource
@@ -104,7 +105,7 @@ async def _server_sent(response: httpx.Response) -> AsyncGenerator[str, None]:
     async with aclosing(source.aiter_sse()) as found:
         async for event in found:
             if event.event == "error":
-                raise ModelError(f"it reports an error: {beginning(event.data)}")
+                raise ModelError(f"it reports an error: {beginning(event.data, mask)}")
             yield event.data
 
 

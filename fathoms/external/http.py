@@ -17,22 +17,26 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, model_validator
 
+from fathoms.config import fingerprint
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError, ServerError
 from fathoms.external.base import Ask, ExternalPipeline, Told
 from fathoms.external.body import DONE, beginning, events, parsed, whole
 from fathoms.external.mapping import Response
+from fathoms.external.masking import Mask
 from fathoms.external.presets import openai_chat
 from fathoms.external.request import (
     Headers,
     ServiceUrl,
     Template,
     filled,
+    mask,
     parts_of,
     places,
     refuse_secrets,
-    secrets,
     sent_headers,
+    variables,
 )
+from fathoms.models.options import without_secrets
 from fathoms.patience import seconds_asked
 from fathoms.types import Document, Question
 
@@ -90,7 +94,7 @@ class Http(ExternalPipeline):
         if not isinstance(given, Mapping) or given.get("preset") != "openai-chat":
             return given
         preset = openai_chat(stream=given.get("stream") is True)
-        laid = {key: _laid_over(value, given.get(key)) for key, value in preset.items()}
+        laid = {key: _laid_over(value, given.get(key) or {}) for key, value in preset.items()}
         return {**given, **laid}
 
     @model_validator(mode="after")
@@ -118,10 +122,15 @@ class Http(ExternalPipeline):
         """No files are named."""
         return self
 
+    def identity(self) -> dict[str, Any]:
+        """With what environment variables say (not secrets)."""
+        known = fingerprint(without_secrets({"request": self.request}))
+        return {**super().identity(), "resolved": known}
+
     def check(self) -> None:
         """Raise ConfigError for a variable that is not set, ServerError where nobody listens."""
         headers = sent_headers(self.headers)
-        secrets(self.request)
+        variables(self.request)
         if self.health is None:
             _connect(self.url)
         else:
@@ -136,16 +145,17 @@ class Http(ExternalPipeline):
             timeout=httpx.Timeout(self.timeout, connect=min(self.timeout, _CHECK_SECONDS)),
             limits=httpx.Limits(max_connections=self.max_concurrency, max_keepalive_connections=0),
         )
-        hidden = secrets(self.headers, self.request)
+        hidden = mask(self.headers, self.request)
 
         async def ask(question: Question) -> Told:
             try:
                 return await self._ask(client, question, hidden)
             except httpx.HTTPError as error:
                 kind = NoAnswerError if isinstance(error, httpx.TransportError) else ModelError
-                raise kind(f"{self._where}: {_sentence(error, self.timeout)}") from error
+                message = hidden.text(f"{self._where}: {_sentence(error, self.timeout)}")
+                raise kind(message) from error
             except ModelError as error:
-                message = _without(f"{self._where}: {error}", hidden)
+                message = hidden.text(f"{self._where}: {error}")
                 raise type(error)(message, status=error.status, retry_after=error.retry_after) from None
 
         return ask, _NOTE
@@ -155,30 +165,34 @@ class Http(ExternalPipeline):
         """The address as messages name it."""
         return self.url.partition("?")[0]
 
-    async def _ask(self, client: httpx.AsyncClient, question: Question, hidden: Sequence[str]) -> Told:
+    async def _ask(self, client: httpx.AsyncClient, question: Question, hidden: Mask) -> Told:
         """One request and what comes back."""
+        import httpx
+
         request = filled(self.request, parts_of(question, self.model))
-        body = {"params": request} if self.method == "GET" else {"json": request}
+        url, body = httpx.URL(self.url), {"json": request}
+        if self.method == "GET":
+            url, body = url.copy_merge_params(request), {}
         started = time.perf_counter()
-        async with client.stream(self.method, self.url, **body) as response:
+        async with client.stream(self.method, url, **body) as response:
             if not response.is_success:
-                raise await _refused(response)
+                raise await _refused(response, hidden)
             if self.stream:
                 return await self._read_stream(response, started, hidden)
-            data = parsed(_without(await whole(response), hidden))
+            data = parsed(await whole(response), hidden)
         return Told(self.response.made(self.response.parts(data, first_page=self.first_page), data))
 
-    async def _read_stream(self, response: httpx.Response, started: float, hidden: Sequence[str]) -> Told:
+    async def _read_stream(self, response: httpx.Response, started: float, hidden: Mask) -> Told:
         """The parts of a stream, joined; raises ModelError for one that broke off."""
         parts: dict[str, Any] = {}
         data: Any = {}
         first_token, ended = None, False
-        async with aclosing(events(response)) as texts:
+        async with aclosing(events(response, hidden)) as texts:
             async for text in texts:
                 if text == DONE:
                     ended = True
                     break
-                data = parsed(_without(text, hidden))
+                data = parsed(text, hidden)
                 new = self.response.parts(data, first_page=self.first_page)
                 if new.get("answer") and first_token is None:
                     first_token = time.perf_counter() - started
@@ -187,14 +201,15 @@ class Http(ExternalPipeline):
                 parts |= new
         if self.preset and not ended and "stop_reason" not in parts:
             raise NoAnswerError(f"its stream ended without {DONE} and without a reason to stop: it broke off")
-        return Told(self.response.made(parts, data), first_token)
+        joined_parts = hidden.inside(parts)  # a secret may stand in two pieces
+        return Told(self.response.made(joined_parts, data), first_token)
 
 
 def _laid_over(preset: Any, given: Any) -> Any:
-    """Mappings are joined, key by key; anything else replaces."""
+    """Mappings are joined, key by key; anything else replaces, null too."""
     if isinstance(preset, dict) and isinstance(given, Mapping):
         return {**preset, **{key: _laid_over(preset.get(key), value) for key, value in given.items()}}
-    return preset if given is None else given
+    return given
 
 
 def _connect(url: str) -> None:
@@ -222,10 +237,10 @@ def _require_health(url: str, headers: Mapping[str, str]) -> None:
         raise ServerError(f"{url} answers with status {status}: the service is not well")
 
 
-async def _refused(response: httpx.Response) -> ModelError:
+async def _refused(response: httpx.Response, hidden: Mask) -> ModelError:
     """What an answer with another status than 2xx says."""
     try:
-        text = beginning(await whole(response))
+        text = beginning(await whole(response), hidden)
     except ModelError as error:
         text = str(error)
     kind = RateLimitError if response.status_code == 429 else ModelError
@@ -247,10 +262,3 @@ def _sentence(error: httpx.HTTPError, timeout: float) -> str:
     if isinstance(error, httpx.DecodingError):
         return "its answer cannot be decompressed"
     return f"the connection broke ({str(error) or type(error).__name__})"
-
-
-def _without(text: str, hidden: Sequence[str]) -> str:
-    """A text in which no secret stands, should a service send back what it was sent."""
-    for secret in hidden:
-        text = text.replace(secret, "***")
-    return text

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
 from fathoms.answers import Answer
 from fathoms.errors import ModelError
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from jsonpath import JSONPath
 
 _SHOWN = 10
+_WHOLE = TypeAdapter(int)
 
 
 @lru_cache(maxsize=256)
@@ -39,14 +40,18 @@ def _valid(path: str) -> str:
 JsonPath = Annotated[str, AfterValidator(_valid)]
 
 
-def _one(data: Any, path: str) -> Any:
-    """The first value at a path that is not null; `None` where there is none."""
+def _one(data: Any, path: str | None) -> Any:
+    """The first value at a path that is not null; `None` where there is none, or no path."""
+    if path is None:
+        return None
     matches = _compiled(path).findall(data)
     return next((match for match in matches if match is not None), None)
 
 
-def _text(data: Any, path: str) -> Any:
+def _text(data: Any, path: str | None) -> Any:
     """The value at a path; texts at a path of several places are joined."""
+    if path is None:
+        return None
     if _compiled(path).singular_query():
         return _one(data, path)
     matches = [match for match in _compiled(path).findall(data) if isinstance(match, str)]
@@ -77,7 +82,7 @@ def _stem(path: str) -> str:
 
 
 class _Paths(BaseModel):
-    """Keys with a path each."""
+    """Keys with a path each; null where a part is not to be looked for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -115,11 +120,11 @@ class Contexts(_Each):
     """In each: the text itself."""
     document: JsonPath = "$.document"
     """In each: the file's name, as the questions name it."""
-    page: JsonPath = "$.page"
+    page: JsonPath | None = "$.page"
     """In each: the page."""
-    pages: JsonPath = "$.pages"
+    pages: JsonPath | None = "$.pages"
     """In each: the pages, where there are several."""
-    score: JsonPath = "$.score"
+    score: JsonPath | None = "$.score"
     """In each: how well it fits; higher is better."""
 
 
@@ -130,24 +135,24 @@ class Citations(_Each):
     """The list, or the places of its members."""
     document: JsonPath = "$.document"
     """In each: the file's name, as the questions name it."""
-    page: JsonPath = "$.page"
+    page: JsonPath | None = "$.page"
     """In each: the page."""
-    quote: JsonPath = "$.quote"
+    quote: JsonPath | None = "$.quote"
     """In each: the words that are cited."""
 
 
 class Tokens(_Paths):
     """What the service counted."""
 
-    prompt_tokens: JsonPath = "$.usage.prompt_tokens"
+    prompt_tokens: JsonPath | None = "$.usage.prompt_tokens"
     """Tokens that were read."""
-    completion_tokens: JsonPath = "$.usage.completion_tokens"
+    completion_tokens: JsonPath | None = "$.usage.completion_tokens"
     """Tokens that were written."""
-    cached_tokens: JsonPath = "$.usage.cached_tokens"
+    cached_tokens: JsonPath | None = "$.usage.cached_tokens"
     """Tokens that were read from a cache, among those read."""
-    cache_write_tokens: JsonPath = "$.usage.cache_write_tokens"
+    cache_write_tokens: JsonPath | None = "$.usage.cache_write_tokens"
     """Tokens that were put into a cache, among those read."""
-    reasoning_tokens: JsonPath = "$.usage.reasoning_tokens"
+    reasoning_tokens: JsonPath | None = "$.usage.reasoning_tokens"
     """Tokens that were thought, among those written."""
 
     def read(self, data: Any) -> dict[str, Any] | None:
@@ -162,27 +167,27 @@ def _list_at(value: Any) -> Any:
 
 
 class Response(_Paths):
-    """Where the parts of an answer stand in what a service sends."""
+    """Where the parts of an answer stand in what a service sends; null leaves a part out."""
 
     answer: JsonPath = "$.answer"
     """The answer's text; texts at several places are joined."""
-    contexts: Annotated[Contexts, BeforeValidator(_list_at)] = Contexts()
+    contexts: Annotated[Contexts | None, BeforeValidator(_list_at)] = Contexts()
     """What was retrieved."""
-    citations: Annotated[Citations, BeforeValidator(_list_at)] = Citations()
+    citations: Annotated[Citations | None, BeforeValidator(_list_at)] = Citations()
     """What the answer cites."""
-    usage: Tokens = Tokens()
+    usage: Tokens | None = Tokens()
     """Tokens."""
-    reasoning: JsonPath = "$.reasoning"
+    reasoning: JsonPath | None = "$.reasoning"
     """What the model thought."""
-    stop_reason: JsonPath = "$.stop_reason"
+    stop_reason: JsonPath | None = "$.stop_reason"
     """Why the model stopped."""
-    refusal: JsonPath = "$.refusal"
+    refusal: JsonPath | None = "$.refusal"
     """Why there is no real answer, where it was refused."""
-    model: JsonPath = "$.model"
+    model: JsonPath | None = "$.model"
     """The model that answered."""
-    cost: JsonPath = "$.cost"
+    cost: JsonPath | None = "$.cost"
     """What the answer cost."""
-    error: JsonPath = "$.error"
+    error: JsonPath | None = "$.error"
     """What went wrong; whatever stands here, but for null, false and nothing, is a failure."""
 
     def parts(self, data: Any, *, first_page: int = 1) -> dict[str, Any]:
@@ -195,12 +200,13 @@ class Response(_Paths):
         found = {
             "answer": _text(data, self.answer),
             "reasoning": _text(data, self.reasoning),
-            "contexts": self.contexts.read(data, shift),
-            "citations": self.citations.read(data, shift),
-            "usage": self.usage.read(data),
+            "contexts": self.contexts and self.contexts.read(data, shift),
+            "citations": self.citations and self.citations.read(data, shift),
+            "usage": self.usage and self.usage.read(data),
         }
         for name in ("stop_reason", "refusal", "model", "cost"):
-            found[name] = _one(data, getattr(self, name))
+            part = _one(data, getattr(self, name))
+            found[name] = None if isinstance(part, str) and not part.strip() else part
         return {name: part for name, part in found.items() if part is not None}
 
     def made(self, parts: Mapping[str, Any], data: Any) -> Answer:
@@ -218,7 +224,9 @@ class Response(_Paths):
         try:
             return Answer.model_validate(parts)
         except ValidationError as error:
-            raise ModelError(f"its answer has not the right shape: {complaint(error)}") from error
+            raise ModelError(
+                f"its answer has not the right shape: {complaint(error)}{_way_out(error)}"
+            ) from error
 
 
 def complaint(error: ValidationError) -> str:
@@ -228,11 +236,18 @@ def complaint(error: ValidationError) -> str:
     return f"{place}: {first['msg']}" if place else first["msg"]
 
 
+def _way_out(error: ValidationError) -> str:
+    """How to do without the part that is wrong, where an answer can."""
+    part = next(iter(error.errors(include_url=False)[0]["loc"]), "answer")
+    return "" if part == "answer" else f"; 'response: {{{part}: null}}' leaves it out"
+
+
 def _shifted(page: Any, shift: int) -> Any:
     """A page as one counts from 1; what is no whole number is left to be refused."""
-    if isinstance(page, str) and page.strip().isdecimal():
-        return int(page) + shift
-    return page + shift if isinstance(page, int) else page
+    try:
+        return _WHOLE.validate_python(page) + shift
+    except ValidationError:
+        return page
 
 
 def _message(error: Any) -> str:

@@ -12,10 +12,9 @@ question. Replies are never cached.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -25,11 +24,13 @@ from fathoms.answers import Answer
 from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, FathomsError, ModelError
 from fathoms.external.base import Ask, ExternalPipeline, Told
-from fathoms.external.calls import RaisedError, acall, call
+from fathoms.external.calls import Caller, RaisedError
+from fathoms.external.imports import source_sha256
 from fathoms.external.mapping import complaint
+from fathoms.external.masking import Mask
+from fathoms.external.printing import printed_aside
 from fathoms.external.target import importable, load
-from fathoms.models.options import Options, resolved, without_secrets
-from fathoms.paths import sha256_file
+from fathoms.models.options import Options, resolved, secret_values, without_secrets
 from fathoms.types import Document, Question
 
 
@@ -56,6 +57,7 @@ class Python(ExternalPipeline):
     """What a class is called with. `${NAME}` in a text is that environment variable."""
 
     _folder: Path = PrivateAttr(default=Path())
+    _loaded: Any = PrivateAttr(default=None)
 
     @property
     def name(self) -> str:
@@ -66,21 +68,27 @@ class Python(ExternalPipeline):
         """Found from `base`; raises ConfigError where there is no such target, or it cannot answer."""
         placed = self.model_copy()
         placed._folder = base
-        placed._load()
+        placed._loaded = placed._load()
         return placed
 
     def identity(self) -> dict[str, Any]:
-        """With the source file of the module, and what environment variables say (not secrets)."""
-        self._load()
-        file = sys.modules[self.target.partition(":")[0]].__file__
-        source = sha256_file(Path(file)) if file and Path(file).is_file() else None
+        """With the module's source as it was imported, and what environment variables say (not secrets)."""
+        self._found()
+        source = source_sha256(self.target.partition(":")[0])
         known = fingerprint(without_secrets(self.options))
         return {**super().identity(), "source": source, "resolved": known}
 
     def check(self) -> None:
-        """Raise ConfigError for a target that cannot answer, or a variable that is not set."""
-        self._load()
+        """Raise ConfigError for a target that cannot answer or has changed since it was imported, or for a
+        variable that is not set."""
+        self._loaded = self._load()
         resolved(self.options)
+
+    def _found(self) -> Any:
+        """The target as it was first imported, whatever became of its file since."""
+        if self._loaded is None:
+            self._loaded = self._load()
+        return self._loaded
 
     def _load(self) -> Any:
         """The target, once it is known to be a pipeline."""
@@ -95,27 +103,33 @@ class Python(ExternalPipeline):
     def open(self, documents: Sequence[Document]) -> tuple[Ask, str]:
         """Make the object, and let it ingest; raises FathomsError with what it raised."""
         sources = [Source(item.id, item.path.resolve(), item.sha256) for item in documents]
-        made = self._load()
-        with importable(self._folder), redirect_stdout(sys.stderr):
+        made, caller, mask = self._found(), Caller(), Mask(secret_values(self.options))
+        with importable(self._folder), printed_aside():
             try:
                 if inspect.isclass(made):
-                    made = call(made, **resolved(self.options))
+                    made = caller.call(made, **resolved(self.options))
                 ingest = getattr(made, "ingest", None)
                 if ingest is not None:
-                    call(ingest, sources)
+                    caller.call(ingest, sources)
             except RaisedError as error:
-                raise FathomsError(f"{self.target}: {error.failure.kind}: {error}") from error
+                message = mask.text(f"{self.target}: {error.failure.kind}: {error}")
+                raise FathomsError(message) from None
         note = "no 'ingest': the pipeline has its own way to documents" if ingest is None else "ingested"
-        return self._asked(getattr(made, "answer", made)), note
+        return self._asked(getattr(made, "answer", made), caller, mask), note
 
-    def _asked(self, answer: Callable[..., Any]) -> Ask:
+    def _asked(self, answer: Callable[..., Any], caller: Caller, mask: Mask) -> Ask:
         """How the function is asked."""
         takes_files = _has_files(answer)
 
         async def ask(question: Question) -> Told:
             options = {"files": question.files} if takes_files else {}
-            with importable(self._folder):
-                return Told(_answer(await acall(answer, question.text, **options)))
+            try:
+                with importable(self._folder), printed_aside():
+                    return Told(_answer(await caller.acall(answer, question.text, **options)))
+            except RaisedError as error:
+                raise error.masked(mask) from None
+            except ModelError as error:
+                raise ModelError(mask.text(str(error))) from None
 
         return ask
 
@@ -134,7 +148,9 @@ def _answer(returned: Any) -> Answer:
         return returned
     if isinstance(returned, str):
         return Answer(answer=returned)
-    if not isinstance(returned, dict):
+    if isinstance(returned, dict):
+        _refuse_misspelt(returned)
+    else:
         raise ModelError(
             f"answer returned {_described(returned)}: want a str, a dict or fathoms.answers.Answer"
         )
@@ -142,6 +158,14 @@ def _answer(returned: Any) -> Answer:
         return Answer.model_validate(returned)
     except ValidationError as error:
         raise ModelError(f"answer returned no answer: {complaint(error)}") from error
+
+
+def _refuse_misspelt(returned: dict[str, Any]) -> None:
+    """Raise ModelError for a key that is nearly one of ours: what it holds would not be known."""
+    names = Answer.model_fields.keys() - returned.keys()
+    for key in returned.keys() - Answer.model_fields.keys():
+        if near := get_close_matches(str(key), names, n=1, cutoff=0.85):
+            raise ModelError(f"answer returned the key '{key}' (did you mean '{near[0]}'?)")
 
 
 def _described(returned: Any) -> str:

@@ -11,18 +11,22 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import AfterValidator, JsonValue, TypeAdapter
 
 from fathoms.errors import ConfigError
-from fathoms.models.options import Options, http_address
+from fathoms.external.masking import Mask
+from fathoms.models.options import Options, http_address, secret_values
 from fathoms.types import Question
 
 _PLACE = re.compile(r"\$\{(?P<variable>\w+)\}|\{(?P<part>question|files|id|category|model)\}")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_LEAST_SECRET = 6  # shorter values of variables would be found in any text
 
 _without_secrets = TypeAdapter(Options).validate_python
 
 
 def _service(url: str) -> str:
     """Refuse what is no address; a slash at its end is part of it."""
+    if "${" in url:
+        raise ValueError(
+            "an address takes no ${NAME}: write it out, or set it when you run: --set pipeline.url=..."
+        )
     http_address(url)
     return url
 
@@ -96,10 +100,15 @@ def places(template: Any) -> set[str]:
     return {match["part"] for match in _matches(template) if match["part"]}
 
 
-def secrets(*templates: Any) -> list[str]:
-    """The values of all environment variables that templates name; raises ConfigError for one not set."""
-    names = {match["variable"] for template in templates for match in _matches(template)} - {None}
-    return [value for name in sorted(names) if len(value := _variable(name)) >= _LEAST_SECRET]
+def variables(template: Any) -> list[str]:
+    """The values of all environment variables that a template names; raises ConfigError for one not set."""
+    names = {match["variable"] for match in _matches(template)} - {None}
+    return [_variable(name) for name in sorted(names)]
+
+
+def mask(headers: Mapping[str, str], template: Any) -> Mask:
+    """What hides the secrets of a request: every variable in its headers, and those at keys of secrets."""
+    return Mask([*variables(dict(headers)), *secret_values({"request": template})])
 
 
 def _matches(template: Any) -> Iterator[re.Match[str]]:

@@ -7,13 +7,13 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
-from importlib.machinery import PathFinder
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from fathoms.errors import ConfigError
+from fathoms.external import imports
 
 
 @contextmanager
@@ -22,7 +22,8 @@ def importable(folder: Path) -> Iterator[None]:
 
     Blocks may overlap: each takes out what it put in, and what was there before stays.
     """
-    added = list(dict.fromkeys([str(folder.resolve()), str(Path.cwd())]))
+    folders = _places(folder)
+    added, before = [str(place) for place in folders], set(sys.modules)
     sys.path[:0] = added
     try:
         yield
@@ -30,17 +31,23 @@ def importable(folder: Path) -> Iterator[None]:
         for path in added:
             with suppress(ValueError):  # the module may have cleared it away
                 sys.path.remove(path)
+        imports.note(set(sys.modules) - before, folders)
+
+
+def _places(folder: Path) -> list[Path]:
+    """Where modules are looked for first."""
+    return list(dict.fromkeys([folder.resolve(), Path.cwd().resolve()]))
 
 
 def load(target: str, folder: Path) -> Any:
     """What `package.module:name` points at, or the module itself where no name is given.
 
     What the module prints goes to stderr. Raises ConfigError where it is not there, raises an error of its
-    own (named with file and line), or where another module of the name was imported before.
+    own (named with file and line), or where what was imported before is other code than would be now.
     """
     name, _, attribute = target.partition(":")
     with importable(folder), redirect_stdout(sys.stderr):
-        _refuse_namesake(name.partition(".")[0])
+        imports.refuse_others(name, _places(folder))
         try:
             module = import_module(name)
         except ModuleNotFoundError as error:
@@ -50,6 +57,7 @@ def load(target: str, folder: Path) -> Any:
             raise ConfigError(f"importing '{name}' fails: {sentence(error)}") from error
         except (Exception, SystemExit) as error:
             raise ConfigError(f"importing '{name}' fails: {sentence(error)}") from error
+    imports.note([name])
     return _named(module, attribute)
 
 
@@ -63,24 +71,20 @@ def _named(module: ModuleType, attribute: str) -> Any:
         raise ConfigError(f"'{module.__name__}' ({module.__file__}) has no '{attribute}'") from error
 
 
-def _refuse_namesake(package: str) -> None:
-    """Raise ConfigError where the name would be taken for a module that came from somewhere else."""
-    loaded = sys.modules.get(package)
-    spec = PathFinder.find_spec(package) if loaded is not None else None
-    origin = getattr(getattr(loaded, "__spec__", None), "origin", None)
-    if spec and spec.origin and origin and Path(spec.origin).resolve() != Path(origin).resolve():
-        raise ConfigError(
-            f"two modules are called '{package}': {spec.origin}, and {origin}, which was imported before:"
-            " rename one, or run them one by one"
-        )
-
-
 def sentence(error: BaseException) -> str:
     """The class and message of an error, and the file and line that raised it."""
     if isinstance(error, SyntaxError):
         place = f"{error.filename}:{error.lineno}"
         return f"{type(error).__name__}: {error.msg} ({place})"
-    return f"{type(error).__name__}: {error}{place_of(error)}"
+    return f"{type(error).__name__}: {message_of(error)}{place_of(error)}"
+
+
+def message_of(error: BaseException) -> str:
+    """What an error says; it may fail to."""
+    try:
+        return str(error)
+    except Exception:
+        return "its message cannot be made"
 
 
 def place_of(error: BaseException) -> str:

@@ -22,7 +22,7 @@ from fathoms.config import Component, fingerprint
 from fathoms.errors import ConfigError, FathomsError, MissingExtraError, ModelError
 from fathoms.models.closed_errors import Fault, Sender, as_error, is_file_gone, refusal_in
 from fathoms.models.closed_uploads import Held, forget, uploaded
-from fathoms.models.options import Address, Options, resolved, without_secrets
+from fathoms.models.options import Address, Options, resolved, secret_values, without_secrets
 from fathoms.models.protocols import FileLimits
 from fathoms.types import Attachment, Message, Prompt, Reply
 
@@ -151,7 +151,13 @@ class Closed(Component):
 
     async def reply(self, prompt: Prompt) -> Reply:
         """Ask the model; raises ModelError, also for a stream that breaks off."""
-        sender = Sender(self.address, self.api_key_env, self.key(), self.request_timeout)
+        sender = Sender(
+            self.address,
+            self.api_key_env,
+            self.key(),
+            self.request_timeout,
+            tuple(secret_values(self.options)),
+        )
         clock = Clock()
         try:
             return await self._ask_with_files(prompt, sender.key)

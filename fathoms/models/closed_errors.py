@@ -57,12 +57,14 @@ class Fault:
 
 @dataclass(frozen=True)
 class Sender:
-    """Who asked: the address, the variable of the key, the key itself (never shown), and the patience."""
+    """Who asked: the address, the variable of the key, the key itself and others (never shown), and the
+    patience."""
 
     address: str
     variable: str
     key: str = field(repr=False)
     timeout: float
+    others: tuple[str, ...] = field(default=(), repr=False)
 
 
 def refusal_in(fault: Fault) -> str | None:
@@ -83,7 +85,7 @@ def as_error(error: Exception, fault: Fault, sender: Sender) -> ModelError:
     """The error of our tree."""
     if fault.status is None and not fault.code:
         return _without_answer(error, sender)
-    quote = quoted(fault.message, sender.key)
+    quote = quoted(fault.message, sender.key, *sender.others)
     told = f"{sender.address} answers {fault.status or 'in the middle of the stream'}: {quote}"
     if fault.status == 401 or _KEY_REFUSED.search(fault.words):
         advice = f"set the environment variable {sender.variable} to the right one"
@@ -116,13 +118,15 @@ def _without_answer(error: Exception, sender: Sender) -> ModelError:
         return NoAnswerError(f"{sender.address} {silence}")
     if names & _BROKEN_OFF:
         return NoAnswerError(f"{sender.address}: no connection, or it broke off ({told})")
-    text = quoted(str(error), sender.key)
+    text = quoted(str(error), sender.key, *sender.others)
     other = f"answers with something that is no reply of its API ({type(error).__name__}: {text})"
     return ModelError(f"{sender.address} {other}")
 
 
-def quoted(text: str, key: str) -> str:
-    """A server's words in one line: short, without the key (masked or not) and without base64."""
-    text = " ".join(text.replace(key, "***").split())
+def quoted(text: str, *secrets: str) -> str:
+    """A server's words in one line: short, without secrets (masked or not) and without base64."""
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "***")
+    text = " ".join(text.split())
     text = _DATA.sub("...", _MASKED.sub("***", text))
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."

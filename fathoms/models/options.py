@@ -49,7 +49,8 @@ def _has_host_and_port(address: str) -> bool:
     """Whether there is a host, and a port that can be one."""
     try:
         parts = urlsplit(address)
-        return bool(parts.hostname) and parts.port != 0
+        name = (parts.hostname or "").encode("idna")  # as a connection will
+        return bool(name) and parts.port != 0
     except ValueError:
         return False
 
@@ -64,6 +65,17 @@ def without_secrets(options: dict[str, Any]) -> list[tuple[str, str]]:
         (name, _REFERENCE.sub(lambda match: os.environ.get(match[1], ""), value))
         for name, value in _texts(options)
         if not _is_secret(name, value)
+    ]
+
+
+def secret_values(options: Any) -> list[str]:
+    """The values of the environment variables named in texts that are secret; those not set are left out."""
+    return [
+        os.environ[variable]
+        for name, value in _texts(options)
+        if _is_secret(name, _REFERENCE.sub(lambda match: os.environ.get(match[1], ""), value))
+        for variable in _REFERENCE.findall(value)
+        if variable in os.environ
     ]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from raw_service import Act, Service, answer, chunked, hangs, resets, sends, service
 
 from fathoms.cache import Cache
@@ -380,6 +381,80 @@ def test_a_key_is_sent_and_never_told(tmp_path: Path, monkeypatch: pytest.Monkey
         assert "***" in record.model_dump_json()
 
 
+def test_only_secrets_are_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENANT", "the berlin tower")
+    monkeypatch.setenv("NUMBER", "12345678")
+    monkeypatch.setenv("SHORT", "tower")
+    monkeypatch.setenv("TOKEN", KEY)
+    request = {"q": "{question}", "tenant": "${TENANT}", "password": "${NUMBER}", "key": "${SHORT}"}
+    told = {"answer": f"the berlin tower, {KEY}", "usage": {"prompt_tokens": 12345678}}
+    record = asked(sends(answer(told)), tmp_path, request={**request, "auth": {"token": "${TOKEN}"}})
+    assert record.error is None
+    assert record.answer is not None
+    assert record.answer.text == "the berlin tower, ***"
+    assert record.answer.usage.prompt_tokens == 12345678
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        sends(answer(r'{"you sent": "abc\/def+\u0067hijk"}', "401 Who")),
+        sends(answer(r'not JSON: "abc\/def+ghijk"')),
+        sends(answer("no route /x?key=abc%2Fdef%2bghijk", "404 No")),
+        sends(answer("x" * 290 + "abc/def+ghijk", "404 No")),
+        sends(answer({"error": "x" * 490 + "abc/def+ghijk"})),
+    ],
+    ids=["json", "no-json", "query", "cut", "cut-error"],
+)
+def test_a_key_is_hidden_in_every_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Act) -> None:
+    monkeypatch.setenv("SERVICE_KEY", "abc/def+ghijk")
+    record = asked(act, tmp_path, headers={"X-Key": "${SERVICE_KEY}"})
+    assert record.error is not None
+    assert "abc" not in record.error.message
+    assert "ghijk" not in record.error.message
+    assert "***" in record.error.message
+
+
+def test_a_key_in_two_pieces_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVICE_KEY", KEY)
+    pieces = data(*(f'{{"answer": "{text}"}}' for text in ("your key ", KEY[:9], KEY[9:])))
+    record = asked(
+        sends(chunked(*pieces, *data("[DONE]"))), tmp_path, stream=True, headers={"X-Key": "${SERVICE_KEY}"}
+    )
+    assert record.answer is not None
+    assert record.answer.text == "your key ***"
+
+
+def test_get_keeps_the_query_of_the_address(tmp_path: Path) -> None:
+    with service(sends(answer({"answer": "x"}))) as made:
+        pipeline = Http(url=f"{made.address}/ask?index=a&q=b", method="GET", request={"q": "{question}"})
+        connected = pipeline.prepare({}, Cache(tmp_path / "cache"))
+        asyncio.run(connected.answer(QUESTION, (), timeout=20))
+    assert made.requests[0][0].startswith("GET /ask?index=a&q=How+tall+%7Bid%7D%3F HTTP")
+
+
+@pytest.mark.parametrize("url", ["http://a..b/answer", f"http://{'a' * 70}.com/x", "http://${HOST}/x"])
+def test_addresses_that_cannot_be(url: str) -> None:
+    with pytest.raises(ValidationError, match=r"want an address|takes no \$\{NAME\}"):
+        Http(url=url)
+    with pytest.raises(ValidationError, match=r"want an address|takes no \$\{NAME\}"):
+        Http(url="http://127.0.0.1:9/x", health=url)
+
+
+def test_a_part_can_be_switched_off(tmp_path: Path) -> None:
+    told = {"answer": "x", "citations": [1, 2], "model": {"name": "m"}, "error": "none"}
+    refused = asked(sends(answer({**told, "error": None})), tmp_path)
+    assert refused.error is not None
+    assert "'response: {citations: null}' leaves it out" in refused.error.message
+    off = {"citations": None, "model": None, "error": None, "contexts": {"score": None}, "usage": None}
+    record = asked(sends(answer(told)), tmp_path, response=off)
+    assert record.answer is not None
+    assert (record.answer.text, record.citations, record.answer.model) == ("x", None, None)
+    chat = Http(url="http://127.0.0.1:9/x", preset="openai-chat", model="m", response={"refusal": None})
+    assert chat.response.refusal is None
+    assert chat.response.answer == "$.choices[0].message.content"
+
+
 @pytest.mark.parametrize("value", ["two\nlines", "ends in space ", "schlüssel-lang"])
 def test_a_key_that_no_header_can_have_is_not_told_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
@@ -393,7 +468,9 @@ def test_a_key_that_no_header_can_have_is_not_told_either(
         Http(url="http://127.0.0.1:9/x", headers={"X-Key": "${SERVICE_KEY}"}).check()
 
 
-def test_the_fingerprint_is_of_the_mapping_and_not_of_keys(tmp_path: Path) -> None:
+def test_the_fingerprint_is_of_the_mapping_and_not_of_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cache = Cache(tmp_path / "cache")
     (tmp_path / "a.pdf").write_bytes(b"1")
 
@@ -403,6 +480,13 @@ def test_the_fingerprint_is_of_the_mapping_and_not_of_keys(tmp_path: Path) -> No
 
     one = state()
     assert state(headers={"X-Tenant": "b"}, timeout=3, max_concurrency=1) == one
+    asked = {"q": "{question}", "tenant": "${TENANT}", "api_key": "${SERVICE_KEY}"}
+    states = []
+    for tenant, key in (("one", "k-1"), ("one", "k-2"), ("two", "k-1")):
+        monkeypatch.setenv("TENANT", tenant)
+        monkeypatch.setenv("SERVICE_KEY", key)
+        states.append(state(request=asked))
+    assert states[0] == states[1] != states[2]
     assert state(response={"answer": "$.text"}) != one
     assert state(url="http://127.0.0.1:9/y") != one
     (tmp_path / "a.pdf").write_bytes(b"22")

@@ -79,7 +79,7 @@ def test_what_is_put_in_is_not_looked_at_again(text: str, files: list[str]) -> N
     assert sent == {"q": question.text, "i": "{question}", "f": files}
 
 
-@pytest.mark.parametrize(("page", "known"), [(0, 1), (7, 8), ("7", 8)])
+@pytest.mark.parametrize(("page", "known"), [(0, 1), (7, 8), ("7", 8), (3.0, 4), ("3.0", 4)])
 def test_pages_that_count_from_0(page: Any, known: int) -> None:
     data = {
         "answer": "",
@@ -97,3 +97,11 @@ def test_pages_that_count_from_0(page: Any, known: int) -> None:
 def test_what_is_no_page_is_refused(page: Any) -> None:
     with pytest.raises(ModelError, match=r"contexts\.0\.page: "):
         read({"answer": "", "contexts": [{"text": "", "page": page}]}, first_page=0)
+
+
+def test_empty_texts_tell_nothing() -> None:
+    data = {"answer": "x", "refusal": "", "stop_reason": " ", "model": "", "reasoning": ""}
+    for answer in (read(data), Answer.model_validate(data)):
+        assert (answer.refusal, answer.stop_reason, answer.model, answer.reasoning) == (None,) * 4
+    with pytest.raises(ModelError, match="no answer at"):
+        read({"refusal": ""})

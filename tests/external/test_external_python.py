@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import sys
 import time
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pytest
 from fathoms.cache import Cache
 from fathoms.errors import ConfigError, FathomsError
 from fathoms.external import Python
+from fathoms.external.target import importable
 from fathoms.types import Evidence, Question, Record, Usage
 
 QUESTION = Question(id="t-1", text="How tall?", category="Text", files=("a.pdf",), answers=(("the gold",),))
@@ -148,6 +150,12 @@ RAISED = {
     ),
     "stops": ("def answer(q):\n    raise StopIteration", "StopIteration", "no message (", ".py:2)"),
     "times-out": ("def answer(q):\n    raise TimeoutError('its own')", "TimeoutError", "its own (", ".py:2)"),
+    "no-text": (
+        "class Odd(Exception):\n    def __str__(self): raise OSError\ndef answer(q): raise Odd",
+        "Odd",
+        "its message cannot be made (",
+        ".py:3)",
+    ),
     "no-parameter": ("def answer(): pass", "TypeError", "positional argument", ")"),
     "none": ("def answer(q): pass", "ModelError", "answer returned None: want a str", ""),
     "list": ("def answer(q): return ['x']", "ModelError", "a value of type list", ""),
@@ -269,4 +277,145 @@ def test_the_fingerprint_is_of_the_source(tmp_path: Path, write: Write, monkeypa
     assert identity(top_k=3, api_key="${PIPELINE_KEY}") == one
     assert identity(top_k=4, api_key="${PIPELINE_KEY}") != one
     (tmp_path / f"{name}.py").write_text(text.replace("'x'", "'y'"))
+    sys.modules.pop(name)  # as in another process
     assert identity(top_k=3, api_key="${PIPELINE_KEY}") != one
+
+
+def test_code_that_changed_since_it_was_imported_is_refused(tmp_path: Path, write: Write) -> None:
+    helper = write("told = 'old'")
+    name = write(f"def answer(q):\n    from {helper} import told\n    return told")
+    pipeline = Python(target=f"{name}:answer").at(tmp_path)
+    state = pipeline.identity()
+    assert said(ask(tmp_path, f"{name}:answer")) == "old"
+    for edited in (helper, name):
+        path = tmp_path / f"{edited}.py"
+        text = path.read_text()
+        path.write_text(text.replace("told", "tola"))
+        with pytest.raises(ConfigError, match=f"'{edited}' .* has changed since it was imported"):
+            pipeline.check()
+        assert pipeline.identity() == state  # of the code that answers
+        path.write_text(text)
+        pipeline.check()
+
+
+def test_a_reloaded_module_is_the_new_code(tmp_path: Path, write: Write) -> None:
+    name = write("def answer(q): return 'one'")
+    pipeline = Python(target=f"{name}:answer").at(tmp_path)
+    state = pipeline.identity()
+    (tmp_path / f"{name}.py").write_text("def answer(q): return 'the other'")
+    with importable(tmp_path):
+        importlib.reload(sys.modules[name])
+    pipeline.check()
+    assert pipeline.identity() != state
+    connected = pipeline.prepare({}, Cache(tmp_path / "cache"))
+    assert said(asyncio.run(connected.answer(QUESTION, ()))) == "the other"
+
+
+def test_folders_do_not_share_modules(tmp_path: Path) -> None:
+    """Neither a target in a namespace package nor a helper is taken from another configuration's folder."""
+    for folder in ("a", "b"):
+        (tmp_path / folder / "spaced").mkdir(parents=True)
+        (tmp_path / folder / "spaced" / "main.py").write_text(f"def answer(q): return '{folder}'")
+        (tmp_path / folder / "beside.py").write_text(f"told = '{folder}'")
+        (tmp_path / folder / f"only_{folder}.py").write_text(
+            "import beside\ndef answer(q): return beside.told"
+        )
+    try:
+        Python(target="spaced.main:answer").at(tmp_path / "a")
+        with pytest.raises(ConfigError, match=r"two modules are called 'spaced\.main'"):
+            Python(target="spaced.main:answer").at(tmp_path / "b")
+        sys.modules.pop("spaced.main")
+        Python(target="only_a:answer").at(tmp_path / "a")
+        with pytest.raises(ConfigError, match="two modules are called 'beside'"):
+            Python(target="only_b:answer").at(tmp_path / "b")
+        (tmp_path / "b" / "beside.py").unlink()
+        with pytest.raises(ConfigError, match="there is no module 'only_a' here"):
+            Python(target="only_a:answer").at(tmp_path / "b")
+    finally:
+        for name in ("spaced", "spaced.main", "beside", "only_a", "only_b"):
+            sys.modules.pop(name, None)
+
+
+def test_a_key_is_told_by_no_failure(tmp_path: Path, write: Write, monkeypatch: Any) -> None:
+    key = "sk-planted-0123456789"
+    monkeypatch.setenv("PIPELINE_KEY", key)
+    name = write("""
+class Rag:
+    def __init__(self, api_key, bad=""):
+        self.key = api_key
+        if bad: raise OSError("401 for " + api_key)
+    def answer(self, question): raise OSError("401 for " + self.key)
+""")
+    options = {"api_key": "${PIPELINE_KEY}"}
+    record = ask(tmp_path, f"{name}:Rag", options=options)
+    assert record.error is not None
+    assert record.error.message.startswith("401 for *** (")
+    with pytest.raises(FathomsError, match=r"401 for \*\*\* \("):
+        ask(tmp_path, f"{name}:Rag", options={**options, "bad": "yes"})
+
+
+def test_what_is_printed_does_not_go_to_stdout(tmp_path: Path, write: Write, capsys: Any) -> None:
+    name = write("""
+import threading
+print("while imported")
+def answer(question):
+    print("while asked")
+    thread = threading.Thread(target=print, args=("in a thread of its own",))
+    thread.start(); thread.join()
+    return "x"
+""")
+    stdout = sys.stdout
+    pipeline = Python(target=f"{name}:answer").at(tmp_path)
+    connected = pipeline.prepare({}, Cache(tmp_path / "cache"))
+
+    async def ours() -> None:
+        async def ask_one() -> None:
+            await connected.answer(QUESTION, ())
+            print("ours")
+
+        await asyncio.gather(ask_one(), ask_one())
+
+    asyncio.run(ours())
+    assert sys.stdout is stdout
+    told = capsys.readouterr()
+    assert told.out == "ours\nours\n"
+    assert told.err.count("while asked\n") == told.err.count("in a thread of its own\n") == 2
+    assert "while imported\n" in told.err
+
+
+def test_one_thread_asks_one_after_another(tmp_path: Path, write: Write) -> None:
+    """A connection of sqlite3 belongs to the thread that opened it; one that hangs is replaced."""
+    name = write("""
+import sqlite3, threading
+class Rag:
+    hang = threading.Event()
+    def __init__(self):
+        self.base = sqlite3.connect(":memory:")
+        self.threads = set()
+    def ingest(self, documents):
+        self.base.execute("create table seen (id)")
+    def answer(self, question):
+        self.threads.add(threading.get_ident())
+        if question == "hang": self.hang.wait(30)
+        if len(self.threads) > 1: return "another thread"
+        return str(self.base.execute("select count(*) from seen").fetchone()[0])
+""")
+    pipeline = Python(target=f"{name}:Rag").at(tmp_path)
+    connected = pipeline.prepare({}, Cache(tmp_path / "cache"))
+    assert [said(asyncio.run(connected.answer(QUESTION, ()))) for _ in range(5)] == ["0"] * 5
+    hanging = QUESTION.model_copy(update={"text": "hang"})
+    assert asyncio.run(connected.answer(hanging, (), timeout=0.2)).error is not None
+    assert said(asyncio.run(connected.answer(QUESTION, (), timeout=20))) == "another thread"
+    sys.modules[name].Rag.hang.set()
+
+
+def test_what_is_built_in_has_no_source(tmp_path: Path) -> None:
+    assert Python(target="builtins:len").at(tmp_path).identity()["source"] is None
+
+
+def test_keys_that_are_nearly_ours(tmp_path: Path, write: Write) -> None:
+    record = ask(tmp_path, f"{write('def answer(q): return dict(answer=q, context=[])')}:answer")
+    assert record.error is not None
+    assert record.error.message == "answer returned the key 'context' (did you mean 'contexts'?)"
+    fine = write("def answer(q): return dict(answer=q, contexts=[], context='all of them', id=3)")
+    assert ask(tmp_path, f"{fine}:answer").error is None

@@ -521,3 +521,11 @@ def test_options_cannot_go_around_the_adapter() -> None:
     with pytest.raises(ValidationError, match="'maxOutputTokens' has no place here"):
         GoogleLLM(model="m", options={"maxOutputTokens": 9})
     assert GoogleLLM(model="m", options={"topK": 4}).options == {"topK": 4}
+
+
+def test_secrets_in_options_stand_in_no_message(server: Vendors, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTHER_TOKEN", "tok-planted-77")
+    server.script = every(fails("chat", (400, "no access for tok-planted-77", "invalid_request_error")))
+    options = {"metadata": {"access_token": "${OTHER_TOKEN}"}}
+    with pytest.raises(ModelError, match=r"no access for \*\*\*"):
+        answered(adapter("chat", server, options=options), prompt())

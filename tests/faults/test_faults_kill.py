@@ -1,0 +1,103 @@
+"""`kill -9` at any point of a run costs what was in flight; resumed, it ends as if nothing had been."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from raw_service import answer, service
+from support import Project, write_pdf
+
+QUESTIONS = 200
+CONCURRENCY = 4
+POINTS = sorted(random.Random(5).sample(range(1, QUESTIONS), 20))
+
+CONFIG = """\
+name: long
+data: {{questions: questions.json, documents: pdfs}}
+pipeline: {{kind: http, url: "{address}/ask", max_concurrency: {concurrency}}}
+"""
+
+
+@pytest.fixture
+def long(tmp_path: Path) -> Project:
+    """Two hundred questions on one page; every seventh is answered wrongly."""
+    (tmp_path / "pdfs").mkdir()
+    write_pdf(tmp_path / "pdfs" / "a.pdf", ["Nothing to see."])
+    rows = [
+        {
+            "id": f"q{number:03}",
+            "question": f"What is {number}?",
+            "files": ["a.pdf"],
+            "answers": [[f"v{number}v"]],
+        }
+        for number in range(QUESTIONS)
+    ]
+    (tmp_path / "questions.json").write_text(json.dumps({"Even": rows[::2], "Odd": rows[1::2]}))
+    return Project(tmp_path)
+
+
+def results(run: Path) -> dict[str, Any]:
+    """What a run says in the end, but for times."""
+    summary = json.loads((run / "summary.json").read_text())
+    return {name: summary[name] for name in ("profiles", "counts", "complete", "usage", "errors")}
+
+
+def killed_at(project: Project, point: int, asked: Counter[str]) -> None:
+    """Run it, and kill it when the service has been asked so often."""
+    environment = {**os.environ, "FATHOMS_CACHE_DIR": str(project.path / "cache")}
+    command = [sys.executable, "-m", "fathoms", "run", "long.yaml"]
+    with subprocess.Popen(command, cwd=project.path, env=environment, stderr=subprocess.DEVNULL) as process:
+        while asked.total() < point and process.poll() is None:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        pytest.param(POINTS[3::5], marks=pytest.mark.slow, id="four-points"),
+        pytest.param(POINTS, marks=pytest.mark.long, id="twenty-points"),
+    ],
+)
+def test_killed_and_resumed(long: Project, points: list[int]) -> None:
+    asked: Counter[str] = Counter()
+
+    def act(connection: Any, sent: Any) -> None:
+        number = int(sent["question"].removesuffix("?").rpartition(" ")[2])
+        asked[sent["question"]] += 1
+        time.sleep(0.004)
+        said = "something else" if number % 7 == 0 else f"v{number}v"
+        connection.sendall(
+            answer({"answer": said, "usage": {"prompt_tokens": number, "completion_tokens": 1}})
+        )
+
+    with service(act) as made:
+        long.write("long.yaml", CONFIG.format(address=made.address, concurrency=CONCURRENCY))
+        assert long.fathoms("run", "long.yaml").returncode == 0
+        (reference,) = long.runs()
+        expected = results(reference)
+        assert expected["counts"]["answered"] == QUESTIONS
+        # by hand: 15 of the 100 even numbers and 14 of the 100 odd ones are multiples of 7
+        overall = expected["profiles"]["fathoms"]["overall"]
+        assert overall["correctness"] == pytest.approx((85 / 100 + 86 / 100) / 2)
+        for point in points:
+            asked.clear()
+            killed_at(long, point, asked)
+            done = long.fathoms("run", "--resume")
+            assert done.returncode == 0, (point, done.stderr)
+            run = long.runs()[-1]
+            assert results(run) == expected, point
+            assert len(asked) == QUESTIONS
+            assert asked.total() - QUESTIONS <= CONCURRENCY, point  # what was in flight
+            lines = (run / "journal.jsonl").read_bytes().splitlines()
+            assert QUESTIONS <= len(lines) <= QUESTIONS + 1, point  # at most a half line beside the answers
