@@ -79,13 +79,15 @@ def run(
     for job in jobs:
         job.experiment.check()
     Run.require_writable(out)
-    askings = []
-    for job in jobs:
+    ready = []
+    for job in jobs:  # of all, before there is a run of the first
         asked = job.corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
         prepared: Prepared = job.experiment.prepare(
             job.corpus.documents, cache, workers=workers, progress=progress
         )
-        hits, share = _retrieved(prepared, asked)
+        ready.append((job, asked, prepared, _retrieved(prepared, asked)))
+    askings = []
+    for job, asked, prepared, (hits, share) in ready:
         *_, state = prepared.fingerprints.values()
         manifest = describe(job.experiment, job.corpus, prepared, asked, job.folder)
         store = Run.create(out, job.experiment.name, state, manifest)

@@ -108,3 +108,16 @@ def test_a_wrong_key_is_an_error_with_its_place(project: Project, key: str) -> N
     done = project.fathoms("validate", "mine.yaml")
     assert done.returncode == 2
     assert "mine.yaml:4:" in done.stderr
+
+
+def test_nothing_is_begun_where_a_later_pipeline_cannot_be(project: Project) -> None:
+    broken = project.path / "broken"
+    broken.mkdir()
+    (broken / "varn.pdf").write_bytes(b"no PDF at all")
+    (broken / "lune.pdf").write_bytes(b"neither")
+    config = project.config.read_text()
+    project.write("second.yaml", config.replace("documents: pdfs", "documents: broken"))
+    done = project.fathoms("run", "tiny.yaml", "second.yaml")
+    assert done.returncode == 1
+    assert "varn.pdf" in done.stderr or "lune.pdf" in done.stderr
+    assert project.runs() == []
