@@ -55,3 +55,27 @@ def test_the_page_that_was_found_is_shown(project: Project) -> None:
     view = project.json("show", "latest", "--question", "text-only-01")
     assert view["repeats"][0]["scores"]["fathoms"]["correctness"] == 1.0
     assert json.dumps(view).count("0001.png") >= 1
+
+
+FILES = CONFIG.replace("chunk: {{kind: page, image_dpi: 36}}\n", "").replace(
+    "retrieve: {{kind: bm25, top_k: 1}}\nprompt: {{template: page-images}}",
+    "retrieve: {{kind: files, form: images, image_dpi: 36}}\nprompt: {{template: attached}}",
+)
+
+
+def test_a_server_that_sees_and_takes_no_pdf_is_shown_every_page(project: Project) -> None:
+    with serving({"/v1/models": {"data": [{"id": "seer"}]}, "/v1/chat/completions": COMPLETION}) as stub:
+        project.write("seen.yaml", FILES.format(address=stub.address))
+        done = project.fathoms("run", "seen.yaml", "--question", "text-only-01")
+        assert done.returncode == 0, done.stderr
+        (body,) = stub.bodies("/v1/chat/completions")
+        refused = project.fathoms("run", "seen.yaml", "--set", "retrieve.form=pdf")
+    *pictures, text = body["messages"][-1]["content"]
+    assert text == {"type": "text", "text": "How tall is the Varn tower?"}
+    with pdfium.PdfDocument(project.path / "pdfs" / "varn.pdf") as document:
+        for page, picture in zip(document, pictures, strict=True):
+            page.render(scale=0.5).to_pil().convert("RGB").save(project.path / "expected.png")
+            sent = base64.b64decode(picture["image_url"]["url"].partition(",")[2])
+            assert sent == (project.path / "expected.png").read_bytes()
+    assert refused.returncode == 2
+    assert "kind 'openai-compatible' takes no PDFs" in refused.stderr
