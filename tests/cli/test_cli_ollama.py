@@ -129,5 +129,6 @@ def test_a_server_that_stops_in_the_middle(paper: Project, ollama_folder: Path) 
     assert counts["answered"] + counts["errors"] == 4
     assert counts["answered"] >= 1
     assert counts["errors"] >= 2
-    assert summary(paper)["errors"] == {"ModelError": counts["errors"]}
-    assert "ModelError" in stdout
+    assert set(summary(paper)["errors"]) <= {"NoAnswerError", "ModelError"}  # the one in flight has a status
+    assert summary(paper)["errors"]["NoAnswerError"] >= 1
+    assert "NoAnswerError" in stdout
