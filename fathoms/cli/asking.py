@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathoms.cli import console, reading
-from fathoms.cli.options import RUNS, Out
+from fathoms.cli.caching import opened
+from fathoms.cli.options import RUNS, NoCache, Out, Refresh
 from fathoms.cli.running import CORES, Set, Workers, load
 from fathoms.errors import UsageError
 
@@ -46,6 +47,11 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be asked and what is missing; ask nothing.")
     ] = False,
+    no_cache: NoCache = False,
+    refresh: Refresh = False,
+    reuse_replies: Annotated[
+        bool, typer.Option("--reuse-replies", help="Take what the model said to the same prompt before.")
+    ] = False,
     no_score: Annotated[bool, typer.Option("--no-score", help="Only answer; score later.")] = False,
     fail_on_error: Annotated[
         str, typer.Option("--fail-on-error", help="Failed questions allowed: a count, or a share as 2%.")
@@ -53,32 +59,45 @@ def run(
 ) -> int:
     """Ask, score and print the table.
 
-    Every CONFIG becomes a run of its own; what is missing of its documents is ingested first. Runs on one
-    provider follow one another, those on several go side by side.
+    Every CONFIG becomes a run of its own; what is missing of its documents is ingested first.
     """
-    from fathoms.cache import Cache
-    from fathoms.runner import Job, Selection
+    from fathoms.runner import Selection
 
     allowed = _allowance(fail_on_error)
-    cache = Cache()
-    if resume:
-        if settings or model or limit or category or question or concurrency or dry_run:
-            raise UsageError("--resume goes on as the run was started: leave out what would change it")
-        outcomes = [_resume(configs or [], out, cache, workers)]
-    else:
-        if not configs:
-            raise UsageError("missing argument CONFIG: a pipeline's YAML file")
-        loaded = [(*load(config, settings, model, concurrency), config.parent) for config in configs]
-        jobs = [Job(*parts) for parts in loaded]
-        selection = Selection(limit, tuple(category or ()), tuple(question or ()))
-        if dry_run:
-            return _print_plans(jobs, selection, cache)
-        outcomes = _run(jobs, selection, cache, out, workers)
+    selection = Selection(limit, tuple(category or ()), tuple(question or ()))
+    if resume and any((settings, model, limit, category, question, concurrency, dry_run, reuse_replies)):
+        raise UsageError("--resume goes on as the run was started: leave out what would change it")
+    if not resume and not configs:
+        raise UsageError("missing argument CONFIG: a pipeline's YAML file")
+    with opened(no_cache=no_cache, refresh=refresh) as cache:
+        if resume:
+            outcomes = [_resume(configs or [], out, cache, workers)]
+        else:
+            jobs = _jobs(configs or [], settings, model, concurrency)
+            if dry_run:
+                return _print_plans(jobs, selection, cache)
+            outcomes = _run(jobs, selection, cache, out, workers, reuse_replies)
     _present(outcomes, out, score=not no_score)
     return _code(outcomes, allowed)
 
 
-def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, out: Path, workers: int) -> list[Outcome]:
+def _jobs(
+    configs: Sequence[Path], settings: Sequence[str] | None, model: str | None, concurrency: int | None
+) -> list[Job]:
+    """The runs to be."""
+    from fathoms.runner import Job
+
+    return [Job(*load(config, settings, model, concurrency), config.parent) for config in configs]
+
+
+def _run(
+    jobs: Sequence[Job],
+    selection: Selection,
+    cache: Cache,
+    out: Path,
+    workers: int,
+    reuse_replies: bool,
+) -> list[Outcome]:
     """All runs, with their progress."""
     from fathoms import runner
 
@@ -91,6 +110,7 @@ def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, out: Path, wor
             cache=cache,
             selection=selection,
             workers=workers,
+            reuse_replies=reuse_replies,
             progress=bars.stage,
             on_record=bars.record,
         )
