@@ -157,7 +157,8 @@ class Cache:
                 freed += size
             with self._lock:
                 self._db.commit()
-                self._db.execute("VACUUM")
+                if freed:
+                    self._db.execute("VACUUM")
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"the cache in {self.folder} cannot be pruned: {error}") from error
         return freed
