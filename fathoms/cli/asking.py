@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+import json
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,43 +21,57 @@ if TYPE_CHECKING:
     from fathoms.runner import Job, Outcome, Selection
 
 
+Model = Annotated[str | None, typer.Option("--model", "-m", help="Another model for `generate`.")]
+Limit = Annotated[
+    int | None, typer.Option("--limit", min=1, help="At most N questions, from the categories in turn.")
+]
+Categories = Annotated[list[str] | None, typer.Option("--category", help="Only this category (repeatable).")]
+Questions = Annotated[
+    list[str] | None, typer.Option("--question", help="Only this question id (repeatable).")
+]
+Concurrency = Annotated[
+    int | None, typer.Option("-j", "--max-concurrency", min=1, help="Questions asked at once.")
+]
+Matrix = Annotated[
+    list[str] | None,
+    typer.Option("--matrix", metavar="KEY=V1,V2", help="A run a value; several make a run a combination."),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Ask again what the latest run, or the one named, has no answer to.")
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be asked and what is missing; ask nothing.")
+]
+ReuseReplies = Annotated[
+    bool, typer.Option("--reuse-replies", help="Take what the model said to the same prompt before.")
+]
+NoScore = Annotated[bool, typer.Option("--no-score", help="Only answer; score later.")]
+FailOnError = Annotated[
+    str, typer.Option("--fail-on-error", help="Failed questions allowed: a count, or a share as 2%.")
+]
+Wanted = Annotated[
+    list[Path] | None, typer.Argument(help="Pipelines' YAML files; with --resume a run.", show_default=False)
+]
+
+
 def run(
-    configs: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Pipelines' YAML files; with --resume a run.", show_default=False),
-    ] = None,
+    configs: Wanted = None,
     settings: Set = None,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="Another model for `generate`.")] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="At most N questions, from the categories in turn.")
-    ] = None,
-    category: Annotated[
-        list[str] | None, typer.Option("--category", help="Only this category (repeatable).")
-    ] = None,
-    question: Annotated[
-        list[str] | None, typer.Option("--question", help="Only this question id (repeatable).")
-    ] = None,
-    concurrency: Annotated[
-        int | None, typer.Option("-j", "--max-concurrency", min=1, help="Questions asked at once.")
-    ] = None,
+    model: Model = None,
+    limit: Limit = None,
+    category: Categories = None,
+    question: Questions = None,
+    concurrency: Concurrency = None,
+    matrix: Matrix = None,
     out: Out = RUNS,
     workers: Workers = CORES,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Ask again what the latest run, or the one named, has no answer to."),
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be asked and what is missing; ask nothing.")
-    ] = False,
+    resume: Resume = False,
+    dry_run: DryRun = False,
     no_cache: NoCache = False,
     refresh: Refresh = False,
-    reuse_replies: Annotated[
-        bool, typer.Option("--reuse-replies", help="Take what the model said to the same prompt before.")
-    ] = False,
-    no_score: Annotated[bool, typer.Option("--no-score", help="Only answer; score later.")] = False,
-    fail_on_error: Annotated[
-        str, typer.Option("--fail-on-error", help="Failed questions allowed: a count, or a share as 2%.")
-    ] = "0",
+    reuse_replies: ReuseReplies = False,
+    no_score: NoScore = False,
+    fail_on_error: FailOnError = "0",
 ) -> int:
     """Ask, score and print the table.
 
@@ -65,7 +81,9 @@ def run(
 
     allowed = _allowance(fail_on_error)
     selection = Selection(limit, tuple(category or ()), tuple(question or ()))
-    if resume and any((settings, model, limit, category, question, concurrency, dry_run, reuse_replies)):
+    if resume and any(
+        (settings, model, limit, category, question, concurrency, matrix, dry_run, reuse_replies)
+    ):
         raise UsageError("--resume goes on as the run was started: leave out what would change it")
     if not resume and not configs:
         raise UsageError("missing argument CONFIG: a pipeline's YAML file")
@@ -73,7 +91,12 @@ def run(
         if resume:
             outcomes = [_resume(configs or [], out, cache, workers)]
         else:
-            jobs = _jobs(configs or [], settings, model, concurrency)
+            cells = list(combinations(matrix or ()))
+            jobs = [
+                _job(config, [*(settings or ()), *cell], model, concurrency)
+                for config in configs or ()
+                for cell in cells
+            ]
             if dry_run:
                 return _print_plans(jobs, selection, cache)
             outcomes = _run(jobs, selection, cache, out, workers, reuse_replies)
@@ -81,13 +104,32 @@ def run(
     return _code(outcomes, allowed)
 
 
-def _jobs(
-    configs: Sequence[Path], settings: Sequence[str] | None, model: str | None, concurrency: int | None
-) -> list[Job]:
-    """The runs to be."""
+def _job(config: Path, settings: Sequence[str], model: str | None, concurrency: int | None) -> Job:
+    """A run to be."""
     from fathoms.runner import Job
 
-    return [Job(*load(config, settings, model, concurrency), config.parent) for config in configs]
+    return Job(*load(config, settings, model, concurrency), config.parent)
+
+
+def combinations(matrix: Sequence[str]) -> Iterator[list[str]]:
+    """The settings of every cell of a matrix: `a=1,2` and `b=x,y` make four. Without one, a single cell.
+
+    A value is written as in YAML (`[1, 2]` is one). Raises UsageError.
+    """
+    import yaml
+
+    axes = []
+    for axis in matrix:
+        key, _, values = axis.partition("=")
+        try:
+            found = yaml.safe_load(f"[{values}]")
+        except yaml.YAMLError as error:
+            raise UsageError(f"--matrix {axis}: want KEY=V1,V2") from error
+        if not key or not found:
+            raise UsageError(f"--matrix {axis}: want KEY=V1,V2")
+        axes.append([f"{key}={json.dumps(value)}" for value in found])
+    for cell in itertools.product(*axes):
+        yield list(cell)
 
 
 def _run(
