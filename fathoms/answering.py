@@ -14,6 +14,7 @@ from fathoms.attachments import Fitting, in_requests
 from fathoms.errors import DocumentError, ModelError, StoreError
 from fathoms.ingest import ElementKind, PdfParser, page_images, pdf_part
 from fathoms.models import ChatModel, FileLimits
+from fathoms.models.caching import ReplyCache
 from fathoms.patience import Lane
 from fathoms.prompt import PromptBuilder
 from fathoms.retrieve import Corpus, Files, Retriever
@@ -33,6 +34,8 @@ class Ingested:
     corpus: Corpus
     fingerprints: dict[str, str]
     folder: Path
+    replies: ReplyCache | None = None
+    """Replies of earlier runs, where they may be taken for new ones."""
     unusable: dict[str, DocumentError] = field(default_factory=dict)
     """Questions that cannot be asked, by id, for a file of theirs cannot be attached."""
 
@@ -118,7 +121,7 @@ class Ingested:
         `lane` is the way to the provider.
         """
         record = Record(question=question, repeat=repeat, hits=hits, fingerprints=self.fingerprints)
-        asking = _Asking(self, question, lane or Lane())
+        asking = _Asking(self, question, repeat, lane or Lane())
         found = asking.found
         try:
             async with asyncio.timeout(timeout):
@@ -134,9 +137,10 @@ class _Asking:
     """One question on its way: `found` is what a record holds of it, put there as it comes, so that a failure
     keeps what there was."""
 
-    def __init__(self, ingested: Ingested, question: Question, lane: Lane) -> None:
+    def __init__(self, ingested: Ingested, question: Question, repeat: int, lane: Lane) -> None:
         self.ingested = ingested
         self.question = question
+        self.repeat = repeat
         self.lane = lane
         self.found: dict[str, Any] = {"timings": {"prompt": 0.0, "generate": 0.0}, "attempts": 0}
 
@@ -173,6 +177,18 @@ class _Asking:
         return prompt
 
     async def _reply(self, prompt: Prompt) -> Reply:
+        """The model's reply, or the one of an earlier run where that will do."""
+        replies = self.ingested.replies
+        if replies is None:
+            return await self._asked(prompt)
+        key = replies.key(prompt, self.repeat)
+        if (known := replies.get(key)) is not None:
+            return known
+        reply = await self._asked(prompt)
+        replies.put(key, reply)
+        return reply
+
+    async def _asked(self, prompt: Prompt) -> Reply:
         """The model's reply, the attempts and the seconds that it took, waits between them included."""
         generate = self.ingested.generate
         started = time.perf_counter()

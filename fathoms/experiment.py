@@ -144,9 +144,18 @@ class ExternalExperiment(Measured):
         return {"pipeline": self.pipeline.check}
 
     def prepare(
-        self, documents: Mapping[str, Path], cache: Cache, *, workers: int = 2, progress: Progress = silent
+        self,
+        documents: Mapping[str, Path],
+        cache: Cache,
+        *,
+        workers: int = 2,
+        progress: Progress = silent,
+        reuse_replies: bool = False,
     ) -> Connected:
-        """Make the pipeline ready for questions on the documents; raises FathomsError."""
+        """Make the pipeline ready for questions on the documents; raises FathomsError.
+
+        Its replies are never reused, whatever is asked for: nobody knows what changed behind it.
+        """
         return self.pipeline.prepare(documents, cache)
 
 

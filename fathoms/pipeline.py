@@ -30,7 +30,7 @@ from fathoms.ingest import (
     parse_all,
 )
 from fathoms.models import Embedder, Generator, OnnxEmbedder
-from fathoms.models.caching import embed_cached
+from fathoms.models.caching import ReplyCache, embed_cached
 from fathoms.models.room import room_for_prompt
 from fathoms.prompt import PromptBuilder
 from fathoms.retrieve import AnyRetriever, Corpus, Dense, Files
@@ -145,8 +145,11 @@ class Pipeline(Component):
         *,
         workers: int = 2,
         progress: Progress = silent,
+        reuse_replies: bool = False,
     ) -> Ingested:
         """Parse, chunk and embed what the cache does not hold yet.
+
+        With `reuse_replies`, the cache also keeps what the model says, and gives it for the same prompt.
 
         Raises DocumentError for the first document that cannot be read, unless `ingest.on_error` is
         `skip`: then it is left out and named in `Ingested.failures`.
@@ -181,6 +184,7 @@ class Pipeline(Component):
             ),
             fingerprints=self.fingerprints(hashes),
             folder=cache.folder,
+            replies=ReplyCache(cache, self.generate) if reuse_replies else None,
         )
 
     def _index_name(self, chunks: Sequence[Chunk]) -> str:
@@ -294,7 +298,7 @@ class Pipeline(Component):
         path = folder / "vectors.npy"
         with suppress(OSError, EOFError, ValueError):  # not there, or damaged: made again
             mapped: Vectors = np.load(path, mmap_mode="r")
-            if len(mapped) == len(chunks):
+            if len(mapped) == len(chunks) and not cache.refresh:
                 return mapped
         texts = [chunk.indexed for chunk in chunks]
         vectors = embed_cached(self.embed, texts, cache, partial(progress, "embed"))

@@ -64,6 +64,7 @@ def run(
     cache: Cache,
     selection: Selection = Selection(),
     workers: int = 2,
+    reuse_replies: bool = False,
     progress: Progress = silent,
     on_record: OnRecord = lambda record, done, total: None,
     stop: threading.Event | None = None,
@@ -74,7 +75,8 @@ def run(
     another, those of several go side by side. What is missing (a package, weights, a server, a document) is
     raised before the first question. A question that fails becomes a record with an error. SIGINT and
     SIGTERM let what is in flight finish and start no more; a second signal stops at once. `stop`, set by
-    another thread, is as the first signal.
+    another thread, is as the first signal. With `reuse_replies`, a prompt that was answered before is not
+    asked again.
     """
     for job in jobs:
         job.experiment.check()
@@ -83,7 +85,11 @@ def run(
     for job in jobs:  # of all, before there is a run of the first
         asked = job.corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
         prepared: Prepared = job.experiment.prepare(
-            job.corpus.documents, cache, workers=workers, progress=progress
+            job.corpus.documents,
+            cache,
+            workers=workers,
+            progress=progress,
+            reuse_replies=reuse_replies,
         )
         ready.append((job, asked, prepared, _retrieved(prepared, asked)))
     askings = []

@@ -80,6 +80,8 @@ def summary_of(
     data = manifest.get("data", {})
     default = "paper" if data.get("name") == "fathoms-rag" else "fathoms"
     incomplete = _incomplete(data, records)
+    # a reply of an earlier run costs nothing anew
+    new = [record.answer for record in records if record.answer and not record.answer.cached]
     return {
         "schema": SCHEMA,
         "run": run,
@@ -93,10 +95,10 @@ def summary_of(
         "counts": _counts(data, records),
         "profiles": summarise(records, scores),
         "usage": {
-            name: _total(getattr(record.answer.usage, name) for record in records if record.answer)
+            name: _total(getattr(answer.usage, name) for answer in new)
             for name in ("prompt_tokens", "completion_tokens")
         },
-        "cost": _total(record.answer.cost for record in records if record.answer),
+        "cost": _total(answer.cost for answer in new),
         "seconds": {"wall": manifest.get("totals", {}).get("seconds"), **_seconds(records)},
         "errors": dict(Counter(record.error.kind for record in records if record.error)),
     }
@@ -142,9 +144,10 @@ def _incomplete(data: Mapping[str, Any], records: Sequence[Record]) -> list[str]
 
 
 def _seconds(records: Sequence[Record]) -> dict[str, float | None]:
-    """The mean seconds a question spent in each stage."""
+    """The mean seconds a question that was really asked spent in each stage."""
     stages = ("retrieve", "prompt", "generate")
-    known = {stage: [r.timings[stage] for r in records if stage in r.timings] for stage in stages}
+    asked = [record for record in records if not (record.answer and record.answer.cached)]
+    known = {stage: [r.timings[stage] for r in asked if stage in r.timings] for stage in stages}
     return {stage: fmean(values) if values else None for stage, values in known.items()}
 
 

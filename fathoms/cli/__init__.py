@@ -12,7 +12,7 @@ from pathlib import Path
 
 import typer
 
-from fathoms.cli import asking, assets, console, doctor, imports, reading, running
+from fathoms.cli import asking, assets, caching, console, doctor, imports, reading, running
 from fathoms.errors import FathomsError
 
 app = typer.Typer(
@@ -35,6 +35,7 @@ app.command("show")(reading.show)
 app.add_typer(imports.app, name="import")
 app.add_typer(assets.data_app, name="data")
 app.add_typer(assets.models_app, name="models")
+app.add_typer(caching.cache_app, name="cache")
 
 
 def _version(wanted: bool) -> None:

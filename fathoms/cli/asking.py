@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+import json
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fathoms.cli import console, reading
-from fathoms.cli.options import RUNS, Out
+from fathoms.cli.caching import opened
+from fathoms.cli.options import RUNS, NoCache, Out, Refresh
 from fathoms.cli.running import CORES, Set, Workers, load
 from fathoms.errors import UsageError
 
@@ -18,67 +21,125 @@ if TYPE_CHECKING:
     from fathoms.runner import Job, Outcome, Selection
 
 
+Model = Annotated[str | None, typer.Option("--model", "-m", help="Another model for `generate`.")]
+Limit = Annotated[
+    int | None, typer.Option("--limit", min=1, help="At most N questions, from the categories in turn.")
+]
+Categories = Annotated[list[str] | None, typer.Option("--category", help="Only this category (repeatable).")]
+Questions = Annotated[
+    list[str] | None, typer.Option("--question", help="Only this question id (repeatable).")
+]
+Concurrency = Annotated[
+    int | None, typer.Option("-j", "--max-concurrency", min=1, help="Questions asked at once.")
+]
+Matrix = Annotated[
+    list[str] | None,
+    typer.Option("--matrix", metavar="KEY=V1,V2", help="A run a value; several make a run a combination."),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Ask again what the latest run, or the one named, has no answer to.")
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be asked and what is missing; ask nothing.")
+]
+ReuseReplies = Annotated[
+    bool, typer.Option("--reuse-replies", help="Take what the model said to the same prompt before.")
+]
+NoScore = Annotated[bool, typer.Option("--no-score", help="Only answer; score later.")]
+FailOnError = Annotated[
+    str, typer.Option("--fail-on-error", help="Failed questions allowed: a count, or a share as 2%.")
+]
+Wanted = Annotated[
+    list[Path] | None, typer.Argument(help="Pipelines' YAML files; with --resume a run.", show_default=False)
+]
+
+
 def run(
-    configs: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Pipelines' YAML files; with --resume a run.", show_default=False),
-    ] = None,
+    configs: Wanted = None,
     settings: Set = None,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="Another model for `generate`.")] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="At most N questions, from the categories in turn.")
-    ] = None,
-    category: Annotated[
-        list[str] | None, typer.Option("--category", help="Only this category (repeatable).")
-    ] = None,
-    question: Annotated[
-        list[str] | None, typer.Option("--question", help="Only this question id (repeatable).")
-    ] = None,
-    concurrency: Annotated[
-        int | None, typer.Option("-j", "--max-concurrency", min=1, help="Questions asked at once.")
-    ] = None,
+    model: Model = None,
+    limit: Limit = None,
+    category: Categories = None,
+    question: Questions = None,
+    concurrency: Concurrency = None,
+    matrix: Matrix = None,
     out: Out = RUNS,
     workers: Workers = CORES,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Ask again what the latest run, or the one named, has no answer to."),
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be asked and what is missing; ask nothing.")
-    ] = False,
-    no_score: Annotated[bool, typer.Option("--no-score", help="Only answer; score later.")] = False,
-    fail_on_error: Annotated[
-        str, typer.Option("--fail-on-error", help="Failed questions allowed: a count, or a share as 2%.")
-    ] = "0",
+    resume: Resume = False,
+    dry_run: DryRun = False,
+    no_cache: NoCache = False,
+    refresh: Refresh = False,
+    reuse_replies: ReuseReplies = False,
+    no_score: NoScore = False,
+    fail_on_error: FailOnError = "0",
 ) -> int:
     """Ask, score and print the table.
 
-    Every CONFIG becomes a run of its own; what is missing of its documents is ingested first. Runs on one
-    provider follow one another, those on several go side by side.
+    Every CONFIG becomes a run of its own; what is missing of its documents is ingested first.
     """
-    from fathoms.cache import Cache
-    from fathoms.runner import Job, Selection
+    from fathoms.runner import Selection
 
     allowed = _allowance(fail_on_error)
-    cache = Cache()
-    if resume:
-        if settings or model or limit or category or question or concurrency or dry_run:
-            raise UsageError("--resume goes on as the run was started: leave out what would change it")
-        outcomes = [_resume(configs or [], out, cache, workers)]
-    else:
-        if not configs:
-            raise UsageError("missing argument CONFIG: a pipeline's YAML file")
-        loaded = [(*load(config, settings, model, concurrency), config.parent) for config in configs]
-        jobs = [Job(*parts) for parts in loaded]
-        selection = Selection(limit, tuple(category or ()), tuple(question or ()))
-        if dry_run:
-            return _print_plans(jobs, selection, cache)
-        outcomes = _run(jobs, selection, cache, out, workers)
+    selection = Selection(limit, tuple(category or ()), tuple(question or ()))
+    if resume and any(
+        (settings, model, limit, category, question, concurrency, matrix, dry_run, reuse_replies)
+    ):
+        raise UsageError("--resume goes on as the run was started: leave out what would change it")
+    if not resume and not configs:
+        raise UsageError("missing argument CONFIG: a pipeline's YAML file")
+    with opened(no_cache=no_cache, refresh=refresh) as cache:
+        if resume:
+            outcomes = [_resume(configs or [], out, cache, workers)]
+        else:
+            cells = list(combinations(matrix or ()))
+            jobs = [
+                _job(config, [*(settings or ()), *cell], model, concurrency)
+                for config in configs or ()
+                for cell in cells
+            ]
+            if dry_run:
+                return _print_plans(jobs, selection, cache)
+            outcomes = _run(jobs, selection, cache, out, workers, reuse_replies)
     _present(outcomes, out, score=not no_score)
     return _code(outcomes, allowed)
 
 
-def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, out: Path, workers: int) -> list[Outcome]:
+def _job(config: Path, settings: Sequence[str], model: str | None, concurrency: int | None) -> Job:
+    """A run to be."""
+    from fathoms.runner import Job
+
+    return Job(*load(config, settings, model, concurrency), config.parent)
+
+
+def combinations(matrix: Sequence[str]) -> Iterator[list[str]]:
+    """The settings of every cell of a matrix: `a=1,2` and `b=x,y` make four. Without one, a single cell.
+
+    A value is written as in YAML (`[1, 2]` is one). Raises UsageError.
+    """
+    import yaml
+
+    axes = []
+    for axis in matrix:
+        key, _, values = axis.partition("=")
+        try:
+            found = yaml.safe_load(f"[{values}]")
+        except yaml.YAMLError as error:
+            raise UsageError(f"--matrix {axis}: want KEY=V1,V2") from error
+        if not key or not found:
+            raise UsageError(f"--matrix {axis}: want KEY=V1,V2")
+        axes.append([f"{key}={json.dumps(value)}" for value in found])
+    for cell in itertools.product(*axes):
+        yield list(cell)
+
+
+def _run(
+    jobs: Sequence[Job],
+    selection: Selection,
+    cache: Cache,
+    out: Path,
+    workers: int,
+    reuse_replies: bool,
+) -> list[Outcome]:
     """All runs, with their progress."""
     from fathoms import runner
 
@@ -91,6 +152,7 @@ def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, out: Path, wor
             cache=cache,
             selection=selection,
             workers=workers,
+            reuse_replies=reuse_replies,
             progress=bars.stage,
             on_record=bars.record,
         )

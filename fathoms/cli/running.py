@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathoms.cli import console, reading
-from fathoms.cli.options import RUNS, Json, Out, References
+from fathoms.cli.caching import opened
+from fathoms.cli.options import RUNS, Json, Out, References, Refresh
 
 if TYPE_CHECKING:
     from fathoms.cache import Cache
@@ -50,24 +51,23 @@ def ingest(
     recall: Annotated[
         bool, typer.Option("--recall", help="How much of the gold answers stands in the text as parsed.")
     ] = False,
+    refresh: Refresh = False,
     as_json: Json = False,
 ) -> int:
     """Parse, chunk and embed documents.
 
     What every CONFIG names goes into the cache; a second call finds everything there.
     """
-    from fathoms.cache import Cache
-
     loaded = [load(config, settings) for config in configs]
-    cache = Cache()
     reports: list[dict[str, Any]] = []
     gold: list[list[GoldText]] = []
-    for experiment, corpus in loaded:
-        report, ingested = _ingest(experiment, corpus, cache, workers)
-        reports.append(report)
-        gold.append(_gold(corpus, ingested) if recall else [])
-        if not as_json:
-            _print_ingest(report, experiment.name if len(loaded) > 1 else "")
+    with opened(refresh=refresh) as cache:
+        for experiment, corpus in loaded:
+            report, ingested = _ingest(experiment, corpus, cache, workers)
+            reports.append(report)
+            gold.append(_gold(corpus, ingested) if recall else [])
+            if not as_json:
+                _print_ingest(report, experiment.name if len(loaded) > 1 else "")
     _add_recall(reports, gold)
     if as_json:
         console.show_json(reports if len(loaded) > 1 else reports[0])

@@ -1,4 +1,4 @@
-"""Embeddings by (model, text): a text is embedded once in the life of a cache."""
+"""What models gave before: embeddings by (model, text), and replies by everything that decides them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,48 @@ from typing import TYPE_CHECKING
 
 from fathoms.cache import Cache
 from fathoms.config import fingerprint
+from fathoms.types import Prompt, Reply
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from fathoms.models import Embedder
+    from fathoms.models import ChatModel, Embedder
 
 _BATCH = 64
+
+
+class ReplyCache:
+    """Replies by model with its settings, prompt with its images and files, and number of the repeat.
+
+    For those who ask for it: who measures anew asks anew. A reply that is found is marked `cached`.
+    """
+
+    def __init__(self, cache: Cache, model: ChatModel) -> None:
+        self._cache = cache
+        self._identity = model.identity()
+
+    def key(self, prompt: Prompt, repeat: int) -> str:
+        """The name of a reply. A path says nothing: images and files count by what is in them."""
+        messages = [
+            (
+                message.role,
+                message.text,
+                [self._cache.file_hash(image) for image in message.images],
+                [(file.document, file.sha256) for file in message.files],
+            )
+            for message in prompt.messages
+        ]
+        return fingerprint(self._identity, messages, repeat)
+
+    def get(self, key: str) -> Reply | None:
+        """The reply that was kept."""
+        text = self._cache.get_text("reply", key)
+        return None if text is None else Reply.model_validate_json(text).model_copy(update={"cached": True})
+
+    def put(self, key: str, reply: Reply) -> None:
+        """Keep a reply."""
+        self._cache.put_text("reply", key, reply.model_dump_json())
 
 
 def embed_cached(
