@@ -117,15 +117,15 @@ class Ingested:
     ) -> Record:
         """Ask the model. A failure is a record too, with its class and message, never an answer.
 
-        `timeout` is in seconds, for prompt and reply together, with all attempts and the waits between;
-        `lane` is the way to the provider.
+        `timeout` is in seconds, for prompt and reply together, with all attempts and the waits between, but
+        not the wait for a turn; `lane` is the way to the provider.
         """
         record = Record(question=question, repeat=repeat, hits=hits, fingerprints=self.fingerprints)
         asking = _Asking(self, question, repeat, lane or Lane())
         found = asking.found
         try:
-            async with asyncio.timeout(timeout):
-                await asking.ask(hits)
+            async with asyncio.timeout(timeout) as deadline:
+                await asking.ask(hits, deadline)
         except TimeoutError:
             found["error"] = Failure(kind="Timeout", message=f"no answer within {timeout:g} s")
         except Exception as failure:  # whatever a client raises is this question's failure, never the run's
@@ -142,11 +142,12 @@ class _Asking:
         self.question = question
         self.repeat = repeat
         self.lane = lane
+        self.deadline: asyncio.Timeout | None = None
         self.found: dict[str, Any] = {"timings": {"prompt": 0.0, "generate": 0.0}, "attempts": 0}
 
-    async def ask(self, hits: tuple[Hit, ...]) -> None:
+    async def ask(self, hits: tuple[Hit, ...], deadline: asyncio.Timeout) -> None:
         """Prompt and reply; several, and one that merges, where the files are more than a request takes."""
-        ingested = self.ingested
+        ingested, self.deadline = self.ingested, deadline
         if (unusable := ingested.unusable.get(self.question.id)) is not None:
             raise unusable
         limits = ingested.file_limits if isinstance(ingested.retriever, Files) else None
@@ -198,7 +199,8 @@ class _Asking:
             return await generate.reply(prompt)
 
         try:
-            return await self.lane.ask(call, prompt_size(prompt) + (generate.max_tokens or 0))
+            size = prompt_size(prompt) + (generate.max_tokens or 0)
+            return await self.lane.ask(call, size, self.deadline)
         finally:
             self.found["timings"]["generate"] += time.perf_counter() - started
 

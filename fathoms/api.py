@@ -17,7 +17,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -185,18 +185,19 @@ def run(
     loaded = config if isinstance(config, Config) else load(config, *settings)
     corpus = corpora.load(loaded.experiment.data, loaded.folder)
     stop = threading.Event()
-    (outcome,) = _outside_loops(
-        lambda: runner.run(
-            [Job(loaded.experiment, corpus, loaded.folder)],
-            out=Path(out),
-            cache=Cache(),
-            selection=Selection(limit, _several(categories), _several(questions)),
-            workers=workers or os.cpu_count() or 1,
-            on_record=on_record or (lambda record, done, total: None),
-            stop=stop,
-        ),
-        stop,
-    )
+    with closing(Cache()) as cache:
+        (outcome,) = _outside_loops(
+            lambda: runner.run(
+                [Job(loaded.experiment, corpus, loaded.folder)],
+                out=Path(out),
+                cache=cache,
+                selection=Selection(limit, _several(categories), _several(questions)),
+                workers=workers or os.cpu_count() or 1,
+                on_record=on_record or (lambda record, done, total: None),
+                stop=stop,
+            ),
+            stop,
+        )
     if not outcome.stopped:
         return score(outcome.run.path)
     if outcome.done:

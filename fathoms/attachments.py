@@ -68,7 +68,11 @@ class Fitting:
 
     def _too_big(self, hits: Iterable[Hit]) -> bool:
         """Whether a single file is more than a request takes."""
-        return any(not _holds([hit], self.limits) for hit in hits)
+        return any(not self._holds(hit) for hit in hits)
+
+    def _holds(self, hit: Hit) -> bool:
+        """Whether a request takes it by itself."""
+        return _weight(hit.chunk.file, hit.chunk.image, self.limits).is_within(self.limits)
 
     def _as_images(self, hits: Iterable[Hit]) -> tuple[Hit, ...]:
         """A hit a page."""
@@ -85,7 +89,7 @@ class Fitting:
 
     def _parts(self, hit: Hit) -> Iterable[Chunk]:
         """One PDF in runs of pages: as long as `limits` allow, and half as long until the bytes fit too."""
-        if _holds([hit], self.limits) or hit.chunk.file is None:
+        if self._holds(hit) or hit.chunk.file is None:
             yield hit.chunk
             return
         document, last = self.documents[hit.chunk.document], len(hit.chunk.pages)
@@ -93,7 +97,7 @@ class Fitting:
         while first <= last:
             length = min(longest, last - first + 1)
             part = self.cut(document, first, length)
-            while length > 1 and not _fits([part], [], self.limits):
+            while length > 1 and not _weight(part, None, self.limits).is_within(self.limits):
                 length = (length + 1) // 2
                 part = self.cut(document, first, length)
             name = f"{document.id}#p{first}-{first + length - 1}"
@@ -104,27 +108,41 @@ class Fitting:
 def in_requests(hits: Sequence[Hit], limits: FileLimits | None) -> list[tuple[Hit, ...]]:
     """The hits in requests, each filled in their order; one request where there is nothing to limit."""
     requests: list[list[Hit]] = [[]]
+    held = _Weight()
     for hit in hits:
-        if requests[-1] and limits is not None and not _holds([*requests[-1], hit], limits):
+        weight = _weight(hit.chunk.file, hit.chunk.image, limits) if limits else _Weight()
+        if requests[-1] and limits and not (held + weight).is_within(limits):
             requests.append([])
+            held = _Weight()
         requests[-1].append(hit)
+        held += weight
     return [tuple(request) for request in requests]
 
 
-def _holds(hits: Sequence[Hit], limits: FileLimits) -> bool:
-    """Whether one request holds the files and images of the hits."""
-    files = [hit.chunk.file for hit in hits if hit.chunk.file is not None]
-    images = [hit.chunk.image for hit in hits if hit.chunk.image is not None]
-    return _fits(files, images, limits)
+@dataclass(frozen=True)
+class _Weight:
+    """What a request holds: pages of PDFs, images, and bytes as they are sent."""
+
+    pages: int = 0
+    images: int = 0
+    size: float = 0.0
+
+    def __add__(self, other: _Weight) -> _Weight:
+        return _Weight(self.pages + other.pages, self.images + other.images, self.size + other.size)
+
+    def is_within(self, limits: FileLimits) -> bool:
+        """Whether one request takes it."""
+        bounds = ((self.pages, limits.pages), (self.images, limits.images), (self.size, limits.size))
+        return all(bound is None or amount <= bound for amount, bound in bounds)
 
 
-def _fits(files: Sequence[Attachment], images: Sequence[Path], limits: FileLimits) -> bool:
-    """Whether the pages, the images and the bytes as they are sent are within the limits."""
-    pages = sum(len(file.pages) for file in files)
-    size = sum(file.size for file in files) * limits.file_weight
-    size += sum(image.stat().st_size for image in images) * limits.image_weight
-    bounds = ((pages, limits.pages), (len(images), limits.images), (size, limits.size))
-    return all(bound is None or amount <= bound for amount, bound in bounds)
+def _weight(file: Attachment | None, image: Path | None, limits: FileLimits) -> _Weight:
+    """Of a file, an image, or neither."""
+    if file is not None:
+        return _Weight(pages=len(file.pages), size=file.size * limits.file_weight)
+    if image is not None:
+        return _Weight(images=1, size=image.stat().st_size * limits.image_weight)
+    return _Weight()
 
 
 def _ranked(chunks: Iterable[Chunk]) -> tuple[Hit, ...]:

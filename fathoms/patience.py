@@ -55,15 +55,18 @@ class Lane:
         self._open_at = 0.0
         self._down = False
 
-    async def ask(self, call: Callable[[], Awaitable[T]], tokens: int = 0) -> T:
+    async def ask(
+        self, call: Callable[[], Awaitable[T]], tokens: int = 0, deadline: asyncio.Timeout | None = None
+    ) -> T:
         """The reply of `call`, which is called again where that may help; the last error comes out as it is.
 
-        `tokens` are counted against the limit, for every attempt.
+        `tokens` are counted against the limit, for every attempt. `deadline` is put off for as long as the
+        provider may not be asked: waiting for one's turn is no failure to answer.
         """
         from tenacity import AsyncRetrying, retry_if_exception
 
         async def attempt() -> T:
-            await self._turn(tokens)
+            await self._turn(tokens, deadline)
             return await call()
 
         retrying = AsyncRetrying(
@@ -84,13 +87,18 @@ class Lane:
         """Whether this attempt was the last."""
         return state.attempt_number >= (1 if self._down else self.patience.max_attempts)
 
-    async def _turn(self, tokens: int) -> None:
+    async def _turn(self, tokens: int, deadline: asyncio.Timeout | None) -> None:
         """Wait until the provider may be asked."""
         loop = asyncio.get_running_loop()
+        ends, since = deadline and deadline.when(), loop.time()
+        if deadline is not None:
+            deadline.reschedule(None)
         while (pause := self._open_at - loop.time()) > 0:
             await asyncio.sleep(pause)
         await self._requests.take()
         await self._tokens.take(tokens)
+        if deadline is not None and ends is not None:
+            deadline.reschedule(ends + loop.time() - since)
 
     def _can_help(self, error: BaseException) -> bool:
         """Whether asking again may end better."""

@@ -29,8 +29,8 @@ OnRecord = Callable[[Record, int, int], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run: how many questions were asked for, answered or failed, and whether a signal
-    stopped it before the end."""
+    """What became of a run: how many questions were asked for, how many have an answer or a failure by now
+    (in a resumed run also those from before), how many failed, and whether it was stopped before the end."""
 
     run: Run
     asked: int
@@ -67,6 +67,7 @@ def run(
     reuse_replies: bool = False,
     progress: Progress = silent,
     on_record: OnRecord = lambda record, done, total: None,
+    on_stop: Callable[[], None] = lambda: None,
     stop: threading.Event | None = None,
 ) -> list[Outcome]:
     """Ask the selected questions of every job and keep what comes back; nothing is scored yet.
@@ -74,9 +75,9 @@ def run(
     Jobs share parsed documents, indexes, and the limits of their providers: those of one provider follow one
     another, those of several go side by side. What is missing (a package, weights, a server, a document) is
     raised before the first question. A question that fails becomes a record with an error. SIGINT and
-    SIGTERM let what is in flight finish and start no more; a second signal stops at once. `stop`, set by
-    another thread, is as the first signal. With `reuse_replies`, a prompt that was answered before is not
-    asked again.
+    SIGTERM let what is in flight finish and start no more (`on_stop` hears of it); a second signal stops at
+    once. `stop`, set by another thread, is as the first signal. With `reuse_replies`, a prompt that was
+    answered before is not asked again.
     """
     for job in jobs:
         job.experiment.check()
@@ -99,7 +100,7 @@ def run(
         store = Run.create(out, job.experiment.name, state, manifest)
         keep_documents(store, prepared)
         askings.append(_Asking(job.experiment, prepared, store, asked, asked, hits, share))
-    return _ask(askings, on_record, stop)
+    return _ask(askings, on_record, on_stop, stop)
 
 
 def resume(
@@ -109,6 +110,7 @@ def resume(
     workers: int = 2,
     progress: Progress = silent,
     on_record: OnRecord = lambda record, done, total: None,
+    on_stop: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Ask again what a run has no answer to, in the same run.
 
@@ -122,7 +124,8 @@ def resume(
     )
     require_same(store, prepared)
     hits, share = _retrieved(prepared, missing)
-    (outcome,) = _ask([_Asking(experiment, prepared, store, reopened.asked, missing, hits, share)], on_record)
+    asking = _Asking(experiment, prepared, store, reopened.asked, missing, hits, share)
+    (outcome,) = _ask([asking], on_record, on_stop)
     return outcome
 
 
@@ -142,13 +145,16 @@ def in_order(questions: Sequence[Question]) -> list[Question]:
 
 
 def _ask(
-    askings: Sequence[_Asking], on_record: OnRecord, stop: threading.Event | None = None
+    askings: Sequence[_Asking],
+    on_record: OnRecord,
+    on_stop: Callable[[], None],
+    stop: threading.Event | None = None,
 ) -> list[Outcome]:
     """Ask all, each run locked against other processes for as long as it takes."""
     with ExitStack() as locks:
         for asking in askings:
             locks.enter_context(asking.store.locked())
-        stopped = asyncio.run(_Round(askings, on_record, stop or threading.Event()).all())
+        stopped = asyncio.run(_Round(askings, on_record, on_stop, stop or threading.Event()).all())
         for asking in askings:
             asking.close()
     return [asking.outcome(stopped) for asking in askings]
@@ -227,15 +233,23 @@ class _Asking:
     def outcome(self, stopped: bool) -> Outcome:
         """What became of it."""
         stopped = stopped and self.done < len(self.missing)
-        return Outcome(self.store, len(self.missing), self.done, self.errors, stopped)
+        before = len(self.asked) - len(self.missing)
+        return Outcome(self.store, len(self.asked), before + self.done, self.errors, stopped)
 
 
 class _Round:
     """All runs of one command on one event loop: a lane a provider, side by side."""
 
-    def __init__(self, askings: Sequence[_Asking], on_record: OnRecord, stop: threading.Event) -> None:
+    def __init__(
+        self,
+        askings: Sequence[_Asking],
+        on_record: OnRecord,
+        on_stop: Callable[[], None],
+        stop: threading.Event,
+    ) -> None:
         self._askings = askings
         self._on_record = on_record
+        self._on_stop = on_stop
         self._stop = stop
         self._total = sum(len(asking.missing) for asking in askings)
 
@@ -251,8 +265,10 @@ class _Round:
             if signalled.is_set():
                 for task in tasks:
                     task.cancel()
+                return
             signalled.set()
             self._stop.set()
+            self._on_stop()
 
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):

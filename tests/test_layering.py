@@ -9,7 +9,7 @@ import pytest
 
 LEVELS = [
     {"types", "errors"},
-    {"config", "paths", "cache", "stats", "store", "identity", "patience", "committing"},
+    {"config", "paths", "cache", "stats", "store", "identity", "patience", "masking", "committing"},
     {"models"},
     {"corpora", "ingest", "retrieve", "prompt", "answers"},
     {"attachments"},
@@ -28,6 +28,7 @@ GROUND = [
     "types",
     "errors",
     "patience",
+    "masking",
     "paths",
     "identity",
     "config",

@@ -190,6 +190,28 @@ def test_tokens_in_any_minute() -> None:
     assert jump(main) == [0, 0, 60, 120]
 
 
+def test_waiting_for_a_turn_is_no_time_of_the_call() -> None:
+    async def main() -> list[str]:
+        lane, said = Lane(Patience(requests_per_minute=1)), []
+
+        async def question(name: str, seconds: float) -> None:
+            async def call() -> None:
+                await asyncio.sleep(seconds)
+
+            try:
+                async with asyncio.timeout(10) as deadline:
+                    await lane.ask(call, deadline=deadline)
+                said.append(f"{name} answered")
+            except TimeoutError:
+                said.append(f"{name} took too long")
+
+        await asyncio.gather(question("first", 1), question("second", 9), question("third", 11))
+        return said
+
+    # the second waits a minute for its turn, the third two: only their own seconds count
+    assert jump(main) == ["first answered", "second answered", "third took too long"]
+
+
 def test_a_cancelled_wait_takes_nothing() -> None:
     async def main() -> float:
         window = Window(1)

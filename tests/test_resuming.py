@@ -15,6 +15,11 @@ from pathlib import Path
 import pytest
 from support import Project, write_pdf
 
+from fathoms.config import Source, validate
+from fathoms.experiment import Experiment, load_experiment
+
+ROOT = Path(__file__).parent.parent
+
 SLOW = "generate.latency=0.5"
 
 
@@ -105,6 +110,7 @@ def test_a_signal_lets_what_is_in_flight_finish(project: Project, number: signal
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
+    assert "stopping: what is in flight is waited for; once more stops at once" in said
     assert f"go on with: fathoms run --resume {run.relative_to(project.path)}" in said
     assert (run / "summary.json").is_file()
     assert len(journal(run)) == 2  # the one that was in flight was finished, no other was begun
@@ -169,3 +175,16 @@ def test_what_would_change_the_run_is_refused(project: Project, arguments: tuple
     done = project.fathoms("run", "--resume", *arguments)
     assert done.returncode == 2
     assert "--resume goes on as the run was started" in done.stderr
+
+
+CONFIGS = sorted((ROOT / "configs").glob("**/*.yaml"))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_every_shipped_config_is_read_back_from_its_manifest(path: Path) -> None:
+    experiment = load_experiment(path)
+    stored = json.loads(json.dumps(experiment.model_dump(mode="json")))
+    again = validate(Experiment, Source("manifest.json", stored)).at(path.parent)
+    assert again == experiment
+    assert isinstance(experiment, Experiment)
+    assert again.fingerprints({"a.pdf": "1"}) == experiment.fingerprints({"a.pdf": "1"})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -142,3 +144,37 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be written"):
         make(tmp_path / "file")
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from fathoms.errors import StoreError
+from fathoms.store import Run
+from fathoms.types import Question, Record, Reply
+
+run = Run(Path(sys.argv[1]))
+records = [
+    Record(question=Question(id=f"n{n}", text="?", category="c"), answer=Reply(text="y" * 300))
+    for n in range(40)
+]
+size = (run.path / "journal.jsonl").stat().st_size
+resource.setrlimit(resource.RLIMIT_FSIZE, (size + 5000, resource.RLIM_INFINITY))
+try:
+    run.append(records)
+except StoreError as error:
+    print(error)
+"""
+
+
+def test_a_disk_that_fills_takes_no_part_of_a_record(tmp_path: Path) -> None:
+    """The limit of a file's size stands for the end of the disk: the kernel takes a part and then no more."""
+    run = Run.create(tmp_path, "x", "0" * 16, {})
+    run.append([record("kept")])
+    before = (run.path / "journal.jsonl").read_bytes()
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(run.path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith(f"{run.path / 'journal.jsonl'} cannot be written: ")
+    assert (run.path / "journal.jsonl").read_bytes() == before
+    assert [found.question.id for found in run.records()] == ["kept"]

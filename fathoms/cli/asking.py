@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -93,7 +93,7 @@ def run(
         else:
             cells = list(combinations(matrix or ()))
             jobs = [
-                _job(config, [*(settings or ()), *cell], model, concurrency)
+                _job(config, settings or (), cell, model, concurrency)
                 for config in configs or ()
                 for cell in cells
             ]
@@ -104,15 +104,25 @@ def run(
     return _code(outcomes, allowed)
 
 
-def _job(config: Path, settings: Sequence[str], model: str | None, concurrency: int | None) -> Job:
-    """A run to be."""
+def _job(
+    config: Path,
+    settings: Sequence[str],
+    cell: Mapping[str, Any],
+    model: str | None,
+    concurrency: int | None,
+) -> Job:
+    """A run to be; that of a cell has its values in its name."""
     from fathoms.runner import Job
 
-    return Job(*load(config, settings, model, concurrency), config.parent)
+    own = [f"{key}={json.dumps(value)}" for key, value in cell.items()]
+    experiment, corpus = load(config, [*settings, *own], model, concurrency)
+    values = [f"{key.rpartition('.')[2]}={value}" for key, value in cell.items()]
+    name = " ".join([experiment.name, *values])
+    return Job(experiment.model_copy(update={"name": name}), corpus, config.parent)
 
 
-def combinations(matrix: Sequence[str]) -> Iterator[list[str]]:
-    """The settings of every cell of a matrix: `a=1,2` and `b=x,y` make four. Without one, a single cell.
+def combinations(matrix: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The cells of a matrix, each a value by key: `a=1,2` and `b=x,y` make four. Without one, a single cell.
 
     A value is written as in YAML (`[1, 2]` is one). Raises UsageError.
     """
@@ -127,9 +137,9 @@ def combinations(matrix: Sequence[str]) -> Iterator[list[str]]:
             raise UsageError(f"--matrix {axis}: want KEY=V1,V2") from error
         if not key or not found:
             raise UsageError(f"--matrix {axis}: want KEY=V1,V2")
-        axes.append([f"{key}={json.dumps(value)}" for value in found])
+        axes.append([(key, value) for value in found])
     for cell in itertools.product(*axes):
-        yield list(cell)
+        yield dict(cell)
 
 
 def _run(
@@ -155,7 +165,13 @@ def _run(
             reuse_replies=reuse_replies,
             progress=bars.stage,
             on_record=bars.record,
+            on_stop=_stopping,
         )
+
+
+def _stopping() -> None:
+    """A signal came."""
+    console.note("stopping: what is in flight is waited for; once more stops at once")
 
 
 def _resume(references: Sequence[Path], out: Path, cache: Cache, workers: int) -> Outcome:
@@ -169,7 +185,14 @@ def _resume(references: Sequence[Path], out: Path, cache: Cache, workers: int) -
     found = reopen(find_run(str(references[0]) if references else "latest", out))
     console.note(f"{found.run.id}: {len(found.missing)} of {len(found.asked)} questions have no answer yet")
     with console.bars() as bars:
-        return runner.resume(found, cache=cache, workers=workers, progress=bars.stage, on_record=bars.record)
+        return runner.resume(
+            found,
+            cache=cache,
+            workers=workers,
+            progress=bars.stage,
+            on_record=bars.record,
+            on_stop=_stopping,
+        )
 
 
 def _present(outcomes: Sequence[Outcome], out: Path, *, score: bool) -> None:

@@ -117,8 +117,8 @@ class Connected:
     ) -> Record:
         """Ask the pipeline. A failure is a record too, with its class and message, never an answer.
 
-        `timeout` is in seconds, with all attempts and the waits between; `lane` is the way to the pipeline.
-        `hits` are those of `retrieve`, and not looked at.
+        `timeout` is in seconds, with all attempts and the waits between, but not the wait for a turn; `lane`
+        is the way to the pipeline. `hits` are those of `retrieve`, and not looked at.
         """
         record = Record(question=question, repeat=repeat, hits=None, fingerprints=self.fingerprints)
         started = time.perf_counter()
@@ -131,8 +131,8 @@ class Connected:
             return told, time.perf_counter() - called
 
         try:
-            async with asyncio.timeout(timeout):
-                told, seconds = await (lane or Lane()).ask(call)
+            async with asyncio.timeout(timeout) as deadline:
+                told, seconds = await (lane or Lane()).ask(call, deadline=deadline)
             found |= _found(question, told, seconds)
         except RaisedError as raised:
             found["error"] = raised.failure

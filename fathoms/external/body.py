@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from fathoms.errors import ModelError, NoAnswerError
-from fathoms.external.masking import Mask
+from fathoms.masking import Mask
 
 if TYPE_CHECKING:
     import httpx

@@ -17,8 +17,8 @@ from functools import cache, partial
 from queue import SimpleQueue
 from typing import Any
 
-from fathoms.external.masking import Mask
 from fathoms.external.target import message_of, place_of
+from fathoms.masking import Mask
 from fathoms.types import Failure
 
 

@@ -22,7 +22,6 @@ from fathoms.errors import ModelError, NoAnswerError, RateLimitError, ServerErro
 from fathoms.external.base import Ask, ExternalPipeline, Told
 from fathoms.external.body import DONE, beginning, events, parsed, whole
 from fathoms.external.mapping import Response
-from fathoms.external.masking import Mask
 from fathoms.external.presets import openai_chat
 from fathoms.external.request import (
     Headers,
@@ -36,6 +35,7 @@ from fathoms.external.request import (
     sent_headers,
     variables,
 )
+from fathoms.masking import Mask
 from fathoms.models.options import without_secrets
 from fathoms.patience import seconds_asked
 from fathoms.types import Document, Question

@@ -27,9 +27,9 @@ from fathoms.external.base import Ask, ExternalPipeline, Told
 from fathoms.external.calls import Caller, RaisedError
 from fathoms.external.imports import source_sha256
 from fathoms.external.mapping import complaint
-from fathoms.external.masking import Mask
 from fathoms.external.printing import printed_aside
 from fathoms.external.target import importable, load
+from fathoms.masking import Mask
 from fathoms.models.options import Options, resolved, secret_values, without_secrets
 from fathoms.types import Document, Question
 

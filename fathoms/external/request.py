@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import AfterValidator, JsonValue, TypeAdapter
 
 from fathoms.errors import ConfigError
-from fathoms.external.masking import Mask
+from fathoms.masking import Mask
 from fathoms.models.options import Options, http_address, secret_values
 from fathoms.types import Question
 

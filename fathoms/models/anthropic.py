@@ -10,21 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.models.closed import (
-    KEEP_SECONDS,
-    ONE_ANSWER,
-    PDF,
-    Clock,
-    Closed,
-    as_base64,
-    file_bytes,
-    image_type,
-    part,
-    system_text,
-    total,
-)
+from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, system_text, total
 from fathoms.models.closed_errors import Fault
 from fathoms.models.closed_uploads import Held
+from fathoms.models.media import PDF, as_base64, file_bytes, image_type
 from fathoms.models.options import resolved
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
 

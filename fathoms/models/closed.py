@@ -5,34 +5,28 @@ Each adapter asks through its vendor's own SDK, whose retries are off: who runs 
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import os
 import re
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
 from fathoms.config import Component, fingerprint
-from fathoms.errors import ConfigError, FathomsError, MissingExtraError, ModelError
+from fathoms.errors import FathomsError, MissingExtraError
 from fathoms.models.closed_errors import Fault, Sender, as_error, is_file_gone, refusal_in
 from fathoms.models.closed_uploads import Held, forget, uploaded
-from fathoms.models.options import Address, Options, resolved, secret_values, without_secrets
+from fathoms.models.options import Address, Options, env_key, resolved, secret_values, without_secrets
 from fathoms.models.protocols import FileLimits
 from fathoms.types import Attachment, Message, Prompt, Reply
 
-PDF = "application/pdf"
 KEEP_SECONDS = 24 * 3600
 """How long a vendor that asks is to keep an uploaded file."""
 ONE_ANSWER = {"Connection": "close"}
 """Headers: a connection ends with its answer. With retries off, an idle one that the server has dropped would
 be a failure of the next question, and none outlives its event loop."""
-_IMAGE_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
 _MEGABYTE = 1_000_000
 _BASE64 = 4 / 3
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -121,12 +115,7 @@ class Closed(Component):
 
     def key(self) -> str:
         """The key; raises ConfigError where its variable is not set, or holds what no header can."""
-        key = os.environ.get(self.api_key_env, "").strip()
-        if not key:
-            raise ConfigError(f"the environment variable {self.api_key_env} is not set: it holds the key")
-        if not (key.isascii() and key.isprintable()):
-            raise ConfigError(f"the environment variable {self.api_key_env} holds what no key can be")
-        return key
+        return env_key(self.api_key_env)
 
     @property
     def context_window(self) -> None:
@@ -222,36 +211,6 @@ class Clock:
     def last(self) -> float:
         """Until now."""
         return time.perf_counter() - self._started
-
-
-def file_bytes(source: Attachment | Path) -> bytes:
-    """The bytes of a file as they are.
-
-    Raises ModelError where they cannot be read any more, or an attachment is not the file that it was.
-    """
-    path = source.path if isinstance(source, Attachment) else source
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ModelError(f"{path} cannot be attached: {error.strerror}") from error
-    if isinstance(source, Attachment) and hashlib.sha256(data).hexdigest() != source.sha256:
-        raise ModelError(f"{path} has changed since it was ingested: start a new run")
-    return data
-
-
-def as_base64(source: Attachment | Path) -> str:
-    """The same in base64."""
-    return base64.b64encode(file_bytes(source)).decode("ascii")
-
-
-def image_type(path: Path) -> str:
-    """The media type of an image that a model is shown."""
-    return _IMAGE_TYPES[path.suffix.lower()]
-
-
-def data_url(source: Attachment | Path, media_type: str) -> str:
-    """A file as an address that holds it."""
-    return f"data:{media_type};base64,{as_base64(source)}"
 
 
 def system_text(prompt: Prompt) -> str:

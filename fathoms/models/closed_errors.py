@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError, RateLimitError
+from fathoms.masking import Mask
 from fathoms.patience import seconds_asked
 
 _LONGEST_QUOTE = 300
@@ -125,8 +126,6 @@ def _without_answer(error: Exception, sender: Sender) -> ModelError:
 
 def quoted(text: str, *secrets: str) -> str:
     """A server's words in one line: short, without secrets (masked or not) and without base64."""
-    for secret in filter(None, secrets):
-        text = text.replace(secret, "***")
-    text = " ".join(text.split())
+    text = " ".join(Mask(secrets).text(text).split())
     text = _DATA.sub("...", _MASKED.sub("***", text))
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import base64
-import mimetypes
 import threading
 import time
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -20,6 +17,7 @@ from fathoms.errors import ConfigError, ModelError
 from fathoms.models.cpus import available_cpus
 from fathoms.models.llama_child import ChildServer
 from fathoms.models.llama_server import OwnServer, Settings, library
+from fathoms.models.media import data_url, image_type
 from fathoms.models.reasoning import split_reasoning
 from fathoms.models.weights import Weights, digests, locate
 from fathoms.types import Message, Prompt, Reply, Usage
@@ -219,14 +217,11 @@ def _content(message: Message) -> str | list[dict[str, Any]]:
     """The parts of a message with images; its text where it has none."""
     if not message.images:
         return message.text
-    images = [{"type": "image_url", "image_url": {"url": _data_url(path)}} for path in message.images]
+    images = [
+        {"type": "image_url", "image_url": {"url": data_url(path, image_type(path))}}
+        for path in message.images
+    ]
     return [*images, {"type": "text", "text": message.text}]
-
-
-def _data_url(path: Path) -> str:
-    """A file as a URL that holds it."""
-    kind = mimetypes.guess_type(path.name)[0] or "image/png"
-    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 
 def _checked(answer: dict[str, Any]) -> dict[str, Any]:

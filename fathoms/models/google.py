@@ -12,20 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, ValidationError
 
 from fathoms.errors import ConfigError, ModelError
-from fathoms.models.closed import (
-    KEEP_SECONDS,
-    ONE_ANSWER,
-    PDF,
-    Clock,
-    Closed,
-    file_bytes,
-    image_type,
-    part,
-    system_text,
-    total,
-)
+from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, system_text, total
 from fathoms.models.closed_errors import Fault
 from fathoms.models.closed_uploads import Held
+from fathoms.models.media import PDF, file_bytes, image_type
 from fathoms.models.options import resolved
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
 
@@ -67,7 +57,7 @@ class GoogleLLM(Closed):
     """Of the sampling, for what Google calls its best effort."""
     max_pages: int | None = Field(default=1000, ge=1)
     """Pages of PDFs in one request; no limit if null."""
-    max_images: int | None = Field(default=3600, ge=1)
+    max_images: int | None = Field(default=3000, ge=1)
     """Images in one request; no limit if null."""
     max_megabytes: float | None = Field(default=50, gt=0)
     """Megabytes (10^6 bytes) of one request, where a file that is sent inline takes four thirds of its size;

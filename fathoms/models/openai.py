@@ -11,19 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from fathoms.models import openai_responses
-from fathoms.models.closed import (
-    KEEP_SECONDS,
-    ONE_ANSWER,
-    PDF,
-    Clock,
-    Closed,
-    data_url,
-    file_bytes,
-    image_type,
-    part,
-)
+from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part
 from fathoms.models.closed_errors import Fault
 from fathoms.models.closed_uploads import Held
+from fathoms.models.media import PDF, data_url, file_bytes, image_type
 from fathoms.models.options import resolved
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
 

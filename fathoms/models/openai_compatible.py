@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -14,7 +13,7 @@ from fathoms.config import Component, fingerprint, import_target, suggest
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, ServerError
 from fathoms.models.cuts import prompt_cut
 from fathoms.models.llamaindex_replies import chat, embeddings, unit_rows
-from fathoms.models.options import Address, Options, resolved, without_secrets
+from fathoms.models.options import Address, Options, env_key, resolved, without_secrets
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
@@ -92,10 +91,7 @@ class _FromServer(Component):
         """The key; raises ConfigError where its variable is not set."""
         if self.api_key_env is None:
             return None
-        key = os.environ.get(self.api_key_env)
-        if not key:
-            raise ConfigError(f"the environment variable {self.api_key_env} is not set: it holds the key")
-        return key
+        return env_key(self.api_key_env)
 
     def _headers(self) -> dict[str, str]:
         """The key as the API takes it."""

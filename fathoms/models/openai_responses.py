@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fathoms.models.closed import PDF, Clock, data_url, image_type, part
+from fathoms.models.closed import Clock, part
 from fathoms.models.closed_uploads import Held
+from fathoms.models.media import PDF, data_url, image_type
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
 
 if TYPE_CHECKING:

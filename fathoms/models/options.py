@@ -59,6 +59,16 @@ Address = Annotated[str, AfterValidator(http_address)]
 """The address of a server, by http or https."""
 
 
+def env_key(variable: str) -> str:
+    """The key that an environment variable holds; raises ConfigError for none, or what no header takes."""
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise ConfigError(f"the environment variable {variable} is not set: it holds the key")
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(f"the environment variable {variable} holds what no key can be")
+    return key
+
+
 def without_secrets(options: dict[str, Any]) -> list[tuple[str, str]]:
     """The texts of the options as they are used, but for what looks like a secret; for fingerprints."""
     return [

@@ -12,12 +12,12 @@ from fathoms.errors import UsageError
 
 
 def test_every_combination_once() -> None:
-    assert list(combinations([])) == [[]]
+    assert list(combinations([])) == [{}]
     assert list(combinations(["a=1,x:2", "b=[1, 2],null"])) == [
-        ["a=1", "b=[1, 2]"],
-        ["a=1", "b=null"],
-        ['a="x:2"', "b=[1, 2]"],
-        ['a="x:2"', "b=null"],
+        {"a": 1, "b": [1, 2]},
+        {"a": 1, "b": None},
+        {"a": "x:2", "b": [1, 2]},
+        {"a": "x:2", "b": None},
     ]
 
 
@@ -35,5 +35,8 @@ def test_a_run_a_cell(project: Project) -> None:
     manifests = [json.loads((run / "manifest.json").read_text()) for run in project.runs()]
     cells = [(m["config"]["retrieve"]["top_k"], m["config"]["generate"]["model"]) for m in manifests]
     assert cells == [(1, "small"), (1, "large"), (2, "small"), (2, "large")]
-    assert "large" in done.stdout
+    # each has its values in its name, so that the table can be read and the next night finds its own
+    assert [m["name"] for m in manifests][:2] == ["tiny top_k=1 model=small", "tiny top_k=1 model=large"]
+    assert "top_k=2" in done.stdout
+    assert project.json("show", "tiny top_k=2 model=large")["manifest"]["name"] == manifests[3]["name"]
     assert all(m["totals"]["answers"] == 4 for m in manifests)

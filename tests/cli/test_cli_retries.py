@@ -91,15 +91,16 @@ def test_a_service_that_went_down_is_resumed(project: Project) -> None:
     assert summary["complete"]
 
 
+@pytest.mark.slow
 def test_no_faster_than_allowed(project: Project) -> None:
     with service(GOOD) as made:
-        text = CONFIG.format(address=made.address).replace("max_attempts: 4", "requests_per_minute: 2")
-        project.write("mine.yaml", text.replace("first_wait: 0.05, ", "") + "question_timeout: 3\n")
+        text = CONFIG.format(address=made.address).replace("max_attempts: 4", "requests_per_minute: 3")
+        project.write("mine.yaml", text.replace("first_wait: 0.05, ", "") + "question_timeout: 5\n")
+        started = time.monotonic()
         done = project.fathoms("run", "mine.yaml")
-        # two in the first minute; the others cannot wait for the second within their time
-        assert len(made.requests) == 2
-    assert done.returncode == 1
-    assert [record.get("error", {}).get("kind") for record in records(project).values()].count("Timeout") == 2
+        # three in the first minute; the fourth waits for the second, and that is no failure of it
+        assert (len(made.requests), done.returncode) == (4, 0)
+        assert time.monotonic() - started > 59
 
 
 @pytest.mark.parametrize("key", ["max_attempts: 0", "first_wait: -1", "retries: 3"])

@@ -398,8 +398,8 @@ def test_limits(server: Vendors) -> None:
     assert limits("anthropic", attach="upload") == FileLimits(100, 32_000_000, 100, 0, third)
     assert limits("chat") == limits("responses") == FileLimits(None, 50_000_000, 500, third, third)
     assert limits("chat", attach="upload") == FileLimits(None, 50_000_000, 500, 1, third)
-    assert limits("google") == FileLimits(1000, 50_000_000, 3600, third, third)
-    assert limits("google", max_pages=3, max_megabytes=None) == FileLimits(3, None, 3600, third, third)
+    assert limits("google") == FileLimits(1000, 50_000_000, 3000, third, third)
+    assert limits("google", max_pages=3, max_megabytes=None) == FileLimits(3, None, 3000, third, third)
 
 
 @pytest.mark.parametrize("api", APIS)

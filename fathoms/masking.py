@@ -1,4 +1,4 @@
-"""Secrets taken out of what a pipeline says, should it say what it was given."""
+"""Secrets taken out of what a server or a pipeline says, should it say what it was given."""
 
 from __future__ import annotations
 
