@@ -19,6 +19,7 @@ from fathoms.types import Question
 
 _PACKAGES = (
     "pydantic",
+    "aiohttp",
     "numpy",
     "pypdfium2",
     "pymupdf",
@@ -30,7 +31,6 @@ _PACKAGES = (
     "openai",
     "google-genai",
     "llama-index-core",
-    "llama-index-llms-ollama",
     "llama-index-embeddings-ollama",
     "llama-index-llms-openai-like",
     "llama-index-embeddings-openai-like",
