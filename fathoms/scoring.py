@@ -11,7 +11,7 @@ from fathoms.config import Source, override, validate
 from fathoms.errors import DataError
 from fathoms.metrics import Scores, Scoring, score, summarise
 from fathoms.paths import write_atomic
-from fathoms.store import SCHEMA, Run
+from fathoms.store import SCHEMA, Entry, Run
 from fathoms.types import Record
 
 VERDICTS = "abstention"
@@ -24,7 +24,7 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
     that the run holds already are not made again. Returns the summary; raises DataError for a run that
     holds neither an answer nor a failure.
     """
-    manifest, records = run.manifest(), run.records()
+    manifest, records = run.manifest(), run.records(light=True)
     if not records:
         raise DataError(f"{run.path} holds no answers yet: nothing to score")
     scoring = _with_exemplars(run, read_scoring(manifest, settings))
@@ -32,7 +32,7 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
     scores = score(records, scoring, known)
     if scores.verdicts:
         run.write_verdicts(VERDICTS, {**known, **scores.verdicts})
-    _write_views(run, records, scores)
+    _write_views(run, scores)
     summary = summary_of(run.id, manifest, records, scores)
     run.write_summary(summary)
     return summary
@@ -60,17 +60,15 @@ def _with_exemplars(run: Run, scoring: Scoring) -> Scoring:
     )
 
 
-def _write_views(run: Run, records: Sequence[Record], scores: Scores) -> None:
-    """Every question's file, all its repeats in it."""
-    groups: dict[str, list[int]] = {}
-    for index, record in enumerate(records):
-        groups.setdefault(record.question.id, []).append(index)
-    for indexes in groups.values():
-        rows: list[Mapping[str, Any]] = [
-            {name: value.model_dump(mode="json") for name, value in scores.rows[index].items()}
-            for index in indexes
-        ]
-        run.write_view([records[index] for index in indexes], rows)
+def _write_views(run: Run, scores: Scores) -> None:
+    """Every question's file, all its repeats in it; whole records are read one question at a time."""
+    groups: dict[str, list[tuple[Entry, Mapping[str, Any]]]] = {}
+    for ((question, _), entry), row in zip(run.entries().items(), scores.rows, strict=True):
+        found = {name: value.model_dump(mode="json") for name, value in row.items()}
+        groups.setdefault(question, []).append((entry, found))
+    for repeats in groups.values():
+        records = list(run.read(entry for entry, _ in repeats))
+        run.write_view(records, [row for _, row in repeats])
 
 
 def summary_of(

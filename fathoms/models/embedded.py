@@ -126,6 +126,11 @@ class Embedded(Component):
             return None
         return self._engine().count(chat_messages(messages))
 
+    @property
+    def counting_waits(self) -> bool:
+        """It asks its server."""
+        return True
+
     def _engine(self) -> _Engine:
         """The loaded model; the first call loads it."""
         settings = Settings(

@@ -202,6 +202,11 @@ class OllamaLLM(_FromOllama):
     def count_tokens(self, messages: Sequence[Message]) -> None:
         """Not known before the call: Ollama has no way to ask."""
 
+    @property
+    def counting_waits(self) -> bool:
+        """There is nothing to ask."""
+        return False
+
     def _sampling(self) -> dict[str, Any]:
         """The options, by Ollama's names."""
         own = {

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.config import Component, fingerprint, import_target, suggest
-from fathoms.errors import ConfigError, MissingExtraError, ModelError, ServerError
+from fathoms.errors import ConfigError, MissingExtraError, ServerError
 from fathoms.models.closed_errors import Sender
 from fathoms.models.completion import Completion, chat_messages
+from fathoms.models.counting import counted, counts_nothing
 from fathoms.models.cuts import prompt_cut
 from fathoms.models.llamaindex_replies import embeddings, unit_rows
 from fathoms.models.options import Address, Options, env_key, resolved, secret_values, without_secrets
@@ -20,7 +21,6 @@ from fathoms.models.wire import Request, exchange
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
-    import httpx
     import numpy as np
     from numpy.typing import NDArray
 
@@ -169,7 +169,12 @@ class OpenAICompatibleLLM(_FromServer):
         if any(message.images for message in messages):
             return None
         body = {**resolved(self.extra_body), "model": self.model, "messages": chat_messages(messages)}
-        return _counted(self.base_url, self._headers(), body)
+        return counted(self.base_url, self._headers(), body)
+
+    @property
+    def counting_waits(self) -> bool:
+        """Until the server is known not to count."""
+        return not counts_nothing(self.base_url)
 
 
 class OpenAICompatibleEmbedder(_FromServer):
@@ -230,56 +235,3 @@ def _import(target: str, package: str) -> Any:
         return import_target(target)
     except ConfigError as error:
         raise MissingExtraError(package, "openai-compatible", "a server of OpenAI's API") from error
-
-
-_NO_SUCH_WAY = {404, 405, 501, 400, 422}
-"""Statuses of servers that do not count: no such path, or (SGLang, TGI) one that wants another body."""
-
-_silent: set[str] = set()
-"""Servers that were asked for a count and know none."""
-
-
-def _counted(base_url: str, headers: dict[str, str], body: dict[str, Any]) -> int | None:
-    """The server's own count of a chat: llama-server's way, then vLLM's; `None` where it knows neither.
-
-    Raises ModelError where it fails: what it knows is then not known.
-    """
-    import httpx
-
-    if base_url in _silent:
-        return None
-    ways = (
-        (f"{base_url}/chat/completions/input_tokens", "input_tokens"),
-        (f"{base_url.removesuffix('/v1')}/tokenize", "count"),
-    )
-    try:
-        for address, key in ways:
-            count = _count_in(_counting().post(address, json=body, headers=headers), key)
-            if count is not None:
-                return count
-    except httpx.HTTPError as error:
-        raise ModelError(f"{base_url}: {type(error).__name__}: {error}") from error
-    _silent.add(base_url)
-    return None
-
-
-@lru_cache(maxsize=1)
-def _counting() -> httpx.Client:
-    """The connections of all counts: opening one takes longer than a count."""
-    import httpx
-
-    return httpx.Client(timeout=60)
-
-
-def _count_in(answer: httpx.Response, key: str) -> int | None:
-    """The count that an answer holds, `None` where the server does not count; raises ModelError."""
-    if answer.status_code in _NO_SUCH_WAY:
-        return None
-    if answer.status_code != 200:
-        raise ModelError(f"{answer.url} answers with status {answer.status_code}: the prompt is not counted")
-    try:
-        found = answer.json()
-    except ValueError:  # a page for people, whatever is asked
-        return None
-    count = found.get(key) if isinstance(found, dict) else None
-    return count if isinstance(count, int) else None
