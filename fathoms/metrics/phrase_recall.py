@@ -72,17 +72,34 @@ def _stands_in(text: str, phrase: str, match: Match, hyphens: Hyphens) -> bool:
     """Whether the folded answer holds the phrase."""
     if match == "substring":
         return fold_plain(phrase, hyphens=hyphens == "both") in text
-    folded, pattern = _word_pattern(phrase, hyphens)
-    return folded in text and pattern.search(text) is not None
+    folded, left, right = _whole(phrase, hyphens)
+    at = text.find(folded) if folded else -1  # a phrase with nothing left is nowhere
+    while at >= 0:
+        if left.match(text, at) and right.match(text, at + len(folded)):
+            return True
+        at = text.find(folded, at + 1)
+    return False
+
+
+class Whole(NamedTuple):
+    """A folded phrase, and what must hold where it begins and where it ends."""
+
+    phrase: str
+    left: re.Pattern[str]
+    right: re.Pattern[str]
 
 
 @lru_cache(maxsize=16_384)
-def _word_pattern(phrase: str, hyphens: Hyphens) -> tuple[str, re.Pattern[str]]:
-    """The folded phrase, and the pattern that finds it as a whole; a phrase with nothing left is nowhere."""
+def _whole(phrase: str, hyphens: Hyphens) -> Whole:
+    """How a phrase is found as a whole. There are few edges, and a pattern takes long to make."""
     folded = fold_words(phrase, hyphens=hyphens == "both")
-    if not folded:
-        return folded, re.compile(r"(?!)")
-    return folded, re.compile(_left_edge(folded) + re.escape(folded) + _right_edge(folded))
+    return Whole(folded, _edge(_left_edge(folded)), _edge(_right_edge(folded)))
+
+
+@lru_cache
+def _edge(pattern: str) -> re.Pattern[str]:
+    """A condition on a place in a text."""
+    return re.compile(pattern)
 
 
 def _left_edge(phrase: str) -> str:
