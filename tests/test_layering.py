@@ -10,7 +10,7 @@ import pytest
 LEVELS = [
     {"types", "errors"},
     {"config", "paths", "cache", "stats", "store", "identity", "patience", "masking", "committing"},
-    {"models"},
+    {"models", "dev"},
     {"corpora", "ingest", "retrieve", "prompt", "answers"},
     {"attachments"},
     {"answering"},

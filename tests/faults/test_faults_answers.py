@@ -1,0 +1,202 @@
+"""Every fault with every provider: what is recorded and scored, and that it harms no other question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import faulty
+import pytest
+
+import fathoms
+from fathoms.dev.faults import FAULTS
+from fathoms.dev.server import ScriptedServer
+from fathoms.types import Record
+
+pytestmark = pytest.mark.slow  # hangs are waited for
+
+SILENCE, QUESTION_TIMEOUT, ATTEMPTS, LARGE = 1.0, 3.0, 2, 1_000_000
+VALUES = {"latency": "=0.2", "429": "=0.05", "429-ms": "=20", "large": f"={LARGE}"}
+PLAYED = [fault for fault in FAULTS if fault != "restart"]
+"""A restart is the whole server's: it has tests of its own."""
+
+# what a question ends with, and after how many attempts
+OUTCOMES = {
+    "latency": "answered 1",
+    "hang": "NoAnswerError 2",
+    "stall": "NoAnswerError 2",
+    "drip": "Timeout 1",
+    "reset": "NoAnswerError 2",
+    "cut": "NoAnswerError 2",
+    "drop": "NoAnswerError 2",
+    "close": "answered 1",
+    "429": "RateLimitError 2",
+    "429-ms": "RateLimitError 2",
+    "status": "ModelError 2",
+    "echo": "ModelError 1",
+    "error": "ModelError [12]",
+    "html": "ModelError 1",
+    "empty": "ModelError 1",
+    "truncated": "ModelError 1",
+    "blank": "answered 1",
+    "null": "ModelError 1",
+    "number": "ModelError 1",
+    "usage": "answered 1",
+    "choices": "ModelError 1",
+    "large": "answered 1",
+    "utf8": "ModelError 1",
+}
+# a stream without its end broke off, and is asked again; null in a piece of a stream is a piece without text
+STREAMED = {"empty": "NoAnswerError 2", "null": "answered 1"}
+EITHER = {
+    "empty": "ModelError 1|NoAnswerError 2",
+    "truncated": "ModelError 1|NoAnswerError 2",
+    "choices": "ModelError 1|NoAnswerError 2",
+    "null": "answered 1|ModelError 1",
+}
+DIFFERENT = {
+    "openai-compatible": EITHER,
+    "ollama": {**EITHER, "usage": "ModelError 1|answered 1"},
+    "http": {},
+    "http-stream": STREAMED,
+}
+RECOVERS = ("hang", "stall", "reset", "cut", "drop", "429", "429-ms", "status")
+"""Faults after which asking again helps."""
+WRONG = {"blank", "null"}
+"""Faults of which an answer without a word may come."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """A run over all faults with one provider."""
+
+    provider: str
+    path: Path
+    summary: dict[str, Any]
+    records: dict[str, Record]
+    asked: Callable[[str], int]
+
+    def outcome(self, text: str) -> str:
+        """`answered 1`, `ModelError 2`."""
+        record = self.records[text]
+        return f"{'answered' if record.error is None else record.error.kind} {record.attempts}"
+
+
+def always(fault: str) -> str:
+    return f"What of <{fault}>?"
+
+
+def once(fault: str) -> str:
+    return f"What of <{fault} once>?"
+
+
+def control(fault: str) -> str:
+    return f"And what after {fault}?"
+
+
+@pytest.fixture(scope="module", params=list(faulty.PROVIDERS))
+def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """One question at a time: one that fails once, one that always does, and one that nothing is wrong with,
+    after which the provider counts as there again."""
+    faulty.needs(request.param)
+    path = tmp_path_factory.mktemp("faults")
+    texts = [
+        text
+        for fault in PLAYED
+        for text in (*([once(fault)] if fault in RECOVERS else []), always(fault), control(fault))
+    ]
+    project = faulty.faulty_project(path, texts)
+    rules = [
+        rule
+        for fault in PLAYED
+        for rule in (
+            f"{fault}{VALUES.get(fault, '')}@<{fault}>",
+            f"{fault}{VALUES.get(fault, '')}@<{fault} once>*1",
+        )
+    ]
+    with ScriptedServer(rules, default=faulty.SAID).running() as server:
+        text = faulty.config(
+            request.param,
+            server.address,
+            silence=SILENCE,
+            question_timeout=QUESTION_TIMEOUT,
+            max_attempts=ATTEMPTS,
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("FATHOMS_CACHE_DIR", str(path / "cache"))
+            result = fathoms.run(project.write("faulty.yaml", text), out=path / "runs")
+    records = {record.question.text: record for record in result.records()}
+    return Played(request.param, result.path, result.summary, records, server.count)
+
+
+@pytest.mark.parametrize("fault", PLAYED)
+def test_outcome(played: Played, fault: str) -> None:
+    expected = DIFFERENT[played.provider].get(fault, OUTCOMES[fault])
+    assert re.fullmatch(expected, played.outcome(always(fault))), played.records[always(fault)].error
+    assert played.asked(f"<{fault}>") == played.records[always(fault)].attempts
+    view = faulty.views(played.path)[always(fault)]
+    scores = view["scores"]["fathoms"]
+    if view["error"] is not None:
+        assert (scores["correctness"], scores["hallucination"], scores["abstained"]) == (0, None, None)
+    else:
+        assert scores["correctness"] == (0 if fault in WRONG else 1)
+
+
+@pytest.mark.parametrize("fault", RECOVERS)
+def test_once_is_no_failure(played: Played, fault: str) -> None:
+    assert played.outcome(once(fault)) == "answered 2"
+    assert played.records[once(fault)].answer.text == faulty.SAID  # type: ignore[union-attr]
+
+
+def test_no_other_question_is_harmed(played: Played) -> None:
+    found = faulty.views(played.path)
+    for fault in PLAYED:
+        assert played.outcome(control(fault)) == "answered 1", fault
+        assert found[control(fault)]["scores"]["fathoms"]["correctness"] == 1, fault
+
+
+def test_the_status_and_the_wait_are_recorded(played: Played) -> None:
+    found = {fault: played.records[always(fault)].error for fault in ("429", "429-ms", "status", "echo")}
+    # Ollama's client keeps the status and drops the headers: its retries wait as if nothing had been asked
+    waits = (None, None) if played.provider == "ollama" else (0.05, 0.02)
+    assert {fault: error and (error.status, error.retry_after) for fault, error in found.items()} == {
+        "429": (429, waits[0]),
+        "429-ms": (429, waits[1]),
+        "status": (500, None),
+        "echo": (401, None),
+    }
+
+
+def test_counts_of_tokens_that_are_none(played: Played) -> None:
+    answer = played.records[always("usage")].answer
+    if answer is None:
+        assert played.provider == "ollama"  # its client takes numbers only
+    else:
+        assert (answer.text, answer.usage.completion_tokens) == (faulty.SAID, None)
+
+
+def test_a_long_answer_is_kept_whole(played: Played) -> None:
+    answer = played.records[always("large")].answer
+    assert answer is not None
+    assert len(answer.text) == LARGE
+    assert max(map(len, (played.path / "journal.jsonl").read_bytes().splitlines())) < 100_000  # in a blob
+
+
+def test_time_is_bounded(played: Played) -> None:
+    for fault in ("hang", "stall"):
+        seconds = played.records[always(fault)].timings["generate"]
+        assert ATTEMPTS * SILENCE <= seconds < ATTEMPTS * SILENCE + 5, fault
+    assert QUESTION_TIMEOUT - 1 <= played.records[always("drip")].timings["generate"] < QUESTION_TIMEOUT + 5
+
+
+def test_files_stay_readable(played: Played) -> None:
+    lines = faulty.journal(played.path)
+    assert len(lines) == len(faulty.views(played.path)) == len(played.records)
+    failed = sum(record.error is not None for record in played.records.values())
+    counts = played.summary["counts"]
+    assert (counts["errors"], counts["answered"]) == (failed, len(lines) - failed)
+    assert played.summary["complete"]
+    assert f"{failed}" in (played.path / "report.md").read_text()
