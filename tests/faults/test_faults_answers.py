@@ -18,7 +18,7 @@ from fathoms.types import Record
 
 pytestmark = pytest.mark.slow  # hangs are waited for
 
-SILENCE, QUESTION_TIMEOUT, ATTEMPTS, LARGE = 1.0, 3.0, 2, 1_000_000
+SILENCE, QUESTION_TIMEOUT, ATTEMPTS, LARGE = 1.5, 6.0, 2, 1_000_000
 VALUES = {"latency": "=0.2", "429": "=0.05", "429-ms": "=20", "large": f"={LARGE}"}
 PLAYED = [fault for fault in FAULTS if fault != "restart"]
 """A restart is the whole server's: it has tests of its own."""
@@ -132,42 +132,49 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return Played(request.param, result.path, result.summary, records, server.count)
 
 
-@pytest.mark.parametrize("fault", PLAYED)
-def test_outcome(played: Played, fault: str) -> None:
-    expected = DIFFERENT[played.provider].get(fault, OUTCOMES[fault])
-    assert re.fullmatch(expected, played.outcome(always(fault))), played.records[always(fault)].error
-    assert played.asked(f"<{fault}>") == played.records[always(fault)].attempts
-    view = faulty.views(played.path)[always(fault)]
-    scores = view["scores"]["fathoms"]
-    if view["error"] is not None:
-        assert (scores["correctness"], scores["hallucination"], scores["abstained"]) == (0, None, None)
-    else:
-        assert scores["correctness"] == (0 if fault in WRONG else 1)
+def test_outcome(played: Played) -> None:
+    expected = {**OUTCOMES, **DIFFERENT[played.provider]}
+    found = {fault: played.outcome(always(fault)) for fault in PLAYED}
+    assert {fault: end for fault, end in found.items() if not re.fullmatch(expected[fault], end)} == {}
 
 
-@pytest.mark.parametrize("fault", RECOVERS)
-def test_once_is_no_failure(played: Played, fault: str) -> None:
-    assert played.outcome(once(fault)) == "answered 2"
-    assert played.records[once(fault)].answer.text == faulty.SAID  # type: ignore[union-attr]
+def test_every_attempt_was_a_call(played: Played) -> None:
+    calls = {fault: played.asked(f"<{fault}>") for fault in PLAYED}
+    assert calls == {fault: played.records[always(fault)].attempts for fault in PLAYED}
+
+
+def test_what_is_scored(played: Played) -> None:
+    found = faulty.views(played.path)
+    for fault in PLAYED:
+        view = found[always(fault)]
+        scores = view["scores"]["fathoms"]
+        if view["error"] is not None:
+            failed = (scores["correctness"], scores["hallucination"], scores["abstained"])
+            assert failed == (0, None, None), fault
+        else:
+            assert scores["correctness"] == (0 if fault in WRONG else 1), fault
+
+
+def test_once_is_no_failure(played: Played) -> None:
+    assert {fault: played.outcome(once(fault)) for fault in RECOVERS} == dict.fromkeys(RECOVERS, "answered 2")
+    answers = [played.records[once(fault)].answer for fault in RECOVERS]
+    assert {answer and answer.text for answer in answers} == {faulty.SAID}
 
 
 def test_no_other_question_is_harmed(played: Played) -> None:
     found = faulty.views(played.path)
-    for fault in PLAYED:
-        assert played.outcome(control(fault)) == "answered 1", fault
-        assert found[control(fault)]["scores"]["fathoms"]["correctness"] == 1, fault
+    assert {played.outcome(control(fault)) for fault in PLAYED} == {"answered 1"}
+    assert {found[control(fault)]["scores"]["fathoms"]["correctness"] for fault in PLAYED} == {1}
 
 
 def test_the_status_and_the_wait_are_recorded(played: Played) -> None:
-    found = {fault: played.records[always(fault)].error for fault in ("429", "429-ms", "status", "echo")}
-    # Ollama's client keeps the status and drops the headers: its retries wait as if nothing had been asked
-    waits = (None, None) if played.provider == "ollama" else (0.05, 0.02)
-    assert {fault: error and (error.status, error.retry_after) for fault, error in found.items()} == {
-        "429": (429, waits[0]),
-        "429-ms": (429, waits[1]),
-        "status": (500, None),
-        "echo": (401, None),
-    }
+    errors = {fault: played.records[always(fault)].error for fault in ("429", "429-ms", "status", "echo")}
+    found = {fault: error and (error.status, error.retry_after) for fault, error in errors.items()}
+    if played.provider == "ollama":  # whose client drops the headers
+        assert [status for status, _ in found.values()] == [429, 429, 500, 401]  # type: ignore[misc]
+    else:
+        expected = {"429": (429, 0.05), "429-ms": (429, 0.02), "status": (500, None), "echo": (401, None)}
+        assert found == expected
 
 
 def test_counts_of_tokens_that_are_none(played: Played) -> None:
@@ -188,8 +195,8 @@ def test_a_long_answer_is_kept_whole(played: Played) -> None:
 def test_time_is_bounded(played: Played) -> None:
     for fault in ("hang", "stall"):
         seconds = played.records[always(fault)].timings["generate"]
-        assert ATTEMPTS * SILENCE <= seconds < ATTEMPTS * SILENCE + 5, fault
-    assert QUESTION_TIMEOUT - 1 <= played.records[always("drip")].timings["generate"] < QUESTION_TIMEOUT + 5
+        assert ATTEMPTS * SILENCE <= seconds < ATTEMPTS * SILENCE + 10, fault
+    assert QUESTION_TIMEOUT - 1 <= played.records[always("drip")].timings["generate"] < QUESTION_TIMEOUT + 10
 
 
 def test_files_stay_readable(played: Played) -> None:

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import faulty
 import pytest
@@ -26,6 +27,8 @@ pytestmark = pytest.mark.slow  # a process for every provider
 
 KEY = "sk-planted/7Q+x9Zk2=vW4&mB8~Jt6%Rd3"
 """With what JSON, addresses and base64 write in another way."""
+OWN_KEY = "sk-{0}-planted/7Q+x9Zk2=vW4&mB8~{0}%Rd3"
+"""The key of one provider among several."""
 
 WAYS = ("echo=401", "echo=500", "echo=200", "status=500", "html", "truncated", "drop", "hang")
 """Some repeat the whole request with its headers: under an error, and as an answer that is no JSON."""
@@ -74,14 +77,14 @@ def test_a_leak_would_be_found(tmp_path: Path) -> None:
     assert found == {"stdout", "a.gz", "b.sqlite"}
 
 
-# ----- servers of one's own
+# ----- servers of one's own, and Python: all in one process, each with a key of its own
 
 OWN = {
-    "openai-compatible": ("openai-compatible", "api_key_env: PLANTED_KEY,"),
-    "openai-compatible-body": ("openai-compatible", 'extra_body: {{api_key: "${{PLANTED_KEY}}"}},'),
-    "ollama-options": ("ollama", 'options: {{token: "${{PLANTED_KEY}}"}},'),
-    "http-header": ("http", 'headers: {{Authorization: "Bearer ${{PLANTED_KEY}}"}},'),
-    "http-stream-header": ("http-stream", 'headers: {{X-Api-Key: "${{PLANTED_KEY}}"}},'),
+    "openai-compatible": ("openai-compatible", "api_key_env: {variable},"),
+    "openai-compatible-body": ("openai-compatible", 'extra_body: {{api_key: "${{{variable}}}"}},'),
+    "ollama-options": ("ollama", 'options: {{token: "${{{variable}}}"}},'),
+    "http-header": ("http", 'headers: {{Authorization: "Bearer ${{{variable}}}"}},'),
+    "http-stream-header": ("http-stream", 'headers: {{X-Api-Key: "${{{variable}}}"}},'),
 }
 LLAMAINDEX = """\
 retrieve: {{kind: none}}
@@ -90,59 +93,125 @@ generate:
   target: llama_index.llms.openai_like:OpenAILike
   model: scripted
   max_concurrency: 1
-  options: {{api_base: "{address}/v1", api_key: "${{PLANTED_KEY}}", is_chat_model: true, max_retries: 0,
+  options: {{api_base: "{address}/v1", api_key: "${{{variable}}}", is_chat_model: true, max_retries: 0,
     timeout: 1}}
 """
-UNMASKED = "what the server repeats of the request is recorded with the key in it"
+PYTHON = 'pipeline: {{kind: python, target: "mine:Pipeline", options: {{key: "${{{variable}}}"}}}}\n'
+PIPELINE = """\
+class Pipeline:
+    breaks = False
+
+    def __init__(self, key):
+        self.key = key
+
+    def ingest(self, documents):
+        if self.breaks:
+            raise OSError("401 for the key " + self.key)
+
+    def answer(self, question):
+        if "echo=401" in question:
+            raise ValueError("401 for the key " + self.key)
+        if "echo=500" in question:
+            raise RuntimeError({"headers": {"Authorization": "Bearer " + self.key}})
+        if "drop" in question:
+            raise ConnectionError("no answer to " + repr(self.key.encode()))
+        return {"answers": self.key}
+"""
+NAMES = [*OWN, "llamaindex", "python"]
+COMMON = faulty.COMMON.format(question_timeout=60, max_attempts=1, first_wait=0.01)
+
+
+def variable(name: str) -> str:
+    return f"PLANTED_{name.upper().replace('-', '_')}"
 
 
 def own_config(name: str, address: str) -> str:
-    """The configuration of a provider that has the planted key."""
-    if name == "llamaindex":
-        faulty.needs("openai-compatible")
-        common = faulty.COMMON.format(question_timeout=60, max_attempts=1, first_wait=0.01)
-        return common + LLAMAINDEX.format(address=address)
-    provider, more = OWN[name]
-    faulty.needs(provider)
-    return faulty.config(provider, address, max_attempts=1, more=more.replace("{{", "{").replace("}}", "}"))
+    """The configuration of a provider that has a planted key."""
+    if name in OWN:
+        provider, more = OWN[name]
+        return faulty.config(
+            provider, address, max_attempts=1, more=more.format(variable=variable(name))
+        ).replace("name: faulty", f"name: {name}")
+    template = {"llamaindex": LLAMAINDEX, "python": PYTHON}[name]
+    return COMMON.replace("faulty", name) + template.format(address=address, variable=variable(name))
+
+
+def planted(path: Path) -> Project:
+    """A project with a key for everybody in `.env`, half of them in quotes."""
+    project = faulty.faulty_project(path, TEXTS)
+    project.write("mine.py", PIPELINE)
+    lines = [f"{variable(name)}='{OWN_KEY.format(name)}'\n" for name in NAMES]
+    project.write(".env", "".join(lines))
+    return project
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, subprocess.CompletedProcess[str]]:
+    """A run of every provider, in which every question fails."""
+    for package in ("openai-compatible", "ollama"):
+        faulty.needs(package)
+    project = planted(tmp_path_factory.mktemp("secrets"))
+    with ScriptedServer([f"{way}@<{way}>" for way in WAYS]).running() as server:
+        for name in NAMES:
+            project.write(f"{name}.yaml", own_config(name, server.address))
+        done = project.fathoms("--debug", "run", *(f"{name}.yaml" for name in NAMES), timeout=300)
+    assert done.returncode == 1, done.stderr
+    return project, done
+
+
+def test_all_of_them_failed(failed: tuple[Project, subprocess.CompletedProcess[str]]) -> None:
+    runs = failed[0].runs()
+    assert len(runs) == len(NAMES)
+    assert [faulty.summary(run)["counts"]["errors"] for run in runs] == [len(WAYS)] * len(NAMES)
+
+
+def leaky(name: str) -> Any:
+    """A provider that is known to write its key down."""
+    reason = "what the server repeats of the request is recorded with the key in it"
+    return pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=reason))
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param("openai-compatible", marks=pytest.mark.xfail(strict=True, reason=UNMASKED)),
-        pytest.param("openai-compatible-body", marks=pytest.mark.xfail(strict=True, reason=UNMASKED)),
-        pytest.param("ollama-options", marks=pytest.mark.xfail(strict=True, reason=UNMASKED)),
+        leaky("openai-compatible"),
+        leaky("openai-compatible-body"),
+        leaky("ollama-options"),
         "http-header",
         "http-stream-header",
         "llamaindex",
+        "python",
     ],
 )
-def test_servers_of_ones_own(tmp_path: Path, name: str) -> None:
-    project = faulty.faulty_project(tmp_path, TEXTS)
-    project.write(".env", f"PLANTED_KEY='{KEY}'\n")
-    with ScriptedServer([f"{way}@<{way}>" for way in WAYS]).running() as server:
-        project.write("faulty.yaml", own_config(name, server.address))
-        done = project.fathoms("--debug", "run", "faulty.yaml")
-    assert done.returncode == 1, done.stderr
-    (run,) = project.runs()
-    assert faulty.summary(run)["counts"]["errors"] == len(WAYS)
-    assert leaks(project, done, KEY) == []
+def test_servers_of_ones_own(failed: tuple[Project, subprocess.CompletedProcess[str]], name: str) -> None:
+    assert leaks(*failed, OWN_KEY.format(name)) == []
 
 
-@pytest.mark.parametrize("status", ["401 Who", "500 Broken"])
-@pytest.mark.parametrize("name", ["openai-compatible", "http-health"])
+@pytest.mark.parametrize(
+    ("name", "status"), [("openai-compatible", "401 Who"), ("http-header", "500 Broken")]
+)
 def test_refused_before_the_first_question(tmp_path: Path, name: str, status: str) -> None:
     """What is asked beforehand is answered with the key; `--debug` shows every traceback."""
-    project = faulty.faulty_project(tmp_path, TEXTS[:1])
-    project.write(".env", f"PLANTED_KEY='{KEY}'\n")
-    with service(sends(answer(f"no such key: {KEY}", status))) as made:
-        text = own_config(name.replace("health", "header"), made.address)
+    project, key = planted(tmp_path), OWN_KEY.format(name)
+    with service(sends(answer(f"no such key: {key}", status))) as made:
+        text = own_config(name, made.address)
         project.write("faulty.yaml", text.replace("headers:", f'health: "{made.address}/health", headers:'))
         done = project.fathoms("--debug", "run", "faulty.yaml")
     assert done.returncode in (1, 2)
-    assert KEY in str(made.requests)  # it was sent
-    assert leaks(project, done, KEY) == []
+    assert "ServerError" in done.stderr
+    assert key in made.requests[0][0]  # it was sent
+    assert leaks(project, done, key) == []
+
+
+def test_a_pipeline_that_breaks_before_the_first_question(tmp_path: Path) -> None:
+    project = planted(tmp_path)
+    project.write("mine.py", PIPELINE.replace("breaks = False", "breaks = True"))
+    project.write("faulty.yaml", own_config("python", ""))
+    done = project.fathoms("--debug", "run", "faulty.yaml")
+    assert done.returncode == 1
+    assert "401 for the key ***" in done.stderr
+    assert project.runs() == []
+    assert leaks(project, done, OWN_KEY.format("python")) == []
 
 
 # ----- the vendors
@@ -182,59 +251,19 @@ def vendor_step(asked: Asked) -> Step:
     return Breaks(next(step for way, step in ways.items() if f"<{way}>" in asked.text))
 
 
-@pytest.mark.parametrize("stream", ["true", "false"])
-@pytest.mark.parametrize("api", list(APIS))
-def test_vendors(
-    tmp_path: Path, server: Vendors, api: str, stream: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vendors(tmp_path: Path, server: Vendors, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All four APIs, whole and streamed, in one process."""
     monkeypatch.setenv("PLANTED_KEY", vendor_servers.KEY)
     server.script = vendor_step
     project = faulty.faulty_project(tmp_path, TEXTS)
-    kind, own = APIS[api]
-    common = faulty.COMMON.format(question_timeout=60, max_attempts=1, first_wait=0.01)
-    project.write(
-        "faulty.yaml",
-        common + VENDOR.format(kind=kind, api=own, address=server.base_url(kind), stream=stream),
-    )
-    done = project.fathoms("--debug", "run", "faulty.yaml")
+    for api, (kind, own) in APIS.items():
+        for stream in ("true", "false"):
+            text = VENDOR.format(kind=kind, api=own, address=server.base_url(kind), stream=stream)
+            project.write(f"{api}-{stream}.yaml", COMMON.replace("faulty", f"{api}-{stream}") + text)
+    configs = sorted(path.name for path in tmp_path.glob("*.yaml"))
+    done = project.fathoms("--debug", "run", *configs, timeout=300)
     assert done.returncode == 1, done.stderr
-    (run,) = project.runs()
-    assert faulty.summary(run)["counts"]["errors"] == len(WAYS)
-    assert len(server.asked) == len(WAYS)
+    found = {run.name.split("_")[1]: faulty.summary(run)["counts"]["errors"] for run in project.runs()}
+    assert found == dict.fromkeys((name.removesuffix(".yaml") for name in configs), len(WAYS))
+    assert len(server.asked) == len(configs) * len(WAYS)
     assert leaks(project, done, vendor_servers.KEY) == []
-
-
-# ----- Python
-
-PIPELINE = """\
-class Pipeline:
-    def __init__(self, key):
-        self.key = key
-
-    def ingest(self, documents):
-        if {breaks}:
-            raise OSError("401 for the key " + self.key)
-
-    def answer(self, question):
-        if "echo=401" in question:
-            raise ValueError("401 for the key " + self.key)
-        if "echo=500" in question:
-            raise RuntimeError({{"headers": {{"Authorization": "Bearer " + self.key}}}})
-        if "drop" in question:
-            raise ConnectionError("no answer to " + repr(self.key.encode()))
-        return {{"answers": self.key}}
-"""
-
-
-@pytest.mark.parametrize("breaks", [False, True])
-def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, breaks: bool) -> None:
-    monkeypatch.setenv("PLANTED_KEY", KEY)
-    project = faulty.faulty_project(tmp_path, TEXTS)
-    project.write("mine.py", PIPELINE.format(breaks=breaks))
-    common = faulty.COMMON.format(question_timeout=5, max_attempts=1, first_wait=0.01)
-    own = 'pipeline: {kind: python, target: "mine:Pipeline", options: {key: "${PLANTED_KEY}"}}\n'
-    project.write("faulty.yaml", common + own)
-    done = project.fathoms("--debug", "run", "faulty.yaml")
-    assert done.returncode == 1
-    assert len(project.runs()) == (0 if breaks else 1)
-    assert leaks(project, done, KEY) == []
