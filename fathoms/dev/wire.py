@@ -29,10 +29,12 @@ class Asked:
     @property
     def question(self) -> str:
         """The end of the last message, where a question stands in most prompts: at most 200 characters."""
-        content = self.body["messages"][-1]["content"]
-        if isinstance(content, list):
-            content = "".join(part.get("text", "") for part in content)
-        return str(content)[-_TAIL:]
+        return _text(self.body["messages"][-1])[-_TAIL:]
+
+    @property
+    def tokens(self) -> int:
+        """About as many as a model would count: one for three characters."""
+        return sum(len(_text(message)) for message in self.body["messages"]) // 3 + 1
 
 
 @dataclass(frozen=True)
@@ -71,16 +73,23 @@ class Response:
         return b"".join(chunks) + b"0\r\n\r\n"
 
 
+def _text(message: dict[str, Any]) -> str:
+    """What stands in a message, without its images."""
+    content = message["content"]
+    if isinstance(content, list):
+        content = "".join(part.get("text", "") for part in content)
+    return str(content)
+
+
 def say(asked: Asked, saying: Saying) -> Response:
     """An answer of the API that was asked."""
     if asked.path == OLLAMA:
-        lines = [encoded(line) + b"\n" for line in _ollama(saying, asked.streams)]
+        lines = [encoded(line) + b"\n" for line in _ollama(asked, saying)]
         kind = "application/x-ndjson" if asked.streams else "application/json"
         return Response(tuple(lines), kind, chunked=asked.streams)
     if not asked.streams:
-        return Response((encoded(_completion(saying)),))
-    usage = bool((asked.body.get("stream_options") or {}).get("include_usage"))
-    return stream([encoded(chunk) for chunk in _chunks(saying, usage)] + [b"[DONE]"])
+        return Response((encoded(_completion(asked, saying)),))
+    return stream([encoded(chunk) for chunk in _chunks(asked, saying)] + [b"[DONE]"])
 
 
 def stream(events: list[bytes]) -> Response:
@@ -105,15 +114,15 @@ def listing(path: str) -> dict[str, Any] | None:
     return known.get(path)
 
 
-def _usage(saying: Saying) -> Any:
+def _usage(asked: Asked, saying: Saying) -> Any:
     """Tokens as OpenAI counts them, or what stands for them."""
-    count = saying.tokens
+    read, count = asked.tokens, saying.tokens
     if not isinstance(count, int):
         return count
-    return {"prompt_tokens": 11, "completion_tokens": count, "total_tokens": 11 + count}
+    return {"prompt_tokens": read, "completion_tokens": count, "total_tokens": read + count}
 
 
-def _completion(saying: Saying) -> dict[str, Any]:
+def _completion(asked: Asked, saying: Saying) -> dict[str, Any]:
     """OpenAI's answer in one piece."""
     choice = {
         "index": 0,
@@ -126,11 +135,11 @@ def _completion(saying: Saying) -> dict[str, Any]:
         "created": 1,
         "model": MODEL,
         "choices": [choice] if saying.choices else [],
-        "usage": _usage(saying),
+        "usage": _usage(asked, saying),
     }
 
 
-def _chunks(saying: Saying, usage: bool) -> Iterator[dict[str, Any]]:
+def _chunks(asked: Asked, saying: Saying) -> Iterator[dict[str, Any]]:
     """OpenAI's answer in pieces."""
     common = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": MODEL}
     deltas = [{"role": "assistant", "content": ""}, *({"content": half} for half in _halves(saying.content))]
@@ -138,15 +147,15 @@ def _chunks(saying: Saying, usage: bool) -> Iterator[dict[str, Any]]:
         yield {**common, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
     ending = [{"index": 0, "delta": {}, "finish_reason": "stop"}] if saying.choices else []
     yield {**common, "choices": ending}
-    if usage:
-        yield {**common, "choices": [], "usage": _usage(saying)}
+    if (asked.body.get("stream_options") or {}).get("include_usage"):
+        yield {**common, "choices": [], "usage": _usage(asked, saying)}
 
 
-def _ollama(saying: Saying, streams: bool) -> Iterator[dict[str, Any]]:
+def _ollama(asked: Asked, saying: Saying) -> Iterator[dict[str, Any]]:
     """Ollama's answer, in pieces or in one."""
     common = {"model": MODEL, "created_at": _STAMP}
-    counts = {"prompt_eval_count": 11, "eval_count": saying.tokens, "total_duration": 1}
-    *before, last = [*_halves(saying.content), ""] if streams else [saying.content]
+    counts = {"prompt_eval_count": asked.tokens, "eval_count": saying.tokens, "total_duration": 1}
+    *before, last = [*_halves(saying.content), ""] if asked.streams else [saying.content]
     for content in before if saying.choices else []:
         yield {**common, "message": {"role": "assistant", "content": content}, "done": False}
     message = {"message": {"role": "assistant", "content": last}} if saying.choices else {}
