@@ -49,7 +49,7 @@ def config(
     provider: str,
     address: str,
     *,
-    silence: float = 1,
+    silence: float = 10,
     at_once: int = 1,
     question_timeout: float = 60,
     max_attempts: int = 2,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w+")
 _GRAMS = (3, 4, 5)
 _LONGEST = 1000
-"""Characters of a word that are looked at: a model that goes astray can say megabytes without a space."""
+"""Characters of a word that go into n-grams: a model gone astray can say megabytes without a space."""
 
 
 class LexicalEmbedder(Component):

@@ -121,8 +121,9 @@ def _make(target: str, options: str, scope: object) -> Any:
     """An instance of the class. Its connections belong to one event loop: that is the `scope`."""
     try:
         return _class(target)(**resolved(json.loads(options)))
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"{target} does not take these options: {error}") from error
+    except (TypeError, ValueError) as error:  # which may show what it was given
+        told = Mask(secret_values(json.loads(options))).text(str(error))
+        raise ConfigError(f"{target} does not take these options: {told}") from None
 
 
 def _class(target: str) -> Any:

@@ -50,7 +50,7 @@ async def chat(llm: Any, prompt: Prompt, who: str, mask: Mask = _NO_SECRETS) -> 
     try:
         response = await llm.achat([_chat_message(message) for message in prompt.messages])
     except Exception as error:  # every client has a tree of errors of its own
-        raise _broken(who, error, mask) from error
+        raise _broken(who, error, mask) from _cause(error, mask)
     return to_reply(response, time.perf_counter() - started)
 
 
@@ -59,7 +59,12 @@ def embeddings(client: Any, method: str, argument: Any, who: str, mask: Mask = _
     try:
         return getattr(client, method)(argument)
     except Exception as error:  # every client has a tree of errors of its own
-        raise _broken(who, error, mask) from error
+        raise _broken(who, error, mask) from _cause(error, mask)
+
+
+def _cause(error: Exception, mask: Mask) -> Exception | None:
+    """What a traceback shows as the cause: nothing where it holds a secret."""
+    return error if mask.text(str(error)) == str(error) else None
 
 
 def _broken(who: str, error: Exception, mask: Mask) -> ModelError:

@@ -19,7 +19,7 @@ from fathoms.types import Record
 pytestmark = pytest.mark.slow  # hangs are waited for
 
 SILENCE, QUESTION_TIMEOUT, ATTEMPTS, LARGE = 1.5, 6.0, 2, 1_000_000
-VALUES = {"latency": "=0.2", "429": "=0.05", "429-ms": "=20", "large": f"={LARGE}"}
+VALUES = {"latency": "=0.2", "drip": "=0.1", "429": "=0.05", "429-ms": "=20", "large": f"={LARGE}"}
 PLAYED = [fault for fault in FAULTS if fault != "restart"]
 """A restart is the whole server's: it has tests of its own."""
 
@@ -85,6 +85,10 @@ class Played:
         return f"{'answered' if record.error is None else record.error.kind} {record.attempts}"
 
 
+FIRST = "Is anybody there?"
+"""A question that nothing is asked of: the first call makes the client, which takes its time."""
+
+
 def always(fault: str) -> str:
     return f"What of <{fault}>?"
 
@@ -103,7 +107,7 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     after which the provider counts as there again."""
     faulty.needs(request.param)
     path = tmp_path_factory.mktemp("faults")
-    texts = [
+    texts = [FIRST] + [
         text
         for fault in PLAYED
         for text in (*([once(fault)] if fault in RECOVERS else []), always(fault), control(fault))

@@ -130,7 +130,7 @@ def own_config(name: str, address: str) -> str:
     if name in OWN:
         provider, more = OWN[name]
         return faulty.config(
-            provider, address, max_attempts=1, more=more.format(variable=variable(name))
+            provider, address, silence=2, max_attempts=1, more=more.format(variable=variable(name))
         ).replace("name: faulty", f"name: {name}")
     template = {"llamaindex": LLAMAINDEX, "python": PYTHON}[name]
     return COMMON.replace("faulty", name) + template.format(address=address, variable=variable(name))
@@ -200,6 +200,25 @@ def test_refused_before_the_first_question(tmp_path: Path, name: str, status: st
     assert done.returncode in (1, 2)
     assert "ServerError" in done.stderr
     assert key in made.requests[0][0]  # it was sent
+    assert leaks(project, done, key) == []
+
+
+def test_an_embedder_that_breaks_before_the_first_question(tmp_path: Path) -> None:
+    faulty.needs("openai-compatible")
+    pytest.importorskip("llama_index.embeddings.openai_like")
+    project, key = planted(tmp_path), OWN_KEY.format("llamaindex")
+    with service(sends(answer(f"no such key: {key}", "401 Who"))) as made:
+        key_of = f'api_key: "${{{variable("llamaindex")}}}"'
+        options = f'{{model_name: m, api_base: "{made.address}", {key_of}, max_retries: 0}}'
+        target = "llama_index.embeddings.openai_like:OpenAILikeEmbedding"
+        embed = f'embed: {{kind: llamaindex, target: "{target}", options: {options}}}\n'
+        own = "chunk: {kind: page}\nretrieve: {kind: dense}\ngenerate: {kind: scripted}\n"
+        project.write("faulty.yaml", COMMON + own + embed)
+        done = project.fathoms("--debug", "run", "faulty.yaml")
+    assert done.returncode == 1
+    assert "ModelError" in done.stderr
+    assert "no such key: ***" in done.stderr
+    assert key in made.requests[0][0]
     assert leaks(project, done, key) == []
 
 
