@@ -21,7 +21,7 @@ LEVELS = [
         "masking",
         "committing",
     },
-    {"models"},
+    {"models", "dev"},
     {"corpora", "ingest", "retrieve", "prompt", "answers"},
     {"attachments"},
     {"answering"},

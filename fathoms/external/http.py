@@ -198,12 +198,19 @@ class Http(ExternalPipeline):
                 if new.get("answer") and first_token is None:
                     first_token = time.perf_counter() - started
                 for joined in {"answer", "reasoning"} & new.keys() & parts.keys():
-                    new[joined] = parts[joined] + new[joined]
+                    new[joined] = _joined(parts[joined], new[joined], joined)
                 parts |= new
         if self.preset and not ended and "stop_reason" not in parts:
             raise NoAnswerError(f"its stream ended without {DONE} and without a reason to stop: it broke off")
         joined_parts = hidden.inside(parts)  # a secret may stand in two pieces
         return Told(self.response.made(joined_parts, data), first_token)
+
+
+def _joined(before: Any, piece: Any, part: str) -> str:
+    """A text and its next piece; raises ModelError where either is none."""
+    if not (isinstance(before, str) and isinstance(piece, str)):
+        raise ModelError(f"its answer has not the right shape: {part}: a piece of the stream is no text")
+    return before + piece
 
 
 def _laid_over(preset: Any, given: Any) -> Any:

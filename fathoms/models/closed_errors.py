@@ -72,6 +72,10 @@ class Sender:
         """What no message may hold."""
         return (self.key, *self.others)
 
+    def masked(self, text: str) -> str:
+        """A text without them."""
+        return Mask(self.secrets).text(text)
+
     @property
     def advice(self) -> str:
         """What to do where the key is refused."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fathoms.errors import ModelError, NoAnswerError
+from fathoms.models.closed_errors import Sender
 from fathoms.models.media import data_url, image_type
 from fathoms.models.reasoning import split_reasoning
 from fathoms.types import Message, Reply, Usage
@@ -28,11 +29,11 @@ def _content(message: Message) -> str | list[dict[str, Any]]:
 
 
 class Completion:
-    """Gathers what a server sends. `first` are the seconds until the first word of a stream, `last` until
-    the last thing heard."""
+    """Gathers what a server sends, without the secrets that it repeats. `first` are the seconds until the
+    first word of a stream, `last` until the last thing heard."""
 
-    def __init__(self, who: str) -> None:
-        self._who = who
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._refused: list[str] = []
@@ -49,7 +50,9 @@ class Completion:
         try:
             self._take(value)
         except (AttributeError, KeyError, TypeError, IndexError) as error:
-            raise ModelError(f"{self._who}: the answer is no chat completion ({error!r})") from error
+            raise ModelError(
+                f"{self._sender.address}: the answer is no chat completion ({error!r})"
+            ) from error
 
     def _take(self, value: dict[str, Any]) -> None:
         """Its parts."""
@@ -74,13 +77,13 @@ class Completion:
     def reply(self) -> Reply:
         """The noun; raises NoAnswerError where the stream ended before the answer did."""
         if not self._is_whole and self._stop is None:
-            raise NoAnswerError(f"{self._who}: the stream ended before the answer did")
-        reasoning, text = split_reasoning("".join(self._text))
-        refused = "".join(self._refused)
+            raise NoAnswerError(f"{self._sender.address}: the stream ended before the answer did")
+        reasoning, text = split_reasoning(self._sender.masked("".join(self._text)))
+        refused = self._sender.masked("".join(self._refused))
         filtered = "content_filter" if self._stop == "content_filter" else None
         return Reply(
             text=text or refused,
-            reasoning="".join(self._reasoning) or reasoning,
+            reasoning=self._sender.masked("".join(self._reasoning)) or reasoning,
             stop_reason=self._stop,
             refusal="refusal" if refused else filtered,
             model=self._model,
@@ -104,15 +107,15 @@ def _text(parts: list[str], said: Any) -> bool:
 def usage(told: Any) -> Usage:
     """Tokens as OpenAI's API counts them; what is no number is not known."""
     return Usage(
-        prompt_tokens=_count(told, "prompt_tokens"),
-        completion_tokens=_count(told, "completion_tokens"),
-        cached_tokens=_count(told, "prompt_tokens_details", "cached_tokens"),
-        reasoning_tokens=_count(told, "completion_tokens_details", "reasoning_tokens"),
+        prompt_tokens=count(told, "prompt_tokens"),
+        completion_tokens=count(told, "completion_tokens"),
+        cached_tokens=count(told, "prompt_tokens_details", "cached_tokens"),
+        reasoning_tokens=count(told, "completion_tokens_details", "reasoning_tokens"),
     )
 
 
-def _count(value: Any, *path: str) -> int | None:
-    """The number at the end of a path."""
+def count(value: Any, *path: str) -> int | None:
+    """The number at the end of a path; `None` for anything else."""
     for step in path:
         value = value.get(step) if isinstance(value, dict) else None
     return value if isinstance(value, int) and value >= 0 else None

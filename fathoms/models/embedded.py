@@ -171,14 +171,11 @@ class _Engine:
     async def complete(self, body: dict[str, Any]) -> Reply:
         """One chat completion, streamed."""
         connection = await asyncio.to_thread(self._connection)
-        request = Request(
-            f"{connection['base_url']}/v1/chat/completions",
-            {**body, "stream": True, "stream_options": {"include_usage": True}},
-            Sender("the embedded model", None, self._server.key, timeout=None),
-            connection["headers"],
-            local=True,
-        )
-        completion = Completion("the embedded model")
+        sender = Sender("the embedded model", None, self._server.key, timeout=None)
+        address = f"{connection['base_url']}/v1/chat/completions"
+        streamed = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        request = Request(address, streamed, sender, connection["headers"], local=True)
+        completion = Completion(sender)
         try:
             await exchange(request, completion.hear)
             return completion.reply()

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\w+")
 _GRAMS = (3, 4, 5)
+_LONGEST = 1000
+"""Characters of a word that go into n-grams: a model gone astray can say megabytes without a space."""
 
 
 class LexicalEmbedder(Component):
@@ -71,6 +73,6 @@ def _hashes(text: str) -> list[int]:
 @lru_cache(maxsize=1 << 16)
 def _word_hashes(word: str) -> tuple[int, ...]:
     """The hashes of a word and of its character n-grams."""
-    marked = f"<{word}>"
+    marked = f"<{word[:_LONGEST]}>"
     grams = [marked[at : at + size] for size in _GRAMS for at in range(len(marked) - size + 1)]
     return tuple(zlib.crc32(feature.encode("utf-8", "surrogatepass")) for feature in (word, *grams))

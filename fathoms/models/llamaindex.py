@@ -12,8 +12,9 @@ from pydantic import Field
 
 from fathoms.config import Component, fingerprint, import_target, package_version
 from fathoms.errors import ConfigError, MissingExtraError
+from fathoms.masking import Mask
 from fathoms.models.llamaindex_replies import chat, embeddings, unit_rows
-from fathoms.models.options import Options, resolved, without_secrets
+from fathoms.models.options import Options, resolved, secret_values, without_secrets
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ class _FromLlamaIndex(Component):
         _class(self.target)
         resolved(self.options)
 
+    def _mask(self) -> Mask:
+        """What hides the secrets among the options."""
+        return Mask(secret_values(self.options))
+
     def _made(self, scope: object = None) -> Any:
         """The client, made once a scope."""
         options = {**({"model": self.model} if self.model else {}), **self.options}
@@ -71,7 +76,8 @@ class LlamaIndexLLM(_FromLlamaIndex):
 
     async def reply(self, prompt: Prompt) -> Reply:
         """Ask the model; whatever the client raises comes out as ModelError."""
-        return await chat(self._made(asyncio.get_running_loop()), prompt, self.target)
+        client = self._made(asyncio.get_running_loop())
+        return await chat(client, prompt, self.target, self._mask())
 
     def check_images(self) -> None:
         """Not known before the call."""
@@ -100,7 +106,8 @@ class LlamaIndexEmbedder(_FromLlamaIndex):
         """Unit vectors of documents, shape (n, d); (0, 0) for no text, as the width is not known."""
 
         def ask(sent: list[str]) -> Any:
-            return embeddings(self._made(), "get_text_embedding_batch", sent, self.target)
+            client, mask = self._made(), self._mask()
+            return embeddings(client, "get_text_embedding_batch", sent, self.target, mask)
 
         return unit_rows(texts, ask, self.target)
 
@@ -108,8 +115,8 @@ class LlamaIndexEmbedder(_FromLlamaIndex):
         """Unit vectors of questions, shape (n, d): the class may put them differently."""
 
         def ask(sent: list[str]) -> Any:
-            client = self._made()
-            return [embeddings(client, "get_query_embedding", text, self.target) for text in sent]
+            client, mask = self._made(), self._mask()
+            return [embeddings(client, "get_query_embedding", text, self.target, mask) for text in sent]
 
         return unit_rows(texts, ask, self.target)
 
@@ -119,8 +126,9 @@ def _make(target: str, options: str, scope: object) -> Any:
     """An instance of the class. Its connections belong to one event loop: that is the `scope`."""
     try:
         return _class(target)(**resolved(json.loads(options)))
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"{target} does not take these options: {error}") from error
+    except (TypeError, ValueError) as error:  # which may show what it was given
+        told = Mask(secret_values(json.loads(options))).text(str(error))
+        raise ConfigError(f"{target} does not take these options: {told}") from None
 
 
 def _class(target: str) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError
+from fathoms.masking import Mask
 from fathoms.models.reasoning import split_reasoning
 from fathoms.models.vectors import normalised
 from fathoms.patience import seconds_asked
@@ -37,31 +38,40 @@ _CACHED_TOKENS = (
 _STOP_REASON = ("choices.0.finish_reason", "stop_reason", "done_reason", "finish_reason")
 _NO_ANSWER = {"APIConnectionError", "TransportError", "ConnectionError", "TimeoutError"}
 """Classes of errors of the clients' HTTP libraries where no answer came."""
+_LONGEST_QUOTE = 1000
+_NO_SECRETS = Mask()
 _ANY = "a"  # a text to learn the width from where all are blank
 _REASONING = ("choices.0.message.reasoning_content", "choices.0.message.reasoning", "message.thinking")
 
 
-async def chat(llm: Any, prompt: Prompt, who: str) -> Reply:
-    """Ask a client. Whatever it raises comes out as ModelError that begins with `who`."""
+async def chat(llm: Any, prompt: Prompt, who: str, mask: Mask = _NO_SECRETS) -> Reply:
+    """Ask a client. Whatever it raises comes out as ModelError that begins with `who`, without secrets."""
     started = time.perf_counter()
     try:
         response = await llm.achat([_chat_message(message) for message in prompt.messages])
     except Exception as error:  # every client has a tree of errors of its own
-        raise _broken(who, error) from error
+        raise _broken(who, error, mask) from _cause(error, mask)
     return to_reply(response, time.perf_counter() - started)
 
 
-def embeddings(client: Any, method: str, argument: Any, who: str) -> Any:
+def embeddings(client: Any, method: str, argument: Any, who: str, mask: Mask = _NO_SECRETS) -> Any:
     """What a method of an embedding client returns; errors as for `chat`."""
     try:
         return getattr(client, method)(argument)
     except Exception as error:  # every client has a tree of errors of its own
-        raise _broken(who, error) from error
+        raise _broken(who, error, mask) from _cause(error, mask)
 
 
-def _broken(who: str, error: Exception) -> ModelError:
-    """Our error for theirs; some of theirs (a time-out) have no message."""
-    message = ": ".join(filter(None, [who, type(error).__name__, str(error)]))
+def _cause(error: Exception, mask: Mask) -> Exception | None:
+    """What a traceback shows as the cause: nothing where it holds a secret."""
+    return error if mask.text(str(error)) == str(error) else None
+
+
+def _broken(who: str, error: Exception, mask: Mask) -> ModelError:
+    """Our error for theirs; some of theirs (a time-out) have no message, others all that the server sent."""
+    told = mask.text(str(error))
+    told = told if len(told) <= _LONGEST_QUOTE else f"{told[:_LONGEST_QUOTE]}..."
+    message = ": ".join(filter(None, [who, type(error).__name__, told]))
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     if not isinstance(status, int) or status < 100:

@@ -183,7 +183,7 @@ class OllamaLLM(_FromOllama):
         if images and not await asyncio.to_thread(_sees, self.address, self.model):
             raise ModelError(self._sees_nothing())
         sender = Sender(self._who, None, "", self.request_timeout, tuple(secret_values(self.options)))
-        answer = OllamaAnswer(self._who)
+        answer = OllamaAnswer(sender)
         await exchange(Request(f"{self.address}/api/chat", self._body(prompt), sender), answer.hear)
         reply = answer.reply()
         return reply.model_copy(update={"prompt_cut": _was_cut(prompt, reply, self.n_ctx)})

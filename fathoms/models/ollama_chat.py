@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fathoms.errors import ModelError, NoAnswerError
+from fathoms.models.closed_errors import Sender
+from fathoms.models.completion import count
 from fathoms.models.media import as_base64
 from fathoms.models.reasoning import split_reasoning
 from fathoms.types import Message, Reply, Usage
@@ -13,8 +15,8 @@ from fathoms.types import Message, Reply, Usage
 class OllamaAnswer:
     """Gathers the pieces of an answer, or the whole where it comes at once."""
 
-    def __init__(self, who: str) -> None:
-        self._who = who
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
         self._text: list[str] = []
         self._thought: list[str] = []
         self._last: dict[str, Any] = {}
@@ -25,10 +27,10 @@ class OllamaAnswer:
         """A piece; raises ModelError for something else."""
         self._seconds = seconds
         message = value.get("message")
-        found = message if isinstance(message, dict) else {"content": message}
+        found = message if isinstance(message, dict) else {}
         text, thought = found.get("content") or "", found.get("thinking") or ""
-        if not isinstance(text, str) or not isinstance(thought, str):
-            raise ModelError(f"{self._who}: the answer is no chat of Ollama's")
+        if not (found and isinstance(text, str) and isinstance(thought, str)):
+            raise ModelError(f"{self._sender.address}: the answer is no chat of Ollama's")
         self._text.append(text)
         self._thought.append(thought)
         self._last = value
@@ -38,16 +40,16 @@ class OllamaAnswer:
     def reply(self) -> Reply:
         """The noun; raises NoAnswerError where the last piece did not come."""
         if not self._last.get("done"):
-            raise NoAnswerError(f"{self._who}: the stream ended before the answer did")
-        reasoning, text = split_reasoning("".join(self._text))
+            raise NoAnswerError(f"{self._sender.address}: the stream ended before the answer did")
+        reasoning, text = split_reasoning(self._sender.masked("".join(self._text)))
         return Reply(
             text=text,
-            reasoning="".join(self._thought) or reasoning,
+            reasoning=self._sender.masked("".join(self._thought)) or reasoning,
             stop_reason=self._last.get("done_reason"),
             model=self._last.get("model"),
             usage=Usage(
-                prompt_tokens=self._last.get("prompt_eval_count"),
-                completion_tokens=self._last.get("eval_count"),
+                prompt_tokens=count(self._last, "prompt_eval_count"),
+                completion_tokens=count(self._last, "eval_count"),
             ),
             first_token=self._first_token,
             latency=self._seconds,

@@ -143,10 +143,9 @@ class OpenAICompatibleLLM(_FromServer):
 
     async def reply(self, prompt: Prompt) -> Reply:
         """Ask the model; raises ModelError."""
-        request = Request(
-            f"{self.base_url}/chat/completions", self._body(prompt), self._sender(), self._headers()
-        )
-        completion = Completion(self.base_url)
+        sender = self._sender()
+        request = Request(f"{self.base_url}/chat/completions", self._body(prompt), sender, self._headers())
+        completion = Completion(sender)
         await exchange(request, completion.hear)
         reply = completion.reply()
         return reply.model_copy(update={"prompt_cut": prompt_cut(prompt, reply.usage, self.n_ctx)})

@@ -15,6 +15,7 @@ import pytest
 
 from fathoms.errors import ConfigError, MissingWeightsError, ModelError
 from fathoms.models import Embedded
+from fathoms.models.closed_errors import Sender
 from fathoms.models.completion import Completion, chat_messages
 from fathoms.models.weights import locate
 from fathoms.types import Message, Prompt, Reply
@@ -186,7 +187,7 @@ def test_a_prompt_is_never_cut(smollm: Embedded) -> None:
 def test_reasoning_is_kept_apart(message: dict[str, str | None], text: str, reasoning: str) -> None:
     usage = {"prompt_tokens": 1, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 0}}
     answer = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
-    completion = Completion("it")
+    completion = Completion(Sender("it", None, "", None))
     completion.hear(answer, 0.1)
     reply = completion.reply()
     assert (reply.text, reply.reasoning) == (text, reasoning)

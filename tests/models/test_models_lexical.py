@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+import tracemalloc
 import zlib
 
 import numpy as np
@@ -23,6 +24,16 @@ def test_the_features_of_one_word() -> None:
     expected = sorted(zlib.crc32(feature.encode()) % (1 << 16) for feature in ("no", "<no", "no>", "<no>"))
     assert np.flatnonzero(vector).tolist() == expected
     np.testing.assert_allclose(vector[expected], 0.5)
+
+
+def test_a_word_without_an_end_takes_no_memory() -> None:
+    tracemalloc.start()
+    try:
+        LexicalEmbedder().embed(["x" * 5_000_000])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000_000
 
 
 def test_counts_go_in_by_their_logarithm() -> None:

@@ -1,0 +1,204 @@
+"""Every fault with every provider: what is recorded and scored, and that it harms no other question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import faulty
+import pytest
+
+import fathoms
+from fathoms.dev.faults import FAULTS
+from fathoms.dev.server import ScriptedServer
+from fathoms.types import Record
+
+pytestmark = pytest.mark.slow  # hangs are waited for
+
+SILENCE, QUESTION_TIMEOUT, ATTEMPTS, LARGE = 1.5, 6.0, 2, 1_000_000
+VALUES = {"latency": "=0.2", "drip": "=0.1", "429": "=0.05", "429-ms": "=20", "large": f"={LARGE}"}
+PLAYED = [fault for fault in FAULTS if fault != "restart"]
+"""A restart is the whole server's: it has tests of its own."""
+
+# what a question ends with, and after how many attempts
+OUTCOMES = {
+    "latency": "answered 1",
+    "hang": "NoAnswerError 2",
+    "stall": "NoAnswerError 2",
+    "drip": "Timeout 1",
+    "reset": "NoAnswerError 2",
+    "cut": "NoAnswerError 2",
+    "drop": "NoAnswerError 2",
+    "close": "answered 1",
+    "429": "RateLimitError 2",
+    "429-ms": "RateLimitError 2",
+    "status": "ModelError 2",
+    "echo": "ModelError 1",
+    "error": "ModelError 1",
+    "html": "ModelError 1",
+    "empty": "ModelError 1",
+    "truncated": "ModelError 1",
+    "blank": "answered 1",
+    "null": "ModelError 1",
+    "number": "ModelError 1",
+    "usage": "answered 1",
+    "choices": "ModelError 1",
+    "large": "answered 1",
+    "utf8": "ModelError 1",
+}
+# a stream without its end broke off, and is asked again; null in a piece of a stream is a piece without text
+DIFFERENT = {
+    "openai-compatible": {"null": "answered 1", "choices": "NoAnswerError 2"},
+    "ollama": {"null": "answered 1"},
+    "http": {},
+    "http-stream": {"null": "answered 1", "empty": "NoAnswerError 2"},
+}
+RECOVERS = ("hang", "stall", "reset", "cut", "drop", "429", "429-ms", "status")
+"""Faults after which asking again helps."""
+WRONG = {"blank", "null"}
+"""Faults of which an answer without a word may come."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """A run over all faults with one provider."""
+
+    provider: str
+    path: Path
+    summary: dict[str, Any]
+    records: dict[str, Record]
+    asked: Callable[[str], int]
+
+    def outcome(self, text: str) -> str:
+        """`answered 1`, `ModelError 2`."""
+        record = self.records[text]
+        return f"{'answered' if record.error is None else record.error.kind} {record.attempts}"
+
+
+FIRST = "Is anybody there?"
+"""A question that nothing is asked of: the first call makes the client, which takes its time."""
+
+
+def always(fault: str) -> str:
+    return f"What of <{fault}>?"
+
+
+def once(fault: str) -> str:
+    return f"What of <{fault} once>?"
+
+
+def control(fault: str) -> str:
+    return f"And what after {fault}?"
+
+
+@pytest.fixture(scope="module", params=list(faulty.PROVIDERS))
+def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """One question at a time: one that fails once, one that always does, and one that nothing is wrong with,
+    after which the provider counts as there again."""
+    path = tmp_path_factory.mktemp("faults")
+    texts = [FIRST] + [
+        text
+        for fault in PLAYED
+        for text in (*([once(fault)] if fault in RECOVERS else []), always(fault), control(fault))
+    ]
+    project = faulty.faulty_project(path, texts)
+    rules = [
+        rule
+        for fault in PLAYED
+        for rule in (
+            f"{fault}{VALUES.get(fault, '')}@<{fault}>",
+            f"{fault}{VALUES.get(fault, '')}@<{fault} once>*1",
+        )
+    ]
+    with ScriptedServer(rules, default=faulty.SAID).running() as server:
+        text = faulty.config(
+            request.param,
+            server.address,
+            silence=SILENCE,
+            question_timeout=QUESTION_TIMEOUT,
+            max_attempts=ATTEMPTS,
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("FATHOMS_CACHE_DIR", str(path / "cache"))
+            result = fathoms.run(project.write("faulty.yaml", text), out=path / "runs")
+    records = {record.question.text: record for record in result.records()}
+    return Played(request.param, result.path, result.summary, records, server.count)
+
+
+def test_outcome(played: Played) -> None:
+    expected = {**OUTCOMES, **DIFFERENT[played.provider]}
+    found = {fault: played.outcome(always(fault)) for fault in PLAYED}
+    assert {fault: end for fault, end in found.items() if expected[fault] != end} == {}
+
+
+def test_every_attempt_was_a_call(played: Played) -> None:
+    calls = {fault: played.asked(f"<{fault}>") for fault in PLAYED}
+    assert calls == {fault: played.records[always(fault)].attempts for fault in PLAYED}
+
+
+def test_what_is_scored(played: Played) -> None:
+    found = faulty.views(played.path)
+    for fault in PLAYED:
+        view = found[always(fault)]
+        scores = view["scores"]["fathoms"]
+        if view["error"] is not None:
+            failed = (scores["correctness"], scores["hallucination"], scores["abstained"])
+            assert failed == (0, None, None), fault
+        else:
+            assert scores["correctness"] == (0 if fault in WRONG else 1), fault
+
+
+def test_once_is_no_failure(played: Played) -> None:
+    assert {fault: played.outcome(once(fault)) for fault in RECOVERS} == dict.fromkeys(RECOVERS, "answered 2")
+    answers = [played.records[once(fault)].answer for fault in RECOVERS]
+    assert {answer and answer.text for answer in answers} == {faulty.SAID}
+
+
+def test_no_other_question_is_harmed(played: Played) -> None:
+    found = faulty.views(played.path)
+    assert {played.outcome(control(fault)) for fault in PLAYED} == {"answered 1"}
+    assert {found[control(fault)]["scores"]["fathoms"]["correctness"] for fault in PLAYED} == {1}
+
+
+def test_the_status_and_the_wait_are_recorded(played: Played) -> None:
+    errors = {fault: played.records[always(fault)].error for fault in ("429", "429-ms", "status", "echo")}
+    found = {fault: error and (error.status, error.retry_after) for fault, error in errors.items()}
+    if played.provider == "ollama":  # whose client drops the headers
+        assert [status for status, _ in found.values()] == [429, 429, 500, 401]  # type: ignore[misc]
+    else:
+        expected = {"429": (429, 0.05), "429-ms": (429, 0.02), "status": (500, None), "echo": (401, None)}
+        assert found == expected
+
+
+def test_counts_of_tokens_that_are_none(played: Played) -> None:
+    answer = played.records[always("usage")].answer
+    if answer is None:
+        assert played.provider == "ollama"  # its client takes numbers only
+    else:
+        assert (answer.text, answer.usage.completion_tokens) == (faulty.SAID, None)
+
+
+def test_a_long_answer_is_kept_whole(played: Played) -> None:
+    answer = played.records[always("large")].answer
+    assert answer is not None
+    assert len(answer.text) == LARGE
+    assert max(map(len, (played.path / "journal.jsonl").read_bytes().splitlines())) < 100_000  # in a blob
+
+
+def test_time_is_bounded(played: Played) -> None:
+    for fault in ("hang", "stall"):
+        seconds = played.records[always(fault)].timings["generate"]
+        assert ATTEMPTS * SILENCE <= seconds < ATTEMPTS * SILENCE + 10, fault
+    assert QUESTION_TIMEOUT - 1 <= played.records[always("drip")].timings["generate"] < QUESTION_TIMEOUT + 10
+
+
+def test_files_stay_readable(played: Played) -> None:
+    lines = faulty.journal(played.path)
+    assert len(lines) == len(faulty.views(played.path)) == len(played.records)
+    failed = sum(record.error is not None for record in played.records.values())
+    counts = played.summary["counts"]
+    assert (counts["errors"], counts["answered"]) == (failed, len(lines) - failed)
+    assert played.summary["complete"]
+    assert f"{failed}" in (played.path / "report.md").read_text()

@@ -1,0 +1,190 @@
+"""Faults that meet many questions at once: storms, restarts, a provider that hangs beside the others, and
+answers that are far too long."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import faulty
+import pytest
+
+import fathoms
+from fathoms import corpora, runner
+from fathoms.cache import Cache
+from fathoms.dev.server import ScriptedServer
+from fathoms.errors import ServerError
+from fathoms.experiment import load_experiment
+from fathoms.runner import Job
+from fathoms.store import Run
+from fathoms.types import Record
+
+pytestmark = pytest.mark.slow
+
+QUESTIONS = 60
+TEXTS = [f"What is <{number}>?" for number in range(QUESTIONS)]
+
+
+@pytest.fixture(params=list(faulty.PROVIDERS))
+def provider(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def answered(path: Path, provider: str, server: ScriptedServer, texts: list[str], **options: object) -> Run:
+    """The run of these questions, not scored: scoring has no part in this."""
+    project = faulty.faulty_project(path, texts)
+    text = faulty.config(provider, server.address, **options)  # type: ignore[arg-type]
+    experiment = load_experiment(project.write("faulty.yaml", text))
+    with closing(Cache(path / "cache")) as cache:
+        job = Job(experiment, corpora.load(experiment.data, path), path)
+        (outcome,) = runner.run([job], out=path / "runs", cache=cache)
+    return outcome.run
+
+
+def failed(records: list[Record]) -> list[tuple[str, str]]:
+    return [(record.question.text, record.error.kind) for record in records if record.error]
+
+
+def test_a_storm_of_500_ends_and_nothing_is_lost(tmp_path: Path, provider: str) -> None:
+    """The first forty calls fail; everybody has attempts left when it is over."""
+    with ScriptedServer(["status=500@1-40"], default=faulty.SAID).running() as server:
+        run = answered(tmp_path, provider, server, TEXTS, at_once=8, max_attempts=8, first_wait=0.05)
+    records = run.records()
+    assert failed(records) == []
+    assert len(records) == QUESTIONS
+    assert sum(record.attempts for record in records) == server.requests == QUESTIONS + 40
+
+
+def test_a_storm_that_does_not_end_is_finite(tmp_path: Path, provider: str) -> None:
+    with ScriptedServer(["status=503"]).running() as server:
+        run = answered(tmp_path, provider, server, TEXTS[:12], at_once=4, max_attempts=3)
+    assert [kind for _, kind in failed(run.records())] == ["ModelError"] * 12
+    assert server.requests == 12 * 3
+
+
+def test_a_429_without_a_wait_is_backed_off(tmp_path: Path, provider: str) -> None:
+    with ScriptedServer(["429*2"], default=faulty.SAID).running() as server:
+        run = answered(tmp_path, provider, server, TEXTS[:6], at_once=6, max_attempts=3, first_wait=0.2)
+    assert failed(run.records()) == []
+    for record in run.records():
+        assert record.attempts == 3
+        assert record.timings["generate"] >= 0.2 + 0.4  # twice as long the second time, and chance adds to it
+
+
+def test_the_wait_that_a_server_asks_for_holds_for_all(tmp_path: Path, provider: str) -> None:
+    with ScriptedServer(["429=1.5@1"], default=faulty.SAID).running() as server:
+        run = answered(tmp_path, provider, server, TEXTS[:3])
+    assert failed(run.records()) == []
+    first = next(record for record in run.records() if record.attempts == 2)
+    assert first.timings["generate"] >= 1.5
+
+
+def test_a_server_that_restarts_in_the_middle(tmp_path: Path, provider: str) -> None:
+    rules = ["restart=0.6@20", "restart=0.6@45"]
+    with ScriptedServer(rules, default=faulty.SAID, latency=0.01).running() as server:
+        run = answered(tmp_path, provider, server, TEXTS, at_once=4, max_attempts=8, first_wait=0.2)
+    assert failed(run.records()) == []
+    assert len(run.records()) == QUESTIONS
+    assert QUESTIONS + 2 <= server.requests <= QUESTIONS + 2 * 4  # what was in flight, and no more
+
+
+def test_connections_that_are_closed_without_a_word(tmp_path: Path, provider: str) -> None:
+    """A kept connection that is closed meanwhile is found out by the next question, and costs no answer."""
+    with ScriptedServer(["close@%3"], default=faulty.SAID).running() as server:
+        run = answered(tmp_path, provider, server, TEXTS, at_once=4)
+    assert failed(run.records()) == []
+    assert server.requests == QUESTIONS
+
+
+def test_what_hangs_holds_nobody_up(tmp_path: Path, provider: str) -> None:
+    """Three of four places are taken by a hang, a stall and a drip; everything else goes by the fourth."""
+    rules = ["hang@<0>", "stall@<1>", "drip@<2>"]
+    with ScriptedServer(rules, default=faulty.SAID).running() as server:
+        run = answered(
+            tmp_path, provider, server, TEXTS, at_once=4, silence=30, question_timeout=6, max_attempts=1
+        )
+    records = run.records()
+    assert failed(records) == [(text, "Timeout") for text in TEXTS[:3]]
+    assert [record.question.text for record in records[-3:]] == TEXTS[:3]  # all others were done before
+
+
+def test_a_server_that_is_gone_fails_a_question_a_call(tmp_path: Path, provider: str) -> None:
+    """Down for good after ten questions: each of the rest is tried, and the run comes to its end."""
+    with ScriptedServer(["restart=600@11"], default=faulty.SAID).running() as server:
+        run = answered(tmp_path, provider, server, TEXTS[:30], max_attempts=2)
+    assert len(run.records()) == 30
+    assert failed(run.records()) == [(text, "NoAnswerError") for text in TEXTS[10:30]]
+
+
+def test_a_server_that_is_dead_at_the_start(tmp_path: Path, provider: str) -> None:
+    with ScriptedServer().running() as server:
+        pass
+    with pytest.raises(ServerError, match=r"^no (Ollama )?(server|service) at .*start it"):
+        answered(tmp_path, provider, server, TEXTS[:2])
+    assert not list((tmp_path / "runs").glob("*"))
+
+
+def test_ten_megabytes_are_kept_whole(tmp_path: Path, provider: str) -> None:
+    with ScriptedServer(["large=10000000@<1>"], default=faulty.SAID).running() as server:
+        run = answered(tmp_path, provider, server, TEXTS[:3], silence=30)
+    assert failed(run.records()) == []
+    lengths = [len(record.answer.text) for record in run.records() if record.answer]
+    assert sorted(lengths) == [len(faulty.SAID), len(faulty.SAID), 10_000_000]
+    assert (run.path / "journal.jsonl").stat().st_size < 100_000  # long texts are kept once, compressed
+    assert sum(path.stat().st_size for path in (run.path / "blobs").glob("*.gz")) < 1_000_000
+
+
+MEASURED = """\
+import resource, sys
+import fathoms
+fathoms.run(sys.argv[1], *sys.argv[2:])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer of 10 MB, asked, kept and scored: within a gigabyte, libraries included."""
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "cache"))
+    project = faulty.faulty_project(tmp_path, TEXTS[:2])
+    with ScriptedServer(["large=10000000@<1>"], default=faulty.SAID).running() as server:
+        project.write("faulty.yaml", faulty.config("http", server.address, silence=30))
+        command = [sys.executable, "-c", MEASURED, "faulty.yaml"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 1_000_000  # kilobytes
+
+
+def test_a_long_error_is_cut(tmp_path: Path, provider: str) -> None:
+    """A gateway that sends the whole request back: the record says how that begins."""
+    long = "What is <1>? " + "And what is that? " * 20_000
+    with ScriptedServer(["echo=500"]).running() as server:
+        run = answered(tmp_path, provider, server, [long], max_attempts=1)
+    (record,) = run.records()
+    assert record.error is not None
+    assert record.error.status == 500
+    assert len(record.error.message) < 2000
+
+
+@pytest.mark.parametrize(("allowed", "code"), [("1", 1), ("20%", 0)])
+def test_exit_codes(tmp_path: Path, allowed: str, code: int) -> None:
+    project = faulty.faulty_project(tmp_path, TEXTS[:10])
+    with ScriptedServer(["html@<3>", "status@<7>"], default=faulty.SAID).running() as server:
+        project.write("faulty.yaml", faulty.config("http", server.address))
+        done = project.fathoms("run", "faulty.yaml", "--fail-on-error", allowed)
+    assert done.returncode == code, done.stderr
+    (run,) = project.runs()
+    counts = faulty.summary(run)["counts"]
+    assert (counts["answered"], counts["errors"]) == (8, 2)
+    assert json.loads((run / "manifest.json").read_bytes())["totals"]["errors"] == 2
+
+
+def test_the_same_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "cache"))
+    project = faulty.faulty_project(tmp_path, TEXTS[:4])
+    with ScriptedServer(["reset@<2>"], default=faulty.SAID).running() as server:
+        path = project.write("faulty.yaml", faulty.config("http", server.address))
+        result = fathoms.run(path, out=tmp_path / "runs")
+    assert result.summary["counts"]["errors"] == 1
+    assert result.summary["profiles"]["fathoms"]["overall"]["correctness"] == 0.75

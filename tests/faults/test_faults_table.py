@@ -1,0 +1,31 @@
+"""The table of faults and outcomes: every test that it names is there, and every fault is in it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fathoms.dev.faults import FAULTS
+
+FOLDER = Path(__file__).parent
+ROWS = [
+    line for line in (FOLDER / "README.md").read_text().splitlines() if re.match(r"\| (?!fault|who)", line)
+]
+
+
+def functions(path: Path) -> set[str]:
+    return set(re.findall(r"^def (test_\w+)\(", path.read_text(), re.MULTILINE))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.split("|")[1].strip() for row in ROWS])
+def test_a_row_names_a_test(row: str) -> None:
+    named = re.search(r"`(?P<file>test_faults_\w+\.py)::(?P<test>\w+)` \|$", row)
+    assert named is not None
+    assert named["test"] in functions(FOLDER / named["file"])
+
+
+def test_every_fault_has_a_row() -> None:
+    named = {found[1] for row in ROWS if (found := re.match(r"\| `([a-z0-9-]+)` \|", row))}
+    assert named == FAULTS.keys() - {"restart"}  # which has a row in words
