@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from fathoms.types import Record
+    from fathoms.runner import Tally
 
 
 @dataclass
@@ -73,8 +74,13 @@ def complain(text: str) -> None:
     print(f"fathoms: {text}", file=sys.stderr)
 
 
+_PLAIN_SECONDS = 60
+"""Between two lines of progress where nobody looks at a terminal."""
+
+
 class Bars:
-    """Progress on a terminal: one line a stage, with rate, time left and errors; elsewhere nothing."""
+    """Progress: on a terminal a bar a stage and a provider, with rate, time left, failures and cost;
+    elsewhere a plain line a minute. With `--quiet`, nothing."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -89,7 +95,9 @@ class Bars:
         )
 
         loud = sys.stderr.isatty() and not settings.quiet and not os.environ.get("CI")
-        self._errors = 0
+        self._plain = not sys.stderr.isatty() and not settings.quiet
+        self._said = time.monotonic()
+        self._since: dict[str, float] = {}
         self._tasks: dict[str, Any] = {}
         self._bars = Progress(
             SpinnerColumn(),
@@ -107,16 +115,33 @@ class Bars:
 
     def stage(self, stage: str, done: int, total: int, remark: str = "") -> None:
         """A stage got on."""
+        self._say(stage, done, total, remark)
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(stage, total=total, note="", rate="")
         task = self._bars.tasks[self._bars.task_ids.index(self._tasks[stage])]
         rate = f"{task.speed:.1f}/s" if task.speed else ""
         self._bars.update(task.id, completed=done, total=total, note=remark, rate=rate)
 
-    def record(self, record: Record, done: int, total: int) -> None:
+    def tally(self, tally: Tally) -> None:
         """A question is done."""
-        self._errors += record.error is not None
-        self.stage("answer", done, total, f"{self._errors} failed" if self._errors else "")
+        from fathoms.report.ending import dollars
+
+        counts = {"failed": tally.failed, "from the cache": tally.cached}
+        parts = [f"{count} {name}" for name, count in counts.items() if count]
+        parts += [dollars(tally.cost)] if tally.cost else []
+        self.stage(f"answer {tally.provider}", tally.done, tally.total, ", ".join(parts))
+
+    def _say(self, stage: str, done: int, total: int, remark: str) -> None:
+        """The plain line, where it is time for one."""
+        now = time.monotonic()
+        began = self._since.setdefault(stage, now)
+        if not self._plain or now - self._said < _PLAIN_SECONDS:
+            return
+        self._said = now
+        rate = done / (now - began) if now > began else 0.0
+        parts = [f"{stage}: {done} of {total}", remark]
+        parts += [f"{rate:.2g}/s, about {(total - done) / rate:.0f} s left"] if rate else []
+        print(", ".join(part for part in parts if part), file=sys.stderr, flush=True)
 
     def __enter__(self) -> Bars:
         self._bars.start()

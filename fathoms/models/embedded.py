@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.config import Component
 from fathoms.errors import ConfigError, ModelError
 from fathoms.models.cpus import available_cpus
 from fathoms.models.llama_child import ChildServer
@@ -20,10 +19,11 @@ from fathoms.models.llama_server import OwnServer, Settings, library
 from fathoms.models.media import data_url, image_type
 from fathoms.models.reasoning import split_reasoning
 from fathoms.models.weights import Weights, digests, locate
+from fathoms.prices import Priced
 from fathoms.types import Message, Prompt, Reply, Usage
 
 
-class Embedded(Component):
+class Embedded(Priced):
     """`kind: embedded`: a model from `fathoms models list`, or any GGUF file, run on the CPU.
 
     At temperature 0 and one request at once, the same prompt gives the same reply, whatever was asked

@@ -14,6 +14,7 @@ from fathoms.config import Component, fingerprint, import_target, package_versio
 from fathoms.errors import ConfigError, MissingExtraError
 from fathoms.models.llamaindex_replies import chat, embeddings, unit_rows
 from fathoms.models.options import Options, resolved, without_secrets
+from fathoms.prices import Priced
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class _FromLlamaIndex(Component):
         return _make(self.target, json.dumps(options, sort_keys=True), scope)
 
 
-class LlamaIndexLLM(_FromLlamaIndex):
+class LlamaIndexLLM(Priced, _FromLlamaIndex):
     """`kind: llamaindex`: for example `target: llama_index.llms.openai_like:OpenAILike`."""
 
     neutral: ClassVar[frozenset[str]] = frozenset({"max_concurrency"})

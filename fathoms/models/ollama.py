@@ -18,6 +18,7 @@ from fathoms.errors import ConfigError, MissingExtraError, ModelError, ServerErr
 from fathoms.models.cuts import prompt_cut
 from fathoms.models.llamaindex_replies import chat, embeddings, unit_rows
 from fathoms.models.options import Address, Options, http_address, resolved, without_secrets
+from fathoms.prices import Priced
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class _FromOllama(Component):
             raise ConfigError(f"n_ctx is {n_ctx}, the longest context of {self.model} is {lengths[0]}")
 
 
-class OllamaLLM(_FromOllama):
+class OllamaLLM(Priced, _FromOllama):
     """`kind: ollama`: a chat model that `ollama pull` fetched."""
 
     packages: ClassVar[tuple[str, ...]] = ("llama-index-llms-ollama",)

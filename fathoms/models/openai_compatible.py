@@ -14,6 +14,7 @@ from fathoms.errors import ConfigError, MissingExtraError, ModelError, ServerErr
 from fathoms.models.cuts import prompt_cut
 from fathoms.models.llamaindex_replies import chat, embeddings, unit_rows
 from fathoms.models.options import Address, Options, env_key, resolved, without_secrets
+from fathoms.prices import Priced
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class _FromServer(Component):
         return json.dumps({**common, "timeout": self.request_timeout, **others}, sort_keys=True)
 
 
-class OpenAICompatibleLLM(_FromServer):
+class OpenAICompatibleLLM(Priced, _FromServer):
     """`kind: openai-compatible`: a chat model of a server that speaks OpenAI's API."""
 
     packages: ClassVar[tuple[str, ...]] = ("llama-index-llms-openai-like",)

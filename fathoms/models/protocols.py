@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fathoms.types import Message, Prompt, Reply
+from fathoms.types import Message, Prompt, Reply, Usage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,6 +58,9 @@ class ChatModel(Protocol):
 
     def count_tokens(self, messages: Sequence[Message]) -> int | None:
         """Tokens of the messages as the model itself counts them."""
+
+    def cost(self, usage: Usage, named: str | None = None) -> float | None:
+        """Dollars for these tokens; `named` is the model that the server says it is."""
 
 
 class TextEmbedder(Protocol):

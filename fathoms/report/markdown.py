@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from fathoms.report.ending import dollars
 from fathoms.report.table import Metric, Row, ScoreTable, figure, score_table
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.view import RunView
@@ -141,6 +142,11 @@ def score_sections(scored: ScoreTable) -> Iterator[str]:
     yield from footnotes(scored)
 
 
+def score_lines(runs: Sequence[RunView]) -> list[str]:
+    """The scores of some runs as they stand in their report."""
+    return list(score_sections(score_table(runs, None)))
+
+
 def metric_cells(scored: ScoreTable, row: Row, metric: Metric) -> list[str]:
     """One run's figures of one metric with their denominators."""
     return [f"{figure(cell.value(metric))} ({cell.count(metric)})" for _, cell in scored.cells(row)]
@@ -243,7 +249,7 @@ def cost_cells(summary: Mapping[str, Any]) -> list[str]:
     return [
         number(usage.get("prompt_tokens")),
         number(usage.get("completion_tokens")),
-        figure(summary.get("cost"), 4),
+        number(None if summary.get("cost") is None else escape(dollars(summary["cost"]))),
         number(counts.get("cached")),
         number(counts.get("cut_prompts")),
         number(counts.get("cut_by_server")),
