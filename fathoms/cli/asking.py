@@ -111,19 +111,20 @@ def run(
     if not resume and not configs:
         raise UsageError("missing argument CONFIG: a pipeline's YAML file")
     asking = Asking(out, workers, repeats, max_cost, max_tokens_total, reuse_replies)
-    with opened(no_cache=no_cache, refresh=refresh) as cache:
-        if dry_run:
-            jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
+    if dry_run:
+        jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
+        with opened(no_cache=no_cache, refresh=refresh) as cache:
             return planning.print_plans(jobs, selection, cache, repeats, workers)
-        nightly.prepare_junit(junit)
-        with nightly.logged(log_file), _told_if_broken(configs or (), junit):
+    nightly.prepare_junit(junit)
+    with nightly.logged(log_file), _told_if_broken(configs or (), junit):
+        with opened(no_cache=no_cache, refresh=refresh) as cache:
             if resume:
                 outcomes = [_resume(configs or [], cache, asking)]
             else:
                 jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
                 outcomes = _run(jobs, selection, cache, asking)
-            _present(outcomes, out, score=not no_score)
-            nightly.ended(outcomes, [_verdict(outcome, allowed) for outcome in outcomes], junit)
+        _present(outcomes, out, score=not no_score)
+        nightly.ended(outcomes, [_verdict(outcome, allowed) for outcome in outcomes], junit)
     return _code(outcomes, allowed)
 
 

@@ -28,8 +28,6 @@ def run_json(run: RunView, scores: str | None = None) -> dict[str, Any]:
         "name": run.name,
         "model": run.model,
         "profile": run.profile(scores),
-        "cost": run.summary.get("cost"),
-        "seconds": (run.summary.get("seconds") or {}).get("wall"),
         "overall": pick(figures.get("overall") or {}, OVERALL),
         "categories": {
             name: pick(values, CATEGORY) for name, values in (figures.get("categories") or {}).items()

@@ -91,10 +91,11 @@ def category_cases(run: RunView, *, too_many_failed: bool) -> Iterator[Case]:
     for view in run.questions():
         views.setdefault(view["question"]["category"], []).extend(view["repeats"])
     data = run.manifest.get("data") or {}
-    asked: Mapping[str, int] = data.get("asked_categories") or dict.fromkeys(views, 0)
+    asked: Mapping[str, int] = data.get("asked_categories") or dict.fromkeys(run.categories, 0)
     figures, repeats = run.figures(run.profile(None))["categories"], run.manifest.get("repeats") or 1
     for name, number in asked.items():
         found = views.get(name, [])
+        wanted = max(number * repeats, len(found))
         failed = [repeat["error"] for repeat in found if repeat.get("error")]
         seconds = sum((repeat.get("timings") or {}).get("generate", 0.0) for repeat in found)
         correctness = (figures.get(name) or {}).get("correctness")
@@ -102,8 +103,8 @@ def category_cases(run: RunView, *, too_many_failed: bool) -> Iterator[Case]:
         yield Case(
             name=name,
             seconds=seconds,
-            error=_trouble(number * repeats, len(found), failed if too_many_failed else []),
-            said=f"correctness {score} ({len(found)} of {number * repeats} answers, {len(failed)} failed)",
+            error=_trouble(wanted, len(found), failed if too_many_failed else []),
+            said=f"correctness {score} ({len(found)} of {wanted} answers, {len(failed)} failed)",
         )
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from fathoms.report.ending import dollars
 from fathoms.report.table import Metric, Row, ScoreTable, figure, score_table
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.view import RunView
@@ -231,7 +230,7 @@ def cost_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
         "Run",
         "Prompt tokens",
         "Completion tokens",
-        "Cost",
+        "Cost (USD)",
         "From the cache",
         "Prompts cut",
         "Cut by the server",
@@ -249,7 +248,7 @@ def cost_cells(summary: Mapping[str, Any]) -> list[str]:
     return [
         number(usage.get("prompt_tokens")),
         number(usage.get("completion_tokens")),
-        number(None if summary.get("cost") is None else escape(dollars(summary["cost"]))),
+        figure(summary.get("cost"), 4),
         number(counts.get("cached")),
         number(counts.get("cut_prompts")),
         number(counts.get("cut_by_server")),
