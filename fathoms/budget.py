@@ -71,7 +71,7 @@ class Budget:
         self._changed = asyncio.Condition()
 
     @property
-    def limits(self) -> bool:
+    def is_limited(self) -> bool:
         """Whether there is any limit."""
         return self.max_cost is not None or self.max_tokens is not None
 

@@ -47,7 +47,7 @@ class Purse:
 
     async def take(self, question: Question) -> Held | None:
         """Hold what a question needs, once there is room; `None` where the budget is exhausted."""
-        if not self._budget.limits:
+        if not self._budget.is_limited:
             return Held(Spending())
         sized = None
         if isinstance(self._prepared, Ingested):
@@ -64,7 +64,7 @@ class Purse:
 
         Raises UsageError where a limit cannot hold, for answers say nothing that it could be held by.
         """
-        if not self._budget.limits:
+        if not self._budget.is_limited:
             return
         self._in_flight -= 1
         spent = Spending() if record is None else self._spent(record, held)

@@ -260,11 +260,11 @@ class _Asking:
                 if stop.is_set() or (held := await self.purse.take(turn.question)) is None:
                     return
                 record = None if stop.is_set() else await self._record(turn, lane)
-                await self.purse.settle(held, record)
                 if record is not None:
                     await commit.add(record)
                     self._count(record)
                     on_record(record)
+                await self.purse.settle(held, record)
 
         try:
             async with asyncio.TaskGroup() as workers:

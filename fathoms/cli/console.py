@@ -82,7 +82,7 @@ class Bars:
     """Progress: on a terminal a bar a stage and a provider, with rate, time left, failures and cost;
     elsewhere a plain line a minute. With `--quiet`, nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, plain_seconds: float = _PLAIN_SECONDS) -> None:
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -96,6 +96,7 @@ class Bars:
 
         loud = sys.stderr.isatty() and not settings.quiet and not os.environ.get("CI")
         self._plain = not sys.stderr.isatty() and not settings.quiet
+        self._plain_seconds = plain_seconds
         self._said = time.monotonic()
         self._since: dict[str, float] = {}
         self._tasks: dict[str, Any] = {}
@@ -135,7 +136,7 @@ class Bars:
         """The plain line, where it is time for one."""
         now = time.monotonic()
         began = self._since.setdefault(stage, now)
-        if not self._plain or now - self._said < _PLAIN_SECONDS:
+        if not self._plain or now - self._said < self._plain_seconds:
             return
         self._said = now
         rate = done / (now - began) if now > began else 0.0

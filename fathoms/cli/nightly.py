@@ -94,6 +94,7 @@ def broken(names: Sequence[str], error: BaseException, junit: Path | None) -> No
     """The command ends with an error: said where it is looked for in the morning."""
     from fathoms.events import happened
     from fathoms.report.junit import Case, Suite
+    from fathoms.report.markdown import escape
     from fathoms.report.text import plain, shorten
 
     kind = type(error).__name__
@@ -102,7 +103,7 @@ def broken(names: Sequence[str], error: BaseException, junit: Path | None) -> No
     console.say(f"{plain(', '.join(names))}: not finished ({shorten(message, 300)}): FAILED")
     suites = [Suite(name, [Case("run", error=(kind, message))]) for name in names]
     _write_junit(suites, junit)
-    _append_step_summary([f"**{plain(', '.join(names))}: not finished: FAILED**", "", plain(message)])
+    _append_step_summary([f"**{escape(', '.join(names))}: not finished: FAILED**", "", escape(message)])
 
 
 def ended(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], junit: Path | None) -> None:
