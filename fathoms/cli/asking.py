@@ -124,7 +124,8 @@ def run(
                 jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
                 outcomes = _run(jobs, selection, cache, asking)
         _present(outcomes, out, score=not no_score)
-        nightly.ended(outcomes, [_verdict(outcome, allowed) for outcome in outcomes], junit)
+        verdicts = [_verdict(outcome, allowed) for outcome in outcomes]
+        nightly.ended(outcomes, verdicts, junit, scored=not no_score)
     return _code(outcomes, allowed)
 
 

@@ -106,8 +106,11 @@ def broken(names: Sequence[str], error: BaseException, junit: Path | None) -> No
     _append_step_summary([f"**{escape(', '.join(names))}: not finished: FAILED**", "", escape(message)])
 
 
-def ended(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], junit: Path | None) -> None:
-    """The command has ended: a line a run, and the files that were asked for."""
+def ended(
+    outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], junit: Path | None, *, scored: bool = True
+) -> None:
+    """The command has ended: a line a run, and the files that were asked for. Of runs that were not to be
+    scored the results are their paths alone, and the line is a remark."""
     from fathoms.events import happened
     from fathoms.report.ending import ending
 
@@ -120,7 +123,7 @@ def ended(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], junit: Path 
         _write_junit([_suite(*row) for row in zip(outcomes, endings, strict=True)], junit)
     _append_step_summary(_step_summary(outcomes, endings))
     for found in endings:
-        console.say(found.line)
+        (console.say if scored else console.note)(found.line)
 
 
 def _suite(outcome: Outcome, end: Ending) -> Suite:

@@ -309,4 +309,5 @@ def test_progress_on_a_terminal(nights: Project) -> None:
     for word in ("answer scripted", "50/50", "1 failed", "$0."):
         assert word in text
     piped = subprocess.run(command("--no-score"), cwd=nights.path, capture_output=True, text=True, check=True)
-    assert piped.stderr == "night: 50 questions of questions\n"
+    assert piped.stderr.startswith("night: 50 questions of questions\nnight: correctness n/a (50 questions, ")
+    assert len(piped.stderr.splitlines()) == 2
