@@ -97,13 +97,13 @@ def broken(names: Sequence[str], error: BaseException, junit: Path | None) -> No
     from fathoms.report.markdown import escape
     from fathoms.report.text import plain, shorten
 
-    kind = type(error).__name__
+    kind, word = type(error).__name__, "INTERRUPTED" if isinstance(error, KeyboardInterrupt) else "FAILED"
     message = str(error) or kind
     happened("command-failed", level=logging.ERROR, names=list(names), kind=kind, error=message)
-    console.say(f"{plain(', '.join(names))}: not finished ({shorten(message, 300)}): FAILED")
+    console.say(f"{plain(', '.join(names))}: not finished ({shorten(message, 300)}): {word}")
     suites = [Suite(name, [Case("run", error=(kind, message))]) for name in names]
     _write_junit(suites, junit)
-    _append_step_summary([f"**{escape(', '.join(names))}: not finished: FAILED**", "", escape(message)])
+    _append_step_summary([f"**{escape(', '.join(names))}: not finished: {word}**", "", escape(message)])
 
 
 def ended(
