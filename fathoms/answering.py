@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.attachments import Fitting, in_requests
+from fathoms.config import Component
 from fathoms.errors import DocumentError, ModelError, StoreError
 from fathoms.ingest import ElementKind, PdfParser, page_images, pdf_part
 from fathoms.models import ChatModel, FileLimits
@@ -58,6 +59,12 @@ class Ingested:
             "warnings": {d.id: list(d.warnings) for d in self.documents if d.warnings},
             "failures": {failure.document: failure.detail for failure in self.failures},
         }
+
+    @property
+    def budget(self) -> int | None:
+        """Tokens that a prompt may take, so that a reply has its place; `None` where nobody can tell."""
+        window = self.generate.context_window
+        return None if window is None else window - (self.generate.max_tokens or 0)
 
     def retrieve(self, questions: Sequence[Question]) -> dict[str, tuple[Hit, ...]]:
         """The hits of every question by its id, found in one batch.
@@ -120,8 +127,11 @@ class Ingested:
         `timeout` is in seconds, for prompt and reply together, with all attempts and the waits between, but
         not the wait for a turn; `lane` is the way to the provider.
         """
-        record = Record(question=question, repeat=repeat, hits=hits, fingerprints=self.fingerprints)
-        asking = _Asking(self, question, repeat, lane or Lane())
+        generate, seed = for_repeat(self.generate, repeat)
+        record = Record(
+            question=question, repeat=repeat, seed=seed, hits=hits, fingerprints=self.fingerprints
+        )
+        asking = _Asking(self, generate, question, repeat, lane or Lane())
         found = asking.found
         try:
             async with asyncio.timeout(timeout) as deadline:
@@ -137,8 +147,11 @@ class _Asking:
     """One question on its way: `found` is what a record holds of it, put there as it comes, so that a failure
     keeps what there was."""
 
-    def __init__(self, ingested: Ingested, question: Question, repeat: int, lane: Lane) -> None:
+    def __init__(
+        self, ingested: Ingested, generate: ChatModel, question: Question, repeat: int, lane: Lane
+    ) -> None:
         self.ingested = ingested
+        self.generate = generate
         self.question = question
         self.repeat = repeat
         self.lane = lane
@@ -165,11 +178,9 @@ class _Asking:
 
     async def _pack(self, hits: tuple[Hit, ...], before: tuple[Part, ...] = ()) -> Prompt:
         """The prompt, and the seconds it took; `before` goes along, so that a failure keeps it."""
-        generate = self.ingested.generate
-        window = generate.context_window
-        budget = None if window is None else window - (generate.max_tokens or 0)
-        started = time.perf_counter()
-        pack = partial(self.ingested.prompt.pack, self.question, hits, generate.count_tokens, budget)
+        ingested, started = self.ingested, time.perf_counter()
+        generate = ingested.generate
+        pack = partial(ingested.prompt.pack, self.question, hits, generate.count_tokens, ingested.budget)
         try:
             prompt = await asyncio.to_thread(pack) if generate.counting_waits else pack()
         finally:
@@ -191,8 +202,7 @@ class _Asking:
 
     async def _asked(self, prompt: Prompt) -> Reply:
         """The model's reply, the attempts and the seconds that it took, waits between them included."""
-        generate = self.ingested.generate
-        started = time.perf_counter()
+        generate, started = self.generate, time.perf_counter()
 
         async def call() -> Reply:
             self.found["attempts"] += 1
@@ -200,9 +210,19 @@ class _Asking:
 
         try:
             size = prompt_size(prompt) + (generate.max_tokens or 0)
-            return await self.lane.ask(call, size, self.deadline)
+            reply = await self.lane.ask(call, size, self.deadline)
+            return reply.model_copy(update={"cost": generate.cost(reply.usage, reply.model)})
         finally:
             self.found["timings"]["generate"] += time.perf_counter() - started
+
+
+def for_repeat(model: ChatModel, repeat: int) -> tuple[ChatModel, int | None]:
+    """The model as it is asked in this repeat, counted from 0, and its seed: that of the configuration plus
+    the repeat; `None` where the model has none, or none was set."""
+    seed: int | None = getattr(model, "seed", None)
+    if seed is None or not isinstance(model, Component):
+        return model, None
+    return model.model_copy(update={"seed": seed + repeat}) if repeat else model, seed + repeat
 
 
 def prompt_size(prompt: Prompt) -> int:
@@ -225,8 +245,12 @@ def to_failure(error: Exception) -> Failure:
 
 
 def summed(parts: Sequence[Reply], last: Reply) -> Reply:
-    """The merging reply with the tokens, cost and seconds of all; the first token is that of no one reply."""
-    replies = [*parts, last]
+    """The merging reply with the tokens, cost and seconds of all; the first token is that of no one reply.
+
+    Replies of earlier runs are no part of the sums, unless all are.
+    """
+    new = [reply for reply in [*parts, last] if not reply.cached]
+    replies = new or [*parts, last]
 
     def total(values: list[float | None]) -> float | None:
         return None if None in values else sum(value or 0 for value in values)
@@ -238,5 +262,6 @@ def summed(parts: Sequence[Reply], last: Reply) -> Reply:
             "cost": total([reply.cost for reply in replies]),
             "latency": total([reply.latency for reply in replies]),
             "first_token": None,
+            "cached": not new,
         }
     )

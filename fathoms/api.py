@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from fathoms import corpora, report, runner
+from fathoms.budget import Budget
 from fathoms.cache import Cache
 from fathoms.errors import MissingExtraError, UsageError
 from fathoms.experiment import AnyExperiment, load_experiment
@@ -168,14 +169,20 @@ def run(
     questions: str | Sequence[str] = (),
     out: str | Path = RUNS,
     workers: int | None = None,
+    repeats: int = 1,
+    max_cost: float | None = None,
+    max_tokens_total: int | None = None,
+    reuse_replies: bool = False,
     on_record: Callable[[Record, int, int], None] | None = None,
 ) -> Result:
     """Ask the questions of a configuration, score the answers, write the report.
 
     `limit` takes at most so many questions, from the categories in turn; `questions` are ids; one of them
-    may be given as it is. `on_record` hears of every (record, done, total). What is missing (a package,
-    weights, a key, a document) is raised before the first question; a question that fails is recorded, and
-    counted in `summary["counts"]`.
+    may be given as it is. Every question is asked `repeats` times, and no more is begun than `max_cost` (US
+    dollars) and `max_tokens_total` allow: the result is then not complete, and `summary["incomplete"]` says
+    so. `reuse_replies` takes what the model said to the same prompt before. `on_record` hears of every
+    (record, done, total). What is missing (a package, weights, a key, a document) is raised before the first
+    question; a question that fails is recorded, and counted in `summary["counts"]`.
     Works inside a running event loop too, as a notebook has one. Raises UsageError for `settings` beside a
     configuration that is loaded already, and KeyboardInterrupt where it was interrupted: what was asked by
     then is kept and scored, and a note of the exception says how to go on.
@@ -193,12 +200,17 @@ def run(
                 cache=cache,
                 selection=Selection(limit, _several(categories), _several(questions)),
                 workers=workers or os.cpu_count() or 1,
+                repeats=repeats,
+                budget=Budget(max_cost, max_tokens_total),
+                reuse_replies=reuse_replies,
                 on_record=on_record or (lambda record, done, total: None),
                 stop=stop,
             ),
             stop,
         )
-    if not outcome.stopped:
+    if outcome.over_budget and not outcome.done:
+        raise UsageError(f"not one question fits the budget; the run is {outcome.run.path}")
+    if not outcome.stopped or outcome.over_budget:
         return score(outcome.run.path)
     if outcome.done:
         score(outcome.run.path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 from fathoms.store import Run
 from fathoms.types import Record
@@ -10,10 +11,17 @@ from fathoms.types import Record
 
 class GroupCommit:
     """Writes records of one run. While a batch is on its way, the next one gathers; what people read is made
-    behind it, as nobody has to wait for that."""
+    behind it, as nobody has to wait for that.
 
-    def __init__(self, run: Run) -> None:
+    `before` are the records that are on the disk already, where a question has others: all its repeats stand
+    in one file.
+    """
+
+    def __init__(self, run: Run, before: Iterable[Record] | None = None) -> None:
         self._run = run
+        self._kept: dict[str, dict[int, Record]] | None = None if before is None else {}
+        for record in before or ():
+            self._repeats(record)
         self._waiting: list[tuple[Record, asyncio.Future[None]]] = []
         self._unseen: list[Record] = []
         self._writer: asyncio.Task[None] | None = None
@@ -68,4 +76,12 @@ class GroupCommit:
     def _views(self, records: list[Record]) -> None:
         """A file a question."""
         for record in records:
-            self._run.write_view([record])
+            self._run.write_view(self._repeats(record))
+
+    def _repeats(self, record: Record) -> list[Record]:
+        """All records of its question, in order."""
+        if self._kept is None:
+            return [record]
+        repeats = self._kept.setdefault(record.question.id, {})
+        repeats[record.repeat] = record
+        return [repeats[number] for number in sorted(repeats)]

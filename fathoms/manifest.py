@@ -6,14 +6,17 @@ import json
 import os
 import platform
 import subprocess
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import fathoms
+from fathoms.answering import for_repeat
 from fathoms.config import package_version
 from fathoms.corpora import Corpus
-from fathoms.experiment import AnyExperiment, Prepared
+from fathoms.experiment import AnyExperiment, Experiment, Prepared
+from fathoms.prices import price_data
 from fathoms.store import Run
 from fathoms.types import Question
 
@@ -46,19 +49,32 @@ def describe(
     prepared: Prepared,
     asked: Sequence[Question],
     folder: Path,
+    repeats: int = 1,
 ) -> dict[str, Any]:
     """What is run, on what, by which versions; `folder` is what paths in the configuration start from."""
     return {
         "model": experiment.answerer,
         "config": experiment.model_dump(mode="json"),
         "folder": str(folder.absolute()),
+        "repeats": repeats,
+        "seeds": _seeds(experiment, repeats),
         "data": _data(corpus, prepared, asked),
         "fingerprints": prepared.fingerprints,
         "served": experiment.served(),
         "versions": versions(),
+        "prices": price_data(),
         "git": _git_commit(),
         "host": {"system": platform.platform(), "cpus": os.cpu_count(), "name": platform.node()},
     }
+
+
+def _seeds(experiment: AnyExperiment, repeats: int) -> list[int] | None:
+    """The seed of every repeat, `None` where the model is given none."""
+    if not isinstance(experiment, Experiment):
+        return None
+    seeds = [for_repeat(experiment.generate, repeat)[1] for repeat in range(repeats)]
+    known = [seed for seed in seeds if seed is not None]
+    return known or None
 
 
 def versions() -> dict[str, str]:
@@ -81,6 +97,7 @@ def _data(corpus: Corpus, prepared: Prepared, asked: Sequence[Question]) -> dict
         "category_sizes": corpus.sizes(),
         "asked": len(asked),
         "asked_ids": [question.id for question in asked],
+        "asked_categories": dict(Counter(question.category for question in asked)),
         "left_out": [question.id for question in corpus.left_out()],
         "missing_documents": list(corpus.missing),
         "warnings": list(corpus.warnings),

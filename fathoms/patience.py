@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import logging
 import math
 import random
 import time
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError
+from fathoms.events import happened
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -96,6 +98,7 @@ class Lane:
             retry=retry_if_exception(self._can_help),
             stop=self._is_enough,
             wait=self._wait,
+            before_sleep=_told,
             reraise=True,
         )
         reply: T = await retrying(next_attempt)
@@ -133,6 +136,19 @@ class Lane:
             return error.retry_after
         doubled = self.patience.first_wait * 2.0 ** (state.attempt_number - 1)
         return float(min(self.patience.longest_wait, doubled * (1 + random.random())))
+
+
+def _told(state: RetryCallState) -> None:
+    """Tell that a call is made again, and why."""
+    error = state.outcome.exception() if state.outcome else None
+    happened(
+        "question-retried",
+        level=logging.WARNING,
+        attempt=state.attempt_number,
+        wait=round(state.upcoming_sleep, 3),
+        kind=type(error).__name__,
+        error=str(error),
+    )
 
 
 def seconds_asked(headers: Mapping[str, str]) -> float | None:

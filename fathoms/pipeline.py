@@ -232,6 +232,13 @@ class Pipeline(Component):
         self._keep(document, cache)
         return document
 
+    def is_parsed(self, documents: Mapping[str, Path], cache: Cache) -> bool:
+        """Whether the cache holds every document that can be read."""
+        if self.retrieve.needs == "nothing":
+            return True
+        there = [path for path in documents.values() if path.is_file()]
+        return all(self._parsed_before(path, cache.file_hash(path), cache) is not None for path in there)
+
     def _native(self, sha256: str | None, cache: Cache) -> str | None:
         """The parser's own form of a file, where it has one and the cache holds it."""
         if self.ingest.native is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fathoms import corpora
 from fathoms.config import Source, validate
@@ -17,16 +17,24 @@ from fathoms.store import Run
 from fathoms.types import Question
 
 
+class Turn(NamedTuple):
+    """A question in one of its repeats, which count from 0."""
+
+    question: Question
+    repeat: int = 0
+
+
 @dataclass(frozen=True)
 class Reopened:
-    """What a run was started with, and the questions of it that have no answer yet."""
+    """What a run was started with, and the questions of it that have no answer yet, once a repeat."""
 
     run: Run
     experiment: AnyExperiment
     corpus: Corpus
     folder: Path
     asked: tuple[Question, ...]
-    missing: tuple[Question, ...]
+    missing: tuple[Turn, ...]
+    repeats: int = 1
 
 
 def reopen(run: Run) -> Reopened:
@@ -47,9 +55,11 @@ def reopen(run: Run) -> Reopened:
     if corpus.questions_sha256 != data.get("questions_sha256"):
         raise _changed(run, [f"the questions of {corpus.name}"])
     asked = tuple(corpus.select(ids=tuple(data["asked_ids"])))
-    answered = {question for (question, _), entry in run.entries().items() if not entry.failed}
-    missing = tuple(question for question in asked if question.id not in answered)
-    return Reopened(run, experiment, corpus, folder, asked, missing)
+    answered = {key for key, entry in run.entries().items() if not entry.failed}
+    repeats = manifest.get("repeats") or 1
+    turns = (Turn(question, repeat) for question in asked for repeat in range(repeats))
+    missing = tuple(turn for turn in turns if (turn.question.id, turn.repeat) not in answered)
+    return Reopened(run, experiment, corpus, folder, asked, missing, repeats)
 
 
 def require_same(run: Run, prepared: Prepared) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from fathoms.budget import sums
 from fathoms.config import Source, override, validate
 from fathoms.errors import DataError
 from fathoms.metrics import Scores, Scoring, score, summarise
@@ -77,9 +78,8 @@ def summary_of(
     """The summary of a run: means by profile, counts, usage and seconds (`schemas/summary.schema.json`)."""
     data = manifest.get("data", {})
     default = "paper" if data.get("name") == "fathoms-rag" else "fathoms"
-    incomplete = _incomplete(data, records)
-    # a reply of an earlier run costs nothing anew
-    new = [record.answer for record in records if record.answer and not record.answer.cached]
+    incomplete = _incomplete(manifest, records)
+    spent = sums(records)  # a reply of an earlier run costs nothing anew
     return {
         "schema": SCHEMA,
         "run": run,
@@ -91,12 +91,11 @@ def summary_of(
         "incomplete": incomplete,
         "categories": data.get("categories") or _in_order(record.question.category for record in records),
         "counts": _counts(data, records),
+        "repeats": manifest.get("repeats") or 1,
+        "prices": manifest.get("prices"),
         "profiles": summarise(records, scores),
-        "usage": {
-            name: _total(getattr(answer.usage, name) for answer in new)
-            for name in ("prompt_tokens", "completion_tokens")
-        },
-        "cost": _total(answer.cost for answer in new),
+        "usage": {name: spent[name] for name in ("prompt_tokens", "completion_tokens")},
+        "cost": spent["cost"],
         "seconds": {"wall": manifest.get("totals", {}).get("seconds"), **_seconds(records)},
         "errors": dict(Counter(record.error.kind for record in records if record.error)),
     }
@@ -120,8 +119,9 @@ def _counts(data: Mapping[str, Any], records: Sequence[Record]) -> dict[str, int
     }
 
 
-def _incomplete(data: Mapping[str, Any], records: Sequence[Record]) -> list[str]:
+def _incomplete(manifest: Mapping[str, Any], records: Sequence[Record]) -> list[str]:
     """Why these figures are not those of the whole data set."""
+    data: Mapping[str, Any] = manifest.get("data", {})
     sizes: Mapping[str, int] = data.get("category_sizes") or {}
     asked = Counter({record.question.id: record.question.category for record in records}.values())
     missing = [name for name in sizes if not asked[name]]
@@ -131,9 +131,13 @@ def _incomplete(data: Mapping[str, Any], records: Sequence[Record]) -> list[str]
     partly = [f"{asked[name]} of {sizes[name]} in {name}" for name in sizes if 0 < asked[name] < sizes[name]]
     if partly:
         sentences.append(f"not all questions were asked: {', '.join(partly)}")
-    left = (data.get("asked") or 0) - sum(asked.values())
+    repeats = manifest.get("repeats") or 1
+    left = (data.get("asked") or 0) * repeats - len(records)
     if left > 0:
-        sentences.append(f"{left} of {data['asked']} questions have no answer yet")
+        what = "questions" if repeats == 1 else f"questions ({data['asked']}, {repeats} times each)"
+        sentences.append(f"{left} of {data['asked'] * repeats} {what} have no answer yet")
+    if (manifest.get("totals") or {}).get("stopped") == "budget":
+        sentences.append("the run was stopped by its budget")
     if failures := (data.get("ingest") or {}).get("failures"):
         sentences.append(f"documents were left out because they cannot be read: {', '.join(failures)}")
     if data.get("missing_documents"):
@@ -147,12 +151,6 @@ def _seconds(records: Sequence[Record]) -> dict[str, float | None]:
     asked = [record for record in records if not (record.answer and record.answer.cached)]
     known = {stage: [r.timings[stage] for r in asked if stage in r.timings] for stage in stages}
     return {stage: fmean(values) if values else None for stage, values in known.items()}
-
-
-def _total(values: Iterable[float | None]) -> float | None:
-    """The sum, not known where any part is not known."""
-    values = list(values)
-    return sum(value for value in values if value is not None) if values and None not in values else None
 
 
 def _in_order(names: Iterable[str]) -> list[str]:

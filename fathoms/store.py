@@ -312,7 +312,13 @@ def _lighten(data: dict[str, Any]) -> None:
     """Leave out of a record what is long, and no answer."""
     data.pop("hits", None)
     if prompt := data.get("prompt"):
-        data["prompt"] = {**prompt, "messages": [], "context": "", "parts": []}
+        data["prompt"] = _without_texts(prompt)
+
+
+def _without_texts(prompt: dict[str, Any]) -> dict[str, Any]:
+    """A prompt with what is counted of it."""
+    parts = [{**part, "prompt": _without_texts(part["prompt"])} for part in prompt.get("parts") or ()]
+    return {**prompt, "messages": [], "context": "", "parts": parts}
 
 
 @lru_cache(maxsize=128)

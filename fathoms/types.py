@@ -217,13 +217,15 @@ class Record(Noun):
     """One question asked once: the unit of the journal. Either `answer` or `error` is set.
 
     `timings` are seconds by stage (`retrieve`, `prompt`, `generate`); `fingerprints` name the state of
-    every stage that made it. `hits` are `None` where a pipeline does not tell what it retrieved, `citations`
+    every stage that made it. `repeat` counts from 0, `seed` is that of its sampling, `None` where none was
+    set. `hits` are `None` where a pipeline does not tell what it retrieved, `citations`
     are the places that the answer itself names, `None` where nobody asked for any. `released` holds scores
     that came with imported results.
     """
 
     question: Question
     repeat: int = 0
+    seed: int | None = None
     attempts: int = 1
     hits: tuple[Hit, ...] | None = ()
     prompt: Prompt | None = None

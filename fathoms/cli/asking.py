@@ -5,19 +5,23 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathoms.cli import console, reading
+from fathoms.cli import console, nightly, planning, reading
 from fathoms.cli.caching import opened
 from fathoms.cli.options import RUNS, NoCache, Out, Refresh
 from fathoms.cli.running import CORES, Set, Workers, load
 from fathoms.errors import UsageError
 
 if TYPE_CHECKING:
+    from fathoms.budget import Budget
     from fathoms.cache import Cache
+    from fathoms.report.ending import Verdict
     from fathoms.runner import Job, Outcome, Selection
 
 
@@ -45,10 +49,25 @@ DryRun = Annotated[
 ReuseReplies = Annotated[
     bool, typer.Option("--reuse-replies", help="Take what the model said to the same prompt before.")
 ]
+Repeats = Annotated[int, typer.Option("--repeats", min=1, help="Ask every question so many times.")]
+MaxCost = Annotated[
+    float | None,
+    typer.Option("--max-cost", metavar="USD", help="Stop before all runs together cost more (exit code 3)."),
+]
+MaxTokens = Annotated[
+    int | None,
+    typer.Option("--max-tokens-total", metavar="N", help="Stop before they take more tokens (exit code 3)."),
+]
+LogFile = Annotated[
+    Path | None, typer.Option("--log-file", help="Append what happens to this file, as JSON lines.")
+]
+JUnit = Annotated[Path | None, typer.Option("--junit", help="Write a JUnit file: a test case a category.")]
 NoScore = Annotated[bool, typer.Option("--no-score", help="Only answer; score later.")]
 FailOnError = Annotated[
     str, typer.Option("--fail-on-error", help="Failed questions allowed: a count, or a share as 2%.")
 ]
+_CODES: dict[str, int] = {"INTERRUPTED": 130, "STOPPED": 3, "FAILED": 1}
+"""Exit codes, the strongest first."""
 Wanted = Annotated[
     list[Path] | None, typer.Argument(help="Pipelines' YAML files; with --resume a run.", show_default=False)
 ]
@@ -70,8 +89,13 @@ def run(
     no_cache: NoCache = False,
     refresh: Refresh = False,
     reuse_replies: ReuseReplies = False,
+    repeats: Repeats = 1,
+    max_cost: MaxCost = None,
+    max_tokens_total: MaxTokens = None,
     no_score: NoScore = False,
     fail_on_error: FailOnError = "0",
+    log_file: LogFile = None,
+    junit: JUnit = None,
 ) -> int:
     """Ask, score and print the table.
 
@@ -81,27 +105,70 @@ def run(
 
     allowed = _allowance(fail_on_error)
     selection = Selection(limit, tuple(category or ()), tuple(question or ()))
-    if resume and any(
-        (settings, model, limit, category, question, concurrency, matrix, dry_run, reuse_replies)
-    ):
+    changed = (settings, model, limit, category, question, concurrency, matrix, dry_run, reuse_replies)
+    if resume and (any(changed) or repeats > 1):
         raise UsageError("--resume goes on as the run was started: leave out what would change it")
     if not resume and not configs:
         raise UsageError("missing argument CONFIG: a pipeline's YAML file")
-    with opened(no_cache=no_cache, refresh=refresh) as cache:
-        if resume:
-            outcomes = [_resume(configs or [], out, cache, workers)]
-        else:
-            cells = list(combinations(matrix or ()))
-            jobs = [
-                _job(config, settings or (), cell, model, concurrency)
-                for config in configs or ()
-                for cell in cells
-            ]
-            if dry_run:
-                return _print_plans(jobs, selection, cache)
-            outcomes = _run(jobs, selection, cache, out, workers, reuse_replies)
-    _present(outcomes, out, score=not no_score)
+    asking = Asking(out, workers, repeats, max_cost, max_tokens_total, reuse_replies)
+    if dry_run:
+        jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
+        with opened(no_cache=no_cache, refresh=refresh) as cache:
+            return planning.print_plans(jobs, selection, cache, repeats, workers)
+    nightly.prepare_junit(junit)
+    with nightly.logged(log_file), _told_if_broken(configs or (), junit):
+        with opened(no_cache=no_cache, refresh=refresh) as cache:
+            if resume:
+                outcomes = [_resume(configs or [], cache, asking)]
+            else:
+                jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
+                outcomes = _run(jobs, selection, cache, asking)
+        _present(outcomes, out, score=not no_score)
+        verdicts = [_verdict(outcome, allowed) for outcome in outcomes]
+        nightly.ended(outcomes, verdicts, junit, scored=not no_score)
     return _code(outcomes, allowed)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How runs are made and what they may take."""
+
+    out: Path
+    workers: int
+    repeats: int
+    max_cost: float | None
+    max_tokens: int | None
+    reuse_replies: bool
+
+    def budget(self) -> Budget:
+        """The limits; raises UsageError for one that nothing fits."""
+        from fathoms.budget import Budget
+
+        if (self.max_cost is not None and not self.max_cost >= 0) or (self.max_tokens or 0) < 0:
+            raise UsageError("--max-cost and --max-tokens-total: want a number from 0 up")
+        return Budget(self.max_cost, self.max_tokens)
+
+
+@contextmanager
+def _told_if_broken(configs: Sequence[Path], junit: Path | None) -> Iterator[None]:
+    """An error that ends the command stands in the log, the JUnit file and the line of the morning too."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        nightly.broken([path.stem for path in configs] or ["latest"], error, junit)
+        raise
+
+
+def _jobs(
+    configs: Sequence[Path],
+    settings: Sequence[str],
+    matrix: Sequence[str],
+    model: str | None,
+    concurrency: int | None,
+) -> list[Job]:
+    """A run to be for every config and cell of the matrix."""
+    cells = list(combinations(matrix))
+    return [_job(config, settings, cell, model, concurrency) for config in configs for cell in cells]
 
 
 def _job(
@@ -118,7 +185,8 @@ def _job(
     experiment, corpus = load(config, [*settings, *own], model, concurrency)
     values = [f"{key.rpartition('.')[2]}={value}" for key, value in cell.items()]
     name = " ".join([experiment.name, *values])
-    return Job(experiment.model_copy(update={"name": name}), corpus, config.parent)
+    cell = {"config": experiment.name, **cell}
+    return Job(experiment.model_copy(update={"name": name}), corpus, config.parent, cell)
 
 
 def combinations(matrix: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -142,15 +210,8 @@ def combinations(matrix: Sequence[str]) -> Iterator[dict[str, Any]]:
         yield dict(cell)
 
 
-def _run(
-    jobs: Sequence[Job],
-    selection: Selection,
-    cache: Cache,
-    out: Path,
-    workers: int,
-    reuse_replies: bool,
-) -> list[Outcome]:
-    """All runs, with their progress."""
+def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, asking: Asking) -> list[Outcome]:
+    """All runs, with their progress; several are a sweep."""
     from fathoms import runner
 
     for job in jobs:
@@ -158,13 +219,16 @@ def _run(
     with console.bars() as bars:
         return runner.run(
             jobs,
-            out=out,
+            out=asking.out,
             cache=cache,
             selection=selection,
-            workers=workers,
-            reuse_replies=reuse_replies,
+            workers=asking.workers,
+            repeats=asking.repeats,
+            budget=asking.budget(),
+            sweep=runner.new_sweep() if len(jobs) > 1 else None,
+            reuse_replies=asking.reuse_replies,
             progress=bars.stage,
-            on_record=bars.record,
+            on_tally=bars.tally,
             on_stop=_stopping,
         )
 
@@ -174,7 +238,7 @@ def _stopping() -> None:
     console.note("stopping: what is in flight is waited for; once more stops at once")
 
 
-def _resume(references: Sequence[Path], out: Path, cache: Cache, workers: int) -> Outcome:
+def _resume(references: Sequence[Path], cache: Cache, asking: Asking) -> Outcome:
     """The rest of one run, with its progress."""
     from fathoms import runner
     from fathoms.resuming import reopen
@@ -182,15 +246,17 @@ def _resume(references: Sequence[Path], out: Path, cache: Cache, workers: int) -
 
     if len(references) > 1:
         raise UsageError("--resume takes one run")
-    found = reopen(find_run(str(references[0]) if references else "latest", out))
-    console.note(f"{found.run.id}: {len(found.missing)} of {len(found.asked)} questions have no answer yet")
+    found = reopen(find_run(str(references[0]) if references else "latest", asking.out))
+    asked = len(found.asked) * found.repeats
+    console.note(f"{found.run.id}: {len(found.missing)} of {asked} questions have no answer yet")
     with console.bars() as bars:
         return runner.resume(
             found,
             cache=cache,
-            workers=workers,
+            workers=asking.workers,
+            budget=asking.budget(),
             progress=bars.stage,
-            on_record=bars.record,
+            on_tally=bars.tally,
             on_stop=_stopping,
         )
 
@@ -210,43 +276,22 @@ def _present(outcomes: Sequence[Outcome], out: Path, *, score: bool) -> None:
         reading.present(scored, out)
 
 
+def _verdict(outcome: Outcome, allowed: Callable[[int], float]) -> Verdict:
+    """How a run ended, in a word."""
+    if outcome.stopped:
+        return "STOPPED" if outcome.over_budget else "INTERRUPTED"
+    return "FAILED" if outcome.errors > allowed(outcome.asked) else "OK"
+
+
 def _code(outcomes: Sequence[Outcome], allowed: Callable[[int], float]) -> int:
     """The exit code of all runs together; says what was stopped and how to go on."""
     for outcome in outcomes:
         if outcome.stopped:
-            done = f"stopped: {outcome.done} of {outcome.asked} questions are in {outcome.run.path}"
+            why = "stopped by its budget" if outcome.over_budget else "stopped"
+            done = f"{why}: {outcome.done} of {outcome.asked} questions are in {outcome.run.path}"
             console.complain(f"{done}; go on with: fathoms run --resume {outcome.run.path}")
-    if any(outcome.stopped for outcome in outcomes):
-        return 130
-    return 1 if any(outcome.errors > allowed(outcome.asked) for outcome in outcomes) else 0
-
-
-def _print_plans(jobs: Sequence[Job], selection: Selection, cache: Cache) -> int:
-    """Say what every run would do; 2 where one of them would not start."""
-    from fathoms.plan import plan
-
-    code = 0
-    for job in jobs:
-        asked = job.corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
-        found = plan(job.experiment, job.corpus, asked, cache)
-        sizes = ", ".join(f"{name} {size}" for name, size in found.questions.items())
-        stages = ", ".join(f"{name}: {kind}" for name, kind in found.stages.items())
-        console.say(f"{found.name}: {len(asked)} questions of {found.data} ({sizes})")
-        console.say(f"  {found.documents} documents; {stages}")
-        if found.requests is not None:
-            console.say(f"  {found.requests} requests{_attached(found.attached)}")
-        for stage, reason in found.missing.items():
-            console.say(f"  missing: {stage}: {reason}")
-            code = 2
-    console.say("nothing was asked")
-    return code
-
-
-def _attached(attached: dict[str, int] | None) -> str:
-    """`, with 270 pages attached (12.3 MB)`."""
-    if attached is None:
-        return ""
-    return f", with {attached['pages']} pages attached ({attached['bytes'] / 1e6:.1f} MB)"
+    verdicts = {_verdict(outcome, allowed) for outcome in outcomes}
+    return next((code for verdict, code in _CODES.items() if verdict in verdicts), 0)
 
 
 def _allowance(text: str) -> Callable[[int], float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from fathoms.types import Record
+    from fathoms.runner import Tally
 
 
 @dataclass
@@ -73,10 +74,15 @@ def complain(text: str) -> None:
     print(f"fathoms: {text}", file=sys.stderr)
 
 
-class Bars:
-    """Progress on a terminal: one line a stage, with rate, time left and errors; elsewhere nothing."""
+_PLAIN_SECONDS = 60
+"""Between two lines of progress where nobody looks at a terminal."""
 
-    def __init__(self) -> None:
+
+class Bars:
+    """Progress: on a terminal a bar a stage and a provider, with rate, time left, failures and cost;
+    elsewhere a plain line a minute. With `--quiet`, nothing."""
+
+    def __init__(self, plain_seconds: float = _PLAIN_SECONDS) -> None:
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -89,7 +95,10 @@ class Bars:
         )
 
         self._loud = sys.stderr.isatty() and not settings.quiet and not os.environ.get("CI")
-        self._errors = 0
+        self._plain = not sys.stderr.isatty() and not settings.quiet
+        self._plain_seconds = plain_seconds
+        self._said = time.monotonic()
+        self._since: dict[str, float] = {}
         self._tasks: dict[str, Any] = {}
         self._bars = Progress(
             SpinnerColumn(),
@@ -107,6 +116,7 @@ class Bars:
 
     def stage(self, stage: str, done: int, total: int, remark: str = "") -> None:
         """A stage got on."""
+        self._say(stage, done, total, remark)
         if not self._loud:
             return
         if stage not in self._tasks:
@@ -115,10 +125,26 @@ class Bars:
         rate = f"{task.speed:.1f}/s" if task.speed else ""
         self._bars.update(task.id, completed=done, total=total, note=remark, rate=rate)
 
-    def record(self, record: Record, done: int, total: int) -> None:
+    def tally(self, tally: Tally) -> None:
         """A question is done."""
-        self._errors += record.error is not None
-        self.stage("answer", done, total, f"{self._errors} failed" if self._errors else "")
+        from fathoms.report.ending import dollars
+
+        counts = {"failed": tally.failed, "from the cache": tally.cached}
+        parts = [f"{count} {name}" for name, count in counts.items() if count]
+        parts += [dollars(tally.cost)] if tally.cost else []
+        self.stage(f"answer {tally.provider}", tally.done, tally.total, ", ".join(parts))
+
+    def _say(self, stage: str, done: int, total: int, remark: str) -> None:
+        """The plain line, where it is time for one."""
+        now = time.monotonic()
+        began = self._since.setdefault(stage, now)
+        if not self._plain or now - self._said < self._plain_seconds:
+            return
+        self._said = now
+        rate = done / (now - began) if now > began else 0.0
+        parts = [f"{stage}: {done} of {total}", remark]
+        parts += [f"{rate:.2g}/s, about {(total - done) / rate:.0f} s left"] if rate else []
+        print(", ".join(part for part in parts if part), file=sys.stderr, flush=True)
 
     def __enter__(self) -> Bars:
         self._bars.start()

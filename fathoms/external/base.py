@@ -19,11 +19,12 @@ from pydantic import Field
 from fathoms.answering import to_failure
 from fathoms.answers import Answer
 from fathoms.cache import Cache
-from fathoms.config import Component, fingerprint
+from fathoms.config import fingerprint
 from fathoms.errors import DocumentError
 from fathoms.external.calls import RaisedError
 from fathoms.patience import Lane
-from fathoms.types import Document, Failure, Hit, Question, Record
+from fathoms.prices import Priced
+from fathoms.types import Document, Failure, Hit, Question, Record, Usage
 
 Progress = Callable[[str, int, int], None]
 """Hears (stage, done, total)."""
@@ -41,7 +42,7 @@ Ask = Callable[[Question], Awaitable[Told]]
 """Asks one question; raises what becomes its failure."""
 
 
-class ExternalPipeline(Component):
+class ExternalPipeline(Priced):
     """A pipeline behind an address or a function; only the data and the scoring are ours."""
 
     max_concurrency: int = Field(default=1, ge=1)
@@ -83,7 +84,7 @@ class ExternalPipeline(Component):
         ]
         ask, note = self.open(there)
         state = fingerprint("pipeline", self.identity(), sorted((item.id, item.sha256) for item in there))
-        return Connected(ask, note, tuple(there), {"pipeline": state})
+        return Connected(ask, note, tuple(there), {"pipeline": state}, cost=self.cost)
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,8 @@ class Connected:
     documents: tuple[Document, ...]
     fingerprints: dict[str, str]
     failures: tuple[DocumentError, ...] = ()
+    cost: Callable[[Usage, str | None], float | None] = lambda usage, named: None
+    """Dollars for the tokens of an answer and the model that it names, where the answer says no cost."""
 
     def report(self) -> dict[str, Any]:
         """How many documents there are; what the pipeline made of them is not known."""
@@ -133,7 +136,7 @@ class Connected:
         try:
             async with asyncio.timeout(timeout) as deadline:
                 told, seconds = await (lane or Lane()).ask(call, deadline=deadline)
-            found |= _found(question, told, seconds)
+            found |= self._found(question, told, seconds)
         except RaisedError as raised:
             found["error"] = raised.failure
         except TimeoutError:
@@ -143,12 +146,10 @@ class Connected:
         found["timings"] = {"generate": time.perf_counter() - started}
         return record.model_copy(update=found)
 
-
-def _found(question: Question, told: Told, seconds: float) -> dict[str, Any]:
-    """What a record holds of an answer."""
-    answer = told.answer
-    return {
-        "hits": answer.hits(question.id),
-        "citations": answer.evidence(),
-        "answer": answer.reply(answer.answer, first_token=told.first_token, latency=seconds),
-    }
+    def _found(self, question: Question, told: Told, seconds: float) -> dict[str, Any]:
+        """What a record holds of an answer."""
+        answer = told.answer
+        reply = answer.reply(answer.answer, first_token=told.first_token, latency=seconds)
+        if reply.cost is None:
+            reply = reply.model_copy(update={"cost": self.cost(reply.usage, reply.model)})
+        return {"hits": answer.hits(question.id), "citations": answer.evidence(), "answer": reply}

@@ -14,12 +14,13 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from fathoms.config import Component, fingerprint
+from fathoms.config import fingerprint
 from fathoms.errors import FathomsError, MissingExtraError
 from fathoms.models.closed_errors import Fault, Sender, as_error, is_file_gone, refusal_in
 from fathoms.models.closed_uploads import Held, forget, uploaded
 from fathoms.models.options import Address, Options, env_key, resolved, secret_values, without_secrets
 from fathoms.models.protocols import FileLimits
+from fathoms.prices import Priced
 from fathoms.types import Attachment, Message, Prompt, Reply
 
 KEEP_SECONDS = 24 * 3600
@@ -32,7 +33,7 @@ _BASE64 = 4 / 3
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-class Closed(Component):
+class Closed(Priced):
     """A model behind a vendor's API. PDFs are attached as they are; keys come from the environment only."""
 
     neutral: ClassVar[frozenset[str]] = frozenset(
@@ -53,6 +54,8 @@ class Closed(Component):
     """Where the API is, as the vendor documents it."""
     uploaded_weight: ClassVar[float] = 1.0
     """How many of the bytes of an uploaded file count as those of the request that names it."""
+    page_tokens: ClassVar[int] = 2000
+    """Tokens that a page of a PDF or an image is taken to be, before anything is billed."""
     own_keys: ClassVar[frozenset[str]]
     """What `options` may not name, for it has an option of its own or is the prompt."""
 

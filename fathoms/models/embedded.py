@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.config import Component
 from fathoms.errors import ConfigError, ModelError, NoAnswerError
 from fathoms.models.closed_errors import Sender
 from fathoms.models.completion import Completion, chat_messages
@@ -20,10 +19,11 @@ from fathoms.models.llama_child import ChildServer
 from fathoms.models.llama_server import OwnServer, Settings, library
 from fathoms.models.weights import Weights, digests, locate
 from fathoms.models.wire import Request, exchange
+from fathoms.prices import Priced
 from fathoms.types import Message, Prompt, Reply
 
 
-class Embedded(Component):
+class Embedded(Priced):
     """`kind: embedded`: a model from `fathoms models list`, or any GGUF file, run on the CPU.
 
     At temperature 0 and one request at once, the same prompt gives the same reply, whatever was asked

@@ -48,6 +48,8 @@ class GoogleLLM(Closed):
         {"system_instruction", "max_output_tokens", "temperature", "top_p", "seed", "http_options", "tools"}
     )
 
+    page_tokens: ClassVar[int] = 258  # as Google documents it
+
     kind: Literal["google"] = "google"
     api_key_env: str = "GEMINI_API_KEY"
     """The environment variable that holds the key."""

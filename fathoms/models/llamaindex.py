@@ -15,6 +15,7 @@ from fathoms.errors import ConfigError, MissingExtraError
 from fathoms.masking import Mask
 from fathoms.models.llamaindex_replies import chat, embeddings, unit_rows
 from fathoms.models.options import Options, resolved, secret_values, without_secrets
+from fathoms.prices import Priced
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class _FromLlamaIndex(Component):
         return _make(self.target, json.dumps(options, sort_keys=True), scope)
 
 
-class LlamaIndexLLM(_FromLlamaIndex):
+class LlamaIndexLLM(Priced, _FromLlamaIndex):
     """`kind: llamaindex`: for example `target: llama_index.llms.openai_like:OpenAILike`."""
 
     neutral: ClassVar[frozenset[str]] = frozenset({"max_concurrency"})

@@ -21,6 +21,7 @@ from fathoms.models.llamaindex_replies import embeddings, unit_rows
 from fathoms.models.ollama_chat import OllamaAnswer, chat_message
 from fathoms.models.options import Address, Options, http_address, resolved, secret_values, without_secrets
 from fathoms.models.wire import Request, exchange
+from fathoms.prices import Priced
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class _FromOllama(Component):
             raise ConfigError(f"n_ctx is {n_ctx}, the longest context of {self.model} is {lengths[0]}")
 
 
-class OllamaLLM(_FromOllama):
+class OllamaLLM(Priced, _FromOllama):
     """`kind: ollama`: a chat model that `ollama pull` fetched."""
 
     own_keys: ClassVar[Mapping[str, str]] = {

@@ -18,6 +18,7 @@ from fathoms.models.cuts import prompt_cut
 from fathoms.models.llamaindex_replies import embeddings, unit_rows
 from fathoms.models.options import Address, Options, env_key, resolved, secret_values, without_secrets
 from fathoms.models.wire import Request, exchange
+from fathoms.prices import Priced
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class _FromServer(Component):
         return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-class OpenAICompatibleLLM(_FromServer):
+class OpenAICompatibleLLM(Priced, _FromServer):
     """`kind: openai-compatible`: a chat model of a server that speaks OpenAI's API."""
 
     neutral: ClassVar[frozenset[str]] = _FromServer.neutral | {"stream"}

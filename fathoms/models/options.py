@@ -89,6 +89,11 @@ def secret_values(options: Any) -> list[str]:
     ]
 
 
+def environment_secrets() -> list[str]:
+    """The values of all environment variables whose names are those of secrets."""
+    return [value for name, value in os.environ.items() if _is_secret(name, value)]
+
+
 def _is_secret(name: str, value: str) -> bool:
     """Whether a name is that of a secret, or a value holds one."""
     return bool(_SECRET.search(_CAMEL.sub("_", name)) or _USER_IN_URL.search(value))

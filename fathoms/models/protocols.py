@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fathoms.types import Message, Prompt, Reply
+from fathoms.types import Message, Prompt, Reply, Usage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,6 +62,9 @@ class ChatModel(Protocol):
     @property
     def counting_waits(self) -> bool:
         """Whether counting asks a server: then it has no place on an event loop."""
+
+    def cost(self, usage: Usage, named: str | None = None) -> float | None:
+        """Dollars for these tokens; `named` is the model that the server says it is."""
 
 
 class TextEmbedder(Protocol):

@@ -9,13 +9,13 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.config import Component
 from fathoms.errors import ModelError
 from fathoms.models.protocols import FileLimits
+from fathoms.prices import Priced
 from fathoms.types import Message, Prompt, Reply, Usage
 
 
-class ScriptedModel(Component):
+class ScriptedModel(Priced):
     """`kind: scripted`: looks for known words in the last message and answers as it was told.
 
     A token is a word between spaces.

@@ -141,6 +141,11 @@ def score_sections(scored: ScoreTable) -> Iterator[str]:
     yield from footnotes(scored)
 
 
+def score_lines(runs: Sequence[RunView]) -> list[str]:
+    """The scores of some runs as they stand in their report."""
+    return list(score_sections(score_table(runs, None)))
+
+
 def metric_cells(scored: ScoreTable, row: Row, metric: Metric) -> list[str]:
     """One run's figures of one metric with their denominators."""
     return [f"{figure(cell.value(metric))} ({cell.count(metric)})" for _, cell in scored.cells(row)]
@@ -225,7 +230,7 @@ def cost_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
         "Run",
         "Prompt tokens",
         "Completion tokens",
-        "Cost",
+        "Cost (USD)",
         "From the cache",
         "Prompts cut",
         "Cut by the server",

@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from fathoms.report.ending import dollars
 from fathoms.report.table import figure
 from fathoms.report.text import gold, plain, shorten
 
@@ -56,9 +57,20 @@ def repeat_parts(repeat: Mapping[str, Any]) -> list[RenderableType]:
         if answer.get("refusal"):
             parts.append(field("refused", answer["refusal"]))
         parts.append(field("answer", answer.get("text")))
+        parts.append(field("took", taken(answer, repeat.get("timings") or {})))
     if repeat.get("scores"):
         parts.append(score_lines(repeat["scores"]))
     return parts
+
+
+def taken(answer: Mapping[str, Any], timings: Mapping[str, float]) -> str:
+    """Tokens, cost and seconds of an answer, as far as they are known."""
+    usage, seconds = answer.get("usage") or {}, timings.get("generate")
+    tokens = [usage.get("prompt_tokens"), usage.get("completion_tokens")]
+    parts = ["tokens not known" if None in tokens else f"{tokens[0]} + {tokens[1]} tokens"]
+    parts.append("cost not known" if answer.get("cost") is None else dollars(answer["cost"]))
+    parts += [f"{seconds:.1f} s"] if seconds is not None else []
+    return ", ".join(parts) + (" (in an earlier run)" if answer.get("cached") else "")
 
 
 def hit_table(hits: list[Mapping[str, Any]]) -> Table:

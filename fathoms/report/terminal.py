@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fathoms.report.change import change
+from fathoms.report.ending import dollars
 from fathoms.report.table import Cell, Row, ScoreTable, figure, score_table
 from fathoms.report.text import abbreviate, plain, shorten
 from fathoms.report.view import RunView
@@ -170,7 +171,7 @@ def counts_line(run: RunView) -> Text:
     if usage.get("prompt_tokens") is not None:
         parts.append(f"{usage['prompt_tokens']} + {usage.get('completion_tokens') or 0} tokens")
     if run.summary.get("cost") is not None:
-        parts.append(f"cost {run.summary['cost']:.4f}")
+        parts.append(f"cost {dollars(run.summary['cost'])}")
     if (wall := (run.summary.get("seconds") or {}).get("wall")) is not None:
         parts.append(f"{wall:.1f} s")
     return note(", ".join(parts))

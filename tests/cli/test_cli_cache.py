@@ -67,7 +67,7 @@ def test_replies_are_taken_again_only_where_asked_for(project: Project) -> None:
     assert {record["question"]["id"]: record["answer"]["text"] for record in again} == first
     summary = json.loads((project.runs()[-1] / "summary.json").read_text())
     assert summary["counts"]["cached"] == 4
-    assert summary["usage"] == {"prompt_tokens": None, "completion_tokens": None}
+    assert summary["usage"] == {"prompt_tokens": 0, "completion_tokens": 0}
     assert summary["seconds"]["generate"] is None
     # a nightly run measures anew
     assert project.fathoms("run", "tiny.yaml").returncode == 0

@@ -63,3 +63,37 @@ def test_a_plan_of_stages_asks_nothing(project: Project) -> None:
     assert done.stdout.count("3 requests\n") == 2
     assert done.stdout.endswith("nothing was asked\n")
     assert project.runs() == []
+
+
+def test_tokens_and_cost_are_estimated_without_a_call(project: Project) -> None:
+    priced = ("--set", "generate.price={input: 2, output: 8}")
+    done = project.fathoms("run", "tiny.yaml", "--dry-run", "--repeats", "2", *priced)
+    assert done.returncode == 0, done.stderr
+    assert "4 questions of questions (Text-Only 2, Tables 2), 2 times each" in done.stdout
+    # 173 words of prompts, by hand; a reply is taken to have 100 tokens, and may have 256
+    assert "  8 requests" in done.stdout
+    assert "  about 1,146 tokens (346 of prompts, 800 of replies), at most 2,394;" in done.stdout
+    # 346 * 2 + 800 * 8 = 7,092 millionths; 346 * 2 + 2,048 * 8 = 17,076
+    assert "; cost about $0.0071, at most $0.017" in done.stdout
+    assert project.runs() == []
+    unknown = project.fathoms("run", "tiny.yaml", "--dry-run")
+    assert "; cost not known" in unknown.stdout
+
+
+def test_what_cannot_be_estimated_says_why(project: Project) -> None:
+    server = "embed={kind: openai-compatible, base_url: 'http://127.0.0.1:9/v1', model: m}"
+    done = project.fathoms("run", "tiny.yaml", "--dry-run", "--set", server)
+    assert "tokens and cost not estimated: embed: something is missing" in done.stdout
+    data = "data: {questions: questions.json, documents: pdfs}"
+    project.write("own.yaml", f"name: own\n{data}\npipeline: {{kind: python, target: json:dumps}}\n")
+    done = project.fathoms("run", "own.yaml", "--dry-run")
+    assert "tokens and cost not estimated: the pipeline makes its own prompts" in done.stdout
+
+
+def test_several_runs_are_summed_up_by_provider(project: Project) -> None:
+    priced = ("--set", "generate.price={input: 1000, output: 0}")
+    done = project.fathoms("run", "tiny.yaml", "tiny.yaml", "--dry-run", *priced)
+    assert (
+        "\nscripted: about 1,146 tokens (346 of prompts, 800 of replies), at most 2,394; cost about $0.35"
+        in (done.stdout)
+    )

@@ -7,6 +7,7 @@ import json
 import pytest
 from support import Project
 
+from fathoms.cli import main
 from fathoms.cli.asking import combinations
 from fathoms.errors import UsageError
 
@@ -40,3 +41,34 @@ def test_a_run_a_cell(project: Project) -> None:
     assert "top_k=2" in done.stdout
     assert project.json("show", "tiny top_k=2 model=large")["manifest"]["name"] == manifests[3]["name"]
     assert all(m["totals"]["answers"] == 4 for m in manifests)
+
+
+def test_a_sweep_is_listed_as_a_grid(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.path)
+    priced = ["--set", "generate.price={input: 100, output: 100}"]
+    assert main(["run", "tiny.yaml", "--no-score"]) == 0  # no part of any sweep
+    axes = ["--matrix", "retrieve.top_k=1,2", "--matrix", "generate.max_tokens=1,64"]
+    assert main(["run", "tiny.yaml", *axes, *priced, "--limit", "2"]) == 0
+    rows = project.json("ls", "--sweep")
+    assert len(rows) == 4
+    assert len({row["sweep"] for row in rows}) == 1
+    cells = [(row["cell"]["retrieve.top_k"], row["cell"]["generate.max_tokens"]) for row in rows]
+    assert cells == [(1, 1), (1, 64), (2, 1), (2, 64)]
+    assert all(row["cost"] > 0 and row["seconds"] >= 0 for row in rows)
+    assert [row["correctness"] for row in rows] == [0.0, 0.5, 0.0, 0.5]
+    shown = project.fathoms("ls", "--sweep", rows[0]["sweep"]).stdout.splitlines()
+    assert shown[0] == f"sweep {rows[0]['sweep']}"
+    heads = "retrieve.top_k generate.max_tokens correct halluc. n errors cost seconds"
+    assert " ".join(shown[1].split()) == heads
+    assert shown[3].split()[:3] == ["1", "64", "0.50"]
+    unknown = project.fathoms("ls", "--sweep", "nothing")
+    assert (unknown.returncode, "no sweep 'nothing'" in unknown.stderr) == (2, True)
+    assert project.fathoms("ls", rows[0]["sweep"]).returncode == 2
+
+
+def test_several_configs_are_a_sweep_too(project: Project) -> None:
+    project.write("two.yaml", project.config.read_text().replace("name: tiny", "name: two"))
+    assert project.fathoms("ls", "--sweep", "--out", "runs").returncode == 2
+    assert project.fathoms("run", "tiny.yaml", "two.yaml", "--no-score").returncode == 0
+    rows = project.json("ls", "--sweep")
+    assert [row["cell"] for row in rows] == [{"config": "tiny"}, {"config": "two"}]

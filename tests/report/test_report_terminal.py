@@ -64,7 +64,7 @@ def test_the_summary_shows_failures_and_the_worst_questions_in_order(small_run):
     text = " ".join(line.strip() for line in lines)
     assert line_of(lines, "1 ")[:2] == ["1", "Timeout"]
     assert "no answer within 300 s" in text
-    assert "4 of 4 questions asked, 3 answered, 1 failed, 300 + 40 tokens, cost 0.0125, 10.0 s" in text
+    assert "4 of 4 questions asked, 3 answered, 1 failed, 300 + 40 tokens, cost $0.013, 10.0 s" in text
     asked = [line for line in lines if "What about" in line]
     assert [line.split()[2] for line in asked] == ["wrong", "failed", "half"]
     assert asked[1].split()[:2] == ["0.00", "n/a"]

@@ -1,0 +1,178 @@
+"""What a night leaves behind: a log, a JUnit file, a summary for GitHub, and one line a run."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from logging.handlers import WatchedFileHandler
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fathoms.cli import console
+from fathoms.errors import FathomsError, UsageError
+from fathoms.masking import Mask
+
+if TYPE_CHECKING:
+    from fathoms.report.ending import Ending, Verdict
+    from fathoms.report.junit import Suite
+    from fathoms.runner import Outcome
+
+
+class JsonLines(logging.Formatter):
+    """A record as a line of JSON: time, level, and the facts of the event; no secret of the environment."""
+
+    def __init__(self, mask: Mask) -> None:
+        super().__init__()
+        self._mask = mask
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without its end."""
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        known = getattr(record, "facts", None)
+        facts = {"event": "message", "message": record.getMessage()} if known is None else known
+        line = {"time": time, "level": record.levelname.lower(), **facts}
+        return json.dumps(self._mask.inside(line), ensure_ascii=False, default=str)
+
+
+class _LogFile(WatchedFileHandler):
+    """Opened anew where it was moved away (logrotate). That it cannot be written is said once, and ends
+    nothing."""
+
+    _said = False
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name is the library's
+        """The disk is full, for example."""
+        if not self._said:
+            console.complain(f"the log {self.baseFilename} cannot be written: {sys.exc_info()[1]}")
+        self._said = True
+
+
+@contextmanager
+def logged(path: Path | None) -> Iterator[None]:
+    """Events of the block go to a file, a line each; raises UsageError where it cannot be written."""
+    if path is None:
+        yield
+        return
+    from fathoms.models.options import environment_secrets
+
+    try:
+        handler = _LogFile(path, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--log-file {path}: cannot be written: {error.strerror or error}") from error
+    handler.setFormatter(JsonLines(Mask(environment_secrets())))
+    logger = logging.getLogger("fathoms")
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+        with suppress(OSError):
+            handler.close()
+
+
+def prepare_junit(path: Path | None) -> None:
+    """That of the night before is no result of this one; raises UsageError where there can be none."""
+    if path is None:
+        return
+    try:
+        path.unlink(missing_ok=True)
+        path.touch()
+        path.unlink()
+    except OSError as error:
+        raise UsageError(f"--junit {path}: cannot be written: {error.strerror or error}") from error
+
+
+def broken(names: Sequence[str], error: BaseException, junit: Path | None) -> None:
+    """The command ends with an error: said where it is looked for in the morning."""
+    from fathoms.events import happened
+    from fathoms.report.junit import Case, Suite
+    from fathoms.report.markdown import escape
+    from fathoms.report.text import plain, shorten
+
+    kind, word = type(error).__name__, "INTERRUPTED" if isinstance(error, KeyboardInterrupt) else "FAILED"
+    message = str(error) or kind
+    happened("command-failed", level=logging.ERROR, names=list(names), kind=kind, error=message)
+    console.say(f"{plain(', '.join(names))}: not finished ({shorten(message, 300)}): {word}")
+    suites = [Suite(name, [Case("run", error=(kind, message))]) for name in names]
+    _write_junit(suites, junit)
+    _append_step_summary([f"**{escape(', '.join(names))}: not finished: {word}**", "", escape(message)])
+
+
+def ended(
+    outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], junit: Path | None, *, scored: bool = True
+) -> None:
+    """The command has ended: a line a run, and the files that were asked for. Of runs that were not to be
+    scored the results are their paths alone, and the line is a remark."""
+    from fathoms.events import happened
+    from fathoms.report.ending import ending
+
+    endings = []
+    for outcome, verdict in zip(outcomes, verdicts, strict=True):
+        found = ending(outcome.run.manifest(), outcome.run.summary(), verdict, outcome.asked, outcome.done)
+        endings.append(found)
+        happened("run-reported", run=outcome.run.id, verdict=verdict, line=found.line)
+    if junit is not None:
+        _write_junit([_suite(*row) for row in zip(outcomes, endings, strict=True)], junit)
+    _append_step_summary(_step_summary(outcomes, endings))
+    for found in endings:
+        (console.say if scored else console.note)(found.line)
+
+
+def _suite(outcome: Outcome, end: Ending) -> Suite:
+    """A case a category; that of a run that was not scored, a case for the run."""
+    from fathoms import report
+    from fathoms.report.junit import Case, Suite, category_cases
+
+    run = outcome.run
+    if run.summary() is None:
+        trouble = None if end.verdict == "OK" else (end.verdict.lower(), end.line)
+        return Suite(end.name, [Case("run", end.seconds or 0.0, error=trouble, said=end.line)])
+    view = report.load(run.path)
+    cases = list(category_cases(view, too_many_failed=end.verdict == "FAILED"))
+    return Suite(end.name, cases, view.manifest.get("created"))
+
+
+def _write_junit(suites: Sequence[Suite], path: Path | None) -> None:
+    """Write the file, whole or not at all."""
+    from fathoms.paths import write_atomic
+    from fathoms.report.junit import junit
+
+    if path is None:
+        return
+    try:
+        write_atomic(path, junit(suites))
+    except OSError as error:
+        console.complain(f"--junit {path}: cannot be written: {error.strerror or error}")
+
+
+def _step_summary(outcomes: Sequence[Outcome], endings: Sequence[Ending]) -> list[str]:
+    """Markdown: the lines, and the scores of the runs that have any."""
+    from fathoms import report
+    from fathoms.report.markdown import escape, score_lines
+
+    lines = [f"- {escape(end.line)}" for end in endings]
+    views = []
+    for outcome in outcomes:
+        with suppress(FathomsError):
+            views.append(report.load(outcome.run.path))
+    return [*lines, "", *(score_lines(views) if views else [])]
+
+
+def _append_step_summary(lines: Sequence[str]) -> None:
+    """To the page of the job, where GitHub runs it."""
+    name = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not name:
+        return
+    try:
+        with Path(name).open("a", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+    except OSError as error:
+        console.complain(f"GITHUB_STEP_SUMMARY {name}: cannot be written: {error.strerror or error}")

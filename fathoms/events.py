@@ -1,0 +1,53 @@
+"""What happens in a run, as records of the standard library's `logging`: a logger that anybody may listen to.
+
+Each record has `facts`, a flat mapping: `event`, the ids of the run and of the question where it belongs to
+any, and what the event itself says. Nothing listens unless it is asked to.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from fathoms.types import Record
+
+LOGGER = logging.getLogger("fathoms.run")
+LOGGER.addHandler(logging.NullHandler())  # else what is a warning would go to stderr where nobody listens
+_place: ContextVar[dict[str, Any]] = ContextVar("place", default={})  # noqa: B039 - never changed in place
+
+
+@contextmanager
+def within(**facts: Any) -> Iterator[None]:
+    """Every event of the block, and of the tasks that it starts, has these facts too."""
+    token = _place.set({**_place.get(), **facts})
+    try:
+        yield
+    finally:
+        _place.reset(token)
+
+
+def happened(event: str, *, level: int = logging.INFO, **facts: Any) -> None:
+    """Tell of an event."""
+    known = {"event": event, **_place.get(), **facts}
+    LOGGER.log(level, event, extra={"facts": known}, stacklevel=2)
+
+
+def tell(run: str, record: Record) -> None:
+    """A question of a run has an answer or has failed, and that is on the disk."""
+    answer, error = record.answer, record.error
+    facts: dict[str, Any] = {
+        "run": run,
+        "question": record.question.id,
+        "category": record.question.category,
+        "repeat": record.repeat,
+        "attempts": record.attempts,
+        "seconds": round(record.timings.get("generate", 0.0), 3),
+    }
+    if answer is not None:
+        facts |= answer.usage.model_dump(include={"prompt_tokens", "completion_tokens"})
+        happened("question-answered", **facts, cost=answer.cost, cached=answer.cached)
+    if error is not None:
+        happened("question-failed", level=logging.ERROR, **facts, kind=error.kind, error=error.message)

@@ -1,0 +1,94 @@
+"""How a run ended, in one line that is read in the morning and searched by machines.
+
+    demo: correctness .19 (50 questions, 1 failed), $0.42, 3 min: OK
+
+The last word is `OK`, `FAILED` (more questions failed than were allowed, or the command did), `STOPPED` (by
+its budget) or `INTERRUPTED` (by a signal).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fathoms.report.text import plain
+
+Verdict = Literal["OK", "FAILED", "STOPPED", "INTERRUPTED"]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The end of one run. Correctness is in [0, 1], `None` where it was not scored or does not apply; a cost
+    is in dollars, `None` where it is not known. `asked` and `done` count a question once a repeat."""
+
+    name: str
+    verdict: Verdict
+    asked: int
+    done: int
+    failed: int
+    repeats: int = 1
+    correctness: float | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+    @property
+    def line(self) -> str:
+        """The line."""
+        score = "n/a" if self.correctness is None else short(self.correctness)
+        parts = [
+            f"correctness {score} ({self._questions}, {self.failed} failed)",
+            "cost not known" if self.cost is None else dollars(self.cost),
+            "time not known" if self.seconds is None else duration(self.seconds),
+        ]
+        return f"{plain(self.name)}: {', '.join(parts)}: {self.verdict}"
+
+    @property
+    def _questions(self) -> str:
+        """`50 questions`, `17 of 50 questions`, `50 questions x 3`."""
+        times = f" x {self.repeats}" if self.repeats > 1 else ""
+        if self.done < self.asked:
+            return f"{self.done} of {self.asked} questions"
+        number = self.asked // self.repeats
+        return f"{number} question{'' if number == 1 else 's'}{times}"
+
+
+def ending(
+    manifest: Mapping[str, Any], summary: Mapping[str, Any] | None, verdict: Verdict, asked: int, done: int
+) -> Ending:
+    """The end of a run from its manifest, and its summary where it was scored."""
+    totals, scored = manifest.get("totals") or {}, summary or {}
+    figures = scored.get("profiles", {}).get(scored.get("profile"), {}).get("overall", {})
+    return Ending(
+        name=manifest["name"],
+        verdict=verdict,
+        asked=asked,
+        done=done,
+        failed=totals.get("errors", 0),
+        repeats=manifest.get("repeats") or 1,
+        correctness=figures.get("correctness"),
+        cost=totals.get("cost"),
+        seconds=totals.get("seconds"),
+    )
+
+
+def short(score: float) -> str:
+    """`.19`, `1.00`."""
+    return f"{score:.2f}".removeprefix("0")
+
+
+def dollars(cost: float) -> str:
+    """`$0.42`; of less than ten cents, the first two digits that are not zero."""
+    if not cost or cost >= 0.1:
+        return f"${cost:.2f}"
+    places = 1 - math.floor(math.log10(cost))
+    return f"${cost:.{places}f}"
+
+
+def duration(seconds: float) -> str:
+    """`12 s`, `3 min`, `2 h 05 min`."""
+    if round(seconds) < 60:
+        return f"{round(seconds)} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"

@@ -1,0 +1,120 @@
+"""A run as a JUnit file, for servers that show one: a test case a category, and one for what else is judged.
+
+The format is nobody's standard; this is the part of it that its readers have in common.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fathoms.report.ending import short
+from fathoms.report.text import shorten
+from fathoms.report.view import RunView
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_MESSAGE = 300
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test case. `failure` is a judgement that went wrong (a gate), `error` something that broke, each
+    with its kind and message."""
+
+    name: str
+    seconds: float = 0.0
+    failure: tuple[str, str] | None = None
+    error: tuple[str, str] | None = None
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The cases of one run."""
+
+    name: str
+    cases: Sequence[Case]
+    created: str | None = None
+
+
+def junit(suites: Sequence[Suite]) -> bytes:
+    """The file."""
+    root = ET.Element("testsuites", _counts([case for suite in suites for case in suite.cases]))
+    for suite in suites:
+        stamp = {"timestamp": suite.created[:19]} if suite.created else {}
+        node = ET.SubElement(root, "testsuite", {"name": _text(suite.name), **_counts(suite.cases), **stamp})
+        for case in suite.cases:
+            _add(node, suite.name, case)
+    ET.indent(root)
+    text = ET.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'.encode()
+
+
+def _counts(cases: Sequence[Case]) -> dict[str, str]:
+    """The attributes that sum up cases."""
+    return {
+        "tests": str(len(cases)),
+        "failures": str(sum(case.failure is not None for case in cases)),
+        "errors": str(sum(case.error is not None for case in cases)),
+        "time": f"{sum(case.seconds for case in cases):.3f}",
+    }
+
+
+def _add(node: ET.Element, suite: str, case: Case) -> None:
+    """One case under its suite."""
+    attributes = {"classname": _text(suite), "name": _text(case.name), "time": f"{case.seconds:.3f}"}
+    found = ET.SubElement(node, "testcase", attributes)
+    for tag, trouble in (("failure", case.failure), ("error", case.error)):
+        if trouble is not None:
+            kind, message = map(_text, trouble)
+            ET.SubElement(found, tag, {"type": kind, "message": message}).text = message
+    if case.said:
+        ET.SubElement(found, "system-out").text = _text(case.said)
+
+
+def _text(text: str) -> str:
+    """Without what XML cannot hold."""
+    return _NOT_XML.sub("\ufffd", text)
+
+
+def category_cases(run: RunView, *, too_many_failed: bool) -> Iterator[Case]:
+    """A case a category that was asked for.
+
+    It is in error where a question of it has no answer yet, and where any of it failed in a run in which more
+    failed than were allowed.
+    """
+    views: dict[str, list[Mapping[str, Any]]] = {}
+    for view in run.questions():
+        views.setdefault(view["question"]["category"], []).extend(view["repeats"])
+    data = run.manifest.get("data") or {}
+    asked: Mapping[str, int] = data.get("asked_categories") or dict.fromkeys(run.categories, 0)
+    figures, repeats = run.figures(run.profile(None))["categories"], run.manifest.get("repeats") or 1
+    for name, number in asked.items():
+        found = views.get(name, [])
+        wanted = max(number * repeats, len(found))
+        failed = [repeat["error"] for repeat in found if repeat.get("error")]
+        seconds = sum((repeat.get("timings") or {}).get("generate", 0.0) for repeat in found)
+        correctness = (figures.get(name) or {}).get("correctness")
+        score = "n/a" if correctness is None else short(correctness)
+        yield Case(
+            name=name,
+            seconds=seconds,
+            error=_trouble(wanted, len(found), failed if too_many_failed else []),
+            said=f"correctness {score} ({len(found)} of {wanted} answers, {len(failed)} failed)",
+        )
+
+
+def _trouble(asked: int, found: int, failed: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
+    """What is wrong with a category."""
+    if found < asked:
+        return "incomplete", f"{asked - found} of {asked} questions have no answer yet"
+    if not failed:
+        return None
+    kinds = Counter(str(error.get("kind")) for error in failed)
+    which = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
+    first = shorten(str(failed[0].get("message")), _MESSAGE)
+    return "failed", f"{len(failed)} of {found} questions failed ({which}); the first: {first}"

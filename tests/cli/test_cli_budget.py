@@ -1,0 +1,144 @@
+"""`run --max-cost` and `--max-tokens-total` against a server on a real socket that bills every answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from http_stub import serving
+from raw_service import answer, service
+from support import Project
+
+CHAT = "/v1/chat/completions"
+BILLED = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+COST = 0.2
+"""Dollars a question: 100 tokens at 1,000 dollars a million, 20 at 5,000."""
+CONFIG = """\
+name: paid
+data: {{questions: twelve.json, documents: pdfs}}
+chunk: {{kind: page}}
+embed: {{kind: lexical}}
+retrieve: {{kind: dense, top_k: {top_k}}}
+generate:
+  kind: openai-compatible
+  base_url: {address}/v1
+  model: m
+  max_tokens: 500
+  max_concurrency: 8
+  price: {{input: 1000, output: 5000}}
+"""
+ANSWERS = {
+    "/v1/models": {"object": "list", "data": [{"id": "m"}]},
+    CHAT: {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [
+            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "41.5 m"}}
+        ],
+        "usage": BILLED,
+    },
+}
+
+
+@pytest.fixture
+def twelve(project: Project) -> Project:
+    """Twelve questions."""
+    rows = [
+        {"id": f"q{number:02}", "question": f"How tall is tower {number}?", "answers": [["41.5"]]}
+        for number in range(12)
+    ]
+    project.write("twelve.json", json.dumps({"Towers": rows}))
+    return project
+
+
+def manifest(run: Path) -> Any:
+    return json.loads((run / "manifest.json").read_text())
+
+
+def summary(run: Path) -> Any:
+    return json.loads((run / "summary.json").read_text())
+
+
+@pytest.mark.slow
+def test_max_cost_stops_within_a_question_and_the_run_goes_on(twelve: Project) -> None:
+    with serving(ANSWERS) as server:
+        twelve.write("paid.yaml", CONFIG.format(address=server.address, top_k=1))
+        done = twelve.fathoms("run", "paid.yaml", "--max-cost", "1.3")
+        assert done.returncode == 3, done.stderr
+        (run,) = twelve.runs()
+        # six questions are $1.20; a seventh would be $1.40
+        assert len(server.bodies(CHAT)) == 6
+        assert "stopped by its budget: 6 of 12 questions are in" in done.stderr
+        assert f"go on with: fathoms run --resume {run.relative_to(twelve.path)}" in done.stderr
+        assert done.stdout.splitlines()[-1].startswith("paid: correctness 1.00 (6 of 12 questions, 0 failed)")
+        assert done.stdout.splitlines()[-1].endswith(": STOPPED")
+        assert manifest(run)["totals"]["cost"] == pytest.approx(6 * COST)
+        assert manifest(run)["totals"]["stopped"] == "budget"
+        found = summary(run)
+        assert (found["complete"], found["cost"]) == (False, pytest.approx(6 * COST))
+        assert found["incomplete"][-1] == "the run was stopped by its budget"
+        again = twelve.fathoms("run", "--resume", "--max-cost", "0.5")
+        assert (again.returncode, len(server.bodies(CHAT))) == (3, 8)
+        last = twelve.fathoms("run", "--resume")
+        assert (last.returncode, len(server.bodies(CHAT))) == (0, 12)
+    assert "stopped" not in manifest(run)["totals"]
+    assert summary(run)["complete"]
+    assert summary(run)["cost"] == pytest.approx(12 * COST)
+
+
+@pytest.mark.slow
+def test_the_budget_is_for_all_runs_of_a_command(twelve: Project) -> None:
+    with serving(ANSWERS) as server:
+        twelve.write("paid.yaml", CONFIG.format(address=server.address, top_k=1))
+        twelve.write("more.yaml", CONFIG.format(address=server.address, top_k=2).replace("paid", "more"))
+        done = twelve.fathoms("run", "paid.yaml", "more.yaml", "--max-tokens-total", "1600")
+        assert done.returncode == 3, done.stderr
+        assert len(server.bodies(CHAT)) == 13  # of 120 tokens each
+    assert [manifest(run)["totals"]["answers"] for run in twelve.runs()] == [12, 1]
+
+
+def test_a_limit_of_cost_needs_a_price(twelve: Project) -> None:
+    done = twelve.fathoms("run", "tiny.yaml", "--max-cost", "1")
+    assert done.returncode == 2
+    assert "no price is known for scripted" in done.stderr
+    assert "set generate.price: {input: 2.5, output: 10}" in done.stderr
+    assert twelve.runs() == []
+
+
+HTTP = """\
+name: own
+data: {{questions: twelve.json, documents: pdfs}}
+pipeline: {{kind: http, url: "{address}/ask", max_concurrency: 4{more}}}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("said", "more", "limit", "code", "asked"),
+    [
+        ({"usage": BILLED}, "", ("--max-tokens-total", "500"), 3, 4),
+        ({"usage": BILLED}, ", price: {input: 1000, output: 5000}", ("--max-cost", "0.9"), 3, 4),
+        ({"cost": 0.25}, "", ("--max-cost", "1"), 3, 4),
+        ({"usage": BILLED}, "", ("--max-cost", "1"), 2, 1),  # tokens, and no price for them
+        ({}, "", ("--max-tokens-total", "500"), 2, 1),
+    ],
+)
+def test_a_pipeline_of_ones_own(
+    twelve: Project, said: dict[str, Any], more: str, limit: tuple[str, str], code: int, asked: int
+) -> None:
+    """What the next question takes is what the one before took."""
+    heard: list[Any] = []
+
+    def act(connection: Any, sent: Any) -> None:
+        heard.append(sent)
+        connection.sendall(answer({"answer": "41.5 m", **said}))
+
+    with service(act) as made:
+        twelve.write("own.yaml", HTTP.format(address=made.address, more=more))
+        done = twelve.fathoms("run", "own.yaml", *limit)
+    assert (done.returncode, len(heard)) == (code, asked), done.stderr
+    assert ("cannot hold" in done.stderr) == (code == 2)

@@ -1,0 +1,313 @@
+"""A week of nights as cron has them: what exit code, morning line, log and JUnit file say of each.
+
+Each runs the recipe of docs/nightly.md with a scripted model. What a gate says will join them here:
+until then, a model that got worse is told by its correctness alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from raw_service import answer, service
+from support import Project, write_pdf
+
+from fathoms.cli import main
+
+QUESTIONS = 50
+CONFIG = """\
+name: night
+data: {questions: questions.json, documents: pdfs}
+chunk: {kind: page}
+embed: {kind: lexical}
+retrieve: {kind: dense, top_k: 1}
+generate: {kind: scripted, default: It is seven., price: {input: 100, output: 100}}
+"""
+RECIPE = ("--fail-on-error", "2%", "--log-file", "night.jsonl", "--junit", "night.xml")
+
+
+@dataclass
+class Night:
+    """What one left behind; `events` are the lines that it added to the log."""
+
+    code: int
+    out: str
+    events: list[dict[str, Any]]
+    cases: dict[str, str | None]
+
+    @property
+    def line(self) -> str:
+        """The line of the morning."""
+        return self.out.splitlines()[-1] if self.out else ""
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How often what happened."""
+        return Counter(event["event"] for event in self.events)
+
+
+@pytest.fixture
+def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Fifty questions in two categories, all answered with seven; of the second, half are seven."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "pdfs").mkdir()
+    write_pdf(tmp_path / "pdfs" / "a.pdf", ["It is seven, they say."])
+    rows = [
+        {
+            "id": f"q{number:02}",
+            "question": f"What is number {number:02}?",
+            "files": ["a.pdf"],
+            "answers": [["eight" if number % 4 == 1 else "seven"]],
+        }
+        for number in range(QUESTIONS)
+    ]
+    project = Project(tmp_path)
+    project.write("questions.json", json.dumps({"Even": rows[::2], "Odd": rows[1::2]}))
+    project.write("night.yaml", CONFIG)
+    return project
+
+
+def log(project: Project) -> list[dict[str, Any]]:
+    path = project.path / "night.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+
+
+def cases(project: Project) -> dict[str, str | None]:
+    """The cases of the JUnit file, and the type of what is wrong with each; empty where there is none."""
+    path = project.path / "night.xml"
+    found = ET.parse(path).getroot().iter("testcase") if path.is_file() else ()
+    return {
+        str(case.get("name")): next((trouble.get("type") for trouble in case if trouble.get("type")), None)
+        for case in found
+    }
+
+
+def night(project: Project, capsys: pytest.CaptureFixture[str], *settings: str) -> Night:
+    """One night in this process."""
+    before = len(log(project))
+    capsys.readouterr()
+    arguments = [word for setting in settings for word in ("--set", setting)]
+    code = main(["run", "night.yaml", *RECIPE, *arguments])
+    return Night(code, capsys.readouterr().out, log(project)[before:], cases(project))
+
+
+def test_a_week_of_nights(nights: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    good = night(nights, capsys)
+    assert good.code == 0
+    # 13 of the 25 odd numbers are 1 more than a multiple of 4: (1 + 12/25) / 2
+    # 12 words of prompt and 3 of reply at 100 dollars a million, fifty times, are $0.075 or more
+    assert good.line.startswith("night: correctness .74 (50 questions, 0 failed), $0.")
+    assert good.line.endswith(": OK")
+    assert good.counts == {
+        "run-started": 1,
+        "question-answered": 50,
+        "run-finished": 1,
+        "run-reported": 1,
+    }
+    assert {event["run"] for event in good.events} == {nights.runs()[0].name}
+    assert good.events[-1]["line"] == good.line
+    assert good.events[-2]["cost"] == pytest.approx(sum(event.get("cost", 0) for event in good.events[1:51]))
+    assert good.cases == {"Even": None, "Odd": None}
+
+    worse = night(nights, capsys, "generate.default=It is eight.")
+    assert (worse.code, worse.cases) == (0, {"Even": None, "Odd": None})  # a gate would say more
+    assert worse.line.startswith("night: correctness .26 (50 questions, 0 failed)")
+
+    unlucky = night(nights, capsys, 'generate.fail_on={"number 07": the server was busy}')
+    assert unlucky.code == 0  # one of fifty is 2 %
+    assert unlucky.line.startswith("night: correctness .72 (50 questions, 1 failed)")
+    assert unlucky.line.endswith(": OK")
+    assert unlucky.cases == {"Even": None, "Odd": None}
+    (failed,) = [event for event in unlucky.events if event["event"] == "question-failed"]
+    assert (failed["question"], failed["level"], failed["error"]) == ("q07", "error", "the server was busy")
+
+    down = night(nights, capsys, 'generate.fail_on={"number": no answer}')
+    assert down.code == 1
+    assert down.line == "night: correctness .00 (50 questions, 50 failed), $0.00, 0 s: FAILED"
+    assert down.counts["question-failed"] == 50
+    assert down.cases == {"Even": "failed", "Odd": "failed"}
+
+    missing = night(
+        nights, capsys, "generate={kind: openai-compatible, base_url: 'http://127.0.0.1:9/v1', model: m}"
+    )
+    assert missing.code == 2
+    assert missing.line.startswith("night: not finished (no server at http://127.0.0.1:9/v1: ")
+    assert missing.line.endswith(": FAILED")
+    assert missing.counts == {"command-failed": 1}
+    assert missing.cases == {"run": "ServerError"}
+
+    again = night(nights, capsys)
+    assert (again.code, again.line.partition("), ")[0]) == (0, good.line.partition("), ")[0])
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "fathoms", "run", "night.yaml", *RECIPE, *arguments]
+
+
+@pytest.mark.slow
+def test_a_full_disk(nights: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    pages = [f"{number}: {'It is seven, they say. ' * 16}" for number in range(60)]
+    write_pdf(nights.path / "pdfs" / "a.pdf", pages)  # all of them in every record: a large journal
+    nights.write("night.yaml", CONFIG.replace("top_k: 1", "top_k: 60"))
+    assert night(nights, capsys).code == 0  # the documents are in the cache
+    size = (nights.runs()[0] / "journal.jsonl").stat().st_size
+    limit = max(path.stat().st_size for path in (nights.path / "cache").iterdir()) + size // 2
+    assert limit < 3 * size  # the journal of four repeats does not fit, and all else does
+    before = len(log(nights))
+    done = subprocess.run(
+        command("--repeats", "4"),
+        cwd=nights.path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY)),
+    )
+    assert done.returncode == 1
+    assert "journal.jsonl cannot be written: File too large" in done.stderr
+    assert "defect" not in done.stderr
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("night: not finished (")
+    assert last.endswith(": FAILED")
+    assert cases(nights) == {"run": "StoreError"}
+    events = Counter(event["event"] for event in log(nights)[before:])
+    assert (events["run-started"], events["run-finished"], events["command-failed"]) == (1, 0, 1)
+    answered = events["question-answered"]
+    assert 0 < answered < 4 * QUESTIONS
+    capsys.readouterr()
+    assert main(["run", "--resume", *RECIPE]) == 0  # there is room again
+    rest = [event for event in log(nights) if event["event"] == "run-started"][-1]
+    assert rest["answered_before"] >= answered
+    assert "correctness .74 (50 questions x 4, 0 failed)" in capsys.readouterr().out.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_a_killed_host(nights: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert night(nights, capsys).code == 0
+    before = len(log(nights))
+    slow = command("--set", "generate.latency=0.3", "-j", "1")
+    with subprocess.Popen(slow, cwd=nights.path, stdout=subprocess.PIPE, text=True) as process:
+        while len(log(nights)) < before + 3 and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        said, _ = process.communicate(timeout=60)
+    assert (process.returncode, said) == (-signal.SIGKILL, "")
+    assert cases(nights) == {}  # that of the night before is gone: nobody takes it for this one's
+    events = Counter(event["event"] for event in log(nights)[before:])
+    assert events["question-answered"] >= 2
+    assert (events["run-started"], events["run-finished"]) == (1, 0)
+    capsys.readouterr()
+    assert main(["run", "--resume", *RECIPE]) == 0
+    assert "correctness .74 (50 questions, 0 failed)" in capsys.readouterr().out.splitlines()[-1]
+    assert cases(nights) == {"Even": None, "Odd": None}
+
+
+OWN = """\
+name: night
+data: {{questions: questions.json, documents: pdfs}}
+pipeline: {{kind: http, url: "{address}/ask", headers: {{Authorization: "Bearer ${{NIGHT_KEY}}"}}}}
+execution: {{first_wait: 0.01, longest_wait: 0.05}}
+"""
+KEY = "sk-planted-in-the-night-0815"
+
+
+def test_calls_again_are_told_and_no_secret_is(
+    nights: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NIGHT_KEY", KEY)
+    seen: Counter[str] = Counter()
+
+    def act(connection: Any, sent: Any) -> None:
+        seen[sent["question"]] += 1
+        busy = seen[sent["question"]] == 1
+        said = {"error": f"busy, {KEY}"} if busy else {"answer": "It is seven."}
+        connection.sendall(answer(said, "503 Service Unavailable" if busy else "200 OK"))
+
+    with service(act) as made:
+        nights.write("night.yaml", OWN.format(address=made.address))
+        capsys.readouterr()
+        code = main(["run", "night.yaml", *RECIPE, "--limit", "2"])
+    assert code == 0
+    again = [event for event in log(nights) if event["event"] == "question-retried"]
+    assert {(event["question"], event["attempt"], event["level"]) for event in again} == {
+        ("q00", 1, "warning"),
+        ("q01", 1, "warning"),
+    }
+    assert {event["run"] for event in again} == {nights.runs()[0].name}
+    assert all("503" in event["error"] for event in again)
+    assert KEY not in (nights.path / "night.jsonl").read_text()
+    assert [event["attempts"] for event in log(nights) if event["event"] == "question-answered"] == [2, 2]
+
+
+def test_the_log_is_opened_anew_where_it_was_rotated(
+    nights: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert night(nights, capsys).code == 0
+    (nights.path / "night.jsonl").rename(nights.path / "night.jsonl.1")
+    assert night(nights, capsys).code == 0
+    assert len(log(nights)) == 53
+
+
+def test_a_page_on_github(
+    nights: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = nights.path / "summary.md"
+    page.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
+    found = night(nights, capsys)
+    text = page.read_text()
+    assert text.startswith("before\n- night: correctness .74 (50 questions, 0 failed), ")
+    assert "### Correctness" in text
+    assert found.code == 0
+    assert night(nights, capsys, "generate.nothing=1").code == 2
+    assert "**night: not finished: FAILED**" in page.read_text()
+
+
+@pytest.mark.parametrize("option", ["--log-file", "--junit"])
+def test_files_that_cannot_be_written_are_told_first(
+    nights: Project, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    assert main(["run", "night.yaml", option, "nowhere/file"]) == 2
+    assert f"{option} nowhere/file: cannot be written" in capsys.readouterr().err
+    assert nights.runs() == []
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
+@pytest.mark.slow
+def test_progress_on_a_terminal(nights: Project) -> None:
+    """Done, failed and cost stand beside the provider; a pipe and --quiet see nothing of it."""
+    outer, inner = os.openpty()
+    words = ["--set", "generate.latency=0.05", "--set", "generate.fail_on={number 07: boom}", "--no-score"]
+    environment = {key: value for key, value in os.environ.items() if key != "CI"} | {"TERM": "xterm"}
+    with subprocess.Popen(
+        [*command(*words)], cwd=nights.path, env=environment, stdout=subprocess.DEVNULL, stderr=inner
+    ) as process:
+        os.close(inner)
+        seen = b""
+        while True:
+            try:
+                part = os.read(outer, 65536)
+            except OSError:  # the other end is closed
+                break
+            seen += part
+            if not part:
+                break
+    os.close(outer)
+    assert process.returncode == 0
+    text = seen.decode(errors="replace")
+    for word in ("answer scripted", "50/50", "1 failed", "$0."):
+        assert word in text
+    piped = subprocess.run(command("--no-score"), cwd=nights.path, capture_output=True, text=True, check=True)
+    assert piped.stderr.startswith("night: 50 questions of questions\nnight: correctness n/a (50 questions, ")
+    assert len(piped.stderr.splitlines()) == 2

@@ -1,0 +1,99 @@
+"""The JUnit file, and the line of the morning."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from fathoms.report.ending import Ending, dollars, duration, ending, short
+from fathoms.report.junit import Case, Suite, category_cases, junit
+from fathoms.report.view import load
+
+
+def test_the_line_of_the_morning() -> None:
+    end = Ending("demo", "OK", 50, 50, 1, correctness=0.19, cost=0.42, seconds=185)
+    assert end.line == "demo: correctness .19 (50 questions, 1 failed), $0.42, 3 min: OK"
+    unknown = Ending("x\ny", "FAILED", 1, 1, 1)
+    assert (
+        unknown.line == "x y: correctness n/a (1 question, 1 failed), cost not known, time not known: FAILED"
+    )
+    stopped = Ending("demo", "STOPPED", 100, 17, 0, repeats=2, correctness=1.0, cost=0.0, seconds=3725)
+    assert (
+        stopped.line == "demo: correctness 1.00 (17 of 100 questions, 0 failed), $0.00, 1 h 02 min: STOPPED"
+    )
+    repeated = Ending("demo", "OK", 100, 100, 0, repeats=2, correctness=0.5, cost=12.5, seconds=59.6)
+    assert repeated.line == "demo: correctness .50 (50 questions x 2, 0 failed), $12.50, 1 min: OK"
+
+
+@pytest.mark.parametrize(
+    ("cost", "shown"),
+    [(0.0, "$0.00"), (0.42, "$0.42"), (0.05, "$0.050"), (0.00123, "$0.0012"), (1234.5, "$1234.50")],
+)
+def test_small_sums_say_something(cost: float, shown: str) -> None:
+    assert dollars(cost) == shown
+
+
+def test_times_and_scores() -> None:
+    assert [duration(s) for s in (0.2, 12, 59.6, 185, 3599, 7500)] == [
+        "0 s",
+        "12 s",
+        "1 min",
+        "3 min",
+        "1 h 00 min",
+        "2 h 05 min",
+    ]
+    assert [short(s) for s in (0.0, 0.194, 1.0)] == [".00", ".19", "1.00"]
+
+
+def test_the_end_of_a_run_that_was_not_scored() -> None:
+    found = ending({"name": "n", "totals": {"errors": 2, "seconds": 1.0, "cost": None}}, None, "OK", 5, 5)
+    assert (found.failed, found.correctness, found.cost) == (2, None, None)
+
+
+def test_a_file_with_every_kind_of_case() -> None:
+    """A gate will be one more case: a judgement that went wrong is a failure, what broke is an error."""
+    cases = [
+        Case("Text-Only", 1.5, said="correctness .50"),
+        Case("Tables", 0.25, error=("failed", 'a "quoted" <tag> & \x00')),
+        Case("gate", failure=("worse", "correctness fell by .10")),
+    ]
+    root = ET.fromstring(junit([Suite("demo", cases, "2026-11-22T03:00:00.123+00:00"), Suite("other", [])]))
+    assert root.attrib == {"tests": "3", "failures": "1", "errors": "1", "time": "1.750"}
+    demo, other = root.findall("testsuite")
+    assert (demo.get("name"), demo.get("timestamp"), other.get("tests")) == (
+        "demo",
+        "2026-11-22T03:00:00",
+        "0",
+    )
+    assert [case.get("name") for case in demo] == ["Text-Only", "Tables", "gate"]
+    error, failure = demo.find("testcase/error"), demo.find("testcase/failure")
+    assert error is not None
+    assert error.get("message") == 'a "quoted" <tag> & \ufffd'
+    assert failure is not None
+    assert failure.get("type") == "worse"
+    assert demo.findtext("testcase/system-out") == "correctness .50"
+
+
+def test_a_case_a_category(run_dir) -> None:
+    """The run of the fixtures: two questions in each of two categories, one of Images failed."""
+    view = load(run_dir)
+    allowed = list(category_cases(view, too_many_failed=False))
+    assert [(case.name, case.error) for case in allowed] == [("Tables", None), ("Images", None)]
+    assert allowed[0].said == "correctness .75 (2 of 2 answers, 0 failed)"
+    _, images = category_cases(view, too_many_failed=True)
+    assert images.error == (
+        "failed",
+        "1 of 2 questions failed (Timeout 1); the first: no answer within 300 s",
+    )
+
+
+def test_a_category_that_lacks_answers_is_in_error(run_dir) -> None:
+    view = load(run_dir)
+    view.manifest.setdefault("data", {})["asked_categories"] = {"Tables": 2, "Images": 5, "Text-Only": 3}
+    cases = {case.name: case.error for case in category_cases(view, too_many_failed=False)}
+    assert cases == {
+        "Tables": None,
+        "Images": ("incomplete", "3 of 5 questions have no answer yet"),
+        "Text-Only": ("incomplete", "3 of 3 questions have no answer yet"),
+    }

@@ -1,0 +1,60 @@
+"""What questions will take, before they are asked, beside what was billed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fathoms import corpora
+from fathoms.cache import Cache
+from fathoms.estimating import PAGE, REPLY, Estimate, by_rule
+from fathoms.experiment import load_experiment
+from fathoms.models import AnthropicLLM, Embedded, GoogleLLM, OnnxEmbedder, ScriptedModel
+from fathoms.plan import plan
+from fathoms.runner import Job, Selection, run
+from fathoms.types import Attachment, Message
+
+
+def test_the_rule_for_what_nobody_counts(tmp_path: Path) -> None:
+    """A token for four characters; 258 for a page at Google, 2,000 elsewhere."""
+    file = Attachment(document="a.pdf", pages=(1, 2, 3), path=tmp_path / "a.pdf", sha256="0", size=1)
+    messages = (Message(role="user", text="x" * 40, files=(file,)),)
+    assert by_rule(ScriptedModel(), messages) == 10 + 3 * PAGE
+    assert by_rule(AnthropicLLM(model="claude-x"), messages) == 10 + 3 * 2000
+    assert by_rule(GoogleLLM(model="gemini-x"), messages) == 10 + 3 * 258
+
+
+def test_sums_know_what_is_not_known() -> None:
+    known = Estimate(1, 10, 5, 20, 0.5, 1.0)
+    assert known + known == Estimate(2, 20, 10, 40, 1.0, 2.0)
+    assert known + Estimate(1, 10, 5, None, None, None) == Estimate(2, 20, 10, None, None, None)
+
+
+@pytest.mark.slow
+def test_estimated_against_billed_on_the_sample(
+    root: Path, tmp_path: Path, smollm: Embedded, minilm: OnnxEmbedder
+) -> None:
+    """Within 15 % of what the embedded model counts: the promise of `--dry-run`."""
+    path = root / "configs" / "demo.yaml"
+    experiment = load_experiment(path, ["generate.price={input: 1, output: 4}"])
+    corpus = corpora.load(experiment.data, path.parent)
+    asked = corpus.select(limit=4)
+    cache = Cache()
+    try:
+        found = plan(experiment, corpus, asked, cache)
+        (outcome,) = run(
+            [Job(experiment, corpus, path.parent)], out=tmp_path, cache=cache, selection=Selection(limit=4)
+        )
+    finally:
+        cache.close()
+    totals = outcome.run.manifest()["totals"]
+    assert found.estimate is not None
+    assert (found.estimate.requests, found.missing, found.unknown) == (4, {}, None)
+    assert found.estimate.prompt_tokens == totals["prompt_tokens"]  # the model's own count
+    billed = totals["prompt_tokens"] + totals["completion_tokens"]
+    assert found.estimate.prompt_tokens + found.estimate.reply_tokens == pytest.approx(billed, rel=0.15)
+    assert found.estimate.most_reply_tokens is not None
+    assert billed <= found.estimate.prompt_tokens + found.estimate.most_reply_tokens
+    assert found.estimate.cost == pytest.approx(totals["cost"], rel=0.15)
+    assert min(REPLY, 64) * 4 == found.estimate.reply_tokens
