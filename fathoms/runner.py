@@ -16,7 +16,8 @@ from fathoms.cache import Cache
 from fathoms.committing import GroupCommit
 from fathoms.corpora import Corpus
 from fathoms.experiment import AnyExperiment, Prepared
-from fathoms.manifest import describe, keep_documents
+from fathoms.manifest import describe
+from fathoms.parsed import keep_documents
 from fathoms.patience import Lane
 from fathoms.pipeline import Progress, silent
 from fathoms.resuming import Reopened, require_same
@@ -98,7 +99,7 @@ def run(
         *_, state = prepared.fingerprints.values()
         manifest = describe(job.experiment, job.corpus, prepared, asked, job.folder)
         store = Run.create(out, job.experiment.name, state, manifest)
-        keep_documents(store, prepared)
+        keep_documents(store, prepared.documents)
         askings.append(_Asking(job.experiment, prepared, store, asked, asked, hits, share))
     return _ask(askings, on_record, on_stop, stop)
 

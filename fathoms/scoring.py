@@ -9,7 +9,16 @@ from typing import Any
 
 from fathoms.config import Source, override, validate
 from fathoms.errors import DataError
-from fathoms.metrics import Scores, Scoring, score, summarise
+from fathoms.metrics import (
+    RunTexts,
+    Scores,
+    Scoring,
+    score,
+    summarise,
+    summarise_funnels,
+    with_funnels,
+)
+from fathoms.parsed import read_documents
 from fathoms.paths import write_atomic
 from fathoms.store import SCHEMA, Run
 from fathoms.types import Record
@@ -32,8 +41,12 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
     scores = score(records, scoring, known)
     if scores.verdicts:
         run.write_verdicts(VERDICTS, {**known, **scores.verdicts})
+    scores = with_funnels(records, scores, _texts(run, manifest))
     _write_views(run, records, scores)
     summary = summary_of(run.id, manifest, records, scores)
+    estimate = _estimate(manifest, records)
+    for name, figures in summarise_funnels(records, scores).items():
+        summary["profiles"][name]["funnel"] = {**figures, "estimate": estimate}
     run.write_summary(summary)
     return summary
 
@@ -42,6 +55,22 @@ def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> S
     """The scoring that a run asks for; its other configuration is not looked at."""
     config = manifest.get("config", {}).get("scoring", {})
     return validate(Scoring, override(Source("scoring", dict(config)), settings))
+
+
+def _texts(run: Run, manifest: Mapping[str, Any]) -> RunTexts:
+    """The documents as parsed, for the funnel; unread ones have no text."""
+    unread = ((manifest.get("data") or {}).get("ingest") or {}).get("failures") or {}
+    return RunTexts(read_documents(run, manifest), unread)
+
+
+def _estimate(manifest: Mapping[str, Any], records: Iterable[Record]) -> str | None:
+    """Whose text of the documents it is, where that is not the text that the pipeline read."""
+    if parser := (manifest.get("data") or {}).get("parser"):
+        return str(parser)
+    chunks = (hit.chunk for record in records for hit in record.hits or ())
+    if any(chunk.modality != "text" and not chunk.text for chunk in chunks):
+        return str(manifest.get("config", {}).get("ingest", {}).get("kind"))
+    return None
 
 
 def _with_exemplars(run: Run, scoring: Scoring) -> Scoring:

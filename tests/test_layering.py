@@ -11,7 +11,7 @@ LEVELS = [
     {"types", "errors"},
     {"config", "paths", "cache", "stats", "store", "identity", "patience", "masking", "committing"},
     {"models"},
-    {"corpora", "ingest", "retrieve", "prompt", "answers"},
+    {"corpora", "ingest", "retrieve", "prompt", "answers", "parsed"},
     {"attachments"},
     {"answering"},
     {"pipeline", "external", "metrics", "construct"},
@@ -19,7 +19,7 @@ LEVELS = [
     {"manifest"},
     {"resuming"},
     {"runner", "plan", "scoring", "importers"},
-    {"report", "review"},
+    {"report", "review", "reproducing"},
     {"cli", "api"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}

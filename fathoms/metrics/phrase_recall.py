@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 from fathoms.metrics.folding import fold_plain, fold_words
@@ -53,14 +53,27 @@ def phrase_recall(
     `answer` alone, where a phrase with a hyphen is never found. Variants without a phrase are skipped;
     an answer of nothing but white space scores 0.
     """
-    fold = fold_words if match == "word" else fold_plain
-    text = fold(answer, hyphens=True)
-    said = bool(text.strip())
+    return recall_in((fold_text(answer, match),), variants, match, hyphens)
+
+
+def fold_text(text: str, match: Match) -> str:
+    """A text in which phrases are looked for, as `recall_in` wants it."""
+    return fold_words(text, hyphens=True) if match == "word" else fold_plain(text, hyphens=True)
+
+
+def recall_in(
+    texts: Sequence[str],
+    variants: Iterable[Sequence[str]],
+    match: Match = "substring",
+    hyphens: Hyphens = "both",
+) -> PhraseRecall:
+    """The same over `texts` that `fold_text` folded: a phrase is found where any of them holds it."""
+    said = [text for text in texts if text and not text.isspace()]
     best = PhraseRecall(0.0, None, (), ())
     for index, phrases in enumerate(variants):
         if not phrases:
             continue
-        found = tuple(phrase for phrase in phrases if said and _stands_in(text, phrase, match, hyphens))
+        found = tuple(phrase for phrase in phrases if stands_in(said, phrase, match, hyphens))
         value = len(found) / len(phrases)
         if best.variant is None or value > best.value:
             missed = tuple(phrase for phrase in phrases if phrase not in found)
@@ -68,21 +81,38 @@ def phrase_recall(
     return best
 
 
+def stands_in(texts: Sequence[str], phrase: str, match: Match, hyphens: Hyphens) -> bool:
+    """Whether any of the folded texts holds the phrase."""
+    return any(_stands_in(text, phrase, match, hyphens) for text in texts)
+
+
 def _stands_in(text: str, phrase: str, match: Match, hyphens: Hyphens) -> bool:
-    """Whether the folded answer holds the phrase."""
+    """Whether one folded text holds the phrase."""
     if match == "substring":
         return fold_plain(phrase, hyphens=hyphens == "both") in text
-    folded, pattern = _word_pattern(phrase, hyphens)
-    return folded in text and pattern.search(text) is not None
+    folded = _fold_phrase(phrase, hyphens)
+    at = text.find(folded) if folded else -1  # a phrase with nothing left is nowhere
+    if at < 0:
+        return False
+    left, right = _edges(_left_edge(folded), _right_edge(folded))
+    while at >= 0:
+        if left.match(text, at) and right.match(text, at + len(folded)):
+            return True
+        at = text.find(folded, at + 1)
+    return False
 
 
 @lru_cache(maxsize=16_384)
-def _word_pattern(phrase: str, hyphens: Hyphens) -> tuple[str, re.Pattern[str]]:
-    """The folded phrase, and the pattern that finds it as a whole; a phrase with nothing left is nowhere."""
-    folded = fold_words(phrase, hyphens=hyphens == "both")
-    if not folded:
-        return folded, re.compile(r"(?!)")
-    return folded, re.compile(_left_edge(folded) + re.escape(folded) + _right_edge(folded))
+def _fold_phrase(phrase: str, hyphens: Hyphens) -> str:
+    """A phrase as it is looked for."""
+    return fold_words(phrase, hyphens=hyphens == "both")
+
+
+@cache
+def _edges(left: str, right: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What must hold before and after a phrase. There are few kinds of phrases and many phrases, and to
+    compile these letters takes ten milliseconds."""
+    return re.compile(left), re.compile(right)
 
 
 def _left_edge(phrase: str) -> str:
