@@ -38,8 +38,8 @@ class _QuestionFunnel(NamedTuple):
 
 
 def with_funnels(records: Sequence[Record], scores: Scores, texts: RunTexts) -> Scores:
-    """The scores with a funnel for every answer under each of our profiles; as they are where the run tells of
-    nothing but the answers."""
+    """The scores with a funnel for every answer under each of our profiles; as they are where nothing but the
+    answers is known."""
     profiles = {profile.name: profile for profile in PROFILES}
     told = texts.told(records)
     if told == {"answer"}:
