@@ -14,10 +14,12 @@ from fathoms.cli.options import RUNS, Json, Out
 from fathoms.errors import UsageError
 
 if TYPE_CHECKING:
-    from fathoms.reproducing import Cell, Comparison, Figures, RowCells, Table
+    from fathoms.reproducing import Cell, Comparison, Figures, RowCells, Status, Table
     from fathoms.runner import Outcome
 
-MARKS = {"same": "", "documented": "*", "differs": "!", "not compared": ""}
+MARKS: dict[Status, str] = {"same": "", "documented": "*", "differs": "!", "not compared": ""}
+COUNTED: dict[Status, str] = {"same": "the same", "documented": "differ as known", "differs": "differ"}
+SHORT = {"correctness": "corr.", "hallucination": "hall."}
 
 
 def reproduce(
@@ -93,30 +95,29 @@ def _print(table: Table, comparison: Comparison, ran: dict[str, Figures]) -> Non
     for row in comparison.rows:
         lines += _lines(table, row, ran.get(row.row))
     console.say(f"{table.table}, {table.paper}")
-    console.say("each cell: printed there, ours" + ("; live: printed there, this run" if ran else ""))
+    console.say(
+        "each cell: as printed there, as it comes out here; 'ours' is by our classifier of abstentions"
+    )
     console.show_table(("row", "", *table.columns), lines)
     for cell in [*comparison.cells("documented"), *comparison.cells("differs")]:
         console.say(_sentence(cell))
     compared = sum(row.compared for row in comparison.rows)
-    counts = ", ".join(
-        f"{len(comparison.cells(status))} {words}"
-        for status, words in (("same", "the same"), ("documented", "differ as known"), ("differs", "differ"))
-    )
+    counts = ", ".join(f"{len(comparison.cells(status))} {words}" for status, words in COUNTED.items())
     console.say(f"{compared} of {len(comparison.rows)} rows compared; of their cells {counts}")
 
 
 def _lines(table: Table, row: RowCells, ran: Figures | None) -> list[tuple[str, ...]]:
     """One row: correctness, hallucination, and our classifier's; what was run just now below."""
-    lines = []
+    lines: list[tuple[str, ...]] = []
     for metric in table.compare:
         cells = [cell for cell in row.cells if cell.metric == metric]
-        lines.append(("" if lines else row.row, metric, *(_cell(cell) for cell in cells)))
+        lines.append(("" if lines else row.row, SHORT[metric], *map(_cell, cells)))
         if ran is not None:
             pairs = (f"{cell.paper} {table.cell_text(ran.metrics[metric][cell.column])}" for cell in cells)
-            lines.append(("", f"{metric}, live", *pairs))
-    for name, figures in (("our classifier", row.ours), ("our classifier, live", _texts(table, ran))):
+            lines.append(("", f"{SHORT[metric]}, live", *pairs))
+    for name, figures in (("hall., ours", row.ours), ("ours, live", _texts(table, ran))):
         if figures:
-            lines.append(("", name, *(figures[column] for column in table.columns)))
+            lines.append(("", name, *(f"     {figures[column]}" for column in table.columns)))
     return lines
 
 

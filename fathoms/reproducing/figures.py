@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from fathoms.metrics import Scores, hallucination, summarise
+from fathoms.metrics import RecordScore, Scores, hallucination, summarise
 from fathoms.reproducing.tables import Metric, Table
 from fathoms.types import Record
 
@@ -35,22 +36,23 @@ def figures_of(table: Table, records: Sequence[Record], scores: Scores) -> Figur
     )
 
 
-def _columns(table: Table, figures: dict[str, dict[str, Columns]], metric: Metric) -> Columns:
+def _columns(table: Table, figures: Mapping[str, Any], metric: Metric) -> Columns:
     """One metric by column; `None` for a category that there is none of."""
-    return {
-        column: (figures["overall"] if name is None else figures["categories"].get(name, {})).get(metric)
+    categories = figures["categories"]
+    groups = {
+        column: figures["overall"] if name is None else categories.get(name, {})
         for column, name in table.columns.items()
     }
+    return {column: group.get(metric) for column, group in groups.items()}
 
 
 def _with_ours(scores: Scores, profile: str) -> Scores:
     """Scores with hallucination as our classifier has it."""
-    rows = tuple(
-        {
-            profile: row[profile].model_copy(
-                update={"hallucination": hallucination(row["fathoms"].abstention, row[profile].correctness)}
-            )
-        }
-        for row in scores.rows
-    )
-    return replace(scores, rows=rows)
+    return replace(scores, rows=tuple({profile: _ours(row, profile)} for row in scores.rows))
+
+
+def _ours(row: Mapping[str, RecordScore], profile: str) -> RecordScore:
+    """One answer: the profile's correctness, and the label that our classifier gives it."""
+    score = row[profile]
+    flag = hallucination(row["fathoms"].abstention, score.correctness)
+    return score.model_copy(update={"hallucination": flag})

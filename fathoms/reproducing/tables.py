@@ -34,7 +34,7 @@ class Difference(_Part):
 
 
 class TableRow(_Part):
-    """One system: what is printed, the words that name its result file, and the configuration that runs it."""
+    """One system: what is printed, the words that name its result file, the configuration that runs it."""
 
     row: str
     words: tuple[str, ...] = Field(min_length=1)
