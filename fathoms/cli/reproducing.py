@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -95,9 +96,7 @@ def _print(table: Table, comparison: Comparison, ran: dict[str, Figures]) -> Non
     for row in comparison.rows:
         lines += _lines(table, row, ran.get(row.row))
     console.say(f"{table.table}, {table.paper}")
-    console.say(
-        "each cell: as printed there, as it comes out here; 'ours' is by our classifier of abstentions"
-    )
+    console.say("each cell: as printed there, as it comes out here; 'ours' is by our abstention classifier")
     console.show_table(("row", "", *table.columns), lines)
     for cell in [*comparison.cells("documented"), *comparison.cells("differs")]:
         console.say(_sentence(cell))
@@ -107,28 +106,33 @@ def _print(table: Table, comparison: Comparison, ran: dict[str, Figures]) -> Non
 
 
 def _lines(table: Table, row: RowCells, ran: Figures | None) -> list[tuple[str, ...]]:
-    """One row: correctness, hallucination, and our classifier's; what was run just now below."""
+    """One row: correctness, hallucination, and our classifier's; what was run just now below each."""
     lines: list[tuple[str, ...]] = []
     for metric in table.compare:
         cells = [cell for cell in row.cells if cell.metric == metric]
         lines.append(("" if lines else row.row, SHORT[metric], *map(_cell, cells)))
         if ran is not None:
-            pairs = (f"{cell.paper} {table.cell_text(ran.metrics[metric][cell.column])}" for cell in cells)
-            lines.append(("", f"{SHORT[metric]}, live", *pairs))
-    for name, figures in (("hall., ours", row.ours), ("ours, live", _texts(table, ran))):
-        if figures:
-            lines.append(("", name, *(f"     {figures[column]}" for column in table.columns)))
+            lines.append(("", f"{SHORT[metric]} live", *_figures(table, ran.metrics[metric])))
+    if row.ours:
+        lines.append(("", "ours", *map(_short, row.ours.values())))
+    if ran is not None:
+        lines.append(("", "ours live", *_figures(table, ran.ours)))
     return lines
 
 
-def _texts(table: Table, ran: Figures | None) -> dict[str, str]:
-    """The hallucination rate by our classifier, printed."""
-    return {} if ran is None else {column: table.cell_text(value) for column, value in ran.ours.items()}
+def _figures(table: Table, figures: Mapping[str, float | None]) -> list[str]:
+    """Figures in the order of the columns."""
+    return [_short(table.cell_text(figures[column])) for column in table.columns]
 
 
 def _cell(cell: Cell) -> str:
-    """`0.71 0.72*`."""
-    return f"{cell.paper} {'-' if cell.ours is None else cell.ours}{MARKS[cell.status]}"
+    """`.71 .72*`."""
+    return f"{_short(cell.paper)} {_short(cell.ours or '-')}{MARKS[cell.status]}"
+
+
+def _short(text: str) -> str:
+    """A figure without the 0 before its point, as there are many on a line."""
+    return text.removeprefix("0") if text.startswith("0.") else text
 
 
 def _sentence(cell: Cell) -> str:

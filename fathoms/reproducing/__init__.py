@@ -7,7 +7,7 @@ from running the pipelines.
 
 from __future__ import annotations
 
-from fathoms.reproducing.comparing import Cell, Comparison, RowCells, compare
+from fathoms.reproducing.comparing import Cell, Comparison, RowCells, Status, compare
 from fathoms.reproducing.figures import Figures, figures_of
 from fathoms.reproducing.live import run_rows
 from fathoms.reproducing.released import find_results, released_figures
@@ -18,6 +18,7 @@ __all__ = [
     "Comparison",
     "Figures",
     "RowCells",
+    "Status",
     "Table",
     "TableRow",
     "compare",
