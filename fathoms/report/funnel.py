@@ -41,7 +41,7 @@ def funnel_panel(run: RunView, profile: str) -> list[RenderableType]:
         return []
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
     table.add_column("where answers were lost", no_wrap=True)
-    for head in HEADS:
+    for head in STAGES:
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("n", justify="right")
     for name, stages in funnel_rows(funnel):
