@@ -65,7 +65,9 @@ def reproduce(
         console.show_json(_as_json(name, table, comparison, ran))
     else:
         _print(table, comparison, ran)
-    failed = any(outcome.stopped or outcome.errors for outcome in outcomes)
+    if any(outcome.stopped for outcome in outcomes):
+        return 130
+    failed = any(outcome.errors for outcome in outcomes)
     return 1 if failed or (results is not None and not comparison.reproduced) else 0
 
 
@@ -87,6 +89,9 @@ def _live(
             selection=Selection(limit),
             progress=bars.stage,
             on_record=bars.record,
+            on_stop=lambda: console.note(
+                "stopping: what is in flight is waited for; once more stops at once"
+            ),
         )
 
 

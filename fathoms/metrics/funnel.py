@@ -65,7 +65,7 @@ class RunTexts:
         """The stages that are known for some question of a run."""
         rows = list(records)
         known: dict[Stage, bool] = {
-            "documents": bool(self.parsed.documents),
+            "documents": bool(self.parsed.documents or self.unread),
             "retrieved": any(self.retrieved(record) is not None for record in rows),
             "prompt": any(prompted(record) is not None for record in rows),
             "answer": True,

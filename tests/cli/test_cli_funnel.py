@@ -61,3 +61,23 @@ def test_answers_from_elsewhere_are_given_their_documents(project: Project) -> N
     wrong = project.fathoms(*command, "--documents", "pdfs", "--parser", "pdfum")
     assert (wrong.returncode, "did you mean 'pdfium'" in wrong.stderr) == (2, True)
     assert project.fathoms(*command, "--documents", "nowhere").returncode == 2
+
+
+def test_the_first_stage_is_what_ingest_measures(project: Project) -> None:
+    """One implementation, two ways to it; and what `max_chars` cuts off is a loss of the prompt."""
+    project.write(
+        "whole.yaml",
+        "data: sample\nretrieve: {kind: whole-document, max_chars: 3000}\n"
+        "generate: {kind: scripted, echo: true}\n",
+    )
+    recall = project.json("ingest", "whole.yaml", "--recall")["recall"]
+    assert project.fathoms("run", "whole.yaml").returncode == 0
+    funnel = project.json("report", "whole")[0]["funnel"]
+    assert recall["overall"]["n"] > 30
+    stages = {"Overall": funnel["overall"], **funnel["categories"]}
+    for name, figures in {"Overall": recall["overall"], **recall["categories"]}.items():
+        found = stages[name]
+        assert (found["documents"]["recall"], found["documents"]["n"]) == (figures["recall"], figures["n"])
+    assert (funnel["left_out"], funnel["chance"]) == (recall["left_out"], recall["chance"])
+    assert funnel["overall"]["retrieved"]["lost"] == 0.0
+    assert funnel["overall"]["prompt"]["lost"] > 0.2

@@ -163,6 +163,7 @@ def test_a_document_that_is_not_there_is_unknown_and_one_that_was_unreadable_is_
     assert funnel(record(), 0.0, (), RunTexts({"other.pdf": GOLD})).documents is None
     unread = funnel(record(), 0.0, (), RunTexts({"other.pdf": document("other.pdf", "x")}, ["gold.pdf"]))
     assert (unread.documents, unread.lost["documents"]) == (0.0, 1.0)
+    assert "documents" in RunTexts({}, ["gold.pdf"]).told([])
 
 
 def test_left_out_questions_have_no_figures() -> None:

@@ -55,8 +55,9 @@ def test_the_terminal_shows_recall_over_losses_and_gains() -> None:
     assert lines[1].split() == ["Overall", "0.75", "-", "0.50", "0.62", "4/0/4/5"]
     assert lines[2].split() == ["-.25", "-.25", "+.12"]
     assert lines[3].startswith("Tables")
-    assert "left out: 2 common, 1 yes-no; another document holds an answer by chance: 0.21" in lines
-    assert "estimated: the documents as pdfium (pypdfium2 5) reads them, not as this pipeline did" in lines
+    text = " ".join(lines)
+    assert "left out: 2 common, 1 yes-no; another document holds an answer by chance: 0.21" in text
+    assert "estimated: the documents as pdfium (pypdfium2 5) reads them, not as this pipeline did" in text
     assert max(map(len, lines)) <= 80
 
 
