@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from fathoms.metrics.folding import fold_plain, fold_words
@@ -87,14 +87,11 @@ def stands_in(texts: Sequence[str], phrase: str, match: Match, hyphens: Hyphens)
 
 
 def _stands_in(text: str, phrase: str, match: Match, hyphens: Hyphens) -> bool:
-    """Whether one folded text holds the phrase."""
+    """Whether the folded answer holds the phrase."""
     if match == "substring":
         return fold_plain(phrase, hyphens=hyphens == "both") in text
-    folded = _fold_phrase(phrase, hyphens)
+    folded, left, right = _whole(phrase, hyphens)
     at = text.find(folded) if folded else -1  # a phrase with nothing left is nowhere
-    if at < 0:
-        return False
-    left, right = _edges(_left_edge(folded), _right_edge(folded))
     while at >= 0:
         if left.match(text, at) and right.match(text, at + len(folded)):
             return True
@@ -102,17 +99,25 @@ def _stands_in(text: str, phrase: str, match: Match, hyphens: Hyphens) -> bool:
     return False
 
 
+class Whole(NamedTuple):
+    """A folded phrase, and what must hold where it begins and where it ends."""
+
+    phrase: str
+    left: re.Pattern[str]
+    right: re.Pattern[str]
+
+
 @lru_cache(maxsize=16_384)
-def _fold_phrase(phrase: str, hyphens: Hyphens) -> str:
-    """A phrase as it is looked for."""
-    return fold_words(phrase, hyphens=hyphens == "both")
+def _whole(phrase: str, hyphens: Hyphens) -> Whole:
+    """How a phrase is found as a whole. There are few edges, and a pattern takes long to make."""
+    folded = fold_words(phrase, hyphens=hyphens == "both")
+    return Whole(folded, _edge(_left_edge(folded)), _edge(_right_edge(folded)))
 
 
-@cache
-def _edges(left: str, right: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What must hold before and after a phrase. There are few kinds of phrases and many phrases, and to
-    compile these letters takes ten milliseconds."""
-    return re.compile(left), re.compile(right)
+@lru_cache
+def _edge(pattern: str) -> re.Pattern[str]:
+    """A condition on a place in a text."""
+    return re.compile(pattern)
 
 
 def _left_edge(phrase: str) -> str:
