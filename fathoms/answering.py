@@ -171,7 +171,7 @@ class _Asking:
         started = time.perf_counter()
         pack = partial(self.ingested.prompt.pack, self.question, hits, generate.count_tokens, budget)
         try:
-            prompt = await asyncio.to_thread(pack)  # counting tokens may ask a server
+            prompt = await asyncio.to_thread(pack) if generate.counting_waits else pack()
         finally:
             self.found["timings"]["prompt"] += time.perf_counter() - started
         self.found["prompt"] = prompt = prompt.model_copy(update={"parts": before})

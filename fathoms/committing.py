@@ -9,36 +9,63 @@ from fathoms.types import Record
 
 
 class GroupCommit:
-    """Writes records of one run. While a batch is on its way, the next one gathers."""
+    """Writes records of one run. While a batch is on its way, the next one gathers; what people read is made
+    behind it, as nobody has to wait for that."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._waiting: list[tuple[Record, asyncio.Future[None]]] = []
+        self._unseen: list[Record] = []
         self._writer: asyncio.Task[None] | None = None
+        self._viewer: asyncio.Task[None] | None = None
 
     async def add(self, record: Record) -> None:
-        """Returns when the record is on the disk and can be read; raises StoreError."""
+        """Returns when the record is in the journal, on the disk; raises StoreError."""
         done = asyncio.get_running_loop().create_future()
         self._waiting.append((record, done))
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
         await asyncio.shield(done)
 
+    async def finish(self) -> None:
+        """Returns when all that was added can be read; raises StoreError."""
+        if self._viewer is not None:
+            await self._viewer
+
     async def _write(self) -> None:
         """Batch after batch, until nothing waits."""
         while self._waiting:
             batch, self._waiting = self._waiting, []
+            records = [record for record, _ in batch]
             try:
-                await asyncio.to_thread(self._commit, [record for record, _ in batch])
+                self._require_views()
+                await asyncio.to_thread(self._run.append, records)
             except Exception as error:
                 for _, done in batch:
                     done.set_exception(error)
             else:
                 for _, done in batch:
                     done.set_result(None)
+                self._show(records)
 
-    def _commit(self, records: list[Record]) -> None:
-        """The journal first: it is the truth, and what people read is made from it again."""
-        self._run.append(records)
+    def _require_views(self) -> None:
+        """Raise what writing the views raised."""
+        if self._viewer is not None and self._viewer.done():
+            self._viewer.result()
+
+    def _show(self, records: list[Record]) -> None:
+        """Have the views of these written soon."""
+        self._unseen += records
+        if self._viewer is None or self._viewer.done():
+            self._viewer = asyncio.create_task(self._write_views())
+
+    async def _write_views(self) -> None:
+        """Those of what gathered, until there is no more."""
+        while self._unseen:
+            records, self._unseen = self._unseen, []
+            await asyncio.to_thread(self._views, records)
+
+    def _views(self, records: list[Record]) -> None:
+        """A file a question."""
         for record in records:
             self._run.write_view([record])

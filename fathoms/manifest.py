@@ -17,6 +17,7 @@ from fathoms.types import Question
 
 _PACKAGES = (
     "pydantic",
+    "aiohttp",
     "numpy",
     "pypdfium2",
     "pymupdf",
@@ -28,7 +29,6 @@ _PACKAGES = (
     "openai",
     "google-genai",
     "llama-index-core",
-    "llama-index-llms-ollama",
     "llama-index-embeddings-ollama",
     "llama-index-llms-openai-like",
     "llama-index-embeddings-openai-like",

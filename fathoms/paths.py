@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import re
-import tempfile
+import secrets
+from io import FileIO
 from pathlib import Path
 
 from platformdirs import user_cache_dir
 
 from fathoms.errors import ConfigError
+
+_OURS = secrets.token_hex(4)
+"""Tells our temporary files from those that a killed process of the same number left."""
+_numbers = itertools.count()
 
 
 def load_env(folder: Path) -> None:
@@ -40,16 +46,26 @@ def sha256_file(path: Path) -> str:
 
 def write_atomic(path: Path, data: bytes) -> None:
     """Write through a temporary file beside `path` and a rename: readers see the old file or the new."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    temporary = path.with_name(f".{os.getpid()}-{_OURS}-{next(_numbers)}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
+        file = FileIO(temporary, "x")
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = FileIO(temporary, "x")
+    try:
+        with file:
+            write_all(file, data)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
+
+
+def write_all(file: FileIO, data: bytes) -> None:
+    """Write to an unbuffered file, which may take less than it is given."""
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]
 
 
 def safe_name(text: str, limit: int = 100, *, unique: bool = False) -> str:

@@ -63,11 +63,34 @@ class Lane:
         `tokens` are counted against the limit, for every attempt. `deadline` is put off for as long as the
         provider may not be asked: waiting for one's turn is no failure to answer.
         """
-        from tenacity import AsyncRetrying, retry_if_exception
 
         async def attempt() -> T:
             await self._turn(tokens, deadline)
             return await call()
+
+        try:
+            try:
+                reply = await attempt()
+            except Exception as error:  # most calls succeed, and tenacity costs as much as all else
+                reply = await self._again(attempt, error)
+        except NoAnswerError:
+            self._down = True
+            raise
+        self._down = False
+        return reply
+
+    async def _again(self, attempt: Callable[[], Awaitable[T]], error: Exception) -> T:
+        """The reply after a first attempt that failed."""
+        from tenacity import AsyncRetrying, retry_if_exception
+
+        failed: Exception | None = error
+
+        async def next_attempt() -> T:
+            nonlocal failed
+            if failed is not None:  # the first one, made already
+                error, failed = failed, None
+                raise error
+            return await attempt()
 
         retrying = AsyncRetrying(
             retry=retry_if_exception(self._can_help),
@@ -75,12 +98,7 @@ class Lane:
             wait=self._wait,
             reraise=True,
         )
-        try:
-            reply: T = await retrying(attempt)
-        except NoAnswerError:
-            self._down = True
-            raise
-        self._down = False
+        reply: T = await retrying(next_attempt)
         return reply
 
     def _is_enough(self, state: RetryCallState) -> bool:

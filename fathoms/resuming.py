@@ -47,7 +47,7 @@ def reopen(run: Run) -> Reopened:
     if corpus.questions_sha256 != data.get("questions_sha256"):
         raise _changed(run, [f"the questions of {corpus.name}"])
     asked = tuple(corpus.select(ids=tuple(data["asked_ids"])))
-    answered = {record.question.id for record in run.records() if record.answer is not None}
+    answered = {question for (question, _), entry in run.entries().items() if not entry.failed}
     missing = tuple(question for question in asked if question.id not in answered)
     return Reopened(run, experiment, corpus, folder, asked, missing)
 

@@ -203,6 +203,7 @@ class _Asking:
             async with asyncio.TaskGroup() as workers:
                 for _ in range(max(1, self.experiment.max_concurrency)):
                     workers.create_task(worker())
+            await commit.finish()
         except BaseExceptionGroup as group:
             stop.set()
             raise group.exceptions[0] from None
@@ -220,12 +221,11 @@ class _Asking:
 
     def close(self) -> None:
         """The totals, once all is written; those of a resumed run add up."""
-        manifest = self.store.manifest()
+        manifest, entries = self.store.manifest(), self.store.entries()
         seconds = self.seconds + (manifest.get("totals") or {}).get("seconds", 0.0)
-        records = self.store.records()
         totals = {
-            "answers": len(records),
-            "errors": sum(record.error is not None for record in records),
+            "answers": len(entries),
+            "errors": sum(entry.failed for entry in entries.values()),
             "seconds": round(seconds, 3),
         }
         finished = datetime.now(UTC).isoformat(timespec="seconds")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
 from fathoms.config import Source, override, validate
 from fathoms.errors import DataError
 from fathoms.metrics import (
+    RecordScore,
     RunTexts,
     Scores,
     Scoring,
@@ -20,7 +22,7 @@ from fathoms.metrics import (
 )
 from fathoms.parsed import read_documents
 from fathoms.paths import write_atomic
-from fathoms.store import SCHEMA, Run
+from fathoms.store import SCHEMA, Entry, Run
 from fathoms.types import Record
 
 VERDICTS = "abstention"
@@ -33,7 +35,7 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
     that the run holds already are not made again. Returns the summary; raises DataError for a run that
     holds neither an answer nor a failure.
     """
-    manifest, records = run.manifest(), run.records()
+    manifest, records = run.manifest(), run.records(light=True)
     if not records:
         raise DataError(f"{run.path} holds no answers yet: nothing to score")
     scoring = _with_exemplars(run, read_scoring(manifest, settings))
@@ -41,12 +43,10 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
     scores = score(records, scoring, known)
     if scores.verdicts:
         run.write_verdicts(VERDICTS, {**known, **scores.verdicts})
-    scores = with_funnels(records, scores, _texts(run, manifest))
-    _write_views(run, records, scores)
+    scores = _write_views(run, scores, _texts(run, manifest))
     summary = summary_of(run.id, manifest, records, scores)
-    estimate = _estimate(manifest, records)
     for name, figures in summarise_funnels(records, scores).items():
-        summary["profiles"][name]["funnel"] = {**figures, "estimate": estimate}
+        summary["profiles"][name]["funnel"] = {**figures, "estimate": _estimate(manifest)}
     run.write_summary(summary)
     return summary
 
@@ -63,14 +63,13 @@ def _texts(run: Run, manifest: Mapping[str, Any]) -> RunTexts:
     return RunTexts(read_documents(run, manifest), unread)
 
 
-def _estimate(manifest: Mapping[str, Any], records: Iterable[Record]) -> str | None:
+def _estimate(manifest: Mapping[str, Any]) -> str | None:
     """Whose text of the documents it is, where that is not the text that the pipeline read."""
     if parser := (manifest.get("data") or {}).get("parser"):
         return str(parser)
-    chunks = (hit.chunk for record in records for hit in record.hits or ())
-    if any(chunk.modality != "text" and not chunk.text for chunk in chunks):
-        return str(manifest.get("config", {}).get("ingest", {}).get("kind"))
-    return None
+    config = manifest.get("config") or {}
+    attached = (config.get("retrieve") or {}).get("kind") == "files"
+    return str(config["ingest"]["kind"]) if attached else None
 
 
 def _with_exemplars(run: Run, scoring: Scoring) -> Scoring:
@@ -89,17 +88,25 @@ def _with_exemplars(run: Run, scoring: Scoring) -> Scoring:
     )
 
 
-def _write_views(run: Run, records: Sequence[Record], scores: Scores) -> None:
-    """Every question's file, all its repeats in it."""
-    groups: dict[str, list[int]] = {}
-    for index, record in enumerate(records):
-        groups.setdefault(record.question.id, []).append(index)
-    for indexes in groups.values():
-        rows: list[Mapping[str, Any]] = [
-            {name: value.model_dump(mode="json") for name, value in scores.rows[index].items()}
-            for index in indexes
-        ]
-        run.write_view([records[index] for index in indexes], rows)
+def _write_views(run: Run, scores: Scores, texts: RunTexts) -> Scores:
+    """Every question's file, all its repeats in it; returns the scores with their funnels. Whole records are
+    read one question at a time."""
+    entries, rows = run.entries(), list(scores.rows)
+    told = texts.told(run.read(entries.values()))
+    groups: dict[str, list[tuple[int, Entry]]] = {}
+    for index, ((question, _), entry) in enumerate(entries.items()):
+        groups.setdefault(question, []).append((index, entry))
+    for repeats in groups.values():
+        records = list(run.read(entry for _, entry in repeats))
+        for record, (index, _) in zip(records, repeats, strict=True):
+            rows[index] = with_funnels(record, rows[index], texts, told)
+        run.write_view(records, [_plain(rows[index]) for index, _ in repeats])
+    return replace(scores, rows=tuple(rows))
+
+
+def _plain(row: Mapping[str, RecordScore]) -> dict[str, Any]:
+    """The scores of one record as JSON values."""
+    return {name: value.model_dump(mode="json") for name, value in row.items()}
 
 
 def summary_of(

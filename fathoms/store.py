@@ -18,12 +18,15 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, to_json
 
 from fathoms.errors import StoreError, UsageError
+from fathoms.journal import Journal
 from fathoms.paths import safe_name, write_atomic
 from fathoms.types import Record, Verdict
 
@@ -50,9 +53,12 @@ Scores go from 0 to 1; null means "does not apply" or "not known", never 0. Page
 
 
 def _dump(value: Any) -> bytes:
-    """Readable JSON."""
-    text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
-    return (text + "\n").encode("utf-8", "replace")
+    """Readable JSON; what is no number is null."""
+    try:
+        return to_json(value, indent=2, inf_nan_mode="null") + b"\n"
+    except PydanticSerializationError:  # half a character, as a model's tokens can leave it
+        text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+        return (text + "\n").encode("utf-8", "replace")
 
 
 def _read(path: Path) -> Any:
@@ -65,12 +71,22 @@ def _read(path: Path) -> Any:
         raise StoreError(f"{path} cannot be read: {error}") from error
 
 
+class Entry(NamedTuple):
+    """A line of the journal: its number, from 1, the byte where it begins, and whether it is a failure."""
+
+    number: int
+    offset: int
+    failed: bool
+
+
 class Run:
     """One run directory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.id = path.name
+        self._journal = Journal(path / "journal.jsonl")
+        self._blobs: set[str] = set()
 
     # ----- made
 
@@ -153,39 +169,41 @@ class Run:
             + b"\n"
             for record in records
         )
-        path = self.path / "journal.jsonl"
-        try:
-            with path.open("ab+", buffering=0) as file:
-                end = file.tell()
-                try:
-                    if end and not _ends_line(file):
-                        lines = b"\n" + lines  # a killed writer left half a line: close it off
-                    _write_all(file, lines)
-                    os.fsync(file.fileno())
-                except OSError:
-                    file.truncate(end)  # a full disk: no part of a record stays
-                    raise
-        except OSError as error:
-            raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
+        self._journal.append(lines)
 
-    def records(self) -> list[Record]:
-        """The last record of every (question, repeat), in the order first seen."""
-        latest: dict[tuple[str, int], Record] = {}
-        path = self.path / "journal.jsonl"
-        if not path.exists():
-            return []
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
+    def entries(self) -> dict[tuple[str, int], Entry]:
+        """Where the last record of every (question, repeat) stands, in the order first seen; quick, for what
+        is long is not read."""
+        found: dict[tuple[str, int], Entry] = {}
+        for line in self._journal:
+            try:
+                key = line.value["question"]["id"], line.value.get("repeat", 0)
+                found[key] = Entry(line.number, line.offset, line.value.get("error") is not None)
+            except (AttributeError, KeyError, TypeError) as error:
+                raise self._no_record(line.number, repr(error)) from error
+        return found
+
+    def read(self, entries: Iterable[Entry], *, light: bool = False) -> Iterator[Record]:
+        """The records, one at a time; `light` ones are without hits and the texts of prompts."""
+        with self._journal.path.open("rb") as file:
+            for entry in entries:
+                file.seek(entry.offset)
+                data = json.loads(file.readline())
+                if light:
+                    _lighten(data)
                 try:
-                    data = json.loads(line)
-                except ValueError:
-                    continue  # half a line of a writer that was killed: never counted as done
-                try:
-                    record = Record.model_validate(self._internalise(data))
+                    yield Record.model_validate(self._internalise(data))
                 except ValidationError as error:
-                    raise StoreError(f"{path}:{number}: not a record: {error.errors()[0]['msg']}") from error
-                latest[record.question.id, record.repeat] = record
-        return list(latest.values())
+                    raise self._no_record(entry.number, error.errors()[0]["msg"]) from error
+
+    def records(self, *, light: bool = False) -> list[Record]:
+        """The last record of every (question, repeat), in the order first seen; `light` as for `read`."""
+        entries = self.entries()
+        return list(self.read(entries.values(), light=light)) if entries else []
+
+    def _no_record(self, number: int, why: str) -> StoreError:
+        """The error for a line that says something else."""
+        return StoreError(f"{self._journal.path}:{number}: not a record: {why}")
 
     # ----- blobs
 
@@ -193,9 +211,10 @@ class Run:
         """Keep a text under its sha256; returns the hash."""
         data = text.encode("utf-8", "replace")
         name = hashlib.sha256(data).hexdigest()
-        path = self.path / "blobs" / f"{name}.gz"
-        if not path.exists():
-            self._write(f"blobs/{name}.gz", gzip.compress(data, 6, mtime=0))
+        if name not in self._blobs:
+            if not (self.path / "blobs" / f"{name}.gz").exists():
+                self._write(f"blobs/{name}.gz", gzip.compress(data, 6, mtime=0))
+            self._blobs.add(name)
         return name
 
     def blob(self, name: str) -> str:
@@ -203,7 +222,7 @@ class Run:
         if not re.fullmatch(r"[0-9a-f]{64}", name):
             raise StoreError(f"{self.path}: '{name}' is not the name of a blob")
         try:
-            return gzip.decompress((self.path / "blobs" / f"{name}.gz").read_bytes()).decode("utf-8")
+            return _blob(self.path / "blobs" / f"{name}.gz")
         except (OSError, EOFError, ValueError, zlib.error) as error:
             raise StoreError(f"{self.path}: blob {name[:12]} cannot be read: {error}") from error
 
@@ -289,17 +308,17 @@ def _stamp(time: datetime) -> str:
     return f"{time:%Y%m%dT%H%M%S}{time.microsecond // 1000:03d}Z"
 
 
-def _write_all(file: Any, data: bytes) -> None:
-    """Write to an unbuffered file, which may take less than it is given."""
-    view = memoryview(data)
-    while view:
-        view = view[file.write(view) :]
+def _lighten(data: dict[str, Any]) -> None:
+    """Leave out of a record what is long, and no answer."""
+    data.pop("hits", None)
+    if prompt := data.get("prompt"):
+        data["prompt"] = {**prompt, "messages": [], "context": "", "parts": []}
 
 
-def _ends_line(file: Any) -> bool:
-    """Whether the last byte is a line feed."""
-    file.seek(-1, os.SEEK_END)
-    return bool(file.read(1) == b"\n")
+@lru_cache(maxsize=128)
+def _blob(path: Path) -> str:
+    """The text of a blob: what many records share is read once."""
+    return gzip.decompress(path.read_bytes()).decode("utf-8")
 
 
 def list_runs(out: Path) -> list[Run]:

@@ -9,7 +9,18 @@ import pytest
 
 LEVELS = [
     {"types", "errors"},
-    {"config", "paths", "cache", "stats", "store", "identity", "patience", "masking", "committing"},
+    {
+        "config",
+        "paths",
+        "cache",
+        "stats",
+        "journal",
+        "store",
+        "identity",
+        "patience",
+        "masking",
+        "committing",
+    },
     {"models"},
     {"corpora", "ingest", "retrieve", "prompt", "answers", "parsed"},
     {"attachments"},
@@ -34,6 +45,7 @@ GROUND = [
     "config",
     "cache",
     "stats",
+    "journal",
     "store",
     "committing",
 ]

@@ -107,6 +107,7 @@ def test_killed_and_resumed_equals_uninterrupted(project: Project) -> None:
 def test_a_signal_lets_what_is_in_flight_finish(project: Project, number: signal.Signals) -> None:
     with started(project, "run", "tiny.yaml", "--set", "generate.latency=2", "-j", "1") as process:
         run = wait_for_answers(project, 1)
+        time.sleep(0.5)  # the second question is in flight
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -203,7 +203,7 @@ def _present(outcomes: Sequence[Outcome], out: Path, *, score: bool) -> None:
         for outcome in outcomes:
             console.say(str(outcome.run.path))
         return
-    scored = [outcome.run for outcome in outcomes if outcome.run.records()]
+    scored = [outcome.run for outcome in outcomes if outcome.done]
     for run in scored:
         score_run(run)
     if scored:

@@ -88,7 +88,7 @@ class Bars:
             TimeRemainingColumn,
         )
 
-        loud = sys.stderr.isatty() and not settings.quiet and not os.environ.get("CI")
+        self._loud = sys.stderr.isatty() and not settings.quiet and not os.environ.get("CI")
         self._errors = 0
         self._tasks: dict[str, Any] = {}
         self._bars = Progress(
@@ -102,11 +102,13 @@ class Bars:
             TimeRemainingColumn(),
             TextColumn("{task.fields[note]}"),
             console=Console(file=sys.stderr),
-            disable=not loud,
+            disable=not self._loud,
         )
 
     def stage(self, stage: str, done: int, total: int, remark: str = "") -> None:
         """A stage got on."""
+        if not self._loud:
+            return
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(stage, total=total, note="", rate="")
         task = self._bars.tasks[self._bars.task_ids.index(self._tasks[stage])]

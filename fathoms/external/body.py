@@ -10,14 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from fathoms.errors import ModelError, NoAnswerError
 from fathoms.masking import Mask
+from fathoms.models.wire import DONE, LARGEST
 
 if TYPE_CHECKING:
     import httpx
-
-LARGEST = 16 * 2**20
-"""Bytes of one answer."""
-DONE = "[DONE]"
-"""What ends a stream of OpenAI's kind."""
 
 
 async def pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:

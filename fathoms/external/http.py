@@ -20,7 +20,7 @@ from pydantic import Field, JsonValue, model_validator
 from fathoms.config import fingerprint
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError, ServerError
 from fathoms.external.base import Ask, ExternalPipeline, Told
-from fathoms.external.body import DONE, beginning, events, parsed, whole
+from fathoms.external.body import beginning, events, parsed, whole
 from fathoms.external.mapping import Response
 from fathoms.external.presets import openai_chat
 from fathoms.external.request import (
@@ -37,6 +37,7 @@ from fathoms.external.request import (
 )
 from fathoms.masking import Mask
 from fathoms.models.options import without_secrets
+from fathoms.models.wire import DONE
 from fathoms.patience import seconds_asked
 from fathoms.types import Document, Question
 

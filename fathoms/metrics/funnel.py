@@ -62,15 +62,18 @@ class RunTexts:
         return None if None in texts else [text for text in texts if text is not None]
 
     def told(self, records: Iterable[Record]) -> frozenset[Stage]:
-        """The stages that are known for some question of a run."""
-        rows = list(records)
-        known: dict[Stage, bool] = {
-            "documents": bool(self.parsed.documents or self.unread),
-            "retrieved": any(self.retrieved(record) is not None for record in rows),
-            "prompt": any(prompted(record) is not None for record in rows),
-            "answer": True,
-        }
-        return frozenset(stage for stage, found in known.items() if found)
+        """The stages that are known for some question of a run; no more records are read than that takes."""
+        known: set[Stage] = {"answer"}
+        if self.parsed.documents or self.unread:
+            known.add("documents")
+        for record in records:
+            if self.retrieved(record) is not None:
+                known.add("retrieved")
+            if prompted(record) is not None:
+                known.add("prompt")
+            if known.issuperset(STAGES[1:]):
+                break
+        return frozenset(known)
 
     def _text(self, chunk: Chunk) -> str | None:
         """The text of a chunk as it was retrieved. What was cut off a document at its end is the loss of the

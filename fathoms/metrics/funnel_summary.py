@@ -8,8 +8,7 @@ for some questions only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fathoms.metrics.aggregate import mean
@@ -37,24 +36,18 @@ class _QuestionFunnel(NamedTuple):
     stages: dict[Stage, _Figures]
 
 
-def with_funnels(records: Sequence[Record], scores: Scores, texts: RunTexts) -> Scores:
-    """The scores with a funnel for every answer under each of our profiles; as they are where nothing but the
-    answers is known."""
-    profiles = {profile.name: profile for profile in PROFILES}
-    told = texts.told(records)
-    if told == {"answer"}:
-        return scores
-    rows = []
-    for record, row in zip(records, scores.rows, strict=True):
-        made: dict[str, RecordScore] = {}
-        for name, score in row.items():
-            if profile := profiles.get(name):
-                rule = (profile.match, profile.hyphens_for(record))
-                found = funnel(record, score.correctness, score.missed, texts, told, *rule)
-                score = score.model_copy(update={"funnel": found})
-            made[name] = score
-        rows.append(made)
-    return replace(scores, rows=tuple(rows))
+def with_funnels(
+    record: Record, row: Mapping[str, RecordScore], texts: RunTexts, told: Collection[Stage]
+) -> dict[str, RecordScore]:
+    """The scores of one answer by profile, with a funnel under each of ours; as they are where its run tells
+    of nothing but the answers."""
+    made = dict(row)
+    for profile in PROFILES if len(told) > 1 else ():
+        if score := made.get(profile.name):
+            rule = (profile.match, profile.hyphens_for(record))
+            found = funnel(record, score.correctness, score.missed, texts, told, *rule)
+            made[profile.name] = score.model_copy(update={"funnel": found})
+    return made
 
 
 def summarise_funnels(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, Any]]:

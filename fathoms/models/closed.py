@@ -128,6 +128,11 @@ class Closed(Component):
         """Not known before the call."""
 
     @property
+    def counting_waits(self) -> bool:
+        """There is nothing to ask."""
+        return False
+
+    @property
     def file_limits(self) -> FileLimits:
         """Pages, images and bytes of one request: base64 makes four of three."""
         return FileLimits(

@@ -58,14 +58,26 @@ class Fault:
 
 @dataclass(frozen=True)
 class Sender:
-    """Who asked: the address, the variable of the key, the key itself and others (never shown), and the
-    patience."""
+    """Who asked: the address, the variable of the key, the key itself and others (never shown), and for how
+    many seconds silence is borne."""
 
     address: str
-    variable: str
+    variable: str | None
     key: str = field(repr=False)
-    timeout: float
+    timeout: float | None
     others: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no message may hold."""
+        return (self.key, *self.others)
+
+    @property
+    def advice(self) -> str:
+        """What to do where the key is refused."""
+        if self.variable is None:
+            return "name the environment variable that holds it in api_key_env"
+        return f"set the environment variable {self.variable} to the right one"
 
 
 def refusal_in(fault: Fault) -> str | None:
@@ -86,12 +98,11 @@ def as_error(error: Exception, fault: Fault, sender: Sender) -> ModelError:
     """The error of our tree."""
     if fault.status is None and not fault.code:
         return _without_answer(error, sender)
-    quote = quoted(fault.message, sender.key, *sender.others)
+    quote = quoted(fault.message, *sender.secrets)
     told = f"{sender.address} answers {fault.status or 'in the middle of the stream'}: {quote}"
     if fault.status == 401 or _KEY_REFUSED.search(fault.words):
-        advice = f"set the environment variable {sender.variable} to the right one"
-        return ModelError(f"{sender.address} refuses the key: {advice}", status=fault.status)
-    if fault.status == 403:
+        return ModelError(f"{sender.address} refuses the key: {sender.advice}", status=fault.status)
+    if fault.status == 403 and sender.variable is not None:
         return ModelError(f"{told} (the key is that of {sender.variable})", status=403)
     if _is_too_long(fault):
         return PromptTooLongError(told, status=fault.status)
@@ -119,7 +130,7 @@ def _without_answer(error: Exception, sender: Sender) -> ModelError:
         return NoAnswerError(f"{sender.address} {silence}")
     if names & _BROKEN_OFF:
         return NoAnswerError(f"{sender.address}: no connection, or it broke off ({told})")
-    text = quoted(str(error), sender.key, *sender.others)
+    text = quoted(str(error), *sender.secrets)
     other = f"answers with something that is no reply of its API ({type(error).__name__}: {text})"
     return ModelError(f"{sender.address} {other}")
 

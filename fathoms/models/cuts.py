@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from fathoms.types import Message, Prompt, Usage
 
 _RUN = re.compile(r"[A-Za-z']+|\d+")
+_RUN_OR_SIGNS = re.compile(rf"{_RUN.pattern}|(?<!\S)[^\sA-Za-z'\d]+(?!\S)")
+"""The same, and words without any."""
 
 
 def prompt_cut(prompt: Prompt, usage: Usage, n_ctx: int | None) -> bool | None:
@@ -35,7 +37,14 @@ def fewest_tokens(messages: Sequence[Message]) -> int:
     with other than ASCII letters count once: where a script has marks or no spaces, a run of letters
     proves nothing.
     """
-    return sum(_fewest(word) for message in messages for word in message.text.split())
+    return sum(_fewest_in(message.text) for message in messages)
+
+
+def _fewest_in(text: str) -> int:
+    """The sum over the words of a text, which is quick where all are ASCII."""
+    if text.isascii():
+        return len(_RUN_OR_SIGNS.findall(text))
+    return sum(_fewest(word) for word in text.split())
 
 
 def _fewest(word: str) -> int:

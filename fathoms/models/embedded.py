@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import threading
-import time
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
@@ -13,14 +12,15 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.config import Component
-from fathoms.errors import ConfigError, ModelError
+from fathoms.errors import ConfigError, ModelError, NoAnswerError
+from fathoms.models.closed_errors import Sender
+from fathoms.models.completion import Completion, chat_messages
 from fathoms.models.cpus import available_cpus
 from fathoms.models.llama_child import ChildServer
 from fathoms.models.llama_server import OwnServer, Settings, library
-from fathoms.models.media import data_url, image_type
-from fathoms.models.reasoning import split_reasoning
 from fathoms.models.weights import Weights, digests, locate
-from fathoms.types import Message, Prompt, Reply, Usage
+from fathoms.models.wire import Request, exchange
+from fathoms.types import Message, Prompt, Reply
 
 
 class Embedded(Component):
@@ -103,7 +103,7 @@ class Embedded(Component):
         if self.mmproj is None and any(message.images for message in prompt.messages):
             raise ModelError(self._sees_nothing())
         body = {
-            "messages": _chat(prompt.messages),
+            "messages": chat_messages(prompt.messages),
             "max_tokens": self.max_tokens,
             "temperature": self.temperature,
             "top_p": self.top_p,
@@ -114,9 +114,8 @@ class Embedded(Component):
             "min_p": 0.0,
         }
         engine = await asyncio.to_thread(self._engine)
-        started = time.perf_counter()
-        answer = await engine.complete(body)
-        return _reply(answer, time.perf_counter() - started)
+        reply = await engine.complete(body)
+        return reply.model_copy(update={"prompt_cut": False})  # a prompt that does not fit is refused
 
     def count_tokens(self, messages: Sequence[Message]) -> int | None:
         """Tokens of the messages in the model's own chat template: what the server will count.
@@ -125,7 +124,12 @@ class Embedded(Component):
         """
         if any(message.images for message in messages):
             return None
-        return self._engine().count(_chat(messages))
+        return self._engine().count(chat_messages(messages))
+
+    @property
+    def counting_waits(self) -> bool:
+        """It asks its server."""
+        return True
 
     def _engine(self) -> _Engine:
         """The loaded model; the first call loads it."""
@@ -164,18 +168,22 @@ class _Engine:
             "verify": False,  # plain http; making TLS settings would take longer than the call
         }
 
-    async def complete(self, body: dict[str, Any]) -> dict[str, Any]:
-        """One chat completion."""
-        import httpx
-
+    async def complete(self, body: dict[str, Any]) -> Reply:
+        """One chat completion, streamed."""
         connection = await asyncio.to_thread(self._connection)
-        # a client of one call: it belongs to the event loop of the caller
-        async with httpx.AsyncClient(**connection) as client:
-            try:
-                response = await client.post("/v1/chat/completions", json=body)
-            except httpx.HTTPError as error:
-                raise await asyncio.to_thread(self._broken, error) from error
-        return _checked(response.json())
+        request = Request(
+            f"{connection['base_url']}/v1/chat/completions",
+            {**body, "stream": True, "stream_options": {"include_usage": True}},
+            Sender("the embedded model", None, self._server.key, timeout=None),
+            connection["headers"],
+            local=True,
+        )
+        completion = Completion("the embedded model")
+        try:
+            await exchange(request, completion.hear)
+            return completion.reply()
+        except NoAnswerError as error:
+            raise await asyncio.to_thread(self._broken, error) from error
 
     def count(self, messages: list[dict[str, Any]]) -> int:
         """Tokens of a chat."""
@@ -184,9 +192,9 @@ class _Engine:
         with httpx.Client(**{**self._connection(), "timeout": 60}) as client:
             try:
                 response = client.post("/v1/chat/completions/input_tokens", json={"messages": messages})
+                return int(response.raise_for_status().json()["input_tokens"])
             except httpx.HTTPError as error:
                 raise self._broken(error) from error
-        return int(_checked(response.json())["input_tokens"])
 
     def _broken(self, error: Exception) -> ModelError:
         """The error for a connection that broke."""
@@ -206,50 +214,3 @@ def _load(settings: Settings, process: Literal["own", "child"]) -> _Engine:
 
 # the server's threads must have ended before the interpreter goes
 atexit.register(_load.cache_clear)
-
-
-def _chat(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Messages as the server takes them: plain text, or images and then the text."""
-    return [{"role": message.role, "content": _content(message)} for message in messages]
-
-
-def _content(message: Message) -> str | list[dict[str, Any]]:
-    """The parts of a message with images; its text where it has none."""
-    if not message.images:
-        return message.text
-    images = [
-        {"type": "image_url", "image_url": {"url": data_url(path, image_type(path))}}
-        for path in message.images
-    ]
-    return [*images, {"type": "text", "text": message.text}]
-
-
-def _checked(answer: dict[str, Any]) -> dict[str, Any]:
-    """The answer, unless it is an error."""
-    error = answer.get("error")
-    if not error:
-        return answer
-    if error.get("type") == "exceed_context_size_error":
-        raise ModelError(
-            f"the prompt takes {error['n_prompt_tokens']} tokens and the context holds {error['n_ctx']}:"
-            " raise n_ctx or retrieve less"
-        )
-    raise ModelError(f"the embedded model failed: {error.get('message', error)}")
-
-
-def _reply(answer: dict[str, Any], seconds: float) -> Reply:
-    """The noun."""
-    choice, usage = answer["choices"][0], answer["usage"]
-    reasoning, text = split_reasoning(choice["message"].get("content") or "")
-    return Reply(
-        text=text,
-        reasoning=choice["message"].get("reasoning_content") or reasoning,
-        stop_reason=choice["finish_reason"],
-        usage=Usage(
-            prompt_tokens=usage["prompt_tokens"],
-            completion_tokens=usage["completion_tokens"],
-            cached_tokens=usage["prompt_tokens_details"]["cached_tokens"],
-        ),
-        latency=seconds,
-        prompt_cut=False,  # a prompt that does not fit is refused
-    )

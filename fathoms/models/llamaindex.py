@@ -83,6 +83,11 @@ class LlamaIndexLLM(_FromLlamaIndex):
     def count_tokens(self, messages: Sequence[Message]) -> None:
         """Not known before the call: the server's template and tokenizer are its own."""
 
+    @property
+    def counting_waits(self) -> bool:
+        """There is nothing to ask."""
+        return False
+
 
 class LlamaIndexEmbedder(_FromLlamaIndex):
     """`kind: llamaindex`: for example `target: llama_index.embeddings.openai_like:OpenAILikeEmbedding`."""

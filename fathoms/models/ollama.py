@@ -1,4 +1,4 @@
-"""Models of an Ollama server, by LlamaIndex's clients: https://github.com/ollama/ollama."""
+"""Models of an Ollama server: https://github.com/ollama/ollama."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from pydantic import Field, field_validator
 
 from fathoms.config import Component, fingerprint, import_target
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, ServerError
+from fathoms.models.closed_errors import Sender
 from fathoms.models.cuts import prompt_cut
-from fathoms.models.llamaindex_replies import chat, embeddings, unit_rows
-from fathoms.models.options import Address, Options, http_address, resolved, without_secrets
+from fathoms.models.llamaindex_replies import embeddings, unit_rows
+from fathoms.models.ollama_chat import OllamaAnswer, chat_message
+from fathoms.models.options import Address, Options, http_address, resolved, secret_values, without_secrets
+from fathoms.models.wire import Request, exchange
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
@@ -121,7 +124,6 @@ class _FromOllama(Component):
 class OllamaLLM(_FromOllama):
     """`kind: ollama`: a chat model that `ollama pull` fetched."""
 
-    packages: ClassVar[tuple[str, ...]] = ("llama-index-llms-ollama",)
     own_keys: ClassVar[Mapping[str, str]] = {
         "num_ctx": "n_ctx",
         "num_predict": "max_tokens",
@@ -155,7 +157,6 @@ class OllamaLLM(_FromOllama):
     def check(self) -> None:
         """Raise MissingExtraError, ServerError (no server, no model) or ConfigError (context,
         thinking, variables)."""
-        _import("llama_index.llms.ollama:Ollama", "llama-index-llms-ollama")
         resolved(self.options)
         shown = self._shown()
         self._require_context(shown, self.n_ctx)
@@ -181,27 +182,40 @@ class OllamaLLM(_FromOllama):
         images = any(message.images for message in prompt.messages)
         if images and not await asyncio.to_thread(_sees, self.address, self.model):
             raise ModelError(self._sees_nothing())
-        settings = {
-            "model": self.model,
-            "base_url": self.address,
-            "temperature": self.temperature,
-            "context_window": self.n_ctx,
-            "keep_alive": self.keep_alive,
-            "thinking": self.think,
-            "additional_kwargs": self._sampling(),
-        }
-        made = _import("llama_index.llms.ollama:Ollama", "llama-index-llms-ollama")
-        client = _import("ollama:AsyncClient", "ollama")(host=self.address, timeout=self.request_timeout)
-        async with client:  # of one call: its connections belong to the event loop of the caller
-            reply = await chat(made(**settings, async_client=client), prompt, self._who)
+        sender = Sender(self._who, None, "", self.request_timeout, tuple(secret_values(self.options)))
+        answer = OllamaAnswer(self._who)
+        await exchange(Request(f"{self.address}/api/chat", self._body(prompt), sender), answer.hear)
+        reply = answer.reply()
         return reply.model_copy(update={"prompt_cut": _was_cut(prompt, reply, self.n_ctx)})
+
+    def _body(self, prompt: Prompt) -> dict[str, Any]:
+        """What the server is sent."""
+        own = {"keep_alive": self.keep_alive, "think": self.think}
+        return {
+            "model": self.model,
+            "messages": [chat_message(message) for message in prompt.messages],
+            "stream": True,
+            "options": self._sampling(),
+            **{name: value for name, value in own.items() if value is not None},
+        }
 
     def count_tokens(self, messages: Sequence[Message]) -> None:
         """Not known before the call: Ollama has no way to ask."""
 
+    @property
+    def counting_waits(self) -> bool:
+        """There is nothing to ask."""
+        return False
+
     def _sampling(self) -> dict[str, Any]:
-        """The options that LlamaIndex has no name of its own for."""
-        own = {"num_predict": self.max_tokens, "top_p": self.top_p, "seed": self.seed}
+        """The options, by Ollama's names."""
+        own = {
+            "num_ctx": self.n_ctx,
+            "num_predict": self.max_tokens,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "seed": self.seed,
+        }
         return {**resolved(self.options), **{name: value for name, value in own.items() if value is not None}}
 
 

@@ -1,4 +1,4 @@
-"""Models of any server that speaks OpenAI's API: vLLM, llama-server, LM Studio, by LlamaIndex's clients."""
+"""Models of any server that speaks OpenAI's API: vLLM, llama-server, LM Studio."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.config import Component, fingerprint, import_target, suggest
-from fathoms.errors import ConfigError, MissingExtraError, ModelError, ServerError
+from fathoms.errors import ConfigError, MissingExtraError, ServerError
+from fathoms.models.closed_errors import Sender
+from fathoms.models.completion import Completion, chat_messages
+from fathoms.models.counting import counted, counts_nothing
 from fathoms.models.cuts import prompt_cut
-from fathoms.models.llamaindex_replies import chat, embeddings, unit_rows
-from fathoms.models.options import Address, Options, env_key, resolved, without_secrets
+from fathoms.models.llamaindex_replies import embeddings, unit_rows
+from fathoms.models.options import Address, Options, env_key, resolved, secret_values, without_secrets
+from fathoms.models.wire import Request, exchange
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
-    import httpx
     import numpy as np
     from numpy.typing import NDArray
 
-_LLM = "llama_index.llms.openai_like:OpenAILike"
 _EMBEDDING = "llama_index.embeddings.openai_like:OpenAILikeEmbedding"
 _CHECK_SECONDS = 10
 _NO_KEY = "none"  # without one, OpenAI's client would send the user's OPENAI_API_KEY to this server
@@ -70,7 +72,7 @@ class _FromServer(Component):
                 f"no server at {self.base_url}: start it, or set base_url ({type(error).__name__})"
             ) from error
         if answer.status_code in (401, 403):
-            raise ServerError(f"{self.base_url} refuses the key: {self._advice_on_key()}")
+            raise ServerError(f"{self.base_url} refuses the key: {self._sender().advice}")
         if answer.status_code != 200:
             raise ServerError(
                 f"{self.base_url}/models answers with status {answer.status_code}:"
@@ -81,11 +83,10 @@ class _FromServer(Component):
         except (ValueError, AttributeError) as error:
             raise ServerError(f"{self.base_url}/models answers with something else than a list") from error
 
-    def _advice_on_key(self) -> str:
-        """What to do where the key is refused."""
-        if self.api_key_env is None:
-            return "name the environment variable that holds it in api_key_env"
-        return f"set the environment variable {self.api_key_env} to the right one"
+    def _sender(self) -> Sender:
+        """Who asks, for errors."""
+        secrets = tuple(secret_values(self.extra_body))
+        return Sender(self.base_url, self.api_key_env, self._key() or "", self.request_timeout, secrets)
 
     def _key(self) -> str | None:
         """The key; raises ConfigError where its variable is not set."""
@@ -98,16 +99,11 @@ class _FromServer(Component):
         key = self._key()
         return {"Authorization": f"Bearer {key}"} if key else {}
 
-    def _settings(self, **others: Any) -> str:
-        """What every client of LlamaIndex takes, and `others`, as JSON."""
-        common = {"api_base": self.base_url, "api_key": self._key() or _NO_KEY, "max_retries": 0}
-        return json.dumps({**common, "timeout": self.request_timeout, **others}, sort_keys=True)
-
 
 class OpenAICompatibleLLM(_FromServer):
     """`kind: openai-compatible`: a chat model of a server that speaks OpenAI's API."""
 
-    packages: ClassVar[tuple[str, ...]] = ("llama-index-llms-openai-like",)
+    neutral: ClassVar[frozenset[str]] = _FromServer.neutral | {"stream"}
 
     kind: Literal["openai-compatible"] = "openai-compatible"
     n_ctx: int | None = Field(default=None, ge=64)
@@ -121,6 +117,9 @@ class OpenAICompatibleLLM(_FromServer):
     """Nucleus sampling; the server's own default if not given."""
     seed: int | None = Field(default=None, ge=0)
     """Of the sampling; the server's own choice if not given."""
+    stream: bool = True
+    """Ask for the answer as it is written, so that the time of the first token is known. For servers that
+    cannot: off."""
     max_concurrency: int = Field(default=4, ge=1)
     """Requests at once."""
 
@@ -130,8 +129,7 @@ class OpenAICompatibleLLM(_FromServer):
         return self.n_ctx
 
     def check(self) -> None:
-        """Raise MissingExtraError, ServerError (no server, no model, a refused key) or ConfigError."""
-        _import(_LLM, "llama-index-llms-openai-like")
+        """Raise ServerError (no server, no model, a refused key) or ConfigError."""
         longest = self._require_model().get("max_model_len")  # vLLM says so
         if self.n_ctx is not None and longest is not None and self.n_ctx > int(longest):
             raise ConfigError(f"n_ctx is {self.n_ctx}, the server was started with {longest}")
@@ -145,24 +143,38 @@ class OpenAICompatibleLLM(_FromServer):
 
     async def reply(self, prompt: Prompt) -> Reply:
         """Ask the model; raises ModelError."""
-        own = {"top_p": self.top_p, "seed": self.seed, "extra_body": resolved(self.extra_body) or None}
-        settings = self._settings(
-            model=self.model,
-            is_chat_model=True,
-            max_tokens=self.max_tokens,
-            temperature=self.temperature,
-            additional_kwargs={name: value for name, value in own.items() if value is not None},
+        request = Request(
+            f"{self.base_url}/chat/completions", self._body(prompt), self._sender(), self._headers()
         )
-        reply = await chat(_chat_client(settings), prompt, self.base_url)
+        completion = Completion(self.base_url)
+        await exchange(request, completion.hear)
+        reply = completion.reply()
         return reply.model_copy(update={"prompt_cut": prompt_cut(prompt, reply.usage, self.n_ctx)})
+
+    def _body(self, prompt: Prompt) -> dict[str, Any]:
+        """What the server is sent."""
+        own = {"top_p": self.top_p, "seed": self.seed}
+        return {
+            "model": self.model,
+            "messages": chat_messages(prompt.messages),
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            **{name: value for name, value in own.items() if value is not None},
+            **({"stream": True, "stream_options": {"include_usage": True}} if self.stream else {}),
+            **resolved(self.extra_body),
+        }
 
     def count_tokens(self, messages: Sequence[Message]) -> int | None:
         """Tokens of the messages where the server counts them; nobody counts images beforehand."""
         if any(message.images for message in messages):
             return None
-        chat_messages = [{"role": message.role, "content": message.text} for message in messages]
-        body = {**resolved(self.extra_body), "model": self.model, "messages": chat_messages}
-        return _counted(self.base_url, self._headers(), body)
+        body = {**resolved(self.extra_body), "model": self.model, "messages": chat_messages(messages)}
+        return counted(self.base_url, self._headers(), body)
+
+    @property
+    def counting_waits(self) -> bool:
+        """Until the server is known not to count."""
+        return not counts_nothing(self.base_url)
 
 
 class OpenAICompatibleEmbedder(_FromServer):
@@ -193,24 +205,22 @@ class OpenAICompatibleEmbedder(_FromServer):
 
     def _embed(self, prefix: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """In batches, in the order given."""
-        settings = self._settings(
-            model_name=self.model,
-            embed_batch_size=self.batch_size,
-            additional_kwargs={"extra_body": resolved(self.extra_body)} if self.extra_body else {},
-        )
+        options = {
+            "api_base": self.base_url,
+            "api_key": self._key() or _NO_KEY,
+            "max_retries": 0,
+            "timeout": self.request_timeout,
+            "model_name": self.model,
+            "embed_batch_size": self.batch_size,
+            "additional_kwargs": {"extra_body": resolved(self.extra_body)} if self.extra_body else {},
+        }
+        settings = json.dumps(options, sort_keys=True)
 
         def ask(sent: list[str]) -> Any:
             client, prefixed = _embedding_client(settings), [prefix + text for text in sent]
             return embeddings(client, "get_text_embedding_batch", prefixed, self.base_url)
 
         return unit_rows(texts, ask, self.base_url)
-
-
-@lru_cache(maxsize=8)
-def _chat_client(settings: str) -> Any:
-    """LlamaIndex's client of these settings; its connections are of one call, and so of one event loop."""
-    made = _import(_LLM, "llama-index-llms-openai-like")
-    return made(**json.loads(settings), reuse_client=False)
 
 
 @lru_cache(maxsize=8)
@@ -225,49 +235,3 @@ def _import(target: str, package: str) -> Any:
         return import_target(target)
     except ConfigError as error:
         raise MissingExtraError(package, "openai-compatible", "a server of OpenAI's API") from error
-
-
-_NO_SUCH_WAY = {404, 405, 501, 400, 422}
-"""Statuses of servers that do not count: no such path, or (SGLang, TGI) one that wants another body."""
-
-_silent: set[str] = set()
-"""Servers that were asked for a count and know none."""
-
-
-def _counted(base_url: str, headers: dict[str, str], body: dict[str, Any]) -> int | None:
-    """The server's own count of a chat: llama-server's way, then vLLM's; `None` where it knows neither.
-
-    Raises ModelError where it fails: what it knows is then not known.
-    """
-    import httpx
-
-    if base_url in _silent:
-        return None
-    ways = (
-        (f"{base_url}/chat/completions/input_tokens", "input_tokens"),
-        (f"{base_url.removesuffix('/v1')}/tokenize", "count"),
-    )
-    try:
-        with httpx.Client(headers=headers, timeout=60) as client:
-            for address, key in ways:
-                count = _count_in(client.post(address, json=body), key)
-                if count is not None:
-                    return count
-    except httpx.HTTPError as error:
-        raise ModelError(f"{base_url}: {type(error).__name__}: {error}") from error
-    _silent.add(base_url)
-    return None
-
-
-def _count_in(answer: httpx.Response, key: str) -> int | None:
-    """The count that an answer holds, `None` where the server does not count; raises ModelError."""
-    if answer.status_code in _NO_SUCH_WAY:
-        return None
-    if answer.status_code != 200:
-        raise ModelError(f"{answer.url} answers with status {answer.status_code}: the prompt is not counted")
-    try:
-        found = answer.json()
-    except ValueError:  # a page for people, whatever is asked
-        return None
-    count = found.get(key) if isinstance(found, dict) else None
-    return count if isinstance(count, int) else None

@@ -59,6 +59,10 @@ class ChatModel(Protocol):
     def count_tokens(self, messages: Sequence[Message]) -> int | None:
         """Tokens of the messages as the model itself counts them."""
 
+    @property
+    def counting_waits(self) -> bool:
+        """Whether counting asks a server: then it has no place on an event loop."""
+
 
 class TextEmbedder(Protocol):
     """Turns texts into unit vectors, float32, shape (n, d), in the order given."""

@@ -79,6 +79,11 @@ class ScriptedModel(Component):
         """Words of the messages."""
         return sum(len(message.text.split(" ")) for message in messages)
 
+    @property
+    def counting_waits(self) -> bool:
+        """Words are counted at once."""
+        return False
+
 
 def _first(script: dict[str, str], text: str) -> str | None:
     """The line of the first key that stands in the text."""

@@ -24,7 +24,7 @@ WORDS = "scoring.abstention.embed={kind: lexical}"  # the cache of these tests h
 @pytest.fixture
 def own(project: Project, ollama: OllamaServer, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A project of two small PDFs, where Ollama is found as a user's shell says."""
-    for module in ("pymupdf", "llama_index.llms.ollama", "llama_index.embeddings.ollama"):
+    for module in ("pymupdf", "llama_index.embeddings.ollama"):
         pytest.importorskip(module)
     monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{ollama.port}")
     return project

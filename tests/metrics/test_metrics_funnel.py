@@ -186,8 +186,12 @@ def test_the_rule_of_the_profile_holds_at_every_stage() -> None:
 
 
 def scores_of(rows: list[Record], *correctness: float) -> Scores:
-    made = tuple({"fathoms": RecordScore(correctness=value)} for value in correctness)
-    return with_funnels(rows, Scores(Scoring(), made, {}), TEXTS)
+    told = TEXTS.told(rows)
+    made = [
+        with_funnels(row, {"fathoms": RecordScore(correctness=value)}, TEXTS, told)
+        for row, value in zip(rows, correctness, strict=True)
+    ]
+    return Scores(Scoring(), tuple(made), {})
 
 
 def test_summary_by_hand() -> None:
@@ -223,6 +227,7 @@ def test_summary_by_hand() -> None:
 
 def test_answers_alone_have_no_funnel() -> None:
     rows = [record(hits=None)]
-    scored = with_funnels(rows, Scores(Scoring(), ({"fathoms": RecordScore()},), {}), RunTexts({}))
-    assert scored.rows[0]["fathoms"].funnel is None
-    assert summarise_funnels(rows, scored) == {}
+    texts = RunTexts({})
+    row = with_funnels(rows[0], {"fathoms": RecordScore()}, texts, texts.told(rows))
+    assert row["fathoms"].funnel is None
+    assert summarise_funnels(rows, Scores(Scoring(), (row,), {})) == {}

@@ -15,7 +15,7 @@ import pytest
 
 from fathoms.errors import ConfigError, MissingWeightsError, ModelError
 from fathoms.models import Embedded
-from fathoms.models.embedded import _chat, _reply
+from fathoms.models.completion import Completion, chat_messages
 from fathoms.models.weights import locate
 from fathoms.types import Message, Prompt, Reply
 
@@ -38,6 +38,9 @@ def test_a_reply_says_what_it_cost(smollm: Embedded) -> None:
     assert reply.text
     assert reply.reasoning == ""
     assert reply.stop_reason in {"stop", "length"}
+    assert reply.first_token is not None
+    assert reply.latency is not None
+    assert 0 < reply.first_token < reply.latency
     assert reply.usage.completion_tokens is not None
     assert 1 <= reply.usage.completion_tokens <= 12
     assert reply.latency is not None
@@ -183,7 +186,9 @@ def test_a_prompt_is_never_cut(smollm: Embedded) -> None:
 def test_reasoning_is_kept_apart(message: dict[str, str | None], text: str, reasoning: str) -> None:
     usage = {"prompt_tokens": 1, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 0}}
     answer = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
-    reply = _reply(answer, 0.1)
+    completion = Completion("it")
+    completion.hear(answer, 0.1)
+    reply = completion.reply()
     assert (reply.text, reply.reasoning) == (text, reasoning)
 
 
@@ -204,7 +209,7 @@ def test_images_need_a_projector(smollm: Embedded, picture: Path, tmp_path: Path
 
 def test_the_server_itself_refuses_images_without_a_projector(smollm: Embedded, picture: Path) -> None:
     """The images reach it as they should: it says what it lacks."""
-    body = {"messages": _chat([Message(role="user", text="What is this?", images=(picture,))])}
+    body = {"messages": chat_messages([Message(role="user", text="What is this?", images=(picture,))])}
     with pytest.raises(ModelError, match="image input is not supported"):
         asyncio.run(smollm._engine().complete(body))
 

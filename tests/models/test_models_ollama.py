@@ -34,7 +34,6 @@ def ask(model: OllamaLLM, text: str, *images: Path) -> Reply:
 
 @pytest.fixture
 def llm(ollama: OllamaServer) -> OllamaLLM:
-    pytest.importorskip("llama_index.llms.ollama")
     return OllamaLLM(model="gemma3:4b", base_url=ollama.address, n_ctx=256, max_tokens=6)
 
 
@@ -51,6 +50,9 @@ def test_a_reply_with_its_usage(llm: OllamaLLM) -> None:
     assert (reply.stop_reason, reply.usage.completion_tokens, reply.prompt_cut) == ("length", 6, False)
     assert reply.usage.prompt_tokens is not None
     assert 10 <= reply.usage.prompt_tokens <= 25
+    assert reply.first_token is not None
+    assert reply.latency is not None
+    assert 0 < reply.first_token < reply.latency
     assert (llm.context_window, llm.count_tokens(prompt("a").messages)) == (256, None)
 
 
@@ -165,7 +167,6 @@ def test_a_model_without_sight_is_not_shown_images(llm: OllamaLLM, picture: Path
 
 
 def test_images_arrive_as_they_are(picture: Path) -> None:
-    pytest.importorskip("llama_index.llms.ollama")
     with serving({"/api/show": {**SHOWN, "capabilities": ["vision"]}, "/api/chat": answer("red")}) as stub:
         model = OllamaLLM(model="seer", base_url=stub.address)
         model.check()
@@ -184,7 +185,6 @@ def answer(text: str, **others: Any) -> dict[str, Any]:
 
 
 def thinking(told: dict[str, Any], **options: Any) -> tuple[Reply, Stub]:
-    pytest.importorskip("llama_index.llms.ollama")
     with serving({"/api/chat": told}) as stub:
         return ask(OllamaLLM(model="thinker", base_url=stub.address, **options), "6 x 7?"), stub
 
@@ -211,7 +211,6 @@ def test_think_is_sent_as_it_is_set() -> None:
 
 
 def test_think_is_refused_for_a_model_that_cannot() -> None:
-    pytest.importorskip("llama_index.llms.ollama")
     with serving({"/api/show": {**SHOWN, "capabilities": ["completion"]}}) as stub:
         with pytest.raises(ConfigError, match="no thinking model"):
             OllamaLLM(model="m", base_url=stub.address, think=True).check()
@@ -236,7 +235,7 @@ def test_options_go_to_the_server() -> None:
     ],
 )
 def test_an_option_that_has_a_key_here_is_refused(option: str, key: str) -> None:
-    """LlamaIndex would send it in place of the key."""
+    """One of the two would win without a word."""
     with pytest.raises(ValidationError, match=f"'{option}' has no place here: set {key} itself"):
         OllamaLLM(model="m", options={"num_gpu": 0, option: 1})
     if option == "num_ctx":
@@ -294,7 +293,6 @@ def test_the_zeros_of_blank_texts_alone_have_the_width_of_the_model() -> None:
 )
 def test_counts_of_other_versions(read: int | None, cut: bool | None) -> None:
     """Ten words to a context of 128: later versions keep half of the context and a little more."""
-    pytest.importorskip("llama_index.llms.ollama")
     told = answer("42", prompt_eval_count=read, eval_count=1)
     with serving({"/api/chat": told}) as stub:
         assert (
@@ -305,7 +303,6 @@ def test_counts_of_other_versions(read: int | None, cut: bool | None) -> None:
 
 def test_half_a_context_is_a_cut_where_more_words_were_sent() -> None:
     """As others measured with 0.33: 16,386 tokens read in a context of 32,768."""
-    pytest.importorskip("llama_index.llms.ollama")
     told = answer("42", prompt_eval_count=16386)
     with serving({"/api/chat": told}) as stub:
         model = OllamaLLM(model="m", base_url=stub.address, n_ctx=32768)

@@ -1,0 +1,79 @@
+"""How fast and how light `fathoms run` is, beside a bare client and two other tools, in Markdown.
+
+    python benchmarks/runner --work DIR                    all of it, medians of 5
+    python benchmarks/runner --work DIR --quick            50 questions, one round, without the other tools
+    python benchmarks/runner --work DIR --only asking      a section; several may be named
+
+All ask the same server (`server.py`), which answers each request after 50 ms. In every round each contestant
+has its turn, so that a busy machine is busy for all. DIR keeps the other tools for the next time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from bench import Bench, Size, Target, table
+from contestants import PACKAGES, installed
+from measuring import machine, serving
+from sections import SECTIONS
+
+FULL = Size(questions=1_000, few=100, many=10_000, records=100_000, rounds=5)
+QUICK = Size(questions=50, few=20, many=100, records=1_000, rounds=1)
+
+
+def main() -> None:
+    """Measure and print."""
+    args = arguments()
+    size = QUICK if args.quick else FULL
+    size = replace(size, rounds=args.rounds or size.rounds)
+    work, without = args.work.resolve(), set(PACKAGES) if args.quick else set(args.without)
+    others = {name: installed(work, name) for name in PACKAGES if name not in without}
+    say(machine())
+    say(f"Medians of {size.rounds} (least-most); the server answers after {args.latency * 1000:g} ms.")
+    targets: list[Target] = []
+    with serving() as server:
+        bench = Bench(server, work, size, args.latency, others)
+        bench.ask(bench.fathoms, 1, 1)  # parses the PDF and compiles the modules
+        for name in args.only or SECTIONS:
+            section = SECTIONS[name](bench)
+            say(section.text)
+            targets += section.targets
+    say(against(targets))
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--work", type=Path, required=True, help="a folder for projects and the other tools")
+    parser.add_argument("--rounds", type=int, help="turns of each contestant (5)")
+    parser.add_argument("--latency", type=float, default=0.05, help="seconds before an answer (0.05)")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, help="sections (all)")
+    parser.add_argument("--without", nargs="+", choices=PACKAGES, default=(), help="tools that are left out")
+    parser.add_argument("--quick", action="store_true", help="a small run that shows that all works")
+    return parser.parse_args()
+
+
+def against(targets: Sequence[Target]) -> str:
+    """Each target with what was found."""
+    rows = []
+    for target in targets:
+        over = (target.found / target.limit - 1) * 100
+        verdict = "met" if over <= 0 else f"missed by {over:.0f} %"
+        limit, found = f"{target.limit:.3g} {target.unit}", f"{target.found:.3g} {target.unit}"
+        rows.append([target.what, limit, found, verdict])
+    return table("Targets", ["", "at most", "found", ""], rows)
+
+
+def say(text: str) -> None:
+    """Print a paragraph at once: a run takes long."""
+    print(f"{text}\n" if not text.endswith("\n") else text, file=sys.stdout, flush=True)
+
+
+if __name__ == "__main__":
+    main()

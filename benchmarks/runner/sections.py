@@ -1,0 +1,164 @@
+"""What is measured: each section takes the bench and gives a table and the targets that it decides."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from bench import Asked, Bench, Section, Target, spread, table
+from contestants import ROOT, Bare, Contestant, Fathoms, commands, fresh
+from measuring import HERE, run
+
+NARROW, WIDE = 32, 128
+"""Requests at once."""
+BARE = Bare(stream=False).name
+"""Whose windows the others are measured by."""
+
+
+def starting(bench: Bench) -> Section:
+    """`--help` of each tool."""
+
+    def turn(command: Sequence[str]) -> float:
+        return run([*command, "--help"], fresh(bench.work / "turn"), {"PYTHONPATH": str(ROOT)}).wall
+
+    tools = commands(bench.others)
+    found = bench.rounds({name: partial(turn, command) for name, command in tools.items()})
+    rows = [[name, spread(seconds, ".3f")] for name, seconds in found.items()]
+    targets = [Target("`fathoms --help`", 0.2, median(found["fathoms"]), "s")]
+    if "lm-eval" in found:
+        limit = median(found["lm-eval"])
+        targets.append(Target("`fathoms --help`, beside lm-eval's", limit, median(found["fathoms"]), "s"))
+    return Section(table("`--help`", ["", "seconds"], rows), targets)
+
+
+def asking(bench: Bench) -> Section:
+    """The request window at two concurrencies, and the CPU a question from two numbers of questions."""
+    whole, few = bench.size.questions, bench.size.few
+    contestants = {who.name: who for who in bench.contestants}
+    turns = {
+        (name, count, width): partial(bench.ask, who, count, width)
+        for count, width in ((whole, NARROW), (whole, WIDE), (few, NARROW))
+        for name, who in contestants.items()
+    }
+    found = bench.rounds(turns)
+    cpu = {
+        name: cpu_a_question(found[name, few, NARROW], found[name, whole, NARROW], whole - few)
+        for name in contestants
+    }
+
+    def windows(name: str, width: int) -> list[float]:
+        return [asked.window for asked in found[name, whole, width]]
+
+    def over_bare(name: str, width: int) -> float:
+        return median(windows(name, width)) / median(windows(BARE, width))
+
+    rows = []
+    for name in contestants:
+        turn = found[name, whole, NARROW]
+        cells = [name]
+        for width in (NARROW, WIDE):
+            cells += [spread(windows(name, width)), f"{over_bare(name, width):.2f}"]
+        cells += [spread(cpu[name]), spread([asked.cost.wall for asked in turn]), f"{turn[0].body:.0f}"]
+        rows.append(cells)
+    heads = ["", f"window at {NARROW}, s", "x bare", f"window at {WIDE}, s", "x bare"]
+    heads += ["CPU ms a question", f"whole process at {NARROW}, s", "bytes a request"]
+    targets = [
+        Target(f"window at {NARROW} over the bare client's", 1.25, over_bare("fathoms", NARROW), "x"),
+        Target(f"window at {WIDE} over the bare client's", 2.5, over_bare("fathoms", WIDE), "x"),
+        Target("CPU a question", 3, median(cpu["fathoms"]), "ms"),
+    ]
+    return Section(table(f"{whole:,} questions", heads, rows), targets)
+
+
+def cpu_a_question(few: Sequence[Asked], whole: Sequence[Asked], more: int) -> list[float]:
+    """Milliseconds, round by round, from what `more` questions cost more: starting up is not in it."""
+    return [1000 * (b.cost.cpu - a.cost.cpu) / more for a, b in zip(few, whole, strict=True)]
+
+
+def memory(bench: Bench) -> Section:
+    """The peak memory at two numbers of questions."""
+    whole, many = bench.size.questions, bench.size.many
+    contestants: list[Contestant] = [bench.fathoms, Fathoms(bench.fathoms.cache, score=True)]
+    turns = {
+        (who.name, count): partial(bench.ask, who, count, WIDE)
+        for who in contestants
+        for count in (whole, many)
+    }
+    peaks = {key: [asked.cost.peak for asked in turn] for key, turn in bench.rounds(turns).items()}
+    rows, targets = [], []
+    for who in contestants:
+        ratio = median(peaks[who.name, many]) / median(peaks[who.name, whole])
+        shown = [spread(peaks[who.name, count], ".0f") for count in (whole, many)]
+        rows.append([who.name, *shown, f"{ratio:.2f}"])
+        targets.append(Target(f"memory at {many:,} over {whole:,}, {who.name}", 1.3, ratio, "x"))
+    heads = ["", f"MB at {whole:,}", f"MB at {many:,}", "ratio"]
+    return Section(table("Peak memory", heads, rows), targets)
+
+
+def resuming(bench: Bench) -> Section:
+    """From the start of the process to its first request: one question new, and the last one of many."""
+    many, project = bench.size.many, fresh(bench.work / "resumed")
+    bench.server.reset(0)
+    bench.fathoms.ask(bench.server, project, many, WIDE)
+    (journal,) = project.glob("runs/*/journal.jsonl")
+
+    def new() -> float:
+        asked = bench.ask(bench.fathoms, 1, WIDE)
+        return asked.first_request - asked.cost.started
+
+    def last_of_many() -> float:
+        forget_last(journal)
+        bench.server.reset(bench.latency)
+        cost = bench.fathoms.run(project, "run", "--resume", "--no-score")
+        return float(bench.server.stats(1)["first_request"]) - cost.started
+
+    found = bench.rounds({"new": new, "resumed": last_of_many})
+    more = median(found["resumed"]) - median(found["new"])
+    rows = [
+        ["a new run of one question", spread(found["new"])],
+        [f"a resumed run with {many - 1:,} of {many:,} finished", spread(found["resumed"])],
+        ["what resuming adds", f"{more:.2f}"],
+    ]
+    targets = [Target(f"resuming with {many - 1:,} finished, beyond starting", 1, more, "s")]
+    return Section(table("From the start to the first request", ["", "seconds"], rows), targets)
+
+
+def forget_last(journal: Path) -> None:
+    """Cut the last line off a journal."""
+    with journal.open("rb+") as file:
+        content = file.read()
+        file.truncate(content.rstrip(b"\n").rfind(b"\n") + 1)
+
+
+def scoring(bench: Bench) -> Section:
+    """Records in memory, scored: of few questions that were answered often, and of as many questions."""
+
+    def turn(questions: int) -> dict[str, float]:
+        sizes = ["--records", str(bench.size.records), "--questions", str(questions)]
+        command = [sys.executable, str(HERE / "scores.py"), *sizes]
+        said = run(command, fresh(bench.work / "turn"), {"PYTHONPATH": str(ROOT)}).output
+        return dict(json.loads(said))
+
+    counts = (bench.size.questions, bench.size.records)
+    found = bench.rounds({count: partial(turn, count) for count in counts})
+    rows, targets = [], []
+    for count, turns in found.items():
+        recall, whole = ([turn[key] for turn in turns] for key in ("recall", "score"))
+        rows.append([f"{count:,} questions", spread(recall), spread(whole)])
+        what = f"phrase recall of {bench.size.records:,} records, {count:,} questions"
+        targets.append(Target(what, 10, median(recall), "s"))
+    heads = ["", "phrase recall in three profiles, s", "`score`, with verdicts on abstention, s"]
+    return Section(table(f"Scoring {bench.size.records:,} records in memory", heads, rows), targets)
+
+
+SECTIONS: dict[str, Callable[[Bench], Section]] = {
+    "help": starting,
+    "asking": asking,
+    "memory": memory,
+    "resuming": resuming,
+    "scoring": scoring,
+}

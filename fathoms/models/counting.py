@@ -1,0 +1,86 @@
+"""How many tokens a chat takes, asked of servers that speak OpenAI's API: some count, each in its own way."""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fathoms.errors import ModelError
+
+if TYPE_CHECKING:
+    import httpx
+
+_NO_SUCH_WAY = {404, 405, 501, 400, 422}
+"""Statuses of servers that do not count: no such path, or (SGLang, TGI) one that wants another body."""
+
+
+class Way(NamedTuple):
+    """Where a server counts, and the name of the count in its answer."""
+
+    address: str
+    name: str
+
+
+_ALL = (
+    Way("{api}/chat/completions/input_tokens", "input_tokens"),  # llama-server
+    Way("{root}/tokenize", "count"),  # vLLM
+)
+_known: dict[str, tuple[Way, ...]] = {}
+"""The way of each server that was asked; none where it does not count."""
+_asking = threading.Lock()
+
+
+def counts_nothing(base_url: str) -> bool:
+    """Whether a server was asked before, and does not count."""
+    return _known.get(base_url) == ()
+
+
+def counted(base_url: str, headers: dict[str, str], body: dict[str, Any]) -> int | None:
+    """The server's own count of a chat, `None` where it does not count.
+
+    Raises ModelError where it fails: what it knows is then not known.
+    """
+    if base_url in _known:
+        return _counted(base_url, headers, body)
+    with _asking:  # one question finds out for all
+        return _counted(base_url, headers, body)
+
+
+def _counted(base_url: str, headers: dict[str, str], body: dict[str, Any]) -> int | None:
+    """The same, by the way that is known or by any."""
+    import httpx
+
+    try:
+        for way in _known.get(base_url, _ALL):
+            address = way.address.format(api=base_url, root=base_url.removesuffix("/v1"))
+            count = _count_in(_client().post(address, json=body, headers=headers), way.name)
+            if count is not None:
+                _known[base_url] = (way,)
+                return count
+    except httpx.HTTPError as error:
+        raise ModelError(f"{base_url}: {type(error).__name__}: {error}") from error
+    _known.setdefault(base_url, ())
+    return None
+
+
+@lru_cache(maxsize=1)
+def _client() -> httpx.Client:
+    """The connections of all counts: opening one takes longer than a count."""
+    import httpx
+
+    return httpx.Client(timeout=60)
+
+
+def _count_in(answer: httpx.Response, name: str) -> int | None:
+    """The count that an answer holds, `None` where the server does not count; raises ModelError."""
+    if answer.status_code in _NO_SUCH_WAY:
+        return None
+    if answer.status_code != 200:
+        raise ModelError(f"{answer.url} answers with status {answer.status_code}: the prompt is not counted")
+    try:
+        found = answer.json()
+    except ValueError:  # a page for people, whatever is asked
+        return None
+    count = found.get(name) if isinstance(found, dict) else None
+    return count if isinstance(count, int) else None

@@ -1,0 +1,211 @@
+"""Requests to servers of models that stream JSON: one pool of connections an event loop, by aiohttp.
+
+A client of an SDK takes several milliseconds of CPU a request; hundreds at once would wait for it, and not
+for the model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError
+from fathoms.models.closed_errors import Fault, Sender, as_error, quoted
+
+if TYPE_CHECKING:
+    import aiohttp
+
+LARGEST = 16 * 2**20
+"""Bytes of one answer."""
+DONE = "[DONE]"
+"""What ends a stream of OpenAI's kind."""
+_CONNECT_SECONDS = 10
+_IDLE_SECONDS = 2.0
+"""How long a connection is kept for the next request: less than the 5 seconds after which common servers
+close it, perhaps at the very moment when it is used again."""
+_LONGEST_REFUSAL = 65536
+
+
+@dataclass(frozen=True)
+class Request:
+    """A POST of JSON: `sender` is who asks and for how long silence is borne, in errors too.
+
+    `local` is a server of our own, which no proxy stands before.
+    """
+
+    url: str
+    body: dict[str, Any]
+    sender: Sender
+    headers: dict[str, str] = field(default_factory=dict)
+    local: bool = False
+
+
+Hear = Callable[[dict[str, Any], float], None]
+"""Gets a JSON object, and the seconds since the request was sent."""
+
+
+async def exchange(request: Request, hear: Hear) -> None:
+    """Send it, and give every JSON object of the answer to `hear` as it comes: one, or those of a stream.
+
+    Streams are server-sent events, which `[DONE]` may end, or a value a line. Raises ModelError for what is
+    no such answer, for a status other than 200 (RateLimitError and PromptTooLongError among them), and
+    NoAnswerError where there is none, where it breaks off, and for silence.
+    """
+    import aiohttp
+
+    sender, session = request.sender, await _session()
+    started = time.perf_counter()
+
+    def timed(text: bytes) -> None:
+        hear(_parsed(text, sender), time.perf_counter() - started)
+
+    try:
+        async with session.post(
+            request.url,
+            data=json.dumps(request.body).encode(),
+            headers={"Content-Type": "application/json", **request.headers},
+            timeout=aiohttp.ClientTimeout(
+                sock_connect=_CONNECT_SECONDS, sock_read=sender.timeout or None, total=None
+            ),
+            proxy=None if request.local else _proxy(request.url),
+            allow_redirects=False,  # the headers may hold a key
+        ) as response:
+            if response.status != 200:
+                raise await _refusal(response, sender)
+            await _heard(response, timed)
+    except TimeoutError as error:
+        raise NoAnswerError(_silence(sender, error)) from error
+    except (aiohttp.ClientError, OSError) as error:
+        reason = type(error.__cause__ or error).__name__
+        raise NoAnswerError(f"{sender.address}: no connection, or it broke off ({reason})") from error
+
+
+async def _heard(response: aiohttp.ClientResponse, hear: Callable[[bytes], None]) -> None:
+    """The text of every value of an answer."""
+    kind = response.content_type
+    if kind not in ("text/event-stream", "application/x-ndjson"):
+        hear(b"".join([piece async for piece in _pieces(response)]))
+        return
+    async for line in _lines(response):
+        text = line.strip()
+        if kind == "text/event-stream":
+            if not text.startswith(b"data:"):  # comments and the names of events
+                continue
+            text = text[5:].strip()
+        if text == DONE.encode():
+            return
+        if text:
+            hear(text)
+
+
+async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """The bytes as they come; raises ModelError where they are too many."""
+    size = 0
+    async for piece in response.content.iter_any():
+        size += len(piece)
+        if size > LARGEST:
+            raise ModelError(f"its answer is larger than {LARGEST // 2**20} MB")
+        yield piece
+
+
+async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """The lines, however long."""
+    held: list[bytes] = []
+    async for piece in _pieces(response):
+        first, *others = piece.split(b"\n")
+        held.append(first)
+        for line in others:
+            yield b"".join(held)
+            held = [line]
+    yield b"".join(held)
+
+
+def _parsed(text: bytes, sender: Sender) -> dict[str, Any]:
+    """A JSON object that is no error; raises ModelError."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        said = quoted(text[:1000].decode("utf-8", "replace"), *sender.secrets)
+        what = f"not JSON but {said!r}" if text.strip() else "empty"
+        raise ModelError(f"{sender.address}: the answer is {what}") from error
+    if not isinstance(value, dict):
+        raise ModelError(f"{sender.address}: the answer is JSON, and not an object")
+    if value.get("error"):
+        raise _error(value, None, {}, sender)
+    return value
+
+
+async def _refusal(response: aiohttp.ClientResponse, sender: Sender) -> ModelError:
+    """The error that an answer of another status than 200 is."""
+    text = (await response.content.read(_LONGEST_REFUSAL)).decode("utf-8", "replace")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    found = value if isinstance(value, dict) else {"message": text or response.reason or "nothing"}
+    return _error(found, response.status, dict(response.headers), sender)
+
+
+def _error(value: dict[str, Any], status: int | None, headers: dict[str, str], sender: Sender) -> ModelError:
+    """Our error for theirs, which is an object or a text under `error`, or lies open."""
+    inner = value.get("error") or value
+    told = inner if isinstance(inner, dict) else {"message": inner}
+    message = told.get("message") or told.get("detail") or json.dumps(inner)
+    if isinstance(needed := told.get("n_prompt_tokens"), int):  # llama.cpp's
+        return PromptTooLongError(
+            f"{sender.address}: the prompt takes {needed} tokens and the context holds {told.get('n_ctx')}:"
+            " raise n_ctx or retrieve less",
+            status=status,
+        )
+    code = " ".join(str(told[name]) for name in ("code", "type") if told.get(name))
+    fault = Fault(message=str(message), status=status, code=code or "error", headers=headers)
+    return as_error(ModelError(str(message)), fault, sender)
+
+
+def _silence(sender: Sender, error: Exception) -> str:
+    """What to say of a server that says nothing."""
+    import aiohttp
+
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return f"{sender.address}: no connection within {_CONNECT_SECONDS} seconds"
+    return f"{sender.address} says nothing for {sender.timeout:g} seconds: raise request_timeout?"
+
+
+@lru_cache(maxsize=16)
+def _proxy(url: str) -> str | None:
+    """The proxy that the environment names for an address."""
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+
+
+_sessions: WeakKeyDictionary[
+    asyncio.AbstractEventLoop, tuple[aiohttp.ClientSession, AsyncGenerator[aiohttp.ClientSession, None]]
+] = WeakKeyDictionary()
+
+
+async def _session() -> aiohttp.ClientSession:
+    """The connections of the running event loop."""
+    loop = asyncio.get_running_loop()
+    if loop not in _sessions:
+        keeper = _opened()
+        _sessions[loop] = (await anext(keeper), keeper)
+    return _sessions[loop][0]
+
+
+async def _opened() -> AsyncGenerator[aiohttp.ClientSession, None]:
+    """A session that ends with its event loop, which closes the generators that are open still."""
+    import aiohttp
+
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS)  # the runner has the limit
+    async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as session:
+        yield session
+    await asyncio.sleep(0)  # for the sockets to close
