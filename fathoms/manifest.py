@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import subprocess
@@ -17,7 +16,6 @@ from fathoms.config import package_version
 from fathoms.corpora import Corpus
 from fathoms.experiment import AnyExperiment, Experiment, Prepared
 from fathoms.prices import price_data
-from fathoms.store import Run
 from fathoms.types import Question
 
 _PACKAGES = (
@@ -108,17 +106,6 @@ def _data(corpus: Corpus, prepared: Prepared, asked: Sequence[Question]) -> dict
             for document in prepared.documents
         },
     }
-
-
-def keep_documents(store: Run, prepared: Prepared) -> None:
-    """The parsed text of every document goes along, so that nobody needs the parser again."""
-    manifest = store.manifest()
-    for document in prepared.documents:
-        if document.pages:
-            entry = manifest["data"]["documents"][document.id]
-            pages = [{"number": page.number, "text": page.text} for page in document.pages]
-            entry["text"] = store.put_blob(json.dumps(pages, ensure_ascii=False))
-    store.write_manifest(manifest)
 
 
 def _git_commit() -> str | None:

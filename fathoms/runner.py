@@ -21,7 +21,8 @@ from fathoms.committing import GroupCommit
 from fathoms.corpora import Corpus
 from fathoms.events import happened, tell, within
 from fathoms.experiment import AnyExperiment, Prepared
-from fathoms.manifest import describe, keep_documents
+from fathoms.manifest import describe
+from fathoms.parsed import keep_documents
 from fathoms.patience import Lane
 from fathoms.pipeline import Progress, silent
 from fathoms.purse import Purse, require_price
@@ -134,7 +135,7 @@ def run(
         if sweep is not None:
             manifest["sweep"] = {"id": sweep, "cell": dict(job.cell)}
         store = Run.create(out, job.experiment.name, state, manifest)
-        keep_documents(store, prepared)
+        keep_documents(store, prepared.documents)
         turns = [Turn(question, repeat) for question in asked for repeat in range(repeats)]
         purse = Purse(budget, prepared, hits)
         askings.append(_Asking(job.experiment, prepared, store, len(turns), turns, hits, share, purse))

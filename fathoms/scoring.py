@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
 from fathoms.budget import sums
 from fathoms.config import Source, override, validate
 from fathoms.errors import DataError
-from fathoms.metrics import Scores, Scoring, score, summarise
+from fathoms.metrics import (
+    RecordScore,
+    RunTexts,
+    Scores,
+    Scoring,
+    score,
+    summarise,
+    summarise_funnels,
+    with_funnels,
+)
+from fathoms.parsed import read_documents
 from fathoms.paths import write_atomic
 from fathoms.store import SCHEMA, Entry, Run
 from fathoms.types import Record
@@ -33,8 +44,10 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
     scores = score(records, scoring, known)
     if scores.verdicts:
         run.write_verdicts(VERDICTS, {**known, **scores.verdicts})
-    _write_views(run, scores)
+    scores = _write_views(run, scores, _texts(run, manifest))
     summary = summary_of(run.id, manifest, records, scores)
+    for name, figures in summarise_funnels(records, scores).items():
+        summary["profiles"][name]["funnel"] = {**figures, "estimate": _estimate(manifest)}
     run.write_summary(summary)
     return summary
 
@@ -43,6 +56,21 @@ def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> S
     """The scoring that a run asks for; its other configuration is not looked at."""
     config = manifest.get("config", {}).get("scoring", {})
     return validate(Scoring, override(Source("scoring", dict(config)), settings))
+
+
+def _texts(run: Run, manifest: Mapping[str, Any]) -> RunTexts:
+    """The documents as parsed, for the funnel; unread ones have no text."""
+    unread = ((manifest.get("data") or {}).get("ingest") or {}).get("failures") or {}
+    return RunTexts(read_documents(run, manifest), unread)
+
+
+def _estimate(manifest: Mapping[str, Any]) -> str | None:
+    """Whose text of the documents it is, where that is not the text that the pipeline read."""
+    if parser := (manifest.get("data") or {}).get("parser"):
+        return str(parser)
+    config = manifest.get("config") or {}
+    attached = (config.get("retrieve") or {}).get("kind") == "files"
+    return str(config["ingest"]["kind"]) if attached else None
 
 
 def _with_exemplars(run: Run, scoring: Scoring) -> Scoring:
@@ -61,15 +89,25 @@ def _with_exemplars(run: Run, scoring: Scoring) -> Scoring:
     )
 
 
-def _write_views(run: Run, scores: Scores) -> None:
-    """Every question's file, all its repeats in it; whole records are read one question at a time."""
-    groups: dict[str, list[tuple[Entry, Mapping[str, Any]]]] = {}
-    for ((question, _), entry), row in zip(run.entries().items(), scores.rows, strict=True):
-        found = {name: value.model_dump(mode="json") for name, value in row.items()}
-        groups.setdefault(question, []).append((entry, found))
+def _write_views(run: Run, scores: Scores, texts: RunTexts) -> Scores:
+    """Every question's file, all its repeats in it; returns the scores with their funnels. Whole records are
+    read one question at a time."""
+    entries, rows = run.entries(), list(scores.rows)
+    told = texts.told(run.read(entries.values()))
+    groups: dict[str, list[tuple[int, Entry]]] = {}
+    for index, ((question, _), entry) in enumerate(entries.items()):
+        groups.setdefault(question, []).append((index, entry))
     for repeats in groups.values():
-        records = list(run.read(entry for entry, _ in repeats))
-        run.write_view(records, [row for _, row in repeats])
+        records = list(run.read(entry for _, entry in repeats))
+        for record, (index, _) in zip(records, repeats, strict=True):
+            rows[index] = with_funnels(record, rows[index], texts, told)
+        run.write_view(records, [_plain(rows[index]) for index, _ in repeats])
+    return replace(scores, rows=tuple(rows))
+
+
+def _plain(row: Mapping[str, RecordScore]) -> dict[str, Any]:
+    """The scores of one record as JSON values."""
+    return {name: value.model_dump(mode="json") for name, value in row.items()}
 
 
 def summary_of(

@@ -80,7 +80,8 @@ class Chunk(Noun):
     `pages` is empty where they are not known. `header` is what the chunker says of its place (file, page):
     it is indexed with the text, and shown to the model where the prompt asks for it. `image` is a rendering
     that a model with vision is shown, `file` a PDF that is attached; the text of an attached file is not
-    known, for the vendor reads it. `dropped` counts the characters that were cut off its end.
+    known, for the vendor reads it. `dropped` counts the characters that were cut off its end; `whole` is
+    false where only the beginning of the text is known and nobody says how much follows.
     """
 
     id: str
@@ -92,6 +93,7 @@ class Chunk(Noun):
     image: Path | None = None
     file: Attachment | None = None
     dropped: int = 0
+    whole: bool = True
 
     @property
     def indexed(self) -> str:

@@ -25,7 +25,7 @@ LEVELS = [
         "budget",
     },
     {"models", "dev"},
-    {"corpora", "ingest", "retrieve", "prompt", "answers"},
+    {"corpora", "ingest", "retrieve", "prompt", "answers", "parsed"},
     {"attachments"},
     {"answering"},
     {"estimating"},
@@ -34,7 +34,7 @@ LEVELS = [
     {"manifest"},
     {"resuming", "purse"},
     {"runner", "plan", "scoring", "importers"},
-    {"report", "review"},
+    {"report", "review", "reproducing"},
     {"cli", "api"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}

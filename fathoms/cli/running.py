@@ -95,12 +95,13 @@ def _ingest(
 
 def _gold(corpus: Corpus, ingested: Prepared) -> list[GoldText]:
     """How much of each gold answer the parser kept; nothing where none of ours reads documents."""
-    from fathoms.metrics import gold_text_recall
+    from fathoms.metrics import ParsedTexts, gold_text_recall
 
     documents = {document.id: document for document in ingested.documents if document.pages}
     if not documents and not ingested.failures:
         return []
-    return [gold_text_recall(question, documents) for question in corpus.select()]
+    texts = ParsedTexts(documents)
+    return [gold_text_recall(question, texts) for question in corpus.select()]
 
 
 def _add_recall(reports: Sequence[dict[str, Any]], gold: Sequence[Sequence[GoldText]]) -> None:

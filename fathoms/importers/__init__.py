@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from fathoms.importers.answers import read_answers
+from fathoms.importers.documents import NO_DOCUMENTS, Parsed, parse_folder
 from fathoms.importers.fathoms_rag import read_result_file
 from fathoms.importers.imported import Imported
 from fathoms.importers.keeping import keep
+from fathoms.importers.rebuilding import rebuild
 
-__all__ = ["Imported", "keep", "read_answers", "read_result_file"]
+__all__ = [
+    "NO_DOCUMENTS",
+    "Imported",
+    "Parsed",
+    "keep",
+    "parse_folder",
+    "read_answers",
+    "read_result_file",
+    "rebuild",
+]

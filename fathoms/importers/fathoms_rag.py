@@ -200,7 +200,8 @@ def _hits(context: Sequence[_ChunkRow | str]) -> tuple[Hit, ...] | None:
         pages = (row.page_number,) if isinstance(row.page_number, int) else ()
         name = f"{row.file_name}:{row.page_number}:{row.chunk_id}"
         score = row.relevance_score if row.relevance_score is not None else row.score or 0.0
-        chunk = Chunk(id=name, document=row.file_name, pages=pages, text=row.content)
+        whole = len(row.content) <= _CUT
+        chunk = Chunk(id=name, document=row.file_name, pages=pages, text=row.content, whole=whole)
         hits.append(Hit(chunk=chunk, score=score, rank=rank))
     return tuple(hits) or None
 
@@ -215,7 +216,7 @@ def _differences(place: str, question: Question, response: _Response) -> Iterato
 
 def _cut_warning(path: Path, records: Iterable[Record]) -> list[str]:
     """A sentence about chunks of which the file holds only the beginning."""
-    cut = sum(any(len(hit.chunk.text) > _CUT for hit in record.hits or ()) for record in records)
+    cut = sum(any(not hit.chunk.whole for hit in record.hits or ()) for record in records)
     return [f"{path}: the chunks of {cut} answers are cut at {_CUT} characters by the file"] if cut else []
 
 

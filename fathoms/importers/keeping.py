@@ -7,12 +7,17 @@ from pathlib import Path
 
 import fathoms
 from fathoms.config import fingerprint
+from fathoms.importers.documents import NO_DOCUMENTS, Parsed
 from fathoms.importers.imported import Imported
+from fathoms.parsed import keep_documents
 from fathoms.store import Run
 
 
-def keep(imported: Imported, data: str, out: Path) -> Run:
-    """Write the answers as a new run under `out`, not scored yet; `data` names the question set."""
+def keep(imported: Imported, data: str, out: Path, parsed: Parsed = NO_DOCUMENTS) -> Run:
+    """Write the answers as a new run under `out`, not scored yet; `data` names the question set.
+
+    The documents as parsed go along, for the funnel.
+    """
     sizes = Counter(question.category for question in imported.questions)
     manifest = {
         "model": imported.model,
@@ -24,11 +29,13 @@ def keep(imported: Imported, data: str, out: Path) -> Run:
             "categories": list(sizes),
             "category_sizes": dict(sizes),
             "asked": len(imported.records),
-            "warnings": list(imported.warnings),
+            "warnings": [*imported.warnings, *parsed.warnings],
+            "parser": parsed.parser,
         },
         "versions": {"fathoms": fathoms.__version__},
     }
     state = fingerprint([record.model_dump(mode="json") for record in imported.records])
     run = Run.create(out, imported.name, state, manifest)
+    keep_documents(run, parsed.documents)
     run.append(imported.records)
     return run

@@ -12,26 +12,42 @@ from __future__ import annotations
 
 from fathoms.metrics.abstention import NearestNeighbour
 from fathoms.metrics.aggregate import summarise
+from fathoms.metrics.funnel import RunTexts
+from fathoms.metrics.funnel_summary import summarise_funnels, with_funnels
 from fathoms.metrics.hallucination import hallucination
-from fathoms.metrics.ingestion import GoldText, common_answers, gold_text_recall, summarise_gold_text
+from fathoms.metrics.ingestion import (
+    GoldText,
+    ParsedTexts,
+    common_answers,
+    gold_text_recall,
+    summarise_gold_text,
+)
 from fathoms.metrics.phrase_recall import PhraseRecall, phrase_recall
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.scoring import RecordScore, Scores, Scoring, score
+from fathoms.metrics.stages import STAGES, Funnel, Stage
 
 __all__ = [
     "PROFILES",
+    "STAGES",
+    "Funnel",
     "GoldText",
     "NearestNeighbour",
+    "ParsedTexts",
     "PhraseRecall",
     "Profile",
     "RecordScore",
+    "RunTexts",
     "Scores",
     "Scoring",
+    "Stage",
     "common_answers",
     "gold_text_recall",
     "hallucination",
     "phrase_recall",
     "score",
     "summarise",
+    "summarise_funnels",
     "summarise_gold_text",
+    "with_funnels",
 ]

@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 
 from fathoms.metrics.aggregate import mean
 from fathoms.metrics.folding import fold_words
-from fathoms.metrics.phrase_recall import Match, phrase_recall
+from fathoms.metrics.phrase_recall import Hyphens, Match, fold_text, recall_in
 from fathoms.types import Document, Question
 
 COMMON = 0.2
 """An answer that stands whole in more than this share of the other documents says nothing of any one."""
 _YES_NO = {"yes", "no", "true", "false"}
+GoldPages = tuple[tuple[str, frozenset[int] | None], ...]
+"""Documents by name, each with some of its pages, or `None` for all."""
 
 
 class GoldText(NamedTuple):
@@ -33,25 +35,78 @@ class GoldText(NamedTuple):
     missed: tuple[str, ...] = ()
 
 
+class ParsedTexts:
+    """Documents as parsed, by id; what phrases are looked for in is folded once for all questions."""
+
+    def __init__(self, documents: Mapping[str, Document]) -> None:
+        self.documents = documents
+        self._whole: dict[tuple[str, Match], str] = {}
+        self._gold: dict[tuple[GoldPages, Match], str] = {}
+
+    def whole(self, name: str, match: Match) -> str:
+        """The whole text of a document, folded."""
+        if (name, match) not in self._whole:
+            self._whole[name, match] = fold_text(self.documents[name].text, match)
+        return self._whole[name, match]
+
+    def gold(self, places: GoldPages, match: Match) -> str:
+        """The text of some pages, folded. What ingestion lost as a whole has no text."""
+        if (places, match) not in self._gold:
+            text = "\n\n".join(
+                page.text
+                for name, numbers in places
+                if name in self.documents
+                for page in self.documents[name].pages
+                if numbers is None or page.number in numbers
+            )
+            self._gold[places, match] = fold_text(text, match)
+        return self._gold[places, match]
+
+
 def gold_text_recall(
-    question: Question, documents: Mapping[str, Document], match: Match = "word"
+    question: Question,
+    documents: Mapping[str, Document] | ParsedTexts,
+    match: Match = "word",
+    hyphens: Hyphens = "both",
 ) -> GoldText:
     """How much of the answer of `question` the parser kept; `documents` are all there are, by id."""
+    texts = documents if isinstance(documents, ParsedTexts) else ParsedTexts(documents)
     if not question.answerable or not any(question.answers):
         return GoldText(question, None, "unanswerable", None)
     if all(_is_yes_no(variant) for variant in question.answers if variant):
         return GoldText(question, None, "yes-no", None)
-    gold = {item.document for item in question.evidence} | set(question.files)
-    others = [document.text for name, document in documents.items() if name not in gold]
-    holds = [phrase_recall(text, question.answers, match).value == 1 for text in others]
-    chance = sum(holds) / len(holds) if holds else None
+    chance = _chance(question, texts, match, hyphens)
     if chance is not None and chance > COMMON:
         return GoldText(question, None, "common", chance)
-    text = _gold_text(question, documents)
-    if text is None:
+    places = gold_pages(question)
+    if not places:
         return GoldText(question, None, "no-text", chance)
-    found = phrase_recall(text, question.answers, match)
+    found = recall_in((texts.gold(places, match),), question.answers, match, hyphens)
     return GoldText(question, found.value, None, chance, found.missed)
+
+
+def gold_pages(question: Question) -> GoldPages:
+    """The gold documents of a question, each with its gold pages, or `None` for all of them where a page is
+    not named. They are those of its evidence; without any, the files that it names."""
+    pages: dict[str, set[int] | None] = dict.fromkeys(question.files) if not question.evidence else {}
+    for item in question.evidence:
+        known = pages.setdefault(item.document, set())
+        if item.page is None or known is None:
+            pages[item.document] = None
+        else:
+            known.add(item.page)
+    return tuple((name, None if found is None else frozenset(found)) for name, found in pages.items())
+
+
+def _chance(question: Question, texts: ParsedTexts, match: Match, hyphens: Hyphens) -> float | None:
+    """The share of the documents that are not gold and hold the answer whole; `None` without any."""
+    gold = {item.document for item in question.evidence} | set(question.files)
+    holds = [
+        recall_in((texts.whole(name, match),), question.answers, match, hyphens).value == 1
+        for name in texts.documents
+        if name not in gold
+    ]
+    return sum(holds) / len(holds) if holds else None
 
 
 def common_answers(found: Iterable[GoldText]) -> set[str]:
@@ -97,24 +152,3 @@ def _figures(rows: Sequence[GoldText]) -> dict[str, Any]:
 def _is_yes_no(variant: Sequence[str]) -> bool:
     """An answer that nearly every text holds by accident."""
     return len(variant) == 1 and fold_words(variant[0], hyphens=True) in _YES_NO
-
-
-def _gold_text(question: Question, documents: Mapping[str, Document]) -> str | None:
-    """The gold pages, or the gold documents where a document's page is not named; `None` where none of
-    them is known. What ingestion lost as a whole has no text: it must not be `None`."""
-    pages: dict[str, set[int] | None] = dict.fromkeys(question.files) if not question.evidence else {}
-    for item in question.evidence:
-        known = pages.setdefault(item.document, set())
-        if item.page is None or known is None:
-            pages[item.document] = None
-        else:
-            known.add(item.page)
-    if not pages:
-        return None
-    return "\n\n".join(
-        page.text
-        for name, numbers in pages.items()
-        if name in documents
-        for page in documents[name].pages
-        if numbers is None or page.number in numbers
-    )

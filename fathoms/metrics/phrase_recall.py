@@ -53,19 +53,37 @@ def phrase_recall(
     `answer` alone, where a phrase with a hyphen is never found. Variants without a phrase are skipped;
     an answer of nothing but white space scores 0.
     """
-    fold = fold_words if match == "word" else fold_plain
-    text = fold(answer, hyphens=True)
-    said = bool(text.strip())
+    return recall_in((fold_text(answer, match),), variants, match, hyphens)
+
+
+def fold_text(text: str, match: Match) -> str:
+    """A text in which phrases are looked for, as `recall_in` wants it."""
+    return fold_words(text, hyphens=True) if match == "word" else fold_plain(text, hyphens=True)
+
+
+def recall_in(
+    texts: Sequence[str],
+    variants: Iterable[Sequence[str]],
+    match: Match = "substring",
+    hyphens: Hyphens = "both",
+) -> PhraseRecall:
+    """The same over `texts` that `fold_text` folded: a phrase is found where any of them holds it."""
+    said = [text for text in texts if text and not text.isspace()]
     best = PhraseRecall(0.0, None, (), ())
     for index, phrases in enumerate(variants):
         if not phrases:
             continue
-        found = tuple(phrase for phrase in phrases if said and _stands_in(text, phrase, match, hyphens))
+        found = tuple(phrase for phrase in phrases if stands_in(said, phrase, match, hyphens))
         value = len(found) / len(phrases)
         if best.variant is None or value > best.value:
             missed = tuple(phrase for phrase in phrases if phrase not in found)
             best = PhraseRecall(value, index, found, missed)
     return best
+
+
+def stands_in(texts: Sequence[str], phrase: str, match: Match, hyphens: Hyphens) -> bool:
+    """Whether any of the folded texts holds the phrase."""
+    return any(_stands_in(text, phrase, match, hyphens) for text in texts)
 
 
 def _stands_in(text: str, phrase: str, match: Match, hyphens: Hyphens) -> bool:

@@ -14,6 +14,7 @@ from fathoms.metrics.abstention import Label, NearestNeighbour, label_answers
 from fathoms.metrics.hallucination import hallucination
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.profiles import PROFILES, Profile
+from fathoms.metrics.stages import Funnel
 from fathoms.types import Noun, Record, Verdict
 
 RELEASED = "released"
@@ -58,7 +59,7 @@ class RecordScore(Noun):
     `hallucination` is 1 or 0. `abstained` is whether the answer says nothing, be it by an `abstention` or
     by being `empty`; `None` for a `refusal`, which does not tell what the model knew. The last three are
     `None` for a failed call. `matched` and `missed` are the phrases
-    of the best variant.
+    of the best variant. `funnel` says where they were lost; it is `None` for released scores.
     """
 
     correctness: float | None = None
@@ -68,6 +69,7 @@ class RecordScore(Noun):
     matched: tuple[str, ...] = ()
     missed: tuple[str, ...] = ()
     why: Why | None = None
+    funnel: Funnel | None = None
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ def run_json(run: RunView, scores: str | None = None) -> dict[str, Any]:
         "categories": {
             name: pick(values, CATEGORY) for name, values in (figures.get("categories") or {}).items()
         },
+        "funnel": figures.get("funnel"),
     }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from fathoms.report.funnel import HEADS, funnel_section
 from fathoms.report.table import Metric, Row, ScoreTable, figure, score_table
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.view import RunView
@@ -35,6 +36,7 @@ def report_markdown(runs: Sequence[RunView], out: Path, scores: str | None = Non
         document_section(runs, scored),
         score_sections(scored),
         radar_section(),
+        lost_section(runs, scored),
         abstention_section(runs, scored),
         profile_section(runs, scored),
         failure_section(runs, scored),
@@ -155,6 +157,22 @@ def radar_section() -> list[str]:
     """The plots, which stand in the same folder."""
     pictures = [f"![{TITLES[metric]} as a radar plot](radar-{metric}.svg)" for metric in METRICS]
     return ["## Radar plots\n", *pictures]
+
+
+def lost_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
+    """Where answers were lost, a table a run; nothing where no text but the answers is known."""
+    found = list(funnel_section(list(zip(runs, scored.rows, strict=True))))
+    if not found:
+        return
+    yield "## Where answers were lost\n"
+    yield "Phrase recall of the gold answers at each stage, and what was lost and gained there; in brackets"
+    yield "the number of questions. Documents lose against the whole answer, every other stage against the"
+    yield "one before it."
+    headers = ["Category", *(name for head in HEADS for name in (head.capitalize(), "Lost", "Gained"))]
+    for row, cells, notes in found:
+        yield f"\n### {title(row)}\n"
+        yield from table(headers, ([escape(line[0]), *line[1:]] for line in cells), len(headers) - 1)
+        yield from (f"\n{escape(note)}" for note in notes)
 
 
 def abstention_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fathoms.report.ending import dollars
+from fathoms.report.funnel import STAGES
 from fathoms.report.table import figure
 from fathoms.report.text import gold, plain, shorten
 
@@ -60,6 +61,7 @@ def repeat_parts(repeat: Mapping[str, Any]) -> list[RenderableType]:
         parts.append(field("took", taken(answer, repeat.get("timings") or {})))
     if repeat.get("scores"):
         parts.append(score_lines(repeat["scores"]))
+        parts += funnel_lines(repeat["scores"])
     return parts
 
 
@@ -93,3 +95,19 @@ def score_lines(scores: Mapping[str, Mapping[str, Any]]) -> Table:
         missed = plain(" + ".join(map(str, values.get("missed") or ())))
         table.add_row(Text(plain(profile)), *figures, Text(missed))
     return table
+
+
+def funnel_lines(scores: Mapping[str, Mapping[str, Any]]) -> list[RenderableType]:
+    """Recall at each stage by profile, and from which stage on each missed phrase is missing."""
+    table = Table("profile", *STAGES, "missing from", box=box.SIMPLE_HEAD, pad_edge=False)
+    for profile, values in scores.items():
+        funnel = values.get("funnel")
+        if not funnel:
+            continue
+        if funnel.get("left_out"):
+            found, missed = ["n/a"] * len(STAGES), f"left out: {funnel['left_out']}"
+        else:
+            found = [figure(funnel.get(stage)) for stage in STAGES]
+            missed = "; ".join(f"{phrase}: {stage}" for phrase, stage in funnel["missed"].items())
+        table.add_row(Text(plain(profile)), *found, Text(plain(missed)))
+    return [table] if table.row_count else []

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from fathoms.report.change import change
 from fathoms.report.ending import dollars
+from fathoms.report.funnel import funnel_panel
 from fathoms.report.table import Cell, Row, ScoreTable, figure, score_table
 from fathoms.report.text import abbreviate, plain, shorten
 from fathoms.report.view import RunView
@@ -35,6 +36,7 @@ def summary_panel(
     """What a person sees after a run: its scores, failures, the change to `previous`, its worst questions."""
     profile = run.profile(scores)
     parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
+    parts += funnel_panel(run, profile)
     parts += [*unanswerable_line(run, profile), counts_line(run), *cut_by_server(run)]
     parts += [*left_out(run), *failures(run)]
     if previous is not None:

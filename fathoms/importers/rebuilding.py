@@ -1,0 +1,70 @@
+"""Retrieved chunks of which a file holds only the beginning, made whole again from the page they are from.
+
+The page is split as the pipeline split it, and the chunk is the one that begins with what is known of it.
+Letters and digits alone are compared, for two parsers rarely agree on the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from fathoms.importers.imported import Imported
+from fathoms.ingest import SentenceChunker
+from fathoms.types import Chunk, Document, Record
+
+_NOT_LETTERS = re.compile(r"[\W_]+")
+
+_Pieces = Mapping[tuple[str, int], Sequence[str]]
+
+
+def rebuild(imported: Imported, documents: Iterable[Document], splitter: SentenceChunker) -> Imported:
+    """The answers with their cut chunks whole, where exactly one piece of the page begins as they do.
+
+    `splitter` is that of the pipeline. What cannot be rebuilt stays
+    cut, and a warning counts it. Raises MissingExtraError where the splitter is not installed.
+    """
+    cut = [hit for record in imported.records for hit in record.hits or () if not hit.chunk.whole]
+    if not cut:
+        return imported
+    wanted = {hit.chunk.document for hit in cut}
+    pieces = _split([document for document in documents if document.id in wanted], splitter)
+    records = tuple(_rebuilt(record, pieces) for record in imported.records)
+    left = sum(not hit.chunk.whole for record in records for hit in record.hits or ())
+    warning = f"{imported.name}: {len(cut) - left} of {len(cut)} cut chunks were rebuilt from their pages"
+    return replace(imported, records=records, warnings=(*imported.warnings, warning))
+
+
+def _split(documents: Iterable[Document], splitter: SentenceChunker) -> dict[tuple[str, int], list[str]]:
+    """The pieces of every page."""
+    pieces: dict[tuple[str, int], list[str]] = {}
+    for document in documents:
+        for chunk in splitter.chunk(document):
+            pieces.setdefault((chunk.document, chunk.pages[0]), []).append(chunk.text)
+    return pieces
+
+
+def _rebuilt(record: Record, pieces: _Pieces) -> Record:
+    """One answer with what can be rebuilt."""
+    if record.hits is None or all(hit.chunk.whole for hit in record.hits):
+        return record
+    hits = tuple(hit.model_copy(update={"chunk": _whole(hit.chunk, pieces)}) for hit in record.hits)
+    return record.model_copy(update={"hits": hits})
+
+
+def _whole(chunk: Chunk, pieces: _Pieces) -> Chunk:
+    """The chunk as its page has it; itself where it is whole, or where the page does not tell."""
+    if chunk.whole or not chunk.pages:
+        return chunk
+    beginning = _letters(chunk.text.removesuffix("..."))
+    candidates = pieces.get((chunk.document, chunk.pages[0]), ())
+    found = [text for text in candidates if _letters(text).startswith(beginning)]
+    if len(found) != 1:
+        return chunk
+    return chunk.model_copy(update={"text": found[0], "whole": True})
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone, in lower case."""
+    return _NOT_LETTERS.sub("", text).lower()

@@ -1,0 +1,125 @@
+"""From the funnels of answers to those of categories and of a run.
+
+Repeats are averaged within their question, questions within their category, and the overall figure is the
+unweighted mean of the categories, as everywhere. Each figure has its own denominator: a stage may be known
+for some questions only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fathoms.metrics.aggregate import mean
+from fathoms.metrics.funnel import RunTexts, funnel
+from fathoms.metrics.profiles import PROFILES
+from fathoms.metrics.scoring import RecordScore, Scores
+from fathoms.metrics.stages import STAGES, Funnel, Stage
+from fathoms.types import Record
+
+
+class _Figures(NamedTuple):
+    """The means over the repeats of one question, at one stage."""
+
+    recall: float | None
+    lost: float | None
+    gained: float | None
+
+
+class _QuestionFunnel(NamedTuple):
+    """One question; `stages` is empty where it is left out."""
+
+    category: str
+    left_out: str | None
+    chance: float | None
+    stages: dict[Stage, _Figures]
+
+
+def with_funnels(
+    record: Record, row: Mapping[str, RecordScore], texts: RunTexts, told: Collection[Stage]
+) -> dict[str, RecordScore]:
+    """The scores of one answer by profile, with a funnel under each of ours; as they are where its run tells
+    of nothing but the answers."""
+    made = dict(row)
+    for profile in PROFILES if len(told) > 1 else ():
+        if score := made.get(profile.name):
+            rule = (profile.match, profile.hyphens_for(record))
+            found = funnel(record, score.correctness, score.missed, texts, told, *rule)
+            made[profile.name] = score.model_copy(update={"funnel": found})
+    return made
+
+
+def summarise_funnels(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, Any]]:
+    """The funnel of a run by profile; empty where its answers have none.
+
+    `overall` and `categories` hold for each stage the mean `recall` over `n` questions, and the means of what
+    was `lost` and `gained` there over the `compared` ones, of which the stage and one before it are known.
+    `left_out` counts questions by reason; `chance` is the mean share of the other documents that hold an
+    answer whole.
+    """
+    first = scores.rows[0] if scores.rows else {}
+    names = [name for name, score in first.items() if score.funnel is not None]
+    return {name: _summary(records, [row[name].funnel for row in scores.rows]) for name in names}
+
+
+def _summary(records: Sequence[Record], funnels: Iterable[Funnel | None]) -> dict[str, Any]:
+    """One profile."""
+    repeats: dict[str, list[tuple[Record, Funnel]]] = {}
+    for record, found in zip(records, funnels, strict=True):
+        if found is not None:
+            repeats.setdefault(record.question.id, []).append((record, found))
+    questions = [_question(group) for group in repeats.values()]
+    groups: dict[str, list[_QuestionFunnel]] = {}
+    for question in questions:
+        groups.setdefault(question.category, []).append(question)
+    categories = {name: _means(group) for name, group in groups.items()}
+    return {
+        "overall": _macro(list(categories.values())),
+        "categories": categories,
+        "left_out": dict(Counter(question.left_out for question in questions if question.left_out)),
+        "chance": mean(question.chance for question in questions),
+    }
+
+
+def _question(repeats: Sequence[tuple[Record, Funnel]]) -> _QuestionFunnel:
+    """One question; all its repeats have the same gold, and so are all left out or none."""
+    (record, first), funnels = repeats[0], [found for _, found in repeats]
+    stages = {} if first.left_out else {stage: _stage(funnels, stage) for stage in STAGES}
+    return _QuestionFunnel(record.question.category, first.left_out, first.chance, stages)
+
+
+def _stage(funnels: Sequence[Funnel], stage: Stage) -> _Figures:
+    """One stage of one question."""
+    rows = [(found.recall(stage), found.lost.get(stage), found.gained.get(stage)) for found in funnels]
+    return _Figures(*rows[0]) if len(rows) == 1 else _Figures(*map(mean, zip(*rows, strict=True)))
+
+
+def _means(questions: Sequence[_QuestionFunnel]) -> dict[str, dict[str, Any]]:
+    """The stages of one category."""
+    return {
+        stage: _stage_means([question.stages[stage] for question in questions if question.stages])
+        for stage in STAGES
+    }
+
+
+def _stage_means(figures: Sequence[_Figures]) -> dict[str, Any]:
+    """The means over some questions, with what they are means of."""
+    return {
+        "recall": mean(figure.recall for figure in figures),
+        "n": sum(figure.recall is not None for figure in figures),
+        "lost": mean(figure.lost for figure in figures),
+        "gained": mean(figure.gained for figure in figures),
+        "compared": sum(figure.lost is not None for figure in figures),
+    }
+
+
+def _macro(categories: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """The unweighted means of the categories; the questions add up."""
+    return {
+        stage: {
+            **{key: mean(group[stage][key] for group in categories) for key in ("recall", "lost", "gained")},
+            **{key: sum(group[stage][key] for group in categories) for key in ("n", "compared")},
+        }
+        for stage in STAGES
+    }

@@ -1,0 +1,58 @@
+"""The rows of a table by running their pipelines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fathoms import corpora, runner
+from fathoms.cache import Cache
+from fathoms.experiment import load_experiment
+from fathoms.metrics import score
+from fathoms.pipeline import Progress, silent
+from fathoms.reproducing.figures import Figures, figures_of
+from fathoms.reproducing.tables import Table, TableRow
+from fathoms.runner import Job, OnRecord, Outcome, Selection
+from fathoms.scoring import VERDICTS, read_scoring, score_run
+
+
+def run_rows(
+    table: Table,
+    rows: Sequence[TableRow],
+    configs: Path,
+    *,
+    out: Path,
+    cache: Cache,
+    selection: Selection,
+    progress: Progress = silent,
+    on_record: OnRecord = lambda record, done, total: None,
+    on_stop: Callable[[], None] = lambda: None,
+) -> tuple[dict[str, Figures], list[Outcome]]:
+    """Run and score the pipelines of some rows, with the configurations in the folder `configs`; the figures
+    by row, and what became of each run. Raises as running does."""
+    jobs = [_job(row, configs) for row in rows]
+    outcomes = runner.run(
+        jobs,
+        out=out,
+        cache=cache,
+        selection=selection,
+        progress=progress,
+        on_record=on_record,
+        on_stop=on_stop,
+    )
+    figures = {}
+    for row, outcome in zip(rows, outcomes, strict=True):
+        store = outcome.run
+        if records := store.records():
+            score_run(store)
+            scores = score(records, read_scoring(store.manifest()), store.verdicts(VERDICTS))
+            figures[row.row] = figures_of(table, records, scores)
+    return figures, outcomes
+
+
+def _job(row: TableRow, configs: Path) -> Job:
+    """One row's pipeline and data, under the row's name."""
+    path = configs / row.config
+    experiment = load_experiment(path, model=row.model)
+    corpus = corpora.load(experiment.data, path.parent)
+    return Job(experiment.model_copy(update={"name": row.row}), corpus, path.parent)
