@@ -17,8 +17,8 @@ LEVELS = [
     {"pipeline", "external", "metrics", "construct"},
     {"experiment"},
     {"manifest"},
-    {"resuming"},
-    {"runner", "plan", "scoring", "importers"},
+    {"resuming", "question_scores"},
+    {"runner", "plan", "scoring", "importers", "comparing", "gating"},
     {"report", "review"},
     {"cli", "api"},
 ]

@@ -12,7 +12,7 @@ import typer
 
 from fathoms.cli import console, reading
 from fathoms.cli.caching import opened
-from fathoms.cli.options import RUNS, NoCache, Out, Refresh
+from fathoms.cli.options import RUNS, NoCache, Out, Refresh, allowance
 from fathoms.cli.running import CORES, Set, Workers, load
 from fathoms.errors import UsageError
 
@@ -79,7 +79,7 @@ def run(
     """
     from fathoms.runner import Selection
 
-    allowed = _allowance(fail_on_error)
+    allowed = allowance(fail_on_error)
     selection = Selection(limit, tuple(category or ()), tuple(question or ()))
     if resume and any(
         (settings, model, limit, category, question, concurrency, matrix, dry_run, reuse_replies)
@@ -247,15 +247,3 @@ def _attached(attached: dict[str, int] | None) -> str:
     if attached is None:
         return ""
     return f", with {attached['pages']} pages attached ({attached['bytes'] / 1e6:.1f} MB)"
-
-
-def _allowance(text: str) -> Callable[[int], float]:
-    """How many of n questions may fail, from `3` or `2%`; raises UsageError."""
-    share = text.endswith("%")
-    try:
-        number = float(text.removesuffix("%"))
-    except ValueError:
-        number = -1
-    if not number >= 0:
-        raise UsageError(f"--fail-on-error {text}: want a count such as 3 or a share such as 2%")
-    return lambda asked: asked * number / 100 if share else number
