@@ -13,7 +13,8 @@ from fathoms.report.terminal import apart, note, plain_table
 from fathoms.report.text import plain, shorten
 
 CATEGORY = 25
-SHOWN = 10
+SHOWN = 20
+LETTERS = "BCDEFGHIJKLMNOPQRSTUVWXYZ"
 TESTS = {"sign-flip": "sign-flip permutation", "mcnemar": "McNemar, mid-p, all questions alike"}
 
 
@@ -23,7 +24,8 @@ def compared_panel(found: Comparison) -> list[RenderableType]:
         Text(f"A: {plain(found.first)}", style="bold"),
         note(f"profile {found.profile}; every run against A, on the same questions"),
     ]
-    for letter, unshared in zip("BCDEFGHIJKLMNOPQRSTUVWXYZ", found.unshared, strict=False):
+    for position, unshared in enumerate(found.unshared):
+        letter = LETTERS[position] if position < len(LETTERS) else f"run {position + 2}"
         parts += [Text(f"\n{letter}: {plain(unshared.run)}", style="bold"), *unshared_lines(unshared)]
         for test in found.tests:
             if test.run == unshared.run:

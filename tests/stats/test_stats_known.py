@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import optimize, stats
+from scipy import linalg, optimize, stats
 
 from fathoms.stats.clusters import connected, cr2_interval
 from fathoms.stats.difference import bounds, macro_weights, pair, tango, worse_p
@@ -115,6 +115,31 @@ def test_cr2_of_two_categories_of_single_questions_adds_their_variances():
     df = (1 / 4 + 1 / 3) ** 2 / (1 / 48 + 1 / 18)
     half = stats.t.ppf(0.975, df) * 0.5 * np.sqrt(sum(parts))
     middle = (first.mean() + second.mean()) / 2
+    assert found.df == pytest.approx(df)
+    assert (found.low, found.high) == pytest.approx((middle - half, middle + half))
+
+
+def test_cr2_is_the_formula_with_whole_matrices():
+    """Groups of unlike size across three categories, by Bell & McCaffrey's matrices as they are written."""
+    strata, groups = rng.integers(0, 3, 40), np.sort(rng.integers(0, 12, 40))
+    groups = np.unique(groups, return_inverse=True)[1]
+    values, weights = rng.random(40), np.full(3, 1 / 3)
+    x = np.eye(3)[strata]
+    bread = np.linalg.inv(x.T @ x)
+    hat = x @ bread @ x.T
+    residuals = (np.eye(40) - hat) @ values
+    variance, columns = 0.0, []
+    for group in range(groups.max() + 1):
+        inside = groups == group
+        root = linalg.fractional_matrix_power(np.eye(inside.sum()) - hat[np.ix_(inside, inside)], -0.5)
+        lever = root @ x[inside] @ bread @ weights
+        variance += (lever @ residuals[inside]) ** 2
+        columns.append((np.eye(40) - hat)[:, inside] @ lever)
+    form = np.array(columns) @ np.array(columns).T
+    df = np.trace(form) ** 2 / np.trace(form @ form)
+    half = stats.t.ppf(0.975, df) * np.sqrt(variance)
+    middle = weights @ bread @ x.T @ values
+    found = cr2_interval(values, strata, groups, weights)
     assert found.df == pytest.approx(df)
     assert (found.low, found.high) == pytest.approx((middle - half, middle + half))
 
