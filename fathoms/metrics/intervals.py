@@ -98,7 +98,7 @@ def _clustered(strata: Sequence[Sequence[Sample]]) -> tuple[int | None, dict[str
         return count, None
     codes = np.repeat(np.arange(len(strata)), [len(stratum) for stratum in strata])
     found = cr2_interval(_values(samples), codes, groups, np.full(len(strata), 1 / len(strata)))
-    return count, found._asdict() if found else None
+    return count, found._asdict()
 
 
 def _values(samples: Sequence[Sample]) -> NDArray[float64]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from fathoms.stats.intervals import CONFIDENCE
+from fathoms.stats.intervals import CONFIDENCE, score_interval
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -25,6 +25,14 @@ class Clustered(NamedTuple):
 
     low: float
     high: float
+    df: float
+
+
+class Estimate(NamedTuple):
+    """A mean, its CR2 standard error, and Satterthwaite's degrees of freedom."""
+
+    mean: float
+    error: float
     df: float
 
 
@@ -53,14 +61,26 @@ def _root(parent: list[int], index: int) -> int:
 
 def cr2_interval(
     values: Array, strata: Codes, groups: Codes, weights: Array, confidence: float = CONFIDENCE
-) -> Clustered | None:
+) -> Clustered:
     """The interval of the sum of `weights` times the means of the strata, robust to groups of questions.
 
-    CR2, the bias-reduced linearisation of Bell & McCaffrey (2002): the residuals of each group are divided
-    by the square root of what fitting the means took from their variance. t with Satterthwaite's degrees
-    of freedom for independent questions. `None` where the residuals or the freedom are nothing. Clipped
-    to [0, 1].
+    CR2's error and t in Wilson's form, with the number of questions that would have this error if they were
+    independent in the place of n (Korn & Graubard 1998): mean +- t * error is too short near 0 and 1, and
+    leaves them. Where all scores are alike there is no error to go by, and each group counts as one question.
     """
+    found = cr2(values, strata, groups, weights)
+    spread = found.mean * (1 - found.mean)
+    count = groups.max() + 1
+    seen = found.error > _TINY and spread > _TINY and found.df > _TINY
+    n, df = (spread / found.error**2, found.df) if seen else (float(count), float(count - 1))
+    low, high = score_interval(found.mean, n, float(stdtrit(df, 0.5 + confidence / 2)))
+    return Clustered(float(low), float(high), df)
+
+
+def cr2(values: Array, strata: Codes, groups: Codes, weights: Array) -> Estimate:
+    """CR2, the bias-reduced linearisation of Bell & McCaffrey (2002): the residuals of each group are divided
+    by the square root of what fitting the means took from their variance; degrees of freedom as if
+    questions were independent."""
     sizes = np.bincount(strata)
     means = np.bincount(strata, values) / sizes
     order = np.argsort(groups, kind="stable")
@@ -71,11 +91,7 @@ def cr2_interval(
         [_adjusted(members, strata, sizes, lever) for members in np.split(np.arange(values.size), ends)]
     )
     variance = float(np.sum(np.bincount(groups, adjusted * (values - means[strata])) ** 2))
-    df = _freedom(adjusted, strata, groups, sizes)
-    if variance < _TINY**2 or df < _TINY:
-        return None
-    estimate, half = float(weights @ means), float(stdtrit(df, 0.5 + confidence / 2)) * variance**0.5
-    return Clustered(max(0.0, estimate - half), min(1.0, estimate + half), df)
+    return Estimate(float(weights @ means), variance**0.5, _freedom(adjusted, strata, groups, sizes))
 
 
 def _adjusted(members: Codes, strata: Codes, sizes: Codes, lever: Array) -> Array:

@@ -37,8 +37,12 @@ def wilson(mean: ArrayLike, n: ArrayLike, confidence: float = CONFIDENCE) -> tup
     The mean of fractional scores has a variance of at most mean * (1 - mean): for it the interval is
     conservative. Arrays of one shape give arrays of that shape.
     """
+    return score_interval(mean, n, normal_quantile(confidence))
+
+
+def score_interval(mean: ArrayLike, n: ArrayLike, z: float) -> tuple[Array, Array]:
+    """Wilson's interval at `z` standard errors."""
     p, size = np.asarray(mean, dtype=float), np.asarray(n, dtype=float)
-    z = normal_quantile(confidence)
     shrink = 1 + z**2 / size
     centre = (p + z**2 / (2 * size)) / shrink
     half = z / shrink * np.sqrt(p * (1 - p) / size + z**2 / (4 * size**2))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import linalg, optimize, stats
 
-from fathoms.stats.clusters import connected, cr2_interval
+from fathoms.stats.clusters import connected, cr2, cr2_interval
 from fathoms.stats.difference import bounds, macro_weights, pair, tango, worse_p
 from fathoms.stats.gate import judge, overall, questions_needed
 from fathoms.stats.intervals import mean_interval, mover, stratified_interval, wilson
@@ -89,34 +89,28 @@ def test_groups_are_joined_by_what_they_share():
     assert connected([{"a"}, {"b"}, {"c"}, {"b", "a"}, set(), set()]) == [0, 0, 1, 0, 2, 3]
 
 
-def test_cr2_of_single_questions_is_students_interval():
+def test_cr2_of_single_questions_is_the_standard_error():
     values = np.array([0.2, 0.4, 0.9, 0.5, 0.55, 0.3])
-    found = cr2_interval(values, np.zeros(6, int), np.arange(6), np.ones(1))
-    theirs = stats.ttest_1samp(values, 0).confidence_interval()
-    assert found.df == pytest.approx(5)
-    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high))
+    found = cr2(values, np.zeros(6, int), np.arange(6), np.ones(1))
+    assert found == pytest.approx((values.mean(), stats.sem(values), 5))
 
 
-def test_cr2_of_equal_groups_is_students_interval_of_their_means():
+def test_cr2_of_equal_groups_is_the_standard_error_of_their_means():
     values = np.array([0.1, 0.3, 0.5, 0.9, 0.4, 0.4, 0.7, 0.2])
-    found = cr2_interval(values, np.zeros(8, int), np.repeat(np.arange(4), 2), np.ones(1))
-    theirs = stats.ttest_1samp(values.reshape(4, 2).mean(axis=1), 0).confidence_interval()
-    assert found.df == pytest.approx(3)
-    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high))
+    found = cr2(values, np.zeros(8, int), np.repeat(np.arange(4), 2), np.ones(1))
+    assert found == pytest.approx((values.mean(), stats.sem(values.reshape(4, 2).mean(axis=1)), 3))
 
 
 def test_cr2_of_two_categories_of_single_questions_adds_their_variances():
     first, second = np.array([0.2, 0.4, 0.9, 0.6]), np.array([0.5, 0.55, 0.3])
-    found = cr2_interval(
+    found = cr2(
         np.concatenate([first, second]), np.repeat([0, 1], [4, 3]), np.arange(7), np.array([0.5, 0.5])
     )
     parts = [first.var(ddof=1) / 4, second.var(ddof=1) / 3]
     # Welch's degrees of freedom for equal variances: (1/4 + 1/3)^2 / (1/48 + 1/18)
     df = (1 / 4 + 1 / 3) ** 2 / (1 / 48 + 1 / 18)
-    half = stats.t.ppf(0.975, df) * 0.5 * np.sqrt(sum(parts))
     middle = (first.mean() + second.mean()) / 2
-    assert found.df == pytest.approx(df)
-    assert (found.low, found.high) == pytest.approx((middle - half, middle + half))
+    assert found == pytest.approx((middle, 0.5 * np.sqrt(sum(parts)), df))
 
 
 def test_cr2_is_the_formula_with_whole_matrices():
@@ -137,15 +131,23 @@ def test_cr2_is_the_formula_with_whole_matrices():
         columns.append((np.eye(40) - hat)[:, inside] @ lever)
     form = np.array(columns) @ np.array(columns).T
     df = np.trace(form) ** 2 / np.trace(form @ form)
-    half = stats.t.ppf(0.975, df) * np.sqrt(variance)
     middle = weights @ bread @ x.T @ values
-    found = cr2_interval(values, strata, groups, weights)
-    assert found.df == pytest.approx(df)
-    assert (found.low, found.high) == pytest.approx((middle - half, middle + half))
+    assert cr2(values, strata, groups, weights) == pytest.approx((middle, np.sqrt(variance), df))
 
 
-def test_cr2_of_constant_scores_is_none():
-    assert cr2_interval(np.ones(6), np.zeros(6, int), np.arange(6), np.ones(1)) is None
+def test_the_clustered_interval_is_wilsons_with_t():
+    # 6 of 10 single questions: the error is sqrt(.24 / 9), so n is 9, and t has 9 degrees of freedom
+    values = np.array([1.0] * 6 + [0.0] * 4)
+    found = cr2_interval(values, np.zeros(10, int), np.arange(10), np.ones(1))
+    t = stats.t.ppf(0.975, 9)
+    centre, half = (0.6 + t**2 / 18) / (1 + t**2 / 9), t * np.sqrt(0.24 / 9 + t**2 / 324) / (1 + t**2 / 9)
+    assert found == pytest.approx((centre - half, centre + half, 9))
+
+
+def test_the_clustered_interval_of_scores_that_are_alike_counts_groups():
+    found = cr2_interval(np.ones(60), np.zeros(60, int), np.repeat(np.arange(20), 3), np.ones(1))
+    t = stats.t.ppf(0.975, 19)
+    assert found == pytest.approx((20 / (20 + t**2), 1, 19))
 
 
 # ----- differences
