@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fathoms.question_scores import QuestionScore, QuestionScores
+
 CONFIG = """\
 name: tiny
 data: {questions: questions.json, documents: pdfs}
@@ -134,3 +136,30 @@ def _undate(path: Path) -> None:
     """The same bytes at every time, so that what was read of them is found in the cache."""
     data = re.sub(rb"\(D:\d{14}", b"(D:20260101000000", path.read_bytes())
     path.write_bytes(re.sub(rb"<[0-9A-F]{32}>", b"<" + b"0" * 32 + b">", data))
+
+
+RULES = {"match": "word", "hyphens": "both", "classifier": {"kind": "a"}}
+
+
+def scores_of(
+    name: str, correctness: Sequence[Any], hallucination: Sequence[Any] | None = None, **changes: Any
+) -> QuestionScores:
+    """A run of questions `q0`, `q1`, ...: the even ones in category A, the odd ones in B. A number is one
+    value, a tuple one a repeat."""
+    flags = hallucination or [()] * len(correctness)
+    questions = {
+        f"q{index}": QuestionScore(
+            category="AB"[index % 2],
+            gold=f"gold {index}",
+            values={"correctness": _several(right), "hallucination": _several(flag)},
+        )
+        for index, (right, flag) in enumerate(zip(correctness, flags, strict=True))
+    }
+    made = QuestionScores(
+        runs=(name,), profile="fathoms", rules=RULES, questions=questions, answers=len(questions), failed=0
+    )
+    return made.model_copy(update=changes)
+
+
+def _several(value: Any) -> tuple[float, ...]:
+    return value if isinstance(value, tuple) else (value,)

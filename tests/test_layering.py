@@ -32,8 +32,8 @@ LEVELS = [
     {"pipeline", "external", "metrics", "construct"},
     {"experiment"},
     {"manifest"},
-    {"resuming", "purse"},
-    {"runner", "plan", "scoring", "importers"},
+    {"resuming", "purse", "question_scores"},
+    {"runner", "plan", "scoring", "importers", "comparing", "gating"},
     {"report", "review", "reproducing"},
     {"cli", "api"},
 ]

@@ -12,7 +12,18 @@ from pathlib import Path
 
 import typer
 
-from fathoms.cli import asking, assets, caching, console, doctor, imports, reading, reproducing, running
+from fathoms.cli import (
+    asking,
+    assets,
+    caching,
+    console,
+    doctor,
+    imports,
+    judging,
+    reading,
+    reproducing,
+    running,
+)
 from fathoms.errors import FathomsError
 
 app = typer.Typer(
@@ -29,6 +40,8 @@ app.command("run")(asking.run)
 app.command("score")(running.score)
 app.command("report")(reading.report)
 app.command("reproduce")(reproducing.reproduce)
+app.command("compare")(judging.compare)
+app.command("gate")(judging.gate)
 app.command("validate")(running.validate)
 app.command("doctor")(doctor.doctor)
 app.command("ls")(reading.ls)

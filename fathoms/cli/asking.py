@@ -14,7 +14,7 @@ import typer
 
 from fathoms.cli import console, nightly, planning, reading
 from fathoms.cli.caching import opened
-from fathoms.cli.options import RUNS, NoCache, Out, Refresh
+from fathoms.cli.options import RUNS, NoCache, Out, Refresh, allowance
 from fathoms.cli.running import CORES, Set, Workers, load
 from fathoms.errors import UsageError
 
@@ -103,7 +103,7 @@ def run(
     """
     from fathoms.runner import Selection
 
-    allowed = _allowance(fail_on_error)
+    allowed = allowance(fail_on_error)
     selection = Selection(limit, tuple(category or ()), tuple(question or ()))
     changed = (settings, model, limit, category, question, concurrency, matrix, dry_run, reuse_replies)
     if resume and (any(changed) or repeats > 1):
@@ -292,15 +292,3 @@ def _code(outcomes: Sequence[Outcome], allowed: Callable[[int], float]) -> int:
             console.complain(f"{done}; go on with: fathoms run --resume {outcome.run.path}")
     verdicts = {_verdict(outcome, allowed) for outcome in outcomes}
     return next((code for verdict, code in _CODES.items() if verdict in verdicts), 0)
-
-
-def _allowance(text: str) -> Callable[[int], float]:
-    """How many of n questions may fail, from `3` or `2%`; raises UsageError."""
-    share = text.endswith("%")
-    try:
-        number = float(text.removesuffix("%"))
-    except ValueError:
-        number = -1
-    if not number >= 0:
-        raise UsageError(f"--fail-on-error {text}: want a count such as 3 or a share such as 2%")
-    return lambda asked: asked * number / 100 if share else number

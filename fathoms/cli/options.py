@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from fathoms.errors import UsageError
 
 RUNS = Path("runs")
 
@@ -18,3 +21,15 @@ NoCache = Annotated[
     bool, typer.Option("--no-cache", help="Keep nothing of this command, and look at nothing that was kept.")
 ]
 Refresh = Annotated[bool, typer.Option("--refresh", help="Look at nothing that was kept, and keep it anew.")]
+
+
+def allowance(text: str) -> Callable[[int], float]:
+    """How many of n questions may fail, from `3` or `2%`; raises UsageError."""
+    share = text.endswith("%")
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        number = -1
+    if not number >= 0:
+        raise UsageError(f"--fail-on-error {text}: want a count such as 3 or a share such as 2%")
+    return lambda asked: asked * number / 100 if share else number

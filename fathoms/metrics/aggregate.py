@@ -11,9 +11,12 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from fathoms.metrics.intervals import Sample, mean_intervals, overall_intervals
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.scoring import RELEASED, RecordScore, Scores, Scoring
 from fathoms.types import Question, Record
+
+METRICS = ("correctness", "hallucination", "abstention")
 
 
 class Row(NamedTuple):
@@ -24,22 +27,25 @@ class Row(NamedTuple):
 
 
 class QuestionScore(NamedTuple):
-    """The means over the repeats of one question; `errors` counts those that failed."""
+    """The means over the repeats of one question; `errors` counts those that failed, `documents` are those
+    of its gold."""
 
     category: str
     correctness: float | None
     hallucination: float | None
     abstention: float | None
     errors: int
+    repeats: int
+    documents: frozenset[str]
 
 
 def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, Any]]:
     """Figures by profile, the `profiles` of a run's summary.
 
-    `n` and `hallucination_n` are the questions that a correctness and a hallucination rate are a mean
-    of; `abstention` is a share of the answerable questions that got an answer; `errors` counts failed
-    calls. `abstention_table` counts answers: answerable or not by answered or abstained. `classifier` is
-    what judged abstention under that very profile.
+    `n` and `hallucination_n` are the questions that a correctness and a hallucination rate are a mean of;
+    `abstention` is a share of the answerable questions that got an answer; `intervals` say how sure each
+    mean is; `errors` counts failed calls. `abstention_table` counts answers: answerable or not by answered
+    or abstained. `classifier` is what judged abstention under that very profile.
     """
     figures: dict[str, dict[str, Any]] = {}
     for name in scores.rows[0] if scores.rows else ():
@@ -65,18 +71,19 @@ def _figures(rows: Iterable[Row]) -> dict[str, Any]:
     groups: dict[str, list[QuestionScore]] = {}
     for question in questions:
         groups.setdefault(question.category, []).append(question)
-    categories = {name: _means(group) for name, group in groups.items()}
-    micro = _means(questions)
-    macro = {
-        metric: mean(category[metric] for category in categories.values())
-        for metric in ("correctness", "hallucination", "abstention")
+    categories = {
+        name: {**_means(group), "intervals": mean_intervals(_samples(group))}
+        for name, group in groups.items()
     }
+    micro = _means(questions)
+    macro = {metric: mean(category[metric] for category in categories.values()) for metric in METRICS}
     overall = {
         **micro,
         **macro,
         "micro_correctness": micro["correctness"],
         "micro_hallucination": micro["hallucination"],
         "micro_abstention": micro["abstention"],
+        "intervals": overall_intervals([_samples(group) for group in groups.values()]),
     }
     return {"overall": overall, "categories": categories}
 
@@ -97,7 +104,19 @@ def _question_score(question: Question, rows: Sequence[Row]) -> QuestionScore:
         hallucination=mean(row.score.hallucination for row in rows),
         abstention=mean(row.score.abstained for row in rows) if question.answerable else None,
         errors=sum(row.record.error is not None for row in rows),
+        repeats=len(rows),
+        documents=frozenset(item.document for item in question.evidence) or frozenset(question.files),
     )
+
+
+def _samples(questions: Iterable[QuestionScore]) -> dict[str, list[Sample]]:
+    """By metric, what the questions to which it applies have."""
+    samples: dict[str, list[Sample]] = {metric: [] for metric in METRICS}
+    for question in questions:
+        for metric, known in samples.items():
+            if (value := getattr(question, metric)) is not None:
+                known.append(Sample(value, question.repeats > 1, question.documents))
+    return samples
 
 
 def _means(questions: Sequence[QuestionScore]) -> dict[str, Any]:

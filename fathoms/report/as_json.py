@@ -7,8 +7,16 @@ from typing import Any
 
 from fathoms.report.view import RunView
 
-OVERALL = ("correctness", "hallucination", "micro_correctness", "micro_hallucination", "n", "errors")
-CATEGORY = ("correctness", "hallucination", "n")
+OVERALL = (
+    "correctness",
+    "hallucination",
+    "micro_correctness",
+    "micro_hallucination",
+    "n",
+    "errors",
+    "intervals",
+)
+CATEGORY = ("correctness", "hallucination", "n", "intervals")
 
 
 def report_json(runs: Sequence[RunView], scores: str | None = None) -> list[dict[str, Any]]:

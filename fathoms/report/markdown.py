@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from fathoms.report.funnel import HEADS, funnel_section
-from fathoms.report.table import Metric, Row, ScoreTable, figure, score_table
+from fathoms.report.table import Metric, Row, ScoreTable, figure, interval_note, score_table
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.view import RunView
 from fathoms.report.worst import Miss, first_messages, worst_questions
@@ -34,7 +34,7 @@ def report_markdown(runs: Sequence[RunView], out: Path, scores: str | None = Non
         [f"# fathoms report: {escape(title)}"],
         what_was_run(runs, scored),
         document_section(runs, scored),
-        score_sections(scored),
+        score_sections(runs, scored),
         radar_section(),
         lost_section(runs, scored),
         abstention_section(runs, scored),
@@ -126,12 +126,12 @@ def document_notes(ingest: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
             yield document, "warning", warning
 
 
-def score_sections(scored: ScoreTable) -> Iterator[str]:
+def score_sections(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
     """A table for each metric, every figure with its denominator."""
     yield "## Scores\n"
     yield "Overall is the unweighted mean of the categories (macro), Micro the mean over all questions."
-    yield "In brackets: the number of questions behind a figure. A failed question scores 0 in correctness"
-    yield "and has no hallucination."
+    yield "In round brackets: the number of questions behind a figure. A failed question scores 0 in"
+    yield "correctness and has no hallucination."
     headers = ["Run", "Model", "Overall (macro)", "Micro", *map(escape, scored.categories)]
     for metric in METRICS:
         rows = [
@@ -140,17 +140,20 @@ def score_sections(scored: ScoreTable) -> Iterator[str]:
         ]
         yield f"\n### {TITLES[metric]}\n"
         yield from table(headers, rows, len(headers) - 2)
+    for run, row in zip(runs, scored.rows, strict=True):
+        if meaning := interval_note(run, row.profile):
+            yield f"\n{title(row)}: {escape(meaning)}."
     yield from footnotes(scored)
 
 
 def score_lines(runs: Sequence[RunView]) -> list[str]:
     """The scores of some runs as they stand in their report."""
-    return list(score_sections(score_table(runs, None)))
+    return list(score_sections(runs, score_table(runs, None)))
 
 
 def metric_cells(scored: ScoreTable, row: Row, metric: Metric) -> list[str]:
-    """One run's figures of one metric with their denominators."""
-    return [f"{figure(cell.value(metric))} ({cell.count(metric)})" for _, cell in scored.cells(row)]
+    """One run's figures of one metric with their intervals and denominators."""
+    return [f"{cell.text(metric)} ({cell.count(metric)})" for _, cell in scored.cells(row)]
 
 
 def radar_section() -> list[str]:

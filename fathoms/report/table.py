@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fathoms.report.view import RunView
@@ -16,7 +16,8 @@ SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 @dataclass(frozen=True)
 class Cell:
     """The figures of one run for one category, or over all. `n` is the denominator of correctness and
-    `hallucination_n` that of hallucination, which failed questions do not enter."""
+    `hallucination_n` that of hallucination, which failed questions do not enter. `intervals` holds low and
+    high by metric, as far as they are known."""
 
     correctness: float | None = None
     hallucination: float | None = None
@@ -24,6 +25,7 @@ class Cell:
     hallucination_n: int = 0
     errors: int = 0
     abstention: float | None = None
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def value(self, metric: Metric) -> float | None:
         """One of the two headline metrics."""
@@ -32,6 +34,10 @@ class Cell:
     def count(self, metric: Metric) -> int:
         """The denominator of one of the two."""
         return self.n if metric == "correctness" else self.hallucination_n
+
+    def text(self, metric: Metric) -> str:
+        """A headline figure with its interval."""
+        return figure(self.value(metric)) + bracket(self.intervals.get(metric))
 
     @property
     def counts(self) -> str:
@@ -94,7 +100,9 @@ def make_row(run: RunView, label: str, scores: str | None, marks: dict[str, str]
     """One run's row; a new reason for being incomplete is added to `marks`."""
     figures = run.figures(scores)
     overall = figures.get("overall") or {}
+    intervals = overall.get("intervals") or {}
     micro = {**overall, **{mean: overall.get(f"micro_{mean}") for mean in MEANS}}
+    micro["intervals"] = {mean: intervals.get(f"micro_{mean}") for mean in MEANS}
     categories = figures.get("categories") or {}
     return Row(
         run=run.run,
@@ -118,6 +126,11 @@ def make_cell(values: Mapping[str, Any]) -> Cell:
         hallucination_n=values.get("hallucination_n") or 0,
         errors=values.get("errors") or 0,
         abstention=values.get("abstention"),
+        intervals={
+            metric: (found["low"], found["high"])
+            for metric, found in (values.get("intervals") or {}).items()
+            if found
+        },
     )
 
 
@@ -133,6 +146,39 @@ def footnote_mark(run: RunView, marks: dict[str, str]) -> str:
 def figure(value: float | None, digits: int = 2) -> str:
     """A score as it is printed everywhere; `n/a` where the metric does not apply."""
     return "n/a" if value is None else f"{value:.{digits}f}"
+
+
+def bracket(interval: tuple[float, float] | None) -> str:
+    """An interval as it stands behind its figure: ` [.17, .42]`; empty where it is not known."""
+    return f" [{', '.join(map(short_figure, interval))}]" if interval else ""
+
+
+def short_figure(value: float) -> str:
+    """A bound from 0 to 1, without what it can do without."""
+    text = f"{value:.2f}"
+    return "1" if text == "1.00" else text.removeprefix("0")
+
+
+def interval_note(run: RunView, profile: str) -> str | None:
+    """What the brackets mean for one run; `None` where it has none."""
+    figures = run.figures(profile)
+    found = ((figures.get("overall") or {}).get("intervals") or {}).get("correctness")
+    if not found:
+        return None
+    parts = ["[low, high]: 95 % intervals, for other questions on these documents"]
+    methods = [
+        ((values.get("intervals") or {}).get("correctness") or {}).get("method")
+        for values in (figures.get("categories") or {}).values()
+    ]
+    if "wilson-conservative" in methods:
+        parts.append("conservative for means of fractions")
+    groups, clustered = found.get("groups"), found.get("clustered")
+    if clustered:
+        wide = bracket((clustered["low"], clustered["high"])).strip()
+        parts.append(f"overall correctness for other documents too: {wide}, {groups} groups")
+    elif groups is not None:
+        parts.append(f"{groups} group{'s' * (groups != 1)} of documents, not clustered")
+    return "; ".join(parts)
 
 
 def run_labels(runs: Sequence[RunView]) -> list[str]:

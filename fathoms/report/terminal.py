@@ -17,13 +17,14 @@ from rich.text import Text
 from fathoms.report.change import change
 from fathoms.report.ending import dollars
 from fathoms.report.funnel import funnel_panel
-from fathoms.report.table import Cell, Row, ScoreTable, figure, score_table
+from fathoms.report.table import Cell, Row, ScoreTable, figure, interval_note, score_table
 from fathoms.report.text import abbreviate, plain, shorten
 from fathoms.report.view import RunView
 from fathoms.report.worst import Miss, first_messages, worst_questions
 
 WIDTH = 80
 HEADER = 10
+CATEGORY = 25
 NAME = 20
 METRICS = ("corr.", "hall.", "n")
 OUTCOMES = ("answered", "abstained")
@@ -63,18 +64,19 @@ def run_table(run: RunView, scores: str | None = None) -> list[RenderableType]:
     scored = score_table([run], scores)
     (row,) = scored.rows
     table = plain_table("category", "correctness", "hallucination", "abstained", "n", "errors")
-    overall = f"Overall{row.mark} (mean of categories)"
+    overall = f"Overall{row.mark} (category mean)"
     table.add_row(overall, *texts(row.overall), style="bold")
-    table.add_row("Micro (mean of questions)", *texts(row.micro), style="dim", end_section=True)
+    table.add_row("Micro (question mean)", *texts(row.micro), style="dim", end_section=True)
     for category in scored.categories:
-        table.add_row(Text(shorten(category, 32)), *texts(row.cell(category)))
-    return [apart(table), *map(note, scored.notes)]
+        table.add_row(Text(shorten(category, CATEGORY)), *texts(row.cell(category)))
+    meaning = interval_note(run, row.profile)
+    return [apart(table), *map(note, [meaning] if meaning else []), *map(note, scored.notes)]
 
 
 def texts(cell: Cell) -> list[str]:
     """The columns of a cell in the table of one run."""
-    rates = (cell.correctness, cell.hallucination, cell.abstention)
-    return [*map(figure, rates), cell.counts, str(cell.errors)]
+    rates = (cell.text("correctness"), cell.text("hallucination"), figure(cell.abstention))
+    return [*rates, cell.counts, str(cell.errors)]
 
 
 def plain_table(first: str, *others: str) -> Table:

@@ -12,7 +12,7 @@ from fathoms.metrics import score
 from fathoms.pipeline import Progress, silent
 from fathoms.reproducing.figures import Figures, figures_of
 from fathoms.reproducing.tables import Table, TableRow
-from fathoms.runner import Job, OnRecord, Outcome, Selection
+from fathoms.runner import Job, OnTally, Outcome, Selection
 from fathoms.scoring import VERDICTS, read_scoring, score_run
 
 
@@ -25,7 +25,7 @@ def run_rows(
     cache: Cache,
     selection: Selection,
     progress: Progress = silent,
-    on_record: OnRecord = lambda record, done, total: None,
+    on_tally: OnTally = lambda tally: None,
     on_stop: Callable[[], None] = lambda: None,
 ) -> tuple[dict[str, Figures], list[Outcome]]:
     """Run and score the pipelines of some rows, with the configurations in the folder `configs`; the figures
@@ -37,7 +37,7 @@ def run_rows(
         cache=cache,
         selection=selection,
         progress=progress,
-        on_record=on_record,
+        on_tally=on_tally,
         on_stop=on_stop,
     )
     figures = {}

@@ -18,7 +18,21 @@ from fathoms.schemas import schema
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 
-VERBS = ("ingest", "run", "score", "report", "validate", "doctor", "ls", "show", "import", "data", "models")
+VERBS = (
+    "ingest",
+    "run",
+    "score",
+    "report",
+    "compare",
+    "gate",
+    "validate",
+    "doctor",
+    "ls",
+    "show",
+    "import",
+    "data",
+    "models",
+)
 
 
 def test_the_whole_flow(project: Project) -> None:
@@ -250,6 +264,7 @@ def test_help_imports_nothing_heavy(project: Project) -> None:
     loaded = done.stdout.splitlines()[-1]
     for heavy in (
         "numpy",
+        "scipy",
         "pydantic",
         "rich.console",
         "httpx",

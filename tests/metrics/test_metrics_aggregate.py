@@ -96,6 +96,8 @@ def test_means_by_hand() -> None:
         *(said(B1, RIGHT, 0), said(B1, RIGHT, 1)),
     ]
     figures = summarise(records, score(records, Scoring()))["fathoms"]
+    intervals = figures["categories"]["A"].pop("intervals")
+    assert [intervals[metric]["n"] for metric in ("correctness", "hallucination")] == [3, 2]
     assert figures["categories"]["A"] == {
         "correctness": pytest.approx(1 / 6),
         "hallucination": 0.25,

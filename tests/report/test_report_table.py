@@ -131,10 +131,11 @@ def test_the_json_shape_is_exact_and_unrounded(small_run):
                 "micro_hallucination": 1 / 3,
                 "n": 4,
                 "errors": 1,
+                "intervals": None,
             },
             "categories": {
-                "Tables": {"correctness": 0.75, "hallucination": 0.0, "n": 2},
-                "Images": {"correctness": 0.0, "hallucination": 1.0, "n": 2},
+                "Tables": {"correctness": 0.75, "hallucination": 0.0, "n": 2, "intervals": None},
+                "Images": {"correctness": 0.0, "hallucination": 1.0, "n": 2, "intervals": None},
             },
             "funnel": None,
         }
@@ -168,6 +169,7 @@ def test_a_summary_with_nothing_in_it_reports_nothing(run_of):
         "micro_hallucination": None,
         "n": 0,
         "errors": 0,
+        "intervals": None,
     }
     assert found["categories"] == {}
     assert json.loads(json.dumps(found)) == found

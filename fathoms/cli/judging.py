@@ -1,0 +1,121 @@
+"""`compare`, `gate`: what runs have in common and what they have not."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathoms.cli import console
+from fathoms.cli.options import RUNS, Json, Out, References, allowance
+from fathoms.errors import UsageError
+
+if TYPE_CHECKING:
+    from fathoms.question_scores import QuestionScores
+
+FAILED, UNDECIDED = 100, 101
+
+Metrics = Annotated[
+    list[str] | None, typer.Option("--metric", help="correctness or hallucination; may be repeated.")
+]
+Profile = Annotated[
+    str | None, typer.Option("--profile", help="Scores of this profile; by default the runs' own.")
+]
+
+
+def compare(
+    runs: References,
+    metric: Metrics = None,
+    profile: Profile = None,
+    out: Out = RUNS,
+    as_json: Json = False,
+) -> int:
+    """Compare runs with the first of them, question by question.
+
+    Differences with intervals, tests corrected for their number, and the questions that flipped.
+    """
+    from fathoms.comparing import compare as compare_runs
+    from fathoms.question_scores import HIGHER_IS_BETTER, check_metrics, read_scores
+    from fathoms.report.comparison import compared_panel
+    from fathoms.store import find_run
+
+    metrics = list(dict.fromkeys(metric or HIGHER_IS_BETTER))
+    check_metrics(metrics)
+    found = compare_runs([read_scores(find_run(name, out), profile) for name in runs], metrics)
+    if as_json:
+        console.show_json(asdict(found))
+    else:
+        console.show(*compared_panel(found))
+    return 0
+
+
+def gate(
+    runs: References,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option("--baseline", help="A run or a saved baseline; several are pooled as repeats."),
+    ] = None,
+    metric: Metrics = None,
+    margin: Annotated[float, typer.Option("--margin", help="The smallest change that matters.")] = 0.02,
+    alpha: Annotated[float, typer.Option("--alpha", help="The chance of a false FAIL a night.")] = 0.025,
+    by_category: Annotated[
+        bool, typer.Option("--by-category", help="Judge every category beside the overall mean.")
+    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="UNDECIDED ends with 101.")] = False,
+    save_baseline: Annotated[
+        Path | None, typer.Option("--save-baseline", help="Keep the runs' scores as a baseline, and end.")
+    ] = None,
+    fail_on_error: Annotated[
+        str, typer.Option("--fail-on-error", help="Failed questions allowed: a count, or a share as 2%.")
+    ] = "2%",
+    profile: Profile = None,
+    out: Out = RUNS,
+    as_json: Json = False,
+) -> int:
+    """Say whether runs are worse than a baseline: PASS, FAIL (100) or UNDECIDED.
+
+    Several RUNs are successive nights: FAIL needs them all.
+    """
+    from fathoms.gating import gate as judge
+    from fathoms.question_scores import check_metrics, pool, read_scores, write_baseline
+    from fathoms.report.gated import gated_panel, undecided
+    from fathoms.store import find_run
+
+    if (baseline is None) == (save_baseline is None):
+        raise UsageError("want --baseline RUN to judge by, or --save-baseline FILE to keep one")
+    metrics = list(dict.fromkeys(metric or ["correctness"]))
+    check_metrics(metrics)
+    allowed = allowance(fail_on_error)
+    stored = sorted((find_run(name, out) for name in runs), key=lambda run: run.id)  # ids begin with the time
+    nights = [read_scores(run, profile) for run in stored]
+    if save_baseline is not None:
+        write_baseline(pool(nights), save_baseline)
+        console.say(f"baseline of {len(nights)} run{'s' * (len(nights) != 1)}: {save_baseline}")
+        return 0
+    pooled = pool([_baseline(name, profile, out) for name in baseline or ()])
+    found = judge(
+        nights, pooled, metrics, margin=margin, alpha=alpha, by_category=by_category, allowed=allowed
+    )
+    if as_json:
+        console.show_json(asdict(found))
+    else:
+        console.show(*gated_panel(found))
+    if found.verdict == "UNDECIDED":
+        console.complain(undecided(found))
+        return UNDECIDED if strict else 0
+    return FAILED if found.verdict == "FAIL" else 0
+
+
+def _baseline(reference: str, profile: str | None, out: Path) -> QuestionScores:
+    """A saved baseline, or the scores of a run."""
+    from fathoms.question_scores import read_baseline, read_scores
+    from fathoms.store import find_run
+
+    if not Path(reference).is_file():
+        return read_scores(find_run(reference, out), profile)
+    scores = read_baseline(Path(reference))
+    if profile not in (None, scores.profile):
+        raise UsageError(f"{reference} holds scores under the profile '{scores.profile}', not '{profile}'")
+    return scores

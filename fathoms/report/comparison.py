@@ -1,0 +1,90 @@
+"""A comparison of runs on the terminal. Nothing is printed here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from fathoms.comparing import ALPHA, Comparison, Effect, Tested, Unshared
+from fathoms.report.table import figure, short_figure
+from fathoms.report.terminal import apart, note, plain_table
+from fathoms.report.text import plain, shorten
+
+CATEGORY = 25
+SHOWN = 20
+LETTERS = "BCDEFGHIJKLMNOPQRSTUVWXYZ"
+TESTS = {"sign-flip": "sign-flip permutation", "mcnemar": "McNemar, mid-p, all questions alike"}
+
+
+def compared_panel(found: Comparison) -> list[RenderableType]:
+    """Every run against the first: effects with intervals, tests, what flipped, what was left out."""
+    parts: list[RenderableType] = [
+        Text(f"A: {plain(found.first)}", style="bold"),
+        note(f"profile {found.profile}; every run against A, on the same questions"),
+    ]
+    for position, unshared in enumerate(found.unshared):
+        letter = LETTERS[position] if position < len(LETTERS) else f"run {position + 2}"
+        parts += [Text(f"\n{letter}: {plain(unshared.run)}", style="bold"), *unshared_lines(unshared)]
+        for test in found.tests:
+            if test.run == unshared.run:
+                parts += tested_parts(test, letter)
+    count = len(found.tests)
+    several = f"p after Holm is over the {count} tests above" if count > 1 else "one test, no correction"
+    parts.append(
+        note(f"\n[low, high]: 95 % intervals of the difference, for other questions like these; {several}")
+    )
+    return parts
+
+
+def unshared_lines(unshared: Unshared) -> Iterator[Text]:
+    """What was not compared."""
+    sides = {"only A asked": unshared.only_first, "A did not ask": unshared.only_second}
+    for what, names in {**sides, "other text or gold": unshared.changed}.items():
+        if names:
+            yield Text(f"not compared, {what}: {listed(names)}", style="red")
+
+
+def listed(names: Sequence[str]) -> str:
+    """How many, and the first of them."""
+    more = ", ..." if len(names) > SHOWN else ""
+    return f"{len(names)} ({', '.join(map(plain, names[:SHOWN]))}{more})"
+
+
+def tested_parts(test: Tested, letter: str) -> Iterator[RenderableType]:
+    """One metric of one pair of runs."""
+    table = plain_table(test.metric, "n", "A", letter, f"{letter} - A")
+    table.add_row("Overall (category mean)", *effect_cells(test.overall), style="bold", end_section=True)
+    for category, effect in test.categories.items():
+        table.add_row(Text(shorten(category, CATEGORY)), *effect_cells(effect))
+    yield apart(table)
+    verdict = "a difference" if test.p_holm < ALPHA else "no difference shown"
+    yield Text(f"{verdict}: p {p_text(test.p)}, after Holm {p_text(test.p_holm)} ({TESTS[test.test]})")
+    yield Text(f"smallest difference these data could have shown: {test.detectable:.2f} (80 % power)")
+    yield Text(f"{letter} wins {test.wins}, loses {test.losses}, ties {test.ties}")
+    if test.left_out:
+        yield note(f"left out, {test.metric} does not apply on both sides: {listed(test.left_out)}")
+    if test.flips:
+        flips = [f"{flip.question} {figure(flip.first)} to {figure(flip.second)}" for flip in test.flips]
+        yield note(f"differ: {listed(flips)}")
+
+
+def effect_cells(effect: Effect) -> list[str]:
+    """Denominator, both means, the difference with its interval."""
+    return [
+        str(effect.n),
+        figure(effect.first),
+        figure(effect.second),
+        f"{effect.difference:+.2f} {signed_bracket(effect.low, effect.high)}",
+    ]
+
+
+def signed_bracket(low: float, high: float) -> str:
+    """An interval of a difference: `[-.15, +.02]`."""
+    return f"[{', '.join(('-' if value < 0 else '+') + short_figure(abs(value)) for value in (low, high))}]"
+
+
+def p_text(p: float) -> str:
+    """A p value."""
+    return "< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0")

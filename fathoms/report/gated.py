@@ -1,0 +1,83 @@
+"""The verdict of a gate on the terminal. Nothing is printed here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from fathoms.gating import GateCheck, Gated
+from fathoms.question_scores import HIGHER_IS_BETTER
+from fathoms.report.comparison import listed, p_text
+from fathoms.report.terminal import apart, bare_table, note
+from fathoms.report.text import plain, shorten
+
+STYLES = {"PASS": "green", "FAIL": "red", "UNDECIDED": "yellow"}
+SCOPE = 24
+HEADERS = ("check", "run", "n", "change", "low", "high", "p", "verdict", "needed")
+
+
+def gated_panel(found: Gated) -> list[RenderableType]:
+    """The verdict first, then what each check rests on."""
+    table = bare_table()
+    for header in HEADERS:
+        table.add_column(header, justify="left" if header in ("check", "run") else "right", no_wrap=True)
+    for check in found.checks:
+        for row in check_rows(check):
+            table.add_row(*row)
+    runs = [f"run {position}: {run}" for position, run in enumerate(found.runs, 1)]
+    return [
+        Text(found.verdict, style=f"bold {STYLES[found.verdict]}"),
+        apart(table),
+        *map(note, [*runs, f"baseline: {', '.join(map(plain, found.baseline))}"]),
+        note(meaning(found)),
+        *reasons(found),
+    ]
+
+
+def check_rows(check: GateCheck) -> Iterator[list[str | Text]]:
+    """A line for each run."""
+    name = shorten(f"{check.metric}, {check.category}" if check.category else check.metric, SCOPE)
+    for position, night in enumerate(check.nights, 1):
+        figures = [f"{value:+.3f}" for value in (night.delta, night.low, night.high)]
+        first = Text(name if position == 1 else "")
+        last = position == len(check.nights)
+        outcome = [check.verdict, f"{check.needed:,}" if check.needed else ""] if last else ["", ""]
+        yield [first, str(position), str(check.questions), *figures, p_text(night.p), *outcome]
+
+
+def meaning(found: Gated) -> str:
+    """How to read the table."""
+    turned = [name for name in {check.metric for check in found.checks} if not HIGHER_IS_BETTER[name]]
+    sign = f"; {turned[0]} is turned round: negative is worse" if turned else ""
+    return (
+        f"profile {found.profile}; change is run minus baseline{sign}; low and high are one-sided"
+        f" {1 - found.alpha:.1%} bounds; the margin is {found.margin:g}; needed: questions like these that"
+        " would let an unchanged pipeline pass in 80 % of all nights"
+    )
+
+
+def reasons(found: Gated) -> Iterator[Text]:
+    """A sentence for each check that failed, and what was left out."""
+    several = f" after Holm over {len(found.checks)} checks" if len(found.checks) > 1 else ""
+    for check in found.checks:
+        name = check.metric + (f" in {plain(check.category)}" if check.category else "")
+        if check.verdict == "FAIL":
+            yield Text(
+                f"{name} is worse in every run by {found.margin:g} or more: p {p_text(check.p)}{several}",
+                style="red",
+            )
+        if check.left_out:
+            yield note(f"left out, {name} does not apply: {listed(check.left_out)}")
+
+
+def undecided(found: Gated) -> str:
+    """The warning of an undecided gate: the check that is farthest from telling."""
+    open_checks = [check for check in found.checks if check.verdict == "UNDECIDED"]
+    worst = max(open_checks, key=lambda check: check.needed or 0)
+    needed = f"; about {worst.needed:,} would be needed" if worst.needed else ""
+    return (
+        f"undecided: {worst.questions} questions cannot tell a change of {found.margin:g} in"
+        f" {worst.metric}{f' in {plain(worst.category)}' if worst.category else ''}{needed}"
+    )

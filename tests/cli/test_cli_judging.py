@@ -1,0 +1,161 @@
+"""`compare` and `gate` from the shell: what they print and what they end with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.cli import main
+from fathoms.importers import keep, read_answers
+from fathoms.question_scores import read_scores
+from fathoms.report import load, write_report
+from fathoms.scoring import score_run
+from fathoms.store import Run
+from fathoms.types import Question
+
+N = 60
+QUESTIONS = [
+    Question(id=f"q{i}", text=f"What is {i}?", category=("Even", "Odd")[i % 2], answers=((f"number {i}",),))
+    for i in range(N)
+]
+
+
+def made(out: Path, name: str, wrong: int, questions: list[Question] = QUESTIONS, **changes: Any) -> Run:
+    """A scored run on disk whose first answers are wrong."""
+    file = out / f"{name}.jsonl"
+    rows = [
+        {"id": q.id, "answer": f"It is number {-1 if i < wrong else i}."} for i, q in enumerate(questions)
+    ]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    imported = read_answers(file, questions)
+    records = tuple(
+        record.model_copy(update={"answer": record.answer.model_copy(update=changes)})
+        for record in imported.records
+        if record.answer
+    )
+    run = keep(replace(imported, name=name, records=records), "sixty", out)
+    score_run(run)
+    return run
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs `good`, `same`, `bad` (a third of the answers wrong), `cached`, and `few` of fewer questions."""
+    out = tmp_path_factory.mktemp("nights")
+    for name, wrong in (("good", 0), ("same", 0), ("bad", 20)):
+        made(out, name, wrong)
+    made(out, "cached", 0, cached=True)
+    made(out, "few", 0, QUESTIONS[:50])
+    return out
+
+
+@pytest.fixture
+def fathoms(nights: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """The command line on these runs: exit code, stdout, stderr."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        code = main([*arguments, "--out", str(nights)])
+        return (code, *capsys.readouterr())
+
+    return call
+
+
+def test_a_drop_fails_against_a_saved_baseline(fathoms: Any, tmp_path: Path) -> None:
+    file = str(tmp_path / "nightly" / "base.json")
+    assert fathoms("gate", "good", "--save-baseline", file) == (0, f"baseline of 1 run: {file}\n", "")
+    code, out, _ = fathoms("gate", "bad", "--baseline", file)
+    assert code == 100
+    assert out.startswith("FAIL\n")
+    assert "correctness is worse in every run by 0.02 or more: p < .001" in out
+    assert fathoms("gate", "bad", "--baseline", file, "--profile", "paper")[0] == 2
+
+
+def test_few_questions_leave_it_undecided(fathoms: Any) -> None:
+    code, out, err = fathoms("gate", "same", "--baseline", "good")
+    assert (code, out.startswith("UNDECIDED\n")) == (0, True)
+    # two pseudo-flips of 60: 60 * (2.8016 * sqrt(2) / 60 / 0.02)^2
+    assert err == (
+        "fathoms: undecided: 60 questions cannot tell a change of 0.02 in correctness;"
+        " about 655 would be needed\n"
+    )
+    assert fathoms("gate", "same", "--baseline", "good", "--strict")[0] == 101
+    code, out, err = fathoms("gate", "same", "--baseline", "good", "--margin", "0.1", "--strict", "--json")
+    found = json.loads(out)
+    assert (code, err, found["verdict"], found["checks"][0]["questions"]) == (0, "", "PASS", N)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["few", "--baseline", "good"], 1, "did not ask the same questions: q50, q52, q54, q56, q58 ..."),
+        (["cached", "--baseline", "good"], 1, "60 replies of"),
+        (["good"], 2, "want --baseline RUN"),
+        (["good", "--baseline", "same", "--save-baseline", "b.json"], 2, "want --baseline RUN"),
+        (["good", "--baseline", "same", "--metric", "corectness"], 2, "did you mean 'correctness'?"),
+        (["good", "--baseline", "good"], 2, "named twice"),
+        (["good", "--baseline", "same", "--profile", "released"], 1, "no scores 'released'"),
+    ],
+)
+def test_what_a_gate_refuses(fathoms: Any, arguments: list[str], code: int, message: str) -> None:
+    found, out, err = fathoms("gate", *arguments)
+    assert (found, out) == (code, "")
+    assert message in err
+
+
+def test_a_comparison_names_what_flipped(fathoms: Any) -> None:
+    code, out, err = fathoms("compare", "good", "bad", "same", "--metric", "correctness")
+    assert (code, err) == (0, "")
+    text = " ".join(out.split())
+    assert "Overall (category mean) 60 1.00 0.67 -0.33 [-.46, -.23]" in text
+    assert "a difference: p < .001, after Holm < .001 (sign-flip permutation)" in text
+    assert "B wins 0, loses 20, ties 40" in text
+    assert "differ: 20 (q0 1.00 to 0.00, " in text
+    assert "C wins 0, loses 0, ties 60" in text
+    found = json.loads(fathoms("compare", "good", "bad", "--json")[1])
+    assert [(test["metric"], test["test"]) for test in found["tests"]] == [
+        ("correctness", "sign-flip"),
+        ("hallucination", "mcnemar"),
+    ]
+    assert len(found["tests"][0]["flips"]) == 20
+    assert fathoms("compare", "good")[0] == 2
+
+
+def test_intervals_are_in_the_summary_the_table_and_the_report(
+    fathoms: Any, nights: Path, tmp_path: Path
+) -> None:
+    run = next(Run(path) for path in nights.iterdir() if "_bad_" in path.name)
+    overall = (run.summary() or {})["profiles"]["fathoms"]["overall"]["intervals"]["correctness"]
+    assert (overall["method"], overall["n"], overall["groups"]) == ("bca", N, None)
+    # 20 of 30 right in either category: Wilson's interval
+    out = fathoms("show", "bad")[1]
+    assert "0.67 [.49, .81]" in out
+    assert "95 % intervals" in out
+    write_report([load(run.path)], tmp_path)
+    assert "| 0.67 [.49, .81] (30) |" in (tmp_path / "report.md").read_text()
+    (row,) = json.loads(fathoms("report", "bad", "--json")[1])
+    assert row["categories"]["Odd"]["intervals"]["correctness"]["n"] == 30
+
+
+def test_documents_are_grouped_and_enough_of_them_are_clustered(tmp_path: Path, capsys: Any) -> None:
+    on_documents = [
+        question.model_copy(update={"files": (f"{i // 3}.pdf",)}) for i, question in enumerate(QUESTIONS)
+    ]
+    run = made(tmp_path, "many", 20, on_documents)
+    overall = (run.summary() or {})["profiles"]["fathoms"]["overall"]["intervals"]["correctness"]
+    assert overall["groups"] == 20
+    # three questions of a document are right or wrong together here: the interval is the wider one
+    assert overall["clustered"]["low"] < overall["low"] < overall["high"] < overall["clustered"]["high"]
+    assert main(["show", "many", "--out", str(tmp_path)]) == 0
+    assert "for other documents too: [" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_question_is_read_with_its_values_and_its_answers_are_counted(nights: Path) -> None:
+    run = next(Run(path) for path in nights.iterdir() if "_cached_" in path.name)
+    scores = read_scores(run)
+    assert (scores.answers, scores.failed, scores.cached) == (N, 0, N)
+    assert scores.questions["q3"].values == {"correctness": (1.0,), "hallucination": (0.0,)}
+    assert scores.questions["q3"].category == "Odd"

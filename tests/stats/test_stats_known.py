@@ -1,0 +1,300 @@
+"""Known answers: from papers, from SciPy, and worked by hand."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import linalg, optimize, stats
+
+from fathoms.stats.clusters import connected, cr2, cr2_interval
+from fathoms.stats.difference import bounds, macro_weights, pair, tango, worse_p
+from fathoms.stats.gate import judge, overall, questions_needed
+from fathoms.stats.intervals import mean_interval, mover, stratified_interval, wilson
+from fathoms.stats.paired import holm, mcnemar_p, sign_flip_p, smallest_detectable
+
+Z = float(stats.norm.ppf(0.975))
+rng = np.random.default_rng(7)
+STRATA = [rng.choice([0.0, 0.5, 1.0], size) for size in (31, 13, 14, 25, 10)]
+FIFTHS = np.full(5, 0.2)
+
+# ----- one mean
+
+
+@pytest.mark.parametrize(
+    ("successes", "n", "low", "high"),
+    # Newcombe 1998 (Statistics in Medicine 17, 857-872), table I, method 3
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_wilson_as_newcombe_prints_it(successes, n, low, high):
+    found = wilson(successes / n, n)
+    assert [round(float(end), 4) for end in found] == [low, high]
+
+
+@pytest.mark.parametrize("successes", range(11))
+def test_wilson_is_scipys(successes):
+    theirs = stats.binomtest(successes, 10).proportion_ci(method="wilson")
+    assert wilson(successes / 10, 10) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+
+
+def test_fractions_and_repeats_are_called_conservative():
+    assert mean_interval(np.array([0.0, 1.0])).method == "wilson"
+    assert mean_interval(np.array([0.0, 0.5])).method == "wilson-conservative"
+    assert mean_interval(np.array([0.0, 1.0]), repeated=True).method == "wilson-conservative"
+
+
+def test_mover_by_hand():
+    # 0.5 * 0.8 + 0.5 * 0.2 = 0.5; below: 0.5 * (0.3, 0.4), above: 0.5 * (0.12, 0.16)
+    means, lows, highs = np.array([0.8, 0.2]), np.array([0.5, -0.2]), np.array([0.92, 0.36])
+    assert mover(means, lows, highs, np.array([0.5, 0.5])) == pytest.approx((0.25, 0.6))
+
+
+def test_bca_is_scipys():
+    ours = stratified_interval(STRATA, FIFTHS, resamples=50_000)
+    theirs = stats.bootstrap(
+        STRATA,
+        lambda *parts, axis: np.mean([part.mean(axis=axis) for part in parts], axis=0),
+        n_resamples=50_000,
+        method="BCa",
+        vectorized=True,
+        paired=False,
+        random_state=3,
+    ).confidence_interval
+    assert ours.method == "bca"
+    assert ours[:2] == pytest.approx((theirs.low, theirs.high), abs=0.003)
+
+
+def test_the_same_data_give_the_same_interval():
+    assert stratified_interval(STRATA, FIFTHS) == stratified_interval(STRATA, FIFTHS)
+
+
+def test_a_constant_category_takes_mover_where_scipys_bca_is_nan():
+    constant = [np.ones(10), np.array([0.0, 1.0, 1.0, 0.0])]
+    found = stratified_interval(constant, np.array([0.5, 0.5]))
+    (_, low), (half, under) = (1, wilson(1, 10)[0]), (0.5, wilson(0.5, 4)[0])
+    below = 0.5 * np.hypot(1 - low, half - under)
+    assert (found.low, found.method) == (pytest.approx(0.75 - below), "mover")
+    nothing = stratified_interval([np.zeros(3), np.zeros(4)], np.array([0.5, 0.5]))
+    assert nothing.low == 0
+    assert nothing.high > 0.2
+
+
+# ----- groups
+
+
+def test_groups_are_joined_by_what_they_share():
+    assert connected([{"a"}, {"b"}, {"c"}, {"b", "a"}, set(), set()]) == [0, 0, 1, 0, 2, 3]
+
+
+def test_cr2_of_single_questions_is_the_standard_error():
+    values = np.array([0.2, 0.4, 0.9, 0.5, 0.55, 0.3])
+    found = cr2(values, np.zeros(6, int), np.arange(6), np.ones(1))
+    assert found == pytest.approx((values.mean(), stats.sem(values), 5))
+
+
+def test_cr2_of_equal_groups_is_the_standard_error_of_their_means():
+    values = np.array([0.1, 0.3, 0.5, 0.9, 0.4, 0.4, 0.7, 0.2])
+    found = cr2(values, np.zeros(8, int), np.repeat(np.arange(4), 2), np.ones(1))
+    assert found == pytest.approx((values.mean(), stats.sem(values.reshape(4, 2).mean(axis=1)), 3))
+
+
+def test_cr2_of_two_categories_of_single_questions_adds_their_variances():
+    first, second = np.array([0.2, 0.4, 0.9, 0.6]), np.array([0.5, 0.55, 0.3])
+    found = cr2(
+        np.concatenate([first, second]), np.repeat([0, 1], [4, 3]), np.arange(7), np.array([0.5, 0.5])
+    )
+    parts = [first.var(ddof=1) / 4, second.var(ddof=1) / 3]
+    # Welch's degrees of freedom for equal variances: (1/4 + 1/3)^2 / (1/48 + 1/18)
+    df = (1 / 4 + 1 / 3) ** 2 / (1 / 48 + 1 / 18)
+    middle = (first.mean() + second.mean()) / 2
+    assert found == pytest.approx((middle, 0.5 * np.sqrt(sum(parts)), df))
+
+
+def test_cr2_is_the_formula_with_whole_matrices():
+    """Groups of unlike size across three categories, by Bell & McCaffrey's matrices as they are written."""
+    strata, groups = rng.integers(0, 3, 40), np.sort(rng.integers(0, 12, 40))
+    groups = np.unique(groups, return_inverse=True)[1]
+    values, weights = rng.random(40), np.full(3, 1 / 3)
+    x = np.eye(3)[strata]
+    bread = np.linalg.inv(x.T @ x)
+    hat = x @ bread @ x.T
+    residuals = (np.eye(40) - hat) @ values
+    variance, columns = 0.0, []
+    for group in range(groups.max() + 1):
+        inside = groups == group
+        root = linalg.fractional_matrix_power(np.eye(inside.sum()) - hat[np.ix_(inside, inside)], -0.5)
+        lever = root @ x[inside] @ bread @ weights
+        variance += (lever @ residuals[inside]) ** 2
+        columns.append((np.eye(40) - hat)[:, inside] @ lever)
+    form = np.array(columns) @ np.array(columns).T
+    df = np.trace(form) ** 2 / np.trace(form @ form)
+    middle = weights @ bread @ x.T @ values
+    assert cr2(values, strata, groups, weights) == pytest.approx((middle, np.sqrt(variance), df))
+
+
+def test_the_clustered_interval_is_wilsons_with_t():
+    # 6 of 10 single questions: the error is sqrt(.24 / 9), so n is 9, and t has 9 degrees of freedom
+    values = np.array([1.0] * 6 + [0.0] * 4)
+    found = cr2_interval(values, np.zeros(10, int), np.arange(10), np.ones(1))
+    t = stats.t.ppf(0.975, 9)
+    centre, half = (0.6 + t**2 / 18) / (1 + t**2 / 9), t * np.sqrt(0.24 / 9 + t**2 / 324) / (1 + t**2 / 9)
+    assert found == pytest.approx((centre - half, centre + half, 9))
+
+
+def test_the_clustered_interval_of_scores_that_are_alike_counts_groups():
+    found = cr2_interval(np.ones(60), np.zeros(60, int), np.repeat(np.arange(20), 3), np.ones(1))
+    t = stats.t.ppf(0.975, 19)
+    assert found == pytest.approx((20 / (20 + t**2), 1, 19))
+
+
+# ----- differences
+
+
+def test_tango_as_fagerland_prints_it():
+    # Bentur 2009: 1 and 7 discordant pairs of 21 (Fagerland, Lydersen & Laake 2014, table V)
+    assert [round(float(end), 3) for end in tango(1 / 21, 7 / 21, 21, Z)] == [-0.517, -0.026]
+
+
+@pytest.mark.parametrize(("b", "c", "n"), [(3, 9, 40), (0, 4, 25), (12, 2, 50)])
+def test_tango_is_where_the_likelihood_says(b, c, n):
+    """The same limits with the constrained likelihood maximised by SciPy."""
+
+    def distance(mean):
+        def loss(q):
+            return -(
+                b * np.log(q + mean + 1e-300)
+                + c * np.log(q + 1e-300)
+                + (n - b - c) * np.log(1 - 2 * q - mean)
+            )
+
+        ends = (max(0, -mean) + 1e-12, (1 - mean) / 2 - 1e-12)
+        q = optimize.minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-12}).x
+        return (b - c - n * mean) / np.sqrt(n * (2 * q + mean * (1 - mean)))
+
+    middle = (b - c) / n
+    low = optimize.brentq(lambda mean: distance(mean) - Z, -0.99, middle)
+    high = optimize.brentq(lambda mean: distance(mean) + Z, middle, 0.99)
+    assert tango(b / n, c / n, n, Z) == pytest.approx((low, high), abs=1e-6)
+
+
+def test_nothing_flipped_is_no_certainty():
+    low, high = bounds(pair(np.zeros(50), np.full(50, 1 / 50)), Z)
+    width = Z**2 / (50 + Z**2)
+    assert (low, high) == pytest.approx((-width, width))
+
+
+def test_whole_flips_in_one_category_are_tangos_counts():
+    found = pair([1.0] * 7 + [-1.0] + [0.0] * 13, np.full(21, 1 / 21))
+    assert found.effective == pytest.approx(21)
+    assert bounds(found, Z) == pytest.approx((0.026003, 0.517232), abs=1e-6)
+
+
+def test_the_bound_meets_zero_at_p():
+    found = pair([-1.0, -0.5, 0.2, 0, 0, -0.4, 0, 0, 1, -1], macro_weights([0, 0, 0, 0, 1, 1, 1, 1, 1, 1]))
+    z = stats.norm.isf(worse_p(found))
+    assert bounds(found, z)[1] == pytest.approx(0, abs=1e-9)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=30), st.integers(1, 4))
+def test_bounds_hold_the_mean_and_have_a_width(differences, categories):
+    strata = np.arange(len(differences)) % min(categories, len(differences))
+    found = pair(differences, macro_weights(strata))
+    low, high = bounds(found, Z)
+    assert -1 <= low <= found.mean + 1e-9
+    assert found.mean - 1e-9 <= high <= 1
+    assert high - low > 0.01
+
+
+# ----- tests
+
+
+def test_sign_flip_counts_all_patterns():
+    differences, weights = np.array([1.0, -0.5, 0.25, 0.0, 1.0]), np.array([0.1, 0.1, 0.1, 0.1, 0.6])
+    steps = (differences * weights)[[0, 1, 2, 4]]
+    outcomes = [abs(np.dot(signs, steps)) for signs in itertools.product((1, -1), repeat=4)]
+    share = np.mean([outcome >= abs(steps.sum()) - 1e-12 for outcome in outcomes])
+    assert sign_flip_p(differences, weights) == pytest.approx(share)
+
+
+def test_sign_flip_is_scipys_permutation_test():
+    values = rng.choice([-1, -0.5, 0, 0, 0, 0.5, 1], 60) + 0.0
+    theirs = stats.permutation_test(
+        (values,), np.mean, permutation_type="samples", n_resamples=20_000, vectorized=True, rng=5
+    )
+    assert sign_flip_p(values, np.full(60, 1 / 60)) == pytest.approx(theirs.pvalue, abs=0.015)
+
+
+def test_sign_flip_draws_where_there_is_too_much_to_count():
+    values = np.round(rng.normal(0.02, 0.1, 200), 6)
+    drawn = sign_flip_p(values, np.full(200, 1 / 200))
+    z = values.sum() / np.sqrt(np.sum(values**2))
+    assert drawn == pytest.approx(2 * stats.norm.sf(abs(z)), abs=0.01)
+    assert drawn == sign_flip_p(values, np.full(200, 1 / 200))
+    assert sign_flip_p(np.zeros(3), np.ones(3)) == 1
+
+
+def test_mcnemar_mid_p_as_fagerland_prints_it():
+    # 1 and 7 discordant pairs: exact .070, mid-p .039 (Fagerland, Lydersen & Laake 2013)
+    assert mcnemar_p(1, 7) == pytest.approx(stats.binomtest(1, 8).pvalue - stats.binom.pmf(1, 8, 0.5))
+    assert round(float(mcnemar_p(1, 7)), 3) == 0.039
+    assert mcnemar_p([0, 4], [0, 4]) == pytest.approx([1, 1])
+
+
+def test_holm_by_hand():
+    # Holm's steps: 4 * .01, 3 * .02, 2 * .03, then the larger of .04 and what came before
+    assert holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == pytest.approx([1, 1])
+
+
+def test_the_smallest_difference_by_hand():
+    # 8 flips of 100 and two pseudo-flips: sqrt(10) / 100; 1.95996 + 0.84162 of it
+    found = pair([1.0] * 4 + [-1.0] * 4 + [0.0] * 92, np.full(100, 0.01))
+    assert smallest_detectable(float(found.error), 0.05) == pytest.approx(2.80159 * 10**0.5 / 100, rel=1e-5)
+
+
+# ----- the gate
+
+
+def nights(*losses, n=500, gains=0):
+    return [
+        pair([-1.0] * lost + [1.0] * gains + [0.0] * (n - lost - gains), np.full(n, 1 / n)) for lost in losses
+    ]
+
+
+def test_a_drop_on_both_nights_fails_and_on_one_it_does_not():
+    (both,) = judge([nights(25, 25)], margin=0.02, alpha=0.025)
+    (once,) = judge([nights(0, 25)], margin=0.02, alpha=0.025)
+    (first,) = judge([nights(25, 0)], margin=0.02, alpha=0.025)
+    assert [both.verdict, once.verdict, first.verdict] == ["FAIL", "UNDECIDED", "PASS"]
+    assert both.nights[0].delta == -0.05
+    assert both.nights[0].high < 0
+
+
+def test_a_drop_that_is_sure_but_within_the_margin_is_no_fail():
+    (small,) = judge([nights(30, 30, n=5000)], margin=0.02, alpha=0.025)
+    assert small.nights[0].high < 0
+    assert small.verdict == "PASS"
+
+
+def test_few_questions_decide_nothing():
+    found = nights(1, n=20, gains=1)
+    (check,) = judge([found], margin=0.02, alpha=0.025)
+    assert check.verdict == "UNDECIDED"
+    needed = questions_needed(found[0], 20, 0.02, 0.025)
+    # 2 flips and 2 pseudo-flips of 20: 20 * (2.8016 * 2 / 20 / 0.02)^2
+    assert needed == pytest.approx(20 * (2.80159 * 0.1 / 0.02) ** 2, abs=1)
+    assert questions_needed(found[0], 20, 0, 0.025) is None
+
+
+def test_holm_makes_a_fail_harder_in_company():
+    weak, other = nights(17, gains=6), nights(5, gains=5)
+    alone = judge([weak], margin=0.02, alpha=0.025)
+    together = judge([weak, other, other], margin=0.02, alpha=0.025)
+    assert alone[0].verdict == "FAIL"
+    assert together[0].verdict != "FAIL"
+    assert together[0].nights == alone[0].nights
+    assert overall([*alone, *together]) == "FAIL"
+    assert overall(together) == "UNDECIDED"

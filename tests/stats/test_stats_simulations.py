@@ -1,0 +1,73 @@
+"""What is promised of intervals, tests and verdicts, on data whose truth is known. `make slow` runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.long
+
+Tables = dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def tables(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    """What the script prints, with 5,000 replications and 2,000 histories."""
+    found = tmp_path_factory.mktemp("simulations") / "found.json"
+    script = root / "benchmarks" / "simulate_statistics.py"
+    done = subprocess.run([sys.executable, str(script), "--json", str(found)], cwd=root, check=True)
+    assert done.returncode == 0
+    return json.loads(found.read_text())
+
+
+def rows(tables: Tables, name: str, wanted: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+    """Some lines of a table; never none."""
+    found = [row for row in tables[name] if wanted(row)]
+    assert found
+    return found
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say(tables: Tables) -> None:
+    for row in tables["coverage"]:
+        assert row["mean"] == pytest.approx(95, abs=1.5), row
+        assert row["lowest"] >= 89, row
+
+
+def test_cr2_holds_the_mean_of_other_documents_where_bca_does_not(tables: Tables) -> None:
+    for groups in (20, 40):
+        naive, robust = rows(tables, "clusters", lambda row, n=groups: f"{n} documents" in row["interval"])
+        assert robust["mean"] == pytest.approx(95, abs=2)
+        assert robust["lowest"] >= 89
+        assert robust["mean"] > naive["mean"] + 3
+
+
+def test_tests_find_nothing_where_there_is_nothing(tables: Tables) -> None:
+    for row in tables["size"]:
+        sizes = [row["sign-flip, flags"], row["sign-flip, fractions"], row["McNemar"]]
+        assert max(sizes) <= 6, row
+        if row["flips"] >= 25:
+            assert min(sizes) >= 2.5, row
+
+
+def test_a_month_of_nights_without_a_change_fails_in_at_most_one_of_twenty(tables: Tables) -> None:
+    for row in tables["gate"]:
+        assert row["false month"] <= 5, row
+
+
+def test_five_points_are_caught_by_the_second_night(tables: Tables) -> None:
+    for row in rows(tables, "gate", lambda row: row["questions"] >= 500):
+        assert min(row["caught, some"], row["caught, all"]) >= 80, row
+        assert max(row["passed, some"], row["passed, all"]) <= 2.5, row
+
+
+def test_small_sets_cannot_tell(tables: Tables) -> None:
+    for row in rows(tables, "gate", lambda row: row["questions"] == 93):
+        assert row["pass"] < 20
+        assert row["caught, some"] < 20
+        assert row["false month, tolerance"] > 90
