@@ -3,23 +3,27 @@
     scores = score(records, Scoring(), known)      # every record under every profile
     summarise(records, scores)                     # means by category and overall
 
-`phrase_recall` says how right an answer is, `NearestNeighbour` whether it is one, `hallucination` whether
-it states something wrong, `summarise` what that comes to. A run is scored again from its records and the
-verdicts kept with it: no parser, index or model is needed.
+`phrase_recall` says how right an answer is, `Cues` or `NearestNeighbour` whether it is one,
+`hallucination` whether it states something wrong, `summarise` what that comes to. A run is scored again
+from its records and the verdicts kept with it: no parser, index or model is needed.
 """
 
 from __future__ import annotations
 
-from fathoms.metrics.abstention import NearestNeighbour
+from fathoms.metrics.abstention import Classifier
 from fathoms.metrics.aggregate import summarise
+from fathoms.metrics.cues import Cues
 from fathoms.metrics.hallucination import hallucination
 from fathoms.metrics.ingestion import GoldText, common_answers, gold_text_recall, summarise_gold_text
+from fathoms.metrics.nearest import NearestNeighbour
 from fathoms.metrics.phrase_recall import PhraseRecall, phrase_recall
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.scoring import RecordScore, Scores, Scoring, score
 
 __all__ = [
     "PROFILES",
+    "Classifier",
+    "Cues",
     "GoldText",
     "NearestNeighbour",
     "PhraseRecall",

@@ -32,6 +32,8 @@ def run_json(run: RunView, scores: str | None = None) -> dict[str, Any]:
         "categories": {
             name: pick(values, CATEGORY) for name, values in (figures.get("categories") or {}).items()
         },
+        "abstention_table": figures.get("abstention_table"),
+        "abstention_rates": figures.get("abstention_rates"),
     }
 
 

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fathoms.report.change import change
+from fathoms.report.outcomes import OUTCOMES, outcomes
 from fathoms.report.table import Cell, Row, ScoreTable, figure, score_table
 from fathoms.report.text import abbreviate, plain, shorten
 from fathoms.report.view import RunView
@@ -24,7 +25,6 @@ WIDTH = 80
 HEADER = 10
 NAME = 20
 METRICS = ("corr.", "hall.", "n")
-OUTCOMES = ("answered", "abstained")
 ID = 20
 
 
@@ -34,7 +34,7 @@ def summary_panel(
     """What a person sees after a run: its scores, failures, the change to `previous`, its worst questions."""
     profile = run.profile(scores)
     parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
-    parts += [*unanswerable_line(run, profile), counts_line(run), *cut_by_server(run)]
+    parts += [*abstention_table(run, profile), counts_line(run), *cut_by_server(run)]
     parts += [*left_out(run), *failures(run)]
     if previous is not None:
         parts.append(change_line(run, previous, profile))
@@ -185,14 +185,19 @@ def cut_by_server(run: RunView) -> list[Text]:
     return [Text(f"{subject} cut by the server: raise generate.n_ctx or retrieve less", style="red")]
 
 
-def unanswerable_line(run: RunView, profile: str) -> list[Text]:
-    """What became of the questions that the documents do not answer; empty where none was asked."""
-    asked = (run.summary.get("counts") or {}).get("unanswerable")
-    if not asked:
+def abstention_table(run: RunView, profile: str) -> list[RenderableType]:
+    """Answers by answerable or not and answered or abstained, each with its share of the line; empty where
+    that is not known."""
+    figures = run.figures(profile)
+    counts, rates = figures.get("abstention_table") or {}, figures.get("abstention_rates") or {}
+    if not counts:
         return []
-    outcomes = (run.figures(profile).get("abstention_table") or {}).get("unanswerable") or {}
-    parts = [f"{asked} asked", *(f"{outcomes[key]} {key}" for key in OUTCOMES if key in outcomes)]
-    return [note(f"unanswerable: {', '.join(parts)} (in no other figure)")]
+    table = plain_table("questions", *OUTCOMES)
+    for kind, line in counts.items():
+        table.add_row(Text(plain(kind)), *outcomes(line))
+    names = {"coverage": "coverage", "selective_accuracy": "selective accuracy"}
+    said = [f"{name} {figure(rates.get(key))}" for key, name in names.items()]
+    return [apart(table), note(f"{', '.join(said)} (of the answerable questions)")]
 
 
 def left_out(run: RunView) -> list[Text]:
