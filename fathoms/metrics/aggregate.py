@@ -8,6 +8,7 @@ unweighted mean of the category means (macro, as in FATHOMS-RAG's Table II); the
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -39,7 +40,8 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
     `n` and `hallucination_n` are the questions that a correctness and a hallucination rate are a mean
     of; `abstention` is a share of the answerable questions that got an answer; `errors` counts failed
     calls. `abstention_table` counts answers: answerable or not by answered or abstained; `abstention_rates`
-    are their shares. `classifier` is what judged abstention under that very profile.
+    are their shares, `labels` counts answers by label. `classifier` is what judged abstention under that
+    very profile.
     """
     figures: dict[str, dict[str, Any]] = {}
     for name in scores.rows[0] if scores.rows else ():
@@ -47,6 +49,7 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
         head = _head(next((profile for profile in PROFILES if profile.name == name), None), scores.scoring)
         figures[name] = {**head, **_figures(rows)}
         if name != RELEASED:
+            figures[name]["labels"] = dict(Counter(score.abstention for _, score in rows if score.abstention))
             figures[name]["abstention_table"] = _abstention_table(rows)
             figures[name]["abstention_rates"] = _abstention_rates(rows, figures[name]["abstention_table"])
     return figures

@@ -121,12 +121,17 @@ def decide(text: str, readings: Sequence[Reading]) -> Decision:
         return Decision("statement", after.text, "answers after all")
     before = [reading for reading in readings[: stops[0]] if reading.kind in (*_ANSWERS, "cites")]
     if not before:
-        return Decision(
-            "refusal" if first.kind == "refuses" else "abstention", first.text, f"cue: {first.cue}"
-        )
+        return Decision(_kind_of_stop(readings, first), first.text, f"cue: {first.cue}")
     if _takes_back(readings, stops):
         return Decision("abstention", last.text, f"cue: {last.cue}")
     return Decision("statement", before[0].text, "answers first")
+
+
+def _kind_of_stop(readings: Sequence[Reading], first: Reading) -> Label:
+    """A refusal, unless it is the source that is said to be silent."""
+    missing = [reading for reading in readings if reading.kind in ("abstains", "abstains exactly", "aside")]
+    silent = any(read_grammar().find("anchor", reading.text) for reading in missing)
+    return "refusal" if first.kind == "refuses" and not silent else "abstention"
 
 
 def _answer_after(readings: Sequence[Reading], stops: Sequence[int]) -> Reading | None:
