@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fathoms.errors import DataError
-from fathoms.metrics.abstention import Classifier, label_of
+from fathoms.metrics.abstention import Classifier, label_answers, label_of
+from fathoms.metrics.labels import Why
+from fathoms.types import Verdict
 
 LABELS = ("statement", "abstention")
 HEDGED = "hedged"
@@ -77,28 +79,32 @@ def agree(rows: Sequence[Labelled], classifier: Classifier) -> dict[str, Any]:
     if not known:
         raise DataError(f"no row is labelled {' or '.join(LABELS)}")
     hedged = [row for row in rows if row.label == HEDGED]
-    verdicts = classifier.classify([row.answer for row in (*known, *hedged)])
-    said = [label_of(verdict) for verdict in verdicts]
-    counts = count([(row.label, label) for row, label in zip(known, said, strict=False)])
+    verdicts, _ = label_answers([row.answer for row in (*known, *hedged)], classifier, {})
+    said = [
+        label_of(verdicts[row.answer]) if row.answer in verdicts else "empty" for row in (*known, *hedged)
+    ]
+    labels = said[: len(known)]
+    counts = count([(row.label, label) for row, label in zip(known, labels, strict=True)])
     return {
         **figures(counts),
         "intervals": intervals(counts),
         "confusion": _confusion(counts),
-        "kinds": dict(Counter(said[: len(known)])),
+        "kinds": dict(Counter(labels)),
         "left_out": dict(Counter(row.label for row in rows if row.label not in LABELS)),
         "hedged": _both_ways(counts, said[len(known) :]),
         "differ": [
-            {
-                "id": row.id,
-                "label": row.label,
-                "classified": label,
-                **classifier.explain(verdict).model_dump(),
-            }
-            for row, label, verdict in zip(known, said, verdicts, strict=False)
+            {"id": row.id, "label": row.label, "classified": label, **_why(row, verdicts, classifier)}
+            for row, label in zip(known, labels, strict=True)
             if (row.label == "statement") != (label == "statement")
         ],
         "classifier": classifier.model_dump(mode="json"),
     }
+
+
+def _why(row: Labelled, verdicts: Mapping[str, Verdict], classifier: Classifier) -> dict[str, Any]:
+    """What the label of an answer rests on; an answer without text has no verdict."""
+    verdict = verdicts.get(row.answer)
+    return (classifier.explain(verdict) if verdict else Why(reason="no text")).model_dump()
 
 
 def count(pairs: Sequence[tuple[str, str]]) -> Counts:
@@ -136,13 +142,13 @@ def _ratio(part: float, whole: float) -> float | None:
 
 def intervals(counts: Counts, seed: int = 0) -> dict[str, tuple[float, float] | None]:
     """95 % intervals: Wilson's score interval for rates; for `f1` and `kappa` the percentile bootstrap over
-    rows, smoothed (10,000 draws from `seed`). Rows are taken as independent."""
-    drawn = _bootstrap(counts, seed)
+    rows, smoothed (10,000 draws from `seed`). `None` where the figure is. Rows are taken as independent."""
+    values, drawn = figures(counts), _bootstrap(counts, seed)
     return {
         "accuracy": wilson(counts.hits + counts.agreed, sum(counts)),
         "precision": wilson(counts.hits, counts.hits + counts.false),
         "recall": wilson(counts.hits, counts.hits + counts.missed),
-        **drawn,
+        **{name: None if values[name] is None else bounds for name, bounds in drawn.items()},
     }
 
 
