@@ -91,7 +91,7 @@ class Cues(Component):
 
     def explain(self, verdict: Verdict) -> Why:
         """What the label of a verdict rests on."""
-        return Why(clause=verdict.premise, reason=verdict.why)
+        return Why(clause=verdict.premise or None, reason=verdict.why)
 
     def _settle(self, clauses: Sequence[str]) -> dict[str, Reading]:
         """Undecided clauses that are near to an abstention as such, the others as answers."""
@@ -111,7 +111,7 @@ def decide(text: str, readings: Sequence[Reading]) -> Decision:
     whole = " ".join(normalise(text).split()).strip(_AROUND)
     if not whole or read_grammar().is_whole("blank", whole):
         return Decision("empty", whole, "the whole answer")
-    if read_grammar().is_whole("whole", whole):
+    if any(read_grammar().is_whole("whole", part) for part in (whole, read_grammar().body(whole))):
         return Decision("abstention", whole, "the whole answer")
     stops = [index for index, reading in enumerate(readings) if reading.kind in _ABSTAINS]
     if not stops:
@@ -156,7 +156,7 @@ def _takes_back(readings: Sequence[Reading], stops: Sequence[int]) -> bool:
     """
     answers = [reading for reading in readings[: stops[-1]] if reading.kind in _ANSWERS]
     after = [reading for reading in readings[stops[-1] :] if reading.kind in _ANSWERS]
-    if _BARE.fullmatch(readings[0].text) or len(after) > 1:
+    if _BARE.fullmatch(read_grammar().body(readings[0].text)) or len(after) > 1:
         return False
     if not answers and any(readings[stop].kind == "abstains exactly" for stop in stops):
         return True

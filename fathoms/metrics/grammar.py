@@ -32,6 +32,10 @@ class Grammar(NamedTuple):
                 return found[0].strip()
         return None
 
+    def body(self, text: str) -> str:
+        """A text without its lead (`according to the report, `)."""
+        return text.removeprefix(self.find("lead", text) or "").strip()
+
     def is_whole(self, kind: str, text: str) -> bool:
         """Whether a text is a cue of this kind and nothing else."""
         return any(pattern.fullmatch(text) for pattern in self.patterns[kind])

@@ -69,7 +69,7 @@ def read_clause(clause: Clause) -> Reading:
     if find("suspect", text) and not find("reported", text) and (reading := _read_suspect(clause)):
         return reading
     for kind, name in _CUES:
-        if (cue := find(name, text)) is not None:
+        if (cue := find(name, read_grammar().body(text) if kind == "filler" else text)) is not None:
             return Reading(kind, text, cue)
     return Reading("answers", text)
 
@@ -94,7 +94,6 @@ def _read_suspect(clause: Clause) -> Reading | None:
 
 
 def _clear_cue(text: str) -> str | None:
-    """A clear cue in a clause, or in what follows its lead (`according to the report, `)."""
-    find = read_grammar().find
-    lead = find("lead", text)
-    return find("clear", text) or (find("clear", text.removeprefix(lead).strip()) if lead else None)
+    """A clear cue in a clause, or in what follows its lead."""
+    find, body = read_grammar().find, read_grammar().body(text)
+    return find("clear", text) or (find("clear", body) if body != text else None)

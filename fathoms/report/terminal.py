@@ -197,7 +197,7 @@ def abstention_table(run: RunView, profile: str) -> list[RenderableType]:
         table.add_row(Text(plain(kind)), *outcomes(line))
     names = {"coverage": "coverage", "selective_accuracy": "selective accuracy"}
     said = [f"{name} {figure(rates.get(key))}" for key, name in names.items()]
-    return [apart(table), note(f"{', '.join(said)} (of the answerable questions)")]
+    return [Padding(table, (0, 0, 1, 0)), note(f"{', '.join(said)} (of the answerable questions)")]
 
 
 def left_out(run: RunView) -> list[Text]:
