@@ -44,6 +44,7 @@ class Counts(NamedTuple):
 
 def read_labels(path: Path) -> list[Labelled]:
     """Rows of `{id, answer, label}`, one JSON object a line; other keys are passed over, so are empty lines.
+    A label that is `null` is read as `unlabelled`.
 
     Raises DataError that names file and line of what is wrong.
     """
@@ -62,6 +63,8 @@ def _row(line: str, place: str) -> Labelled:
         raise DataError(f"{place}: not valid JSON: {error}") from error
     if not isinstance(row, dict):
         raise DataError(f"{place}: want an object with 'id', 'answer' and 'label'")
+    if row.get("label", "") is None:
+        row["label"] = "unlabelled"
     for key in Labelled._fields:
         if not isinstance(row.get(key), str):
             raise DataError(f"{place}: '{key}' is {'no text' if key in row else 'missing'}")

@@ -123,6 +123,12 @@ def test_a_row_that_cannot_be_read_is_named(tmp_path: Path, line: str, message: 
         read_labels(path)
 
 
+def test_a_label_that_nobody_gave(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"id": "a", "answer": "12", "label": null}\n')
+    assert read_labels(path) == [Labelled("a", "12", "unlabelled")]
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nowhere\.jsonl: cannot be read"):
         read_labels(tmp_path / "nowhere.jsonl")
