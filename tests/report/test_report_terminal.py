@@ -196,6 +196,7 @@ def test_one_question_whole(question):
     assert "prompt: 12 tokens, 1 chunks cut" in text
     assert line_of(lines, "1 ") == ["1", "0.50", "a.pdf", "2", "red", "things"]
     assert line_of(lines, "paper") == ["paper", "0.50", "1.00", "no", "blue"]
+    assert "paper: statement: It is red. (nearest exemplar)" in lines
 
 
 def test_one_question_that_failed(question):
