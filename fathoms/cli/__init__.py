@@ -13,6 +13,7 @@ from pathlib import Path
 import typer
 
 from fathoms.cli import (
+    agreeing,
     asking,
     assets,
     caching,
@@ -46,6 +47,7 @@ app.command("validate")(running.validate)
 app.command("doctor")(doctor.doctor)
 app.command("ls")(reading.ls)
 app.command("show")(reading.show)
+app.command("agree")(agreeing.agree)
 app.add_typer(imports.app, name="import")
 app.add_typer(assets.data_app, name="data")
 app.add_typer(assets.models_app, name="models")

@@ -3,15 +3,16 @@
     scores = score(records, Scoring(), known)      # every record under every profile
     summarise(records, scores)                     # means by category and overall
 
-`phrase_recall` says how right an answer is, `NearestNeighbour` whether it is one, `hallucination` whether
-it states something wrong, `summarise` what that comes to. A run is scored again from its records and the
-verdicts kept with it: no parser, index or model is needed.
+`phrase_recall` says how right an answer is, `Cues` or `NearestNeighbour` whether it is one,
+`hallucination` whether it states something wrong, `summarise` what that comes to. A run is scored again
+from its records and the verdicts kept with it: no parser, index or model is needed.
 """
 
 from __future__ import annotations
 
-from fathoms.metrics.abstention import NearestNeighbour
+from fathoms.metrics.abstention import Classifier
 from fathoms.metrics.aggregate import summarise
+from fathoms.metrics.cues import Cues
 from fathoms.metrics.funnel import RunTexts
 from fathoms.metrics.funnel_summary import summarise_funnels, with_funnels
 from fathoms.metrics.hallucination import hallucination
@@ -22,6 +23,7 @@ from fathoms.metrics.ingestion import (
     gold_text_recall,
     summarise_gold_text,
 )
+from fathoms.metrics.nearest import NearestNeighbour
 from fathoms.metrics.phrase_recall import PhraseRecall, phrase_recall
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.scoring import RecordScore, Scores, Scoring, score
@@ -30,6 +32,8 @@ from fathoms.metrics.stages import STAGES, Funnel, Stage
 __all__ = [
     "PROFILES",
     "STAGES",
+    "Classifier",
+    "Cues",
     "Funnel",
     "GoldText",
     "NearestNeighbour",

@@ -8,7 +8,8 @@ unweighted mean of the category means (macro, as in FATHOMS-RAG's Table II); the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fathoms.metrics.intervals import Sample, mean_intervals, overall_intervals
@@ -45,7 +46,8 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
     `n` and `hallucination_n` are the questions that a correctness and a hallucination rate are a mean of;
     `abstention` is a share of the answerable questions that got an answer; `intervals` say how sure each
     mean is; `errors` counts failed calls. `abstention_table` counts answers: answerable or not by answered
-    or abstained. `classifier` is what judged abstention under that very profile.
+    or abstained; `abstention_rates` are their shares, `labels` counts answers by label. `classifier` is what
+    judged abstention under that very profile.
     """
     figures: dict[str, dict[str, Any]] = {}
     for name in scores.rows[0] if scores.rows else ():
@@ -53,7 +55,9 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
         head = _head(next((profile for profile in PROFILES if profile.name == name), None), scores.scoring)
         figures[name] = {**head, **_figures(rows)}
         if name != RELEASED:
+            figures[name]["labels"] = dict(Counter(score.abstention for _, score in rows if score.abstention))
             figures[name]["abstention_table"] = _abstention_table(rows)
+            figures[name]["abstention_rates"] = _abstention_rates(rows, figures[name]["abstention_table"])
     return figures
 
 
@@ -139,6 +143,33 @@ def _abstention_table(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
             line = table["answerable" if record.question.answerable else "unanswerable"]
             line["abstained" if score.abstained else "answered"] += 1
     return table
+
+
+def _abstention_rates(
+    rows: Iterable[Row], table: Mapping[str, Mapping[str, int]]
+) -> dict[str, Mapping[str, float | None] | float | None]:
+    """What the table comes to, `None` where there is no answer to count.
+
+    Each cell as a share of its line; `coverage` is the answered share of the answerable,
+    `selective_accuracy` the share of those answers that are fully right (correctness 1), as in selective
+    prediction (El-Yaniv and Wiener 2010).
+    """
+    shares = {
+        name: {cell: _share(number, line) for cell, number in line.items()} for name, line in table.items()
+    }
+    answered = [score for record, score in rows if record.question.answerable and score.abstained is False]
+    return {
+        **shares,
+        "coverage": shares["answerable"]["answered"],
+        "selective_accuracy": mean(
+            float(score.correctness == 1) for score in answered if score.correctness is not None
+        ),
+    }
+
+
+def _share(number: int, line: Mapping[str, int]) -> float | None:
+    """A cell of the abstention table by its line."""
+    return number / sum(line.values()) if any(line.values()) else None
 
 
 def mean(values: Iterable[float | None]) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fathoms.metrics.abstention import Label
+from fathoms.metrics.labels import Label
 
 
 def hallucination(label: Label | None, correctness: float | None) -> int | None:

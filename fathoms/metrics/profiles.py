@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fathoms.metrics.abstention import NearestNeighbour
+from fathoms.metrics.abstention import Classifier
 from fathoms.metrics.phrase_recall import Hyphens, Match
 from fathoms.types import Record
 
@@ -44,7 +44,7 @@ class Profile:
         scorer = record.fingerprints.get("scorer", "") if self.follows_scorer else ""
         return SCORER_HYPHENS.get(scorer, self.hyphens)
 
-    def classifier(self, configured: NearestNeighbour) -> NearestNeighbour:
+    def classifier(self, configured: Classifier) -> Classifier:
         """What judges abstention under this profile, given what the user configured."""
         return configured.plain() if self.abstention == "plain" else configured
 

@@ -6,12 +6,14 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
-from fathoms.metrics.abstention import Label, NearestNeighbour, label_answers
+from fathoms.metrics.abstention import Classifier, label_answers, label_of
+from fathoms.metrics.cues import Cues
 from fathoms.metrics.hallucination import hallucination
+from fathoms.metrics.labels import Label, Why
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.stages import Funnel
@@ -27,9 +29,15 @@ class Scoring(BaseModel):
 
     profile: Literal["paper", "released-code", "fathoms"] | None = None
     """What reports print first; by default `paper` for the questions of FATHOMS-RAG, else `fathoms`."""
-    abstention: NearestNeighbour = NearestNeighbour()
+    abstention: Classifier = Cues()
     """What tells answers from abstentions under `fathoms`; the other profiles take its exemplars and its
     embedder, and the paper's plain rule."""
+
+    @field_validator("abstention", mode="before")
+    @classmethod
+    def _by_cues(cls, value: Any) -> Any:
+        """`kind: cues` where none is named."""
+        return {"kind": "cues", **value} if isinstance(value, dict) else value
 
     def at(self, base: Path) -> Scoring:
         """With a relative file of exemplars found from `base`."""
@@ -43,13 +51,6 @@ class Scoring(BaseModel):
     def check(self) -> None:
         """Raise now what scoring would: exemplars that cannot be read, an embedder that is not here."""
         self.abstention.check()
-
-
-class Why(Noun):
-    """What an abstention label rests on: the nearest exemplar and its cosine."""
-
-    nearest: str
-    cosine: float
 
 
 class RecordScore(Noun):
@@ -93,14 +94,15 @@ def score(records: Sequence[Record], scoring: Scoring, known: Mapping[str, Verdi
     rows = []
     for record in records:
         row = {
-            profile.name: _score_record(record, profile, verdicts[profile.abstention]) for profile in PROFILES
+            profile.name: _score_record(record, profile, scoring.abstention, verdicts[profile.abstention])
+            for profile in PROFILES
         }
         rows.append({**row, RELEASED: _released(record)} if imported else row)
     return Scores(scoring, tuple(rows), new)
 
 
 def _judge(
-    texts: Sequence[str], configured: NearestNeighbour, known: Mapping[str, Verdict]
+    texts: Sequence[str], configured: Classifier, known: Mapping[str, Verdict]
 ) -> tuple[dict[str, dict[str, Verdict]], dict[str, Verdict]]:
     """Verdicts by rule of abstention and text, every classifier asked once, and the new ones by key."""
     classifiers = {profile.abstention: profile.classifier(configured) for profile in PROFILES}
@@ -113,7 +115,9 @@ def _judge(
     return verdicts, new
 
 
-def _score_record(record: Record, profile: Profile, verdicts: Mapping[str, Verdict]) -> RecordScore:
+def _score_record(
+    record: Record, profile: Profile, configured: Classifier, verdicts: Mapping[str, Verdict]
+) -> RecordScore:
     """One record under one of our profiles; `verdicts` are those of its classifier by text."""
     refused = record.answer is not None and record.answer.refusal is not None
     verdict = verdicts.get(record.answer.text) if record.answer and not refused else None
@@ -129,7 +133,7 @@ def _score_record(record: Record, profile: Profile, verdicts: Mapping[str, Verdi
         abstention=label,
         matched=recall.found if scored else (),
         missed=recall.missed if scored else (),
-        why=Why(nearest=verdict.premise, cosine=float(verdict.why or "nan")) if verdict else None,
+        why=profile.classifier(configured).explain(verdict) if verdict else None,
     )
 
 
@@ -139,9 +143,7 @@ def _label(record: Record, verdict: Verdict | None) -> Label | None:
         return None
     if record.answer.refusal is not None:
         return "refusal"
-    if verdict is None:
-        return "empty"
-    return "abstention" if verdict.label == "abstention" else "statement"
+    return label_of(verdict) if verdict else "empty"
 
 
 def _released(record: Record) -> RecordScore:

@@ -41,6 +41,8 @@ def run_json(run: RunView, scores: str | None = None) -> dict[str, Any]:
             name: pick(values, CATEGORY) for name, values in (figures.get("categories") or {}).items()
         },
         "funnel": figures.get("funnel"),
+        "abstention_table": figures.get("abstention_table"),
+        "abstention_rates": figures.get("abstention_rates"),
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from fathoms.report.funnel import HEADS, funnel_section
+from fathoms.report.outcomes import outcomes
 from fathoms.report.table import Metric, Row, ScoreTable, figure, interval_note, score_table
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.view import RunView
@@ -179,20 +180,24 @@ def lost_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
 
 
 def abstention_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
-    """Answerable or not by answered or not; counts, and the share of their line."""
+    """Answerable or not by answered or not: counts, and the share of their line; and what they come to."""
     yield "## Abstention\n"
-    yield 'How often the model answered and how often it said "I do not know".\n'
-    rows = []
+    yield (
+        'How often the model answered and how often it said "I do not know". Coverage is the answered share'
+        " of the answerable questions, selective accuracy the share of those answers that is fully right.\n"
+    )
+    rows, rates = [], []
     for run, row in zip(runs, scored.rows, strict=True):
-        for kind, counts in (run.figures(row.profile).get("abstention_table") or {}).items():
-            rows.append([title(row), escape(kind), *shares(counts)])
+        figures = run.figures(row.profile)
+        lines = figures.get("abstention_table") or {}
+        rows += [[title(row), escape(kind), *outcomes(counts)] for kind, counts in lines.items()]
+        if found := figures.get("abstention_rates"):
+            rates.append(
+                [title(row), *(figure(found.get(key)) for key in ("coverage", "selective_accuracy"))]
+            )
     yield from table(["Run", "Questions", "Answered", "Abstained"], rows, 2) if rows else ["Not known."]
-
-
-def shares(counts: dict[str, int]) -> list[str]:
-    """The two cells of a line of the 2 x 2 table."""
-    pair = [counts.get(key) or 0 for key in ("answered", "abstained")]
-    return [f"{count} ({figure(count / sum(pair))})" if any(pair) else "0" for count in pair]
+    if rates:
+        yield from ["", *table(["Run", "Coverage", "Selective accuracy"], rates, 2)]
 
 
 def profile_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:

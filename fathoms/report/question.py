@@ -60,8 +60,8 @@ def repeat_parts(repeat: Mapping[str, Any]) -> list[RenderableType]:
         parts.append(field("answer", answer.get("text")))
         parts.append(field("took", taken(answer, repeat.get("timings") or {})))
     if repeat.get("scores"):
-        parts.append(score_lines(repeat["scores"]))
-        parts += funnel_lines(repeat["scores"])
+        scores = repeat["scores"]
+        parts += [score_lines(scores), *why_lines(scores), *funnel_lines(scores)]
     return parts
 
 
@@ -83,6 +83,19 @@ def hit_table(hits: list[Mapping[str, Any]]) -> Table:
         texts = (shorten(hit.get("document", ""), 40), pages, shorten(hit.get("text") or "", HIT))
         table.add_row(str(hit.get("rank")), figure(hit.get("score")), *map(Text, texts))
     return table
+
+
+def why_lines(scores: Mapping[str, Mapping[str, Any]]) -> list[Text]:
+    """A line for each profile whose abstention label rests on a clause of the answer or on an exemplar."""
+    lines = []
+    for profile, values in scores.items():
+        why = values.get("why") or {}
+        if quote := why.get("clause") or why.get("nearest"):
+            reason = why.get("reason") or "nearest exemplar"
+            lines.append(
+                Text(plain(f"{profile}: {values.get('abstention')}: {quote} ({reason})"), style="dim")
+            )
+    return lines
 
 
 def score_lines(scores: Mapping[str, Mapping[str, Any]]) -> Table:

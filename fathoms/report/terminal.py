@@ -17,6 +17,7 @@ from rich.text import Text
 from fathoms.report.change import change
 from fathoms.report.ending import dollars
 from fathoms.report.funnel import funnel_panel
+from fathoms.report.outcomes import OUTCOMES, outcomes
 from fathoms.report.table import Cell, Row, ScoreTable, figure, interval_note, score_table
 from fathoms.report.text import abbreviate, plain, shorten
 from fathoms.report.view import RunView
@@ -27,7 +28,6 @@ HEADER = 10
 CATEGORY = 25
 NAME = 20
 METRICS = ("corr.", "hall.", "n")
-OUTCOMES = ("answered", "abstained")
 ID = 20
 
 
@@ -38,7 +38,7 @@ def summary_panel(
     profile = run.profile(scores)
     parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
     parts += funnel_panel(run, profile)
-    parts += [*unanswerable_line(run, profile), counts_line(run), *cut_by_server(run)]
+    parts += [*abstention_table(run, profile), counts_line(run), *cut_by_server(run)]
     parts += [*left_out(run), *failures(run)]
     if previous is not None:
         parts.append(change_line(run, previous, profile))
@@ -190,14 +190,19 @@ def cut_by_server(run: RunView) -> list[Text]:
     return [Text(f"{subject} cut by the server: raise generate.n_ctx or retrieve less", style="red")]
 
 
-def unanswerable_line(run: RunView, profile: str) -> list[Text]:
-    """What became of the questions that the documents do not answer; empty where none was asked."""
-    asked = (run.summary.get("counts") or {}).get("unanswerable")
-    if not asked:
+def abstention_table(run: RunView, profile: str) -> list[RenderableType]:
+    """Answers by answerable or not and answered or abstained, each with its share of the line; empty where
+    that is not known."""
+    figures = run.figures(profile)
+    counts, rates = figures.get("abstention_table") or {}, figures.get("abstention_rates") or {}
+    if not counts:
         return []
-    outcomes = (run.figures(profile).get("abstention_table") or {}).get("unanswerable") or {}
-    parts = [f"{asked} asked", *(f"{outcomes[key]} {key}" for key in OUTCOMES if key in outcomes)]
-    return [note(f"unanswerable: {', '.join(parts)} (in no other figure)")]
+    table = plain_table("questions", *OUTCOMES)
+    for kind, line in counts.items():
+        table.add_row(Text(plain(kind)), *outcomes(line))
+    names = {"coverage": "coverage", "selective_accuracy": "selective accuracy"}
+    said = [f"{name} {figure(rates.get(key))}" for key, name in names.items()]
+    return [Padding(table, (0, 0, 1, 0)), note(f"{', '.join(said)} (of the answerable questions)")]
 
 
 def left_out(run: RunView) -> list[Text]:

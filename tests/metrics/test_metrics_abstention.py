@@ -11,7 +11,7 @@ import pytest
 from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, FathomsError
 from fathoms.metrics import NearestNeighbour, Scoring, score, summarise
-from fathoms.metrics.abstention import OWN_EXEMPLARS, read_exemplars
+from fathoms.metrics.nearest import OWN_EXEMPLARS, read_exemplars
 from fathoms.models import LexicalEmbedder, LlamaIndexEmbedder, OnnxEmbedder
 from fathoms.types import Question, Record, Reply, Verdict
 
@@ -104,7 +104,10 @@ def test_known_verdicts_are_not_asked_for_again() -> None:
     }
     again = score(records, Scoring(), kept)
     assert [row["paper"].abstention for row in again.rows] == ["abstention", "statement", "empty"]
-    assert again.rows[0]["paper"].model_dump()["why"] == {"nearest": "by hand", "cosine": 0.5}
+    assert again.rows[0]["paper"].model_dump(exclude_none=True)["why"] == {
+        "nearest": "by hand",
+        "cosine": 0.5,
+    }
     assert [verdict.claim for verdict in again.verdicts.values()] == ["Rome."] * 2
 
 

@@ -128,6 +128,12 @@ def test_unanswerable_questions_count_in_the_abstention_table_alone() -> None:
         "answerable": {"answered": 1, "abstained": 1},
         "unanswerable": {"answered": 1, "abstained": 2},
     }
+    assert figures["abstention_rates"] == {
+        "answerable": {"answered": 0.5, "abstained": 0.5},
+        "unanswerable": {"answered": pytest.approx(1 / 3), "abstained": pytest.approx(2 / 3)},
+        "coverage": 0.5,
+        "selective_accuracy": 1,
+    }
     assert figures["overall"]["n"] == 2
     assert figures["overall"]["correctness"] == 0.5
     assert figures["categories"]["A"]["abstention"] == 1

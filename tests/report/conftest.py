@@ -178,6 +178,12 @@ def make_small_run(path: Path | None = None, **changes: Any) -> RunView:
         "answerable": {"answered": 2, "abstained": 1},
         "unanswerable": {"answered": 0, "abstained": 0},
     }
+    summary["profiles"]["paper"]["abstention_rates"] = {
+        "answerable": {"answered": 2 / 3, "abstained": 1 / 3},
+        "unanswerable": {"answered": None, "abstained": None},
+        "coverage": 2 / 3,
+        "selective_accuracy": 0.5,
+    }
     summary["counts"] |= {"answered": 3, "errors": 1}
     summary |= {
         "errors": {"Timeout": 1},

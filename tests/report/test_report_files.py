@@ -97,6 +97,7 @@ def test_the_report_of_one_run(run_dir):
     assert "| small | a-model | 0.50 (3) | 0.33 (3) | 0.00 (2) | 1.00 (1) |" in text
     assert "| small | answerable | 2 (0.67) | 1 (0.33) |" in text
     assert "| small | unanswerable | 0 | 0 |" in text
+    assert "| Run | Coverage | Selective accuracy |\n| --- | ---: | ---: |\n| small | 0.67 | 0.50 |" in text
     assert (
         "| small | paper | substring | both | 1-nn (unit answer) | 0.38 | 0.38 | 0.50 | 0.33 | 0.25 | 4 |"
         in text
@@ -112,7 +113,7 @@ def test_every_table_has_as_many_cells_in_each_line(paper_runs, small_run, tmp_p
     text = report_markdown([*paper_runs, small_run(complete=False, incomplete=["a | b"])], tmp_path)
     for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.M):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
-    assert html_of(text).count("<table>") == 8
+    assert html_of(text).count("<table>") == 9
     assert "¹ incomplete: a \\| b" in text
 
 
@@ -123,6 +124,7 @@ def test_released_scores_know_no_rules(small_run, run_of, tmp_path):
         "hyphens": None,
         "classifier": None,
         "abstention_table": None,
+        "abstention_rates": None,
     }
     run = run_of({**small_run().summary, "profiles": {"released": figures}})
     text = report_markdown([run], tmp_path, "released")

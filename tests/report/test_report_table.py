@@ -138,6 +138,16 @@ def test_the_json_shape_is_exact_and_unrounded(small_run):
                 "Images": {"correctness": 0.0, "hallucination": 1.0, "n": 2, "intervals": None},
             },
             "funnel": None,
+            "abstention_table": {
+                "answerable": {"answered": 2, "abstained": 1},
+                "unanswerable": {"answered": 0, "abstained": 0},
+            },
+            "abstention_rates": {
+                "answerable": {"answered": 2 / 3, "abstained": 1 / 3},
+                "unanswerable": {"answered": None, "abstained": None},
+                "coverage": 2 / 3,
+                "selective_accuracy": 0.5,
+            },
         }
     ]
 

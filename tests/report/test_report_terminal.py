@@ -78,16 +78,16 @@ def test_a_long_id_is_folded_and_never_cut(small_run, run_of, question):
     assert long in "".join(line[12:32].strip() for line in lines[first : first + 5])
 
 
-def test_what_became_of_the_unanswerable_questions(small_run):
+def test_answerable_or_not_by_answered_or_not(small_run):
     run = small_run()
-    assert not any("unanswerable" in line for line in render(summary_panel(run)))
-    run.summary["counts"]["unanswerable"] = 8
     figures = run.summary["profiles"]["paper"]
-    figures["abstention_table"]["unanswerable"] = {"answered": 7, "abstained": 1}
-    said = "unanswerable: 8 asked, 7 answered, 1 abstained (in no other figure)"
-    assert said in render(summary_panel(run))
+    figures["abstention_table"]["unanswerable"] = {"answered": 6, "abstained": 2}
+    lines = render(summary_panel(run))
+    assert line_of(lines, "answerable") == ["answerable", "2", "(0.67)", "1", "(0.33)"]
+    assert line_of(lines, "unanswerable") == ["unanswerable", "6", "(0.75)", "2", "(0.25)"]
+    assert "coverage 0.67, selective accuracy 0.50 (of the answerable questions)" in lines
     figures["abstention_table"] = None
-    assert "unanswerable: 8 asked (in no other figure)" in render(summary_panel(run))
+    assert not any("answerable" in line for line in render(summary_panel(run)))
 
 
 def test_every_document_that_was_left_out_has_a_line(ingested_run):
@@ -196,6 +196,7 @@ def test_one_question_whole(question):
     assert "prompt: 12 tokens, 1 chunks cut" in text
     assert line_of(lines, "1 ") == ["1", "0.50", "a.pdf", "2", "red", "things"]
     assert line_of(lines, "paper") == ["paper", "0.50", "1.00", "no", "blue"]
+    assert "paper: statement: It is red. (nearest exemplar)" in lines
 
 
 def test_one_question_that_failed(question):

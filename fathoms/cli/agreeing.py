@@ -1,0 +1,80 @@
+"""`agree`: how far the classifier of abstention agrees with people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fathoms.cli import console
+from fathoms.cli.options import Json
+
+NAMES = ("accuracy", "precision", "recall", "f1", "kappa")
+
+
+def agree(
+    labels: Annotated[
+        Path, typer.Argument(help="A JSONL file with rows {id, answer, label}.", show_default=False)
+    ],
+    abstention: Annotated[
+        str, typer.Option("--abstention", metavar="KIND", help="cues or nearest-neighbour.")
+    ] = "cues",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override a key of `scoring.abstention`."),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Compare the abstention classifier with labels that people gave.
+
+    A label is statement or abstention; rows with others are left out and counted.
+    """
+    from fathoms.config import Source, override, validate
+    from fathoms.metrics import Scoring
+    from fathoms.metrics.agreement import agree as compare
+    from fathoms.metrics.agreement import read_labels
+
+    pairs = [f"abstention.{pair}" for pair in settings or ()]
+    source = override(Source("--abstention", {"abstention": {"kind": abstention}}), pairs)
+    figures = compare(read_labels(labels), validate(Scoring, source).abstention)
+    if as_json:
+        console.show_json(figures)
+    else:
+        _print(figures)
+    return 0
+
+
+def _print(figures: dict[str, Any]) -> None:
+    """The figures with their intervals, the confusion table, and where the two differ."""
+    ways = {name.replace("_", " "): values for name, values in figures["hedged"].items()}
+    rows = [
+        (
+            name,
+            _cell(figures[name]),
+            _range(figures["intervals"][name]),
+            *(_cell(way[name]) for way in ways.values()),
+        )
+        for name in NAMES
+    ]
+    rows.append(("n", figures["n"], "", *(way["n"] for way in ways.values())))
+    console.show_table(("", "value", "95 %", *(f"hedged {way}" for way in ways)), rows)
+    console.say("")
+    classified = [f"classified {name}" for name in figures["confusion"]]
+    lines = [(f"labelled {name}", *cells.values()) for name, cells in figures["confusion"].items()]
+    console.show_table(("", *classified), lines)
+    left = ", ".join(f"{number} {label}" for label, number in figures["left_out"].items())
+    console.say(f"\nleft out: {left or 'none'}")
+    for row in figures["differ"]:
+        why = row["reason"] or f"nearest: {row['nearest']} ({row['cosine']:.2f})"
+        console.say(f"{row['id']}: labelled {row['label']}, classified {row['classified']}: {why}")
+
+
+def _cell(value: float | None) -> str:
+    """A figure."""
+    return "n/a" if value is None else f"{value:.3f}"
+
+
+def _range(bounds: tuple[float, float] | None) -> str:
+    """An interval."""
+    return "" if bounds is None else f"{bounds[0]:.3f} to {bounds[1]:.3f}"

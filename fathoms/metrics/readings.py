@@ -1,0 +1,99 @@
+"""What kind of thing each clause of an answer says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from fathoms.metrics.clauses import Clause, split_clauses
+from fathoms.metrics.grammar import read_grammar
+
+Kind = Literal[
+    "abstains",
+    "abstains exactly",  # something exact is missing
+    "refuses",
+    "undecided",  # has words of an abstention and no clear cue
+    "aside",  # grants that a detail is missing
+    "talk",  # says what the source holds
+    "cites",  # answers with the words of the source
+    "commits",  # draws a conclusion
+    "answers",
+    "filler",
+]
+
+_ABOUT_THE_SOURCE = ("abstains", "abstains exactly", "talk", "aside")
+_CUES: tuple[tuple[Kind, str], ...] = (
+    ("commits", "commit"),
+    ("filler", "filler"),
+    ("cites", "cite"),
+    ("talk", "talk"),
+)
+
+
+class Reading(NamedTuple):
+    """A clause, its kind, and the words that show it."""
+
+    kind: Kind
+    text: str
+    cue: str = ""
+
+
+def read_clauses(text: str) -> list[Reading]:
+    """The clauses of an answer with their kinds; what says nothing either way is left out."""
+    readings: list[Reading] = []
+    listing = False
+    for clause in split_clauses(text):
+        reading = _in_context(read_clause(clause), readings, listing)
+        opens = clause.text.endswith(":")
+        listing = reading.kind == "talk" and (opens or listing)
+        announced = (opens or clause.conceded) and reading.kind in ("answers", "cites")
+        if reading.kind != "filler" and not announced:
+            readings.append(reading)
+    return readings
+
+
+def _in_context(reading: Reading, before: Sequence[Reading], listing: bool) -> Reading:
+    """A reading in the light of the clauses before it."""
+    if reading.kind == "answers" and listing:
+        # what is listed under "the document mentions:" is no answer either
+        return reading._replace(kind="talk")
+    hangs = reading.kind == "undecided" and before and before[-1].kind in _ABOUT_THE_SOURCE
+    if hangs and read_grammar().find("hanging", reading.text):
+        return reading._replace(kind="abstains")
+    return reading
+
+
+def read_clause(clause: Clause) -> Reading:
+    """The kind of one clause, whatever stands around it."""
+    find, text = read_grammar().find, clause.text
+    if find("suspect", text) and not find("reported", text) and (reading := _read_suspect(clause)):
+        return reading
+    for kind, name in _CUES:
+        if (cue := find(name, read_grammar().body(text) if kind == "filler" else text)) is not None:
+            return Reading(kind, text, cue)
+    return Reading("answers", text)
+
+
+def _read_suspect(clause: Clause) -> Reading | None:
+    """The kind of a clause that may abstain; `None` where it does not."""
+    find, text = read_grammar().find, clause.text
+    if cue := find("refusal", text):
+        return Reading("refuses", text, cue)
+    exact = bool(find("exact", text))
+    cue = _clear_cue(text)
+    if not cue:
+        likely = find("likely", text)
+        cue = likely or find("vague", text)
+        if not cue:
+            return None
+        if not (clause.conceded or exact or (likely and find("anchor", text))):
+            return Reading("undecided", text, cue)
+    if clause.conceded or find("aside", text):
+        return Reading("aside", text, cue)
+    return Reading("abstains exactly" if exact else "abstains", text, cue)
+
+
+def _clear_cue(text: str) -> str | None:
+    """A clear cue in a clause, or in what follows its lead."""
+    find, body = read_grammar().find, read_grammar().body(text)
+    return find("clear", text) or (find("clear", body) if body != text else None)
