@@ -14,7 +14,7 @@ import typer
 
 from fathoms.cli import console, nightly, planning, reading
 from fathoms.cli.caching import opened
-from fathoms.cli.options import RUNS, NoCache, Out, Refresh, allowance
+from fathoms.cli.options import RUNS, LogFile, NoCache, Out, Refresh, allowance
 from fathoms.cli.running import CORES, Set, Workers, load
 from fathoms.errors import UsageError
 
@@ -57,9 +57,6 @@ MaxCost = Annotated[
 MaxTokens = Annotated[
     int | None,
     typer.Option("--max-tokens-total", metavar="N", help="Stop before they take more tokens (exit code 3)."),
-]
-LogFile = Annotated[
-    Path | None, typer.Option("--log-file", help="Append what happens to this file, as JSON lines.")
 ]
 JUnit = Annotated[Path | None, typer.Option("--junit", help="Write a JUnit file: a test case a category.")]
 NoScore = Annotated[bool, typer.Option("--no-score", help="Only answer; score later.")]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathoms.cli import console
-from fathoms.cli.options import RUNS, Json, Out, References, allowance
-from fathoms.errors import UsageError
+from fathoms.cli import console, nightly
+from fathoms.cli.options import RUNS, Json, LogFile, Out, References, allowance
+from fathoms.errors import FathomsError, UsageError
 
 if TYPE_CHECKING:
+    from fathoms.gating import Gated
     from fathoms.question_scores import QuestionScores
 
 FAILED, UNDECIDED = 100, 101
@@ -70,6 +72,10 @@ def gate(
     fail_on_error: Annotated[
         str, typer.Option("--fail-on-error", help="Failed questions allowed: a count, or a share as 2%.")
     ] = "2%",
+    log_file: LogFile = None,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", help="Add the verdicts to a JUnit file, beside a run's cases.")
+    ] = None,
     profile: Profile = None,
     out: Out = RUNS,
     as_json: Json = False,
@@ -78,9 +84,7 @@ def gate(
 
     Several RUNs are successive nights: FAIL needs them all.
     """
-    from fathoms.gating import gate as judge
     from fathoms.question_scores import check_metrics, pool, read_scores, write_baseline
-    from fathoms.report.gated import gated_panel, undecided
     from fathoms.store import find_run
 
     if (baseline is None) == (save_baseline is None):
@@ -89,19 +93,42 @@ def gate(
     check_metrics(metrics)
     allowed = allowance(fail_on_error)
     stored = sorted((find_run(name, out) for name in runs), key=lambda run: run.id)  # ids begin with the time
-    nights = [read_scores(run, profile) for run in stored]
     if save_baseline is not None:
-        write_baseline(pool(nights), save_baseline)
-        console.say(f"baseline of {len(nights)} run{'s' * (len(nights) != 1)}: {save_baseline}")
+        write_baseline(pool([read_scores(run, profile) for run in stored]), save_baseline)
+        console.say(f"baseline of {len(stored)} run{'s' * (len(stored) != 1)}: {save_baseline}")
         return 0
-    pooled = pool([_baseline(name, profile, out) for name in baseline or ()])
-    found = judge(
-        nights, pooled, metrics, margin=margin, alpha=alpha, by_category=by_category, allowed=allowed
-    )
-    if as_json:
-        console.show_json(asdict(found))
-    else:
-        console.show(*gated_panel(found))
+
+    def judge() -> Gated:
+        from fathoms.gating import gate
+
+        nights = [read_scores(run, profile) for run in stored]
+        pooled = pool([_baseline(name, profile, out) for name in baseline or ()])
+        return gate(
+            nights, pooled, metrics, margin=margin, alpha=alpha, by_category=by_category, allowed=allowed
+        )
+
+    return _told(judge, strict=strict, log_file=log_file, junit=junit, as_json=as_json)
+
+
+def _told(
+    judge: Callable[[], Gated], *, strict: bool, log_file: Path | None, junit: Path | None, as_json: bool
+) -> int:
+    """Judge, and say so wherever it is looked for; the exit code."""
+    from fathoms.report.gated import gate_line, gate_suite, gated_panel, undecided
+
+    with nightly.logged(log_file):
+        try:
+            found = judge()
+        except FathomsError as error:
+            nightly.unjudged(error, junit)
+            raise
+        line = gate_line(found)
+        if as_json:
+            console.show_json(asdict(found))
+        else:
+            console.show(*gated_panel(found))
+            console.say(line)
+        nightly.judged(found, line, gate_suite(found, strict=strict), junit)
     if found.verdict == "UNDECIDED":
         console.complain(undecided(found))
         return UNDECIDED if strict else 0

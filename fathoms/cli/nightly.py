@@ -1,4 +1,4 @@
-"""What a night leaves behind: a log, a JUnit file, a summary for GitHub, and one line a run."""
+"""What a night leaves behind: a log, a JUnit file, a summary for GitHub, and a line a run and a gate."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from fathoms.errors import FathomsError, UsageError
 from fathoms.masking import Mask
 
 if TYPE_CHECKING:
+    from fathoms.gating import Gated
     from fathoms.report.ending import Ending, Verdict
     from fathoms.report.junit import Suite
     from fathoms.runner import Outcome
@@ -126,6 +127,28 @@ def ended(
         (console.say if scored else console.note)(found.line)
 
 
+def judged(found: Gated, line: str, suite: Suite, junit: Path | None) -> None:
+    """A gate has judged: its line, in the log and on GitHub too, and its cases beside those of the run."""
+    from fathoms.events import happened
+    from fathoms.report.markdown import escape
+
+    level = logging.ERROR if found.verdict == "FAIL" else logging.INFO
+    happened("gate-judged", level=level, run=found.runs[-1], verdict=found.verdict, line=line)
+    _write_junit([suite], junit, beside=True)
+    _append_step_summary([f"- {escape(line)}"])
+
+
+def unjudged(error: FathomsError, junit: Path | None) -> None:
+    """A gate could not judge."""
+    from fathoms.events import happened
+    from fathoms.report.gated import KIND
+    from fathoms.report.junit import Case, Suite
+
+    kind, message = type(error).__name__, str(error)
+    happened("command-failed", level=logging.ERROR, names=[KIND], kind=kind, error=message)
+    _write_junit([Suite(KIND, [Case(KIND, error=(kind, message))])], junit, beside=True)
+
+
 def _suite(outcome: Outcome, end: Ending) -> Suite:
     """A case a category; that of a run that was not scored, a case for the run."""
     from fathoms import report
@@ -140,17 +163,20 @@ def _suite(outcome: Outcome, end: Ending) -> Suite:
     return Suite(end.name, cases, view.manifest.get("created"))
 
 
-def _write_junit(suites: Sequence[Suite], path: Path | None) -> None:
-    """Write the file, whole or not at all."""
+def _write_junit(suites: Sequence[Suite], path: Path | None, *, beside: bool = False) -> None:
+    """Write the file, whole or not at all; `beside` what the same night's run wrote there."""
     from fathoms.paths import write_atomic
     from fathoms.report.junit import junit
 
     if path is None:
         return
     try:
-        write_atomic(path, junit(suites))
+        before = path.read_bytes() if beside and path.is_file() else None
+        write_atomic(path, junit(suites, before))
     except OSError as error:
         console.complain(f"--junit {path}: cannot be written: {error.strerror or error}")
+    except ValueError as error:
+        console.complain(f"--junit {path}: is no JUnit file of fathoms, and stays as it is: {error}")
 
 
 def _step_summary(outcomes: Sequence[Outcome], endings: Sequence[Ending]) -> list[str]:

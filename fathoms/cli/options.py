@@ -17,6 +17,9 @@ Out = Annotated[Path, typer.Option("--out", help="The folder that holds the runs
 References = Annotated[
     list[str], typer.Argument(help="Runs: a path, an id, a name, `latest`, NAME~1.", show_default=False)
 ]
+LogFile = Annotated[
+    Path | None, typer.Option("--log-file", help="Append what happens to this file, as JSON lines.")
+]
 NoCache = Annotated[
     bool, typer.Option("--no-cache", help="Keep nothing of this command, and look at nothing that was kept.")
 ]

@@ -10,9 +10,11 @@ from rich.text import Text
 from fathoms.gating import GateCheck, Gated
 from fathoms.question_scores import HIGHER_IS_BETTER
 from fathoms.report.comparison import listed, p_text
+from fathoms.report.junit import Case, Suite
 from fathoms.report.terminal import apart, bare_table, note
 from fathoms.report.text import plain, shorten
 
+KIND = "gate"
 STYLES = {"PASS": "green", "FAIL": "red", "UNDECIDED": "yellow"}
 SCOPE = 24
 HEADERS = ("check", "run", "n", "change", "low", "high", "p", "verdict", "needed")
@@ -62,7 +64,7 @@ def reasons(found: Gated) -> Iterator[Text]:
     """A sentence for each check that failed, and what was left out."""
     several = f" after Holm over {len(found.checks)} checks" if len(found.checks) > 1 else ""
     for check in found.checks:
-        name = check.metric + (f" in {plain(check.category)}" if check.category else "")
+        name = _name(check)
         if check.verdict == "FAIL":
             yield Text(
                 f"{name} is worse in every run by {found.margin:g} or more: p {p_text(check.p)}{several}",
@@ -81,3 +83,46 @@ def undecided(found: Gated) -> str:
         f"undecided: {worst.questions} questions cannot tell a change of {found.margin:g} in"
         f" {worst.metric}{f' in {plain(worst.category)}' if worst.category else ''}{needed}"
     )
+
+
+def gate_line(found: Gated) -> str:
+    """The verdict in one line, for the morning: of the check that decides, its newest run."""
+    check = _deciding(found)
+    several = f", {len(found.runs)} runs" if len(found.runs) > 1 else ""
+    runs = f"{len(found.baseline)} baseline run{'s' * (len(found.baseline) != 1)}"
+    return (
+        f"{plain(found.runs[-1])}: {_name(check)} {_figures(check)} against {runs}{several}: {found.verdict}"
+    )
+
+
+def _deciding(found: Gated) -> GateCheck:
+    """A check with the verdict of all, the worst of them."""
+    return min(
+        (check for check in found.checks if check.verdict == found.verdict),
+        key=lambda check: check.nights[-1].delta,
+    )
+
+
+def _figures(check: GateCheck) -> str:
+    """`-0.081 [-0.131, -0.033]`, of the newest run."""
+    night = check.nights[-1]
+    return f"{night.delta:+.3f} [{night.low:+.3f}, {night.high:+.3f}]"
+
+
+def _name(check: GateCheck) -> str:
+    """`correctness in Tables`."""
+    return check.metric + (f" in {plain(check.category)}" if check.category else "")
+
+
+def gate_suite(found: Gated, *, strict: bool) -> Suite:
+    """A test case a check: a failure where it FAILs, or is UNDECIDED under `strict`."""
+    bad = {"FAIL", "UNDECIDED"} if strict else {"FAIL"}
+    cases = []
+    for check in found.checks:
+        night = check.nights[-1]
+        said = (
+            f"{night.delta:+.3f} [{night.low:+.3f}, {night.high:+.3f}], n {check.questions}: {check.verdict}"
+        )
+        failure = (check.verdict, said) if check.verdict in bad else None
+        cases.append(Case(f"{KIND} {_name(check)}", failure=failure, said=said))
+    return Suite(KIND, cases)

@@ -41,17 +41,50 @@ class Suite:
     created: str | None = None
 
 
-def junit(suites: Sequence[Suite]) -> bytes:
-    """The file."""
-    root = ET.Element("testsuites", _counts([case for suite in suites for case in suite.cases]))
-    for suite in suites:
-        stamp = {"timestamp": suite.created[:19]} if suite.created else {}
-        node = ET.SubElement(root, "testsuite", {"name": _text(suite.name), **_counts(suite.cases), **stamp})
-        for case in suite.cases:
-            _add(node, suite.name, case)
+def junit(suites: Sequence[Suite], before: bytes | None = None) -> bytes:
+    """The file; with the suites that it had `before`, but for those of the same names.
+
+    Raises ValueError where what was there is no such file.
+    """
+    names = {_text(suite.name) for suite in suites}
+    kept = [node for node in _read(before) if node.get("name") not in names]
+    nodes = [*kept, *map(_element, suites)]
+    root = ET.Element("testsuites", _sums(nodes))
+    root.extend(nodes)
     ET.indent(root)
     text = ET.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'.encode()
+
+
+def _read(before: bytes | None) -> Sequence[ET.Element]:
+    """The suites of a file."""
+    if before is None:
+        return ()
+    try:
+        root = ET.fromstring(before)
+    except ET.ParseError as error:
+        raise ValueError(str(error)) from error
+    if root.tag != "testsuites":
+        raise ValueError(f"its root is <{root.tag}>")
+    return root.findall("testsuite")
+
+
+def _element(suite: Suite) -> ET.Element:
+    """A suite with its cases."""
+    stamp = {"timestamp": suite.created[:19]} if suite.created else {}
+    node = ET.Element("testsuite", {"name": _text(suite.name), **_counts(suite.cases), **stamp})
+    for case in suite.cases:
+        _add(node, suite.name, case)
+    return node
+
+
+def _sums(nodes: Sequence[ET.Element]) -> dict[str, str]:
+    """The attributes that sum up suites."""
+    found = {
+        name: sum(int(node.get(name) or 0) for node in nodes) for name in ("tests", "failures", "errors")
+    }
+    seconds = sum(float(node.get("time") or 0) for node in nodes)
+    return {**{name: str(number) for name, number in found.items()}, "time": f"{seconds:.3f}"}
 
 
 def _counts(cases: Sequence[Case]) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """A week of nights as cron has them: what exit code, morning line, log and JUnit file say of each.
 
-Each runs the recipe of docs/nightly.md with a scripted model. What a gate says will join them here:
-until then, a model that got worse is told by its correctness alone.
+Each runs the recipe of docs/nightly.md with a scripted model, and then the gate.
 """
 
 from __future__ import annotations
@@ -103,6 +102,14 @@ def night(project: Project, capsys: pytest.CaptureFixture[str], *settings: str) 
     return Night(code, capsys.readouterr().out, log(project)[before:], cases(project))
 
 
+def gated(project: Project, capsys: pytest.CaptureFixture[str], *runs: str) -> Night:
+    """The gate after a night."""
+    before = len(log(project))
+    capsys.readouterr()
+    code = main(["gate", *(runs or ("latest",)), "--baseline", "baseline.json", *RECIPE])
+    return Night(code, capsys.readouterr().out, log(project)[before:], cases(project))
+
+
 def test_a_week_of_nights(nights: Project, capsys: pytest.CaptureFixture[str]) -> None:
     good = night(nights, capsys)
     assert good.code == 0
@@ -121,9 +128,28 @@ def test_a_week_of_nights(nights: Project, capsys: pytest.CaptureFixture[str]) -
     assert good.events[-2]["cost"] == pytest.approx(sum(event.get("cost", 0) for event in good.events[1:51]))
     assert good.cases == {"Even": None, "Odd": None}
 
+    for _ in range(2):
+        night(nights, capsys)
+    assert main(["gate", "night", "night~1", "night~2", "--save-baseline", "baseline.json"]) == 0
+
+    same = night(nights, capsys)
+    verdict = gated(nights, capsys)
+    # nothing differs, and fifty questions cannot tell a change of two points
+    assert (same.code, verdict.code) == (0, 0)
+    assert verdict.line.startswith(f"{nights.runs()[-1].name}: correctness +0.000 [-0.")
+    assert verdict.line.endswith("against 3 baseline runs: UNDECIDED")
+    assert verdict.cases == {"Even": None, "Odd": None, "gate correctness": None}
+
     worse = night(nights, capsys, "generate.default=It is eight.")
-    assert (worse.code, worse.cases) == (0, {"Even": None, "Odd": None})  # a gate would say more
+    assert (worse.code, worse.cases) == (0, {"Even": None, "Odd": None})
     assert worse.line.startswith("night: correctness .26 (50 questions, 0 failed)")
+    verdict = gated(nights, capsys)
+    assert verdict.code == 100
+    assert verdict.line.startswith(f"{nights.runs()[-1].name}: correctness -0.480 [")
+    assert verdict.line.endswith("against 3 baseline runs: FAIL")
+    (event,) = verdict.events
+    assert (event["event"], event["level"], event["line"]) == ("gate-judged", "error", verdict.line)
+    assert verdict.cases == {"Even": None, "Odd": None, "gate correctness": "FAIL"}
 
     unlucky = night(nights, capsys, 'generate.fail_on={"number 07": the server was busy}')
     assert unlucky.code == 0  # one of fifty is 2 %
@@ -138,6 +164,10 @@ def test_a_week_of_nights(nights: Project, capsys: pytest.CaptureFixture[str]) -
     assert down.line == "night: correctness .00 (50 questions, 50 failed), $0.00, 0 s: FAILED"
     assert down.counts["question-failed"] == 50
     assert down.cases == {"Even": "failed", "Odd": "failed"}
+    verdict = gated(nights, capsys)
+    assert verdict.code == 1  # a server that was down is no model that got worse
+    assert verdict.counts == {"command-failed": 1}
+    assert verdict.cases == {"Even": "failed", "Odd": "failed", "gate": "DataError"}
 
     missing = night(
         nights, capsys, "generate={kind: openai-compatible, base_url: 'http://127.0.0.1:9/v1', model: m}"
