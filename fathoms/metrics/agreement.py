@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +16,6 @@ from fathoms.types import Verdict
 LABELS = ("statement", "abstention")
 HEDGED = "hedged"
 CONFIDENCE = 0.95
-_Z = 1.959963984540054
 _DRAWS = 10_000
 
 
@@ -148,22 +146,21 @@ def intervals(counts: Counts, seed: int = 0) -> dict[str, tuple[float, float] | 
     rows, smoothed (10,000 draws from `seed`). `None` where the figure is. Rows are taken as independent."""
     values, drawn = figures(counts), _bootstrap(counts, seed)
     return {
-        "accuracy": wilson(counts.hits + counts.agreed, sum(counts)),
-        "precision": wilson(counts.hits, counts.hits + counts.false),
-        "recall": wilson(counts.hits, counts.hits + counts.missed),
+        "accuracy": _wilson(counts.hits + counts.agreed, sum(counts)),
+        "precision": _wilson(counts.hits, counts.hits + counts.false),
+        "recall": _wilson(counts.hits, counts.hits + counts.missed),
         **{name: None if values[name] is None else bounds for name, bounds in drawn.items()},
     }
 
 
-def wilson(successes: int, n: int) -> tuple[float, float] | None:
-    """Wilson's score interval (1927) at 95 %; `None` for n = 0."""
+def _wilson(successes: int, n: int) -> tuple[float, float] | None:
+    """The score interval at 95 %; `None` for n = 0."""
+    from fathoms.stats.intervals import wilson
+
     if not n:
         return None
-    share, square = successes / n, _Z * _Z
-    middle = share + square / (2 * n)
-    half = _Z * math.sqrt(share * (1 - share) / n + square / (4 * n * n))
-    low, high = (middle - half) / (1 + square / n), (middle + half) / (1 + square / n)
-    return max(0.0, low), min(1.0, high)
+    low, high = wilson(successes / n, n)
+    return float(low), float(high)
 
 
 def _bootstrap(counts: Counts, seed: int) -> dict[str, tuple[float, float] | None]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fathoms.errors import DataError
 from fathoms.metrics import Cues
-from fathoms.metrics.agreement import Counts, Labelled, agree, count, figures, intervals, read_labels, wilson
+from fathoms.metrics.agreement import Counts, Labelled, agree, count, figures, intervals, read_labels
 
 
 def test_figures_by_hand() -> None:
@@ -41,7 +41,8 @@ def test_what_has_no_denominator_is_none() -> None:
     [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718)],
 )
 def test_wilson_as_published(successes: int, n: int, low: float, high: float) -> None:
-    assert wilson(successes, n) == pytest.approx((low, high), abs=5e-5)
+    counts = Counts(hits=successes, false=0, missed=n - successes, agreed=0)
+    assert intervals(counts)["recall"] == pytest.approx((low, high), abs=5e-5)
 
 
 @given(st.tuples(*[st.integers(0, 60)] * 4).filter(lambda cells: sum(cells) >= 5))
