@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -182,11 +182,15 @@ class _Asking:
         generate = ingested.generate
         pack = partial(ingested.prompt.pack, self.question, hits, generate.count_tokens, ingested.budget)
         try:
-            prompt = await asyncio.to_thread(pack) if generate.counting_waits else pack()
+            prompt = await self._counted(pack) if generate.counting_waits else pack()
         finally:
             self.found["timings"]["prompt"] += time.perf_counter() - started
         self.found["prompt"] = prompt = prompt.model_copy(update={"parts": before})
         return prompt
+
+    async def _counted(self, pack: Callable[[], Prompt]) -> Prompt:
+        """The prompt, where packing asks a server how long it is: as patiently as for a reply."""
+        return await self.lane.ask(partial(asyncio.to_thread, pack), 0, self.deadline)
 
     async def _reply(self, prompt: Prompt) -> Reply:
         """The model's reply, or the one of an earlier run where that will do."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 from fathoms.store import Run
 from fathoms.types import Record
@@ -11,43 +11,45 @@ from fathoms.types import Record
 
 class GroupCommit:
     """Writes records of one run. While a batch is on its way, the next one gathers; what people read is made
-    behind it, as nobody has to wait for that.
+    behind it, as nobody has to wait for that. Where questions are asked `several` times it is made at the
+    end: all repeats of one stand in one file."""
 
-    `before` are the records that are on the disk already, where a question has others: all its repeats stand
-    in one file.
-    """
-
-    def __init__(self, run: Run, before: Iterable[Record] | None = None) -> None:
+    def __init__(self, run: Run, *, several: bool = False) -> None:
         self._run = run
-        self._kept: dict[str, dict[int, Record]] | None = None if before is None else {}
-        for record in before or ():
-            self._repeats(record)
+        self._several = several
         self._waiting: list[tuple[Record, asyncio.Future[None]]] = []
         self._unseen: list[Record] = []
+        self._thread = ThreadPoolExecutor(1)  # whatever else is done in threads, the journal does not wait
         self._writer: asyncio.Task[None] | None = None
         self._viewer: asyncio.Task[None] | None = None
 
     async def add(self, record: Record) -> None:
-        """Returns when the record is in the journal, on the disk; raises StoreError."""
+        """Returns when the record is in the journal, on the disk; raises StoreError, also where the files
+        that people read can no longer be written."""
         done = asyncio.get_running_loop().create_future()
         self._waiting.append((record, done))
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
         await asyncio.shield(done)
+        if self._viewer is not None and self._viewer.done():
+            self._viewer.result()
 
     async def finish(self) -> None:
         """Returns when all that was added can be read; raises StoreError."""
-        if self._viewer is not None:
+        if self._several:
+            await asyncio.to_thread(self._all_views)
+        elif self._viewer is not None:
             await self._viewer
+        self._thread.shutdown(wait=False)
 
     async def _write(self) -> None:
         """Batch after batch, until nothing waits."""
+        loop = asyncio.get_running_loop()
         while self._waiting:
             batch, self._waiting = self._waiting, []
             records = [record for record, _ in batch]
             try:
-                self._require_views()
-                await asyncio.to_thread(self._run.append, records)
+                await loop.run_in_executor(self._thread, self._run.append, records)
             except Exception as error:
                 for _, done in batch:
                     done.set_exception(error)
@@ -56,15 +58,12 @@ class GroupCommit:
                     done.set_result(None)
                 self._show(records)
 
-    def _require_views(self) -> None:
-        """Raise what writing the views raised."""
-        if self._viewer is not None and self._viewer.done():
-            self._viewer.result()
-
     def _show(self, records: list[Record]) -> None:
         """Have the views of these written soon."""
+        if self._several:
+            return
         self._unseen += records
-        if self._viewer is None or self._viewer.done():
+        if self._viewer is None or (self._viewer.done() and not self._viewer.exception()):
             self._viewer = asyncio.create_task(self._write_views())
 
     async def _write_views(self) -> None:
@@ -76,12 +75,9 @@ class GroupCommit:
     def _views(self, records: list[Record]) -> None:
         """A file a question."""
         for record in records:
-            self._run.write_view(self._repeats(record))
+            self._run.write_view([record])
 
-    def _repeats(self, record: Record) -> list[Record]:
-        """All records of its question, in order."""
-        if self._kept is None:
-            return [record]
-        repeats = self._kept.setdefault(record.question.id, {})
-        repeats[record.repeat] = record
-        return [repeats[number] for number in sorted(repeats)]
+    def _all_views(self) -> None:
+        """The same for all questions of the run, read back one at a time."""
+        for entries in self._run.by_question():
+            self._run.write_view(list(self._run.read(entries)))

@@ -244,7 +244,6 @@ class _Asking:
         """Ask what is missing, as many at a time as the provider takes, in order."""
         started = time.perf_counter()
         several = (self.store.manifest().get("repeats") or 1) > 1
-        before = self.store.records() if several else None
         happened(
             "run-started",
             run=self.store.id,
@@ -254,7 +253,7 @@ class _Asking:
             questions=len(self.missing),
             answered_before=self.asked - len(self.missing),
         )
-        waiting, commit = iter(self.missing), GroupCommit(self.store, before)
+        waiting, commit = iter(self.missing), GroupCommit(self.store, several=several)
 
         async def worker() -> None:
             for turn in waiting:

@@ -164,12 +164,15 @@ class Run:
 
     def append(self, records: Iterable[Record]) -> None:
         """Add finished records; when this returns they are on the disk."""
-        lines = b"".join(
-            json.dumps(self._externalise(record.model_dump(mode="json", exclude_defaults=True))).encode()
-            + b"\n"
-            for record in records
-        )
+        lines = b"".join(json.dumps(self._line(record)).encode() + b"\n" for record in records)
         self._journal.append(lines)
+
+    def _line(self, record: Record) -> dict[str, Any]:
+        """A record as it stands in the journal: the answer itself, which is on the disk when the line is, and
+        long texts of the prompt and the hits by name."""
+        data = record.model_dump(mode="json", exclude_defaults=True)
+        kept = {key: data.pop(key) for key in ("answer", "error") if key in data}
+        return {**self._externalise(data), **kept}
 
     def entries(self) -> dict[tuple[str, int], Entry]:
         """Where the last record of every (question, repeat) stands, in the order first seen; quick, for what
@@ -192,7 +195,7 @@ class Run:
                 if light:
                     _lighten(data)
                 try:
-                    yield Record.model_validate(self._internalise(data))
+                    yield Record.model_validate(self._whole(data))
                 except ValidationError as error:
                     raise self._no_record(entry.number, error.errors()[0]["msg"]) from error
 
@@ -200,6 +203,22 @@ class Run:
         """The last record of every (question, repeat), in the order first seen; `light` as for `read`."""
         entries = self.entries()
         return list(self.read(entries.values(), light=light)) if entries else []
+
+    def by_question(self) -> Iterator[list[Entry]]:
+        """The entries of each question, all its repeats together."""
+        groups: dict[str, list[Entry]] = {}
+        for (question, _), entry in self.entries().items():
+            groups.setdefault(question, []).append(entry)
+        yield from groups.values()
+
+    def _whole(self, data: dict[str, Any]) -> dict[str, Any]:
+        """A line with its texts. Prompt and hits are not known where a text of theirs is lost: a host that
+        lost its power may have kept the journal alone."""
+        try:
+            found: dict[str, Any] = self._internalise(data)
+        except StoreError:
+            found = self._internalise({**data, "prompt": None, "hits": None})
+        return found
 
     def _no_record(self, number: int, why: str) -> StoreError:
         """The error for a line that says something else."""
@@ -222,7 +241,10 @@ class Run:
         if not re.fullmatch(r"[0-9a-f]{64}", name):
             raise StoreError(f"{self.path}: '{name}' is not the name of a blob")
         try:
-            return _blob(self.path / "blobs" / f"{name}.gz")
+            text = _blob(self.path / "blobs" / f"{name}.gz")
+            if hashlib.sha256(text.encode()).hexdigest() != name:
+                raise ValueError("it is not what it was")
+            return text
         except (OSError, EOFError, ValueError, zlib.error) as error:
             raise StoreError(f"{self.path}: blob {name[:12]} cannot be read: {error}") from error
 

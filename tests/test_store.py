@@ -46,6 +46,30 @@ def test_long_texts_are_kept_once(tmp_path: Path) -> None:
     assert (run.path / "journal.jsonl").stat().st_size < 20 * 1000
 
 
+def test_an_answer_is_in_the_journal_and_outlives_its_prompt(tmp_path: Path) -> None:
+    """A host that loses its power keeps what was synced, and leaves other files empty or short."""
+    run = make(tmp_path)
+    said = "a long answer " * 100
+    run.append([record("q1", said), record("q2")])
+    assert said in (run.path / "journal.jsonl").read_text()
+    (blob,) = (run.path / "blobs").iterdir()
+    blob.write_bytes(b"")
+    first, second = Run(run.path).records()
+    assert (first.prompt, first.hits) == (None, None)
+    assert first.answer == Reply(text=said)
+    assert second.answer == Reply(text="an answer")
+
+
+def test_light_records_have_all_that_is_scored(tmp_path: Path) -> None:
+    run = make(tmp_path)
+    run.append([record("q1"), record("q2", repeat=1)])
+    light = run.records(light=True)
+    assert [one.model_copy(update={"prompt": None, "hits": ()}) for one in run.records()] == [
+        one.model_copy(update={"prompt": None}) for one in light
+    ]
+    assert light[0].prompt == Prompt(messages=())
+
+
 def test_the_last_record_of_a_question_counts(tmp_path: Path) -> None:
     run = make(tmp_path)
     failed = record("q1").model_copy(

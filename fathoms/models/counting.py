@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fathoms.errors import ModelError
+from fathoms.errors import ModelError, NoAnswerError, RateLimitError
+from fathoms.patience import seconds_asked
 
 if TYPE_CHECKING:
     import httpx
@@ -28,7 +30,7 @@ _ALL = (
 )
 _known: dict[str, tuple[Way, ...]] = {}
 """The way of each server that was asked; none where it does not count."""
-_asking = threading.Lock()
+_asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
 def counts_nothing(base_url: str) -> bool:
@@ -39,11 +41,12 @@ def counts_nothing(base_url: str) -> bool:
 def counted(base_url: str, headers: dict[str, str], body: dict[str, Any]) -> int | None:
     """The server's own count of a chat, `None` where it does not count.
 
-    Raises ModelError where it fails: what it knows is then not known.
+    Raises ModelError where it fails (NoAnswerError, RateLimitError among them): what it knows is then not
+    known.
     """
     if base_url in _known:
         return _counted(base_url, headers, body)
-    with _asking:  # one question finds out for all
+    with _asking[base_url]:  # one question finds out for all
         return _counted(base_url, headers, body)
 
 
@@ -59,7 +62,7 @@ def _counted(base_url: str, headers: dict[str, str], body: dict[str, Any]) -> in
                 _known[base_url] = (way,)
                 return count
     except httpx.HTTPError as error:
-        raise ModelError(f"{base_url}: {type(error).__name__}: {error}") from error
+        raise NoAnswerError(f"{base_url}: {type(error).__name__}: {error}") from error
     _known.setdefault(base_url, ())
     return None
 
@@ -77,7 +80,12 @@ def _count_in(answer: httpx.Response, name: str) -> int | None:
     if answer.status_code in _NO_SUCH_WAY:
         return None
     if answer.status_code != 200:
-        raise ModelError(f"{answer.url} answers with status {answer.status_code}: the prompt is not counted")
+        kind = RateLimitError if answer.status_code == 429 else ModelError
+        raise kind(
+            f"{answer.url} answers with status {answer.status_code}: the prompt is not counted",
+            status=answer.status_code,
+            retry_after=seconds_asked(answer.headers),
+        )
     try:
         found = answer.json()
     except ValueError:  # a page for people, whatever is asked

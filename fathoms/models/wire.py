@@ -30,7 +30,9 @@ _CONNECT_SECONDS = 10
 _IDLE_SECONDS = 2.0
 """How long a connection is kept for the next request: less than the 5 seconds after which common servers
 close it, perhaps at the very moment when it is used again."""
-_LONGEST_REFUSAL = 65536
+_LONGEST_REFUSAL, _LONGEST_MESSAGE = 65536, 1000
+"""Bytes that are read and characters that are looked at. Secrets are taken out in between, so that half of
+one, cut off at the end, is never among them."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,8 @@ def _parsed(text: bytes, sender: Sender) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        said = quoted(text[:1000].decode("utf-8", "replace"), *sender.secrets)
+        beginning = sender.masked(text[:_LONGEST_REFUSAL].decode("utf-8", "replace"))
+        said = quoted(beginning[:_LONGEST_MESSAGE])
         what = f"not JSON but {said!r}" if text.strip() else "empty"
         raise ModelError(f"{sender.address}: the answer is {what}") from error
     if not isinstance(value, dict):
@@ -144,13 +147,24 @@ def _parsed(text: bytes, sender: Sender) -> dict[str, Any]:
 
 async def _refusal(response: aiohttp.ClientResponse, sender: Sender) -> ModelError:
     """The error that an answer of another status than 200 is."""
-    text = (await response.content.read(_LONGEST_REFUSAL)).decode("utf-8", "replace")
+    text = (await _beginning(response)).decode("utf-8", "replace")
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = None
-    found = value if isinstance(value, dict) else {"message": text or response.reason or "nothing"}
+    message = sender.masked(text)[:_LONGEST_MESSAGE]
+    found = value if isinstance(value, dict) else {"message": message or response.reason or "nothing"}
     return _error(found, response.status, dict(response.headers), sender)
+
+
+async def _beginning(response: aiohttp.ClientResponse) -> bytes:
+    """A body, but for what is longer than any refusal."""
+    held = b""
+    async for piece in response.content.iter_any():
+        held += piece
+        if len(held) > _LONGEST_REFUSAL:
+            break
+    return held
 
 
 def _error(value: dict[str, Any], status: int | None, headers: dict[str, str], sender: Sender) -> ModelError:

@@ -203,6 +203,21 @@ def test_a_key_that_the_server_repeats_is_masked(monkeypatch: pytest.MonkeyPatch
         assert "planted" not in str(raised.value)
 
 
+def test_a_key_that_comes_in_two_pieces_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FATHOMS_TEST_KEY", "sk-planted-0123456789")
+
+    def act(connection: socket.socket, _: Any) -> None:
+        body = b"<h1>no such key: sk-planted-0123456789</h1>"
+        head = f"HTTP/1.1 500 Broken\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body[:28])
+        time.sleep(0.2)
+        connection.sendall(body[28:])
+
+    with pytest.raises(ModelError, match=r"no such key: \*\*\*") as raised:
+        asked(act, api_key_env="FATHOMS_TEST_KEY")
+    assert "planted" not in str(raised.value)
+
+
 def test_connections_are_used_again_and_closed_with_their_loop() -> None:
     opened: list[socket.socket] = []
 
