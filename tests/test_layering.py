@@ -15,6 +15,7 @@ LEVELS = [
         "cache",
         "stats",
         "journal",
+        "ratings",
         "store",
         "identity",
         "patience",
@@ -46,6 +47,7 @@ GROUND = [
     "cache",
     "stats",
     "journal",
+    "ratings",
     "store",
     "committing",
 ]
