@@ -16,6 +16,7 @@ def keep(imported: Imported, data: str, out: Path) -> Run:
     sizes = Counter(question.category for question in imported.questions)
     manifest = {
         "model": imported.model,
+        "pipeline": imported.pipeline,
         "imported": True,
         "config": {},
         "data": {
