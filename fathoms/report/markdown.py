@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from fathoms.report.agreement import agreement, agreement_tables, remarks
 from fathoms.report.table import Metric, Row, ScoreTable, figure, score_table
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.view import RunView
@@ -36,6 +37,7 @@ def report_markdown(runs: Sequence[RunView], out: Path, scores: str | None = Non
         score_sections(scored),
         radar_section(),
         abstention_section(runs, scored),
+        review_section(runs, scores),
         profile_section(runs, scored),
         failure_section(runs, scored),
         worst_sections(runs, scored, out),
@@ -167,6 +169,19 @@ def shares(counts: dict[str, int]) -> list[str]:
     """The two cells of a line of the 2 x 2 table."""
     pair = [counts.get(key) or 0 for key in ("answered", "abstained")]
     return [f"{count} ({figure(count / sum(pair))})" if any(pair) else "0" for count in pair]
+
+
+def review_section(runs: Sequence[RunView], scores: str | None) -> Iterator[str]:
+    """How far people agree with the scores; nothing where nobody was asked."""
+    found = agreement(runs, scores)
+    if found is None:
+        return
+    yield "## Human review"
+    for headers, lines in agreement_tables(found):
+        yield ""
+        yield from table(headers, ([*map(escape, cells)] for cells in lines), len(headers) - 1)
+    for remark in remarks(found):
+        yield f"\n{escape(remark)}"
 
 
 def profile_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:

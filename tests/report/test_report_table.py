@@ -136,6 +136,7 @@ def test_the_json_shape_is_exact_and_unrounded(small_run):
                 "Tables": {"correctness": 0.75, "hallucination": 0.0, "n": 2},
                 "Images": {"correctness": 0.0, "hallucination": 1.0, "n": 2},
             },
+            "agreement": None,
         }
     ]
 
