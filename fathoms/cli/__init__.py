@@ -12,7 +12,7 @@ from pathlib import Path
 
 import typer
 
-from fathoms.cli import asking, assets, caching, console, doctor, imports, reading, running
+from fathoms.cli import asking, assets, caching, console, doctor, imports, reading, reviewing, running
 from fathoms.errors import FathomsError
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.command("ingest")(running.ingest)
 app.command("run")(asking.run)
 app.command("score")(running.score)
 app.command("report")(reading.report)
+app.command("review")(reviewing.review)
 app.command("validate")(running.validate)
 app.command("doctor")(doctor.doctor)
 app.command("ls")(reading.ls)
