@@ -13,7 +13,7 @@ import typer
 
 from fathoms.cli import console
 from fathoms.cli.options import RUNS, Out, References
-from fathoms.errors import UsageError
+from fathoms.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from fathoms.report import RunView
@@ -58,6 +58,8 @@ def review(
         for view in views
         for item in draw(view.run, view.profile(scores), view.questions(), sample, seed)
     ]
+    if not items:
+        raise DataError("there is nothing to rate: these runs hold no answer with a score")
     session = Session(items, _files(views, to), reviewer or _login(), seed)
     return _converse(session)
 
@@ -103,13 +105,19 @@ def _converse(session: Session) -> int:
     except QuitError:
         pass
     except EOFError:
-        if not reader.lines:
-            raise UsageError(NO_INPUT) from None
-        if not sys.stdin.isatty():
-            console.complain("the input ended before all was rated")
-            code = 1
+        code = _ended(reader)
     console.say(f"\n{_standing(session)}")
     return code
+
+
+def _ended(reader: _Reader) -> int:
+    """The exit code where no line is left: on a terminal that is a way to stop, in a pipe it is a lack."""
+    if sys.stdin.isatty():
+        return 0
+    if not reader.lines:
+        raise UsageError(NO_INPUT)
+    console.complain("the input ended before all was rated")
+    return 1
 
 
 def _standing(session: Session) -> str:

@@ -18,7 +18,7 @@ from fathoms.schemas import schema
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 
-VERBS = ("ingest", "run", "score", "report", "review", "validate", "doctor", "ls", "show", "import", "data", "models")
+VERBS = ("ingest", "run", "score", "report", "validate", "doctor", "ls", "show", "import", "data", "models")
 
 
 def test_the_whole_flow(project: Project) -> None:

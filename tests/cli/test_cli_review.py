@@ -5,22 +5,25 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from support import Project
+from support import QUESTIONS, Project
 
 pytestmark = pytest.mark.slow  # processes of their own
 
 HOSTILE = "It is \x1b]0;owned\x07\x1b[31mred\x1b[0m \u202e42.\n| not | a | table |"
 
 
-@pytest.fixture
-def reviewed(project: Project) -> Project:
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project with one imported run: three answers, the first of them hostile."""
+    project = Project(tmp_path_factory.mktemp("imported"))
+    project.write("questions.json", json.dumps(QUESTIONS))
     rows = [
         {"id": "text-only-01", "answer": HOSTILE, "contexts": [{"document": "varn.pdf", "text": "41.5 m"}]},
         {"id": "text-only-02", "answer": "I do not know."},
@@ -30,6 +33,13 @@ def reviewed(project: Project) -> Project:
     done = project.fathoms("import", "answers", "a.jsonl", "--questions", "questions.json", "--name", "made")
     assert done.returncode == 0, done.stderr
     return project
+
+
+@pytest.fixture
+def reviewed(imported: Project, tmp_path: Path) -> Project:
+    """The same, for one test."""
+    shutil.copytree(imported.path, tmp_path / "project")
+    return Project(tmp_path / "project")
 
 
 def command(project: Project, *arguments: str) -> list[str]:
@@ -125,7 +135,8 @@ def test_show_and_report_know_of_it(reviewed: Project) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
-def test_on_a_terminal(reviewed: Project) -> None:
+@pytest.mark.parametrize(("typed", "rated"), [((b"4\n", b"5\n", b"\x04"), 1), ((b"\x04",), 0)])
+def test_on_a_terminal(reviewed: Project, typed: tuple[bytes, ...], rated: int) -> None:
     """Typed as a person does, each line when it is asked for; the end of input (Ctrl-D) is a way to stop."""
     import pty
 
@@ -135,17 +146,16 @@ def test_on_a_terminal(reviewed: Project) -> None:
     )
     os.close(theirs)
     try:
-        for typed in (b"4\n", b"5\n", b"\x04"):
+        for each in typed:
             read_until(ours, b", 1-5> ")
-            os.write(ours, typed)
-        seen = read_until(ours, b"goes on")
-        assert b"1 of 3 answers rated" in seen
+            os.write(ours, each)
+        assert f"{rated} of 3 answers rated".encode() in read_until(ours, b"goes on")
         assert done.wait(timeout=30) == 0
     finally:
         done.kill()
         done.wait()
         os.close(ours)
-    assert len(rows(reviewed)) == 1
+    assert len(list(reviewed.path.rglob("reviews.jsonl"))) == rated
 
 
 def read_until(terminal: int, wanted: bytes) -> bytes:
@@ -163,3 +173,18 @@ def test_a_folder_that_cannot_be_written_is_said(reviewed: Project) -> None:
     done = review(reviewed, "5\n5\n", "--to", str(file / "reviews.jsonl"))
     assert done.returncode == 1
     assert "cannot be" in done.stderr
+
+
+def test_nothing_to_rate_is_said(reviewed: Project) -> None:
+    (run,) = reviewed.runs()
+    for path in (run / "questions").iterdir():
+        path.unlink()
+    done = review(reviewed, "5\n")
+    assert done.returncode == 1
+    assert "there is nothing to rate" in done.stderr
+
+
+def test_help_is_there(reviewed: Project) -> None:
+    done = reviewed.fathoms("review", "--help")
+    assert done.returncode == 0
+    assert "--sample" in done.stdout
