@@ -64,6 +64,14 @@ def _folder_name(runs: Sequence[Run]) -> str:
     return safe_name("_".join([runs[-1].id.partition("_")[0], *(run_name(run) for run in runs)]))
 
 
+def _files(paths: Sequence[Path] | None) -> tuple[Path, ...]:
+    """Files that are there; raises UsageError for one that is not."""
+    for path in paths or ():
+        if not path.is_file():
+            raise UsageError(f"--reviews {path}: there is no such file")
+    return tuple(paths or ())
+
+
 def report(
     runs: References,
     out: Out = RUNS,
@@ -92,14 +100,6 @@ def report(
     for path in written:
         console.say(str(path))
     return 0
-
-
-def _files(paths: Sequence[Path] | None) -> tuple[Path, ...]:
-    """Files that are there; raises UsageError for one that is not."""
-    for path in paths or ():
-        if not path.is_file():
-            raise UsageError(f"--reviews {path}: there is no such file")
-    return tuple(paths or ())
 
 
 def ls(out: Out = RUNS, as_json: Json = False) -> int:

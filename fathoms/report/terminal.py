@@ -37,11 +37,11 @@ def summary_panel(
     profile = run.profile(scores)
     parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
     parts += [*unanswerable_line(run, profile), counts_line(run), *cut_by_server(run)]
-    parts += [*left_out(run), *failures(run), *review_tables([run], scores)]
+    parts += [*left_out(run), *failures(run)]
     if previous is not None:
         parts.append(change_line(run, previous, profile))
     parts += worst_table(worst_questions(run, profile))
-    return parts
+    return [*parts, *review_tables([run], scores)]
 
 
 def heading(run: RunView, profile: str) -> Text:
