@@ -173,7 +173,8 @@ def mean_rating(values: Sequence[float]) -> Mean | None:
     centre = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
     half = Z / (1 + Z**2 / n) * math.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
     low, high = (LOWEST + (HIGHEST - LOWEST) * end for end in (centre - half, centre + half))
-    return Mean(mean, max(low, LOWEST), min(high, HIGHEST), n)
+    # rounding must leave the mean inside, and the interval on the scale
+    return Mean(mean, min(max(low, LOWEST), mean), max(min(high, HIGHEST), mean), n)
 
 
 def average(means: Iterable[Mean | None]) -> Mean | None:
