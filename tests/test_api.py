@@ -123,6 +123,7 @@ except KeyboardInterrupt as stopped:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["script", "notebook"])
 def test_an_interrupt_keeps_what_there_is_and_says_how_to_go_on(here: Project, where: str) -> None:
     here.write("slow.py", "import time\ndef answer(question):\n    time.sleep(0.5)\n    return '41.5 m'\n")

@@ -15,6 +15,7 @@ LEVELS = [
         "cache",
         "stats",
         "journal",
+        "ratings",
         "store",
         "identity",
         "patience",
@@ -53,6 +54,7 @@ GROUND = [
     "cache",
     "stats",
     "journal",
+    "ratings",
     "store",
     "committing",
 ]

@@ -191,6 +191,7 @@ def test_a_model_without_sight_is_found_before_the_first_question(smollm: Embedd
     pipeline(chunk=PageChunker(image_dpi=50), retrieve=ClosedBook(), generate=smollm).check()
 
 
+@pytest.mark.slow
 def test_a_document_that_cannot_be_rendered_is_one_that_cannot_be_read(tmp_path: Path) -> None:
     """MuPDF reads a PDF that was cut off before its trailer; PDFium, which renders, does not."""
     pytest.importorskip("pymupdf")

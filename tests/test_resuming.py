@@ -53,6 +53,7 @@ def wait_for_answers(project: Project, number: int) -> Path:
     raise AssertionError("no answers came")
 
 
+@pytest.mark.slow
 def test_failed_questions_are_asked_again(project: Project) -> None:
     broken = project.fathoms("run", "tiny.yaml", "--set", 'generate.fail_on={"How tall": "boom"}')
     assert broken.returncode == 1
@@ -68,6 +69,7 @@ def test_failed_questions_are_asked_again(project: Project) -> None:
     assert project.runs() == [run]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_whole_has_nothing_to_ask(project: Project) -> None:
     assert project.fathoms("run", "tiny.yaml").returncode == 0
     (run,) = project.runs()
@@ -127,6 +129,7 @@ def resumable(project: Project) -> Path:
     return run
 
 
+@pytest.mark.slow
 def test_a_changed_document_is_refused(project: Project) -> None:
     run = resumable(project)
     write_pdf(project.path / "pdfs" / "varn.pdf", ["The Varn tower is 43 m tall."])
@@ -137,6 +140,7 @@ def test_a_changed_document_is_refused(project: Project) -> None:
     assert len(journal(run)) == 4
 
 
+@pytest.mark.slow
 def test_changed_questions_are_refused(project: Project) -> None:
     resumable(project)
     path = project.path / "questions.json"
@@ -146,6 +150,7 @@ def test_changed_questions_are_refused(project: Project) -> None:
     assert "changed since: the questions of questions" in done.stderr
 
 
+@pytest.mark.slow
 def test_another_version_of_the_parser_is_refused(project: Project) -> None:
     run = resumable(project)
     manifest = json.loads((run / "manifest.json").read_text())
@@ -157,6 +162,7 @@ def test_another_version_of_the_parser_is_refused(project: Project) -> None:
     assert "pypdfium2 was 4.0, is " in done.stderr
 
 
+@pytest.mark.slow
 def test_a_second_writer_is_refused(project: Project) -> None:
     with started(project, "run", "tiny.yaml", "--set", "generate.latency=3", "-j", "1") as process:
         for _ in range(600):

@@ -23,6 +23,7 @@ from fathoms.cli import (
     judging,
     reading,
     reproducing,
+    reviewing,
     running,
 )
 from fathoms.errors import FathomsError
@@ -45,6 +46,7 @@ app.command("compare")(judging.compare)
 app.command("gate")(judging.gate)
 app.command("validate")(running.validate)
 app.command("doctor")(doctor.doctor)
+app.command("review")(reviewing.review)
 app.command("ls")(reading.ls)
 app.command("show")(reading.show)
 app.command("agree")(agreeing.agree)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,10 @@ from fathoms.errors import FathomsError, StoreError, UsageError
 if TYPE_CHECKING:
     from fathoms.report import RunView
     from fathoms.store import Run
+
+Reviews = Annotated[
+    list[Path] | None, typer.Option("--reviews", help="Ratings that were not saved in the run's folder.")
+]
 
 
 def present(runs: Sequence[Run], out: Path, *, each: bool = True) -> None:
@@ -59,6 +64,14 @@ def _folder_name(runs: Sequence[Run]) -> str:
     return safe_name("_".join([runs[-1].id.partition("_")[0], *(run_name(run) for run in runs)]))
 
 
+def _files(paths: Sequence[Path] | None) -> tuple[Path, ...]:
+    """Files that are there; raises UsageError for one that is not."""
+    for path in paths or ():
+        if not path.is_file():
+            raise UsageError(f"--reviews {path}: there is no such file")
+    return tuple(paths or ())
+
+
 def report(
     runs: References,
     out: Out = RUNS,
@@ -66,6 +79,7 @@ def report(
     scores: Annotated[
         str | None, typer.Option("--scores", help="paper, released-code, fathoms or released.")
     ] = None,
+    reviews: Reviews = None,
     as_json: Json = False,
 ) -> int:
     """Write the report of runs.
@@ -76,7 +90,7 @@ def report(
     from fathoms.store import find_run
 
     found = [find_run(reference, out) for reference in runs]
-    views = [room.load(run.path) for run in found]
+    views = [replace(room.load(run.path), reviews=_files(reviews)) for run in found]
     if as_json:
         console.show_json(room.report_json(views, scores))
         return 0

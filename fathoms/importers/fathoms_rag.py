@@ -122,7 +122,16 @@ def read_result_file(path: Path, questions: Sequence[Question] | None = None) ->
     warnings += missing_warning(questions, records.values())
     warnings += _cut_warning(path, records.values())
     model = file.api_model or file.model
-    return Imported(path.stem, model, tuple(records.values()), tuple(questions), tuple(warnings))
+    found = tuple(records.values())
+    return Imported(path.stem, model, found, tuple(questions), tuple(warnings), _pipeline(file.responses))
+
+
+def _pipeline(responses: Iterable[_Response]) -> str:
+    """The pipeline as the paper's Table I names it, told by the form of the contexts."""
+    first = next((response.rag_context[0] for response in responses if response.rag_context), None)
+    if first is None:
+        return "Closed"
+    return "Docling with EasyOCR" if isinstance(first, str) else "LlamaIndex RAG"
 
 
 def _parse(path: Path) -> _ResultFile:

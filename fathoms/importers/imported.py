@@ -13,13 +13,15 @@ SHOWN = 10
 
 @dataclass(frozen=True)
 class Imported:
-    """Answers from elsewhere. `questions` are those of the set, `warnings` sentences for people."""
+    """Answers from elsewhere. `questions` are those of the set, `warnings` sentences for people, `pipeline`
+    what several runs with different models share."""
 
     name: str
     model: str | None
     records: tuple[Record, ...]
     questions: tuple[Question, ...]
     warnings: tuple[str, ...] = ()
+    pipeline: str | None = None
 
 
 def missing_warning(questions: Sequence[Question], records: Iterable[Record]) -> list[str]:

@@ -21,6 +21,7 @@ def keep(imported: Imported, data: str, out: Path, parsed: Parsed = NO_DOCUMENTS
     sizes = Counter(question.category for question in imported.questions)
     manifest = {
         "model": imported.model,
+        "pipeline": imported.pipeline,
         "imported": True,
         "config": {},
         "data": {

@@ -17,12 +17,14 @@ from fathoms.report.change import last_comparable
 from fathoms.report.markdown import report_markdown
 from fathoms.report.question import question_panel
 from fathoms.report.radar import draw_radar, radar_figure
+from fathoms.report.reviewed import context_panel, review_panel
 from fathoms.report.terminal import comparison_panel, summary_panel
 from fathoms.report.view import RunView, load
 
 __all__ = [
     "RunView",
     "comparison_panel",
+    "context_panel",
     "draw_radar",
     "last_comparable",
     "load",
@@ -30,6 +32,7 @@ __all__ = [
     "radar_figure",
     "report_json",
     "report_markdown",
+    "review_panel",
     "summary_panel",
     "write_report",
 ]

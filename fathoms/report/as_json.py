@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fathoms.report.agreement import agreement, agreement_json
 from fathoms.report.view import RunView
 
 OVERALL = (
@@ -20,12 +21,14 @@ CATEGORY = ("correctness", "hallucination", "n", "intervals")
 
 
 def report_json(runs: Sequence[RunView], scores: str | None = None) -> list[dict[str, Any]]:
-    """One object a run, numbers unrounded, `None` where a metric does not apply.
+    """One object a run, numbers unrounded, `None` where a metric does not apply. `agreement` is over all the
+    runs, and the same in every object; `None` where nobody reviewed them.
 
     Raises DataError, naming the profiles there are, where a run has no scores under `scores`, and UsageError
     where that is the name of no profile.
     """
-    return [run_json(run, scores) for run in runs]
+    reviewed = agreement_json(agreement(runs, scores))
+    return [run_json(run, scores) | {"agreement": reviewed} for run in runs]
 
 
 def run_json(run: RunView, scores: str | None = None) -> dict[str, Any]:

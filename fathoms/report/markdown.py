@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from fathoms.report.agreement import agreement, agreement_tables, remarks
 from fathoms.report.funnel import HEADS, funnel_section
 from fathoms.report.outcomes import outcomes
 from fathoms.report.table import Metric, Row, ScoreTable, figure, interval_note, score_table
@@ -39,6 +40,7 @@ def report_markdown(runs: Sequence[RunView], out: Path, scores: str | None = Non
         radar_section(),
         lost_section(runs, scored),
         abstention_section(runs, scored),
+        review_section(runs, scores),
         profile_section(runs, scored),
         failure_section(runs, scored),
         worst_sections(runs, scored, out),
@@ -198,6 +200,19 @@ def abstention_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[
     yield from table(["Run", "Questions", "Answered", "Abstained"], rows, 2) if rows else ["Not known."]
     if rates:
         yield from ["", *table(["Run", "Coverage", "Selective accuracy"], rates, 2)]
+
+
+def review_section(runs: Sequence[RunView], scores: str | None) -> Iterator[str]:
+    """How far people agree with the scores; nothing where nobody was asked."""
+    found = agreement(runs, scores)
+    if found is None:
+        return
+    yield "## Human review"
+    for headers, lines in agreement_tables(found):
+        yield ""
+        yield from table(headers, ([*map(escape, cells)] for cells in lines), len(headers) - 1)
+    for remark in remarks(found):
+        yield f"\n{escape(remark)}"
 
 
 def profile_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:

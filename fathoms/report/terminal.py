@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from fathoms.report.agreement import agreement, agreement_tables, remarks
 from fathoms.report.change import change
 from fathoms.report.ending import dollars
 from fathoms.report.funnel import funnel_panel
@@ -29,6 +30,7 @@ CATEGORY = 25
 NAME = 20
 METRICS = ("corr.", "hall.", "n")
 ID = 20
+CELL = 32
 
 
 def summary_panel(
@@ -43,7 +45,7 @@ def summary_panel(
     if previous is not None:
         parts.append(change_line(run, previous, profile))
     parts += worst_table(worst_questions(run, profile))
-    return parts
+    return [*parts, *review_tables([run], scores)]
 
 
 def heading(run: RunView, profile: str) -> Text:
@@ -109,7 +111,8 @@ def comparison_panel(
     """Runs side by side: three lines each, a column for each category, as many tables as `width` needs.
     A single run is shown as `summary_panel` shows it, a line for each category."""
     if len(runs) == 1:
-        return [heading(runs[0], runs[0].profile(scores)), *run_table(runs[0], scores)]
+        own = [heading(runs[0], runs[0].profile(scores)), *run_table(runs[0], scores)]
+        return [*own, *review_tables(runs, scores)]
     scored = score_table(runs, scores)
     headers = ["Overall", "Micro", *abbreviate(scored.categories, HEADER)]
     parts: list[RenderableType] = []
@@ -120,7 +123,8 @@ def comparison_panel(
             cells = [cell for _, cell in scored.cells(row)][start:stop]
             table.add_row(run_name(row, position), "\n".join(METRICS), *map(stack, cells))
         parts.append(apart(table))
-    return [*parts, *map(note, run_ids(scored)), legend(scored, headers), *map(note, scored.notes)]
+    parts += [*map(note, run_ids(scored)), legend(scored, headers), *map(note, scored.notes)]
+    return [*parts, *review_tables(runs, scores)]
 
 
 def blocks(headers: Sequence[str], width: int) -> Iterator[tuple[int, int]]:
@@ -161,6 +165,20 @@ def legend(scored: ScoreTable, headers: Sequence[str]) -> Text:
     profiles = " and ".join(sorted({row.profile for row in scored.rows}))
     means = "Overall is the mean of the categories, Micro of the questions"
     return note("; ".join([f"profile {profiles}", means, *short]))
+
+
+def review_tables(runs: Sequence[RunView], scores: str | None) -> list[RenderableType]:
+    """How far people agree with the scores; empty where nobody was asked."""
+    found = agreement(runs, scores)
+    if found is None:
+        return []
+    parts: list[RenderableType] = []
+    for headers, lines in agreement_tables(found):
+        table = plain_table(*headers)
+        for cells in lines:
+            table.add_row(*(Text(shorten(cell, CELL)) for cell in cells))
+        parts.append(apart(table))
+    return [*parts, *map(note, remarks(found))]
 
 
 def counts_line(run: RunView) -> Text:

@@ -19,6 +19,18 @@ def plain(text: object) -> str:
     return " ".join("".join(kept).split())
 
 
+def visible(text: object) -> str:
+    """`text` with its lines, in which the characters that `plain` leaves out are seen: `\\x1b` for ESC."""
+    return "".join(map(seen, str(text).replace("\r\n", "\n")))
+
+
+def seen(character: str) -> str:
+    """A character, spelled as in Python where it would not be seen."""
+    if character in f"\n\t{JOINERS}" or unicodedata.category(character) not in UNSEEN:
+        return character
+    return character.encode("unicode_escape").decode("ascii")
+
+
 def shorten(text: object, width: int) -> str:
     """`text` as `plain` gives it, at most `width` terminal cells, with an ellipsis where it was cut."""
     line = plain(str(text)[: 20 * width])

@@ -16,13 +16,15 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class RunView:
-    """One scored run. `questions` reads the question views one by one, anew at every call."""
+    """One scored run. `questions` reads the question views one by one, anew at every call; `reviews` are
+    files of ratings that are not in the run's folder."""
 
     run: str
     path: Path | None
     manifest: Mapping[str, Any]
     summary: Mapping[str, Any]
     questions: Callable[[], Iterable[dict[str, Any]]]
+    reviews: tuple[Path, ...] = ()
 
     @property
     def name(self) -> str:
@@ -34,6 +36,11 @@ class RunView:
         """The model that answered, `None` where the run did not say."""
         model = self.summary.get("model")
         return None if model is None else str(model)
+
+    @property
+    def pipeline(self) -> str:
+        """Which pipeline it is, whatever the model: as an importer names it, or else the run's name."""
+        return str(self.manifest.get("pipeline") or self.name)
 
     @property
     def categories(self) -> tuple[str, ...]:

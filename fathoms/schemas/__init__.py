@@ -10,11 +10,12 @@ import json
 from importlib.resources import files
 from typing import Any
 
-NAMES = ("manifest", "question", "summary")
+NAMES = ("manifest", "question", "rating", "summary")
 
 
 def schema(name: str) -> dict[str, Any]:
-    """The schema of `manifest.json`, of `summary.json` or of `questions/<id>.json` (`question`)."""
+    """The schema of `manifest.json`, of `summary.json`, of `questions/<id>.json` (`question`) or of a line of
+    `reviews.jsonl` (`rating`)."""
     if name not in NAMES:
         raise ValueError(f"no schema '{name}' (there are: {', '.join(NAMES)})")
     text = files(__name__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")

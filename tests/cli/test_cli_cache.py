@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from support import Project
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 
 def kinds(project: Project) -> dict[str, int]:
     """Entries by kind."""

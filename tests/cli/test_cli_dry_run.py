@@ -17,6 +17,7 @@ generate: {kind: anthropic, model: some-model, api_key_env: DRY_RUN_KEY, base_ur
 KEY = "sk-ant-planted-0815"
 
 
+@pytest.mark.slow
 def test_the_plan_of_attached_files(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRY_RUN_KEY", KEY)
     project.write("closed.yaml", CLOSED)
@@ -30,6 +31,7 @@ def test_the_plan_of_attached_files(project: Project, monkeypatch: pytest.Monkey
     assert project.runs() == []
 
 
+@pytest.mark.slow
 def test_the_missing_key_is_named(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DRY_RUN_KEY", raising=False)
     project.write("closed.yaml", CLOSED)
@@ -44,6 +46,7 @@ def test_the_missing_key_is_named(project: Project, monkeypatch: pytest.MonkeyPa
     assert checks["retrieve"]["ok"]
 
 
+@pytest.mark.slow
 def test_splitting_shows_in_the_requests(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRY_RUN_KEY", KEY)
     project.write("closed.yaml", CLOSED)
@@ -65,6 +68,7 @@ def test_a_plan_of_stages_asks_nothing(project: Project) -> None:
     assert project.runs() == []
 
 
+@pytest.mark.slow
 def test_tokens_and_cost_are_estimated_without_a_call(project: Project) -> None:
     priced = ("--set", "generate.price={input: 2, output: 8}")
     done = project.fathoms("run", "tiny.yaml", "--dry-run", "--repeats", "2", *priced)
@@ -80,6 +84,7 @@ def test_tokens_and_cost_are_estimated_without_a_call(project: Project) -> None:
     assert "; cost not known" in unknown.stdout
 
 
+@pytest.mark.slow
 def test_what_cannot_be_estimated_says_why(project: Project) -> None:
     server = "embed={kind: openai-compatible, base_url: 'http://127.0.0.1:9/v1', model: m}"
     done = project.fathoms("run", "tiny.yaml", "--dry-run", "--set", server)
@@ -90,6 +95,7 @@ def test_what_cannot_be_estimated_says_why(project: Project) -> None:
     assert "tokens and cost not estimated: the pipeline makes its own prompts" in done.stdout
 
 
+@pytest.mark.slow
 def test_several_runs_are_summed_up_by_provider(project: Project) -> None:
     priced = ("--set", "generate.price={input: 1000, output: 0}")
     done = project.fathoms("run", "tiny.yaml", "tiny.yaml", "--dry-run", *priced)

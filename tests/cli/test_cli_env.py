@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from support import Project
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 KEY = "sk-planted-4711"
 GENERATE = (
     "generate={kind: openai-compatible, base_url: http://127.0.0.1:9, model: m, api_key_env: TEST_ENV_KEY}"

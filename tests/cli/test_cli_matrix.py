@@ -28,6 +28,7 @@ def test_what_is_no_axis(axis: str) -> None:
         list(combinations([axis]))
 
 
+@pytest.mark.slow
 def test_a_run_a_cell(project: Project) -> None:
     done = project.fathoms(
         "run", "tiny.yaml", "--matrix", "retrieve.top_k=1,2", "--matrix", "generate.model=small,large"
@@ -43,6 +44,7 @@ def test_a_run_a_cell(project: Project) -> None:
     assert all(m["totals"]["answers"] == 4 for m in manifests)
 
 
+@pytest.mark.slow
 def test_a_sweep_is_listed_as_a_grid(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project.path)
     priced = ["--set", "generate.price={input: 100, output: 100}"]
@@ -66,6 +68,7 @@ def test_a_sweep_is_listed_as_a_grid(project: Project, monkeypatch: pytest.Monke
     assert project.fathoms("ls", rows[0]["sweep"]).returncode == 2
 
 
+@pytest.mark.slow
 def test_several_configs_are_a_sweep_too(project: Project) -> None:
     project.write("two.yaml", project.config.read_text().replace("name: tiny", "name: two"))
     assert project.fathoms("ls", "--sweep", "--out", "runs").returncode == 2

@@ -11,6 +11,8 @@ import pytest
 from raw_service import Act, answer, resets, sends, service
 from support import Project
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 CONFIG = """\
 name: mine
 data: {{questions: questions.json, documents: pdfs}}

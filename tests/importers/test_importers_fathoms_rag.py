@@ -91,6 +91,7 @@ def test_three_forms_of_context(write: Any) -> None:
         (2, 0.74, "a.pdf", ()),
     ]
     assert llamaindex.hits[0].chunk.text == "text"
+    assert imported.pipeline == "Docling with EasyOCR"  # of such a mixture, the first that tells
     assert [warning for warning in imported.warnings if "cut at 500" in warning] == list(imported.warnings)
 
 
@@ -220,11 +221,17 @@ def test_the_shared_files_match_the_released_questions(shared: Path) -> None:
         for category, items in data.items()
         for number, item in enumerate(items)
     ]
-    seen = 0
+    seen, pipelines = 0, []
     for path in sorted((folder / "results").glob("*.json")):
         imported = read_result_file(path, questions)
         assert [record.question for record in imported.records] == questions
         assert all("cut at 500" in warning for warning in imported.warnings)
         assert all(record.answer is not None for record in imported.records)
         seen += len(imported.records)
+        pipelines.append(imported.pipeline)
     assert seen == 744
+    assert {name: pipelines.count(name) for name in pipelines} == {
+        "Docling with EasyOCR": 3,
+        "LlamaIndex RAG": 3,
+        "Closed": 2,
+    }

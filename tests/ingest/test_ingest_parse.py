@@ -43,6 +43,7 @@ def parser(request: pytest.FixtureRequest) -> PdfParser:
     return chosen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_papers_have_the_pages_that_arxiv_lists(name: str, parser: PdfParser, shared: Path) -> None:
     document = paper(parser, shared / "fathoms-rag" / "papers" / name)

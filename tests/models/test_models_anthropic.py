@@ -119,6 +119,7 @@ def test_a_model_that_the_sdk_calls_old_gives_no_warning(server: Vendors, stream
     assert answered(model, prompt()).text == "42"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streams", [False, True])
 def test_a_real_server(chat_address: str, monkeypatch: pytest.MonkeyPatch, streams: bool) -> None:
     monkeypatch.setenv(VARIABLE, LLAMA_KEY)

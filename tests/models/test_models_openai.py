@@ -163,6 +163,7 @@ def test_limits_that_waiting_does_not_lift(server: Vendors) -> None:
         answered(model, prompt())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", ["chat", "responses"])
 def test_a_real_server(api: str, chat_address: str, monkeypatch: pytest.MonkeyPatch, stream: bool) -> None:
     monkeypatch.setenv(VARIABLE, LLAMA_KEY)

@@ -302,5 +302,5 @@ def test_a_score_of_percent_is_not_valid(question):
 
 
 def test_a_schema_that_does_not_exist():
-    with pytest.raises(ValueError, match="manifest, question, summary"):
+    with pytest.raises(ValueError, match="manifest, question, rating, summary"):
         schema("journal")

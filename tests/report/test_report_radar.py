@@ -182,6 +182,7 @@ print(before["font.size"])
 """
 
 
+@pytest.mark.slow
 def test_drawing_changes_no_global_state_and_ignores_the_users_style(tmp_path):
     for name, style in (("huge", "font.size: 30\nlines.linewidth: 9\n"), ("usual", "font.size: 11\n")):
         (tmp_path / f"{name}rc").write_text(style)

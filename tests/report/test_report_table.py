@@ -148,6 +148,7 @@ def test_the_json_shape_is_exact_and_unrounded(small_run):
                 "coverage": 2 / 3,
                 "selective_accuracy": 0.5,
             },
+            "agreement": None,
         }
     ]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from fathoms.report.text import abbreviate, describe, gold, plain, shorten, wrap
+from fathoms.report.text import abbreviate, describe, gold, plain, shorten, visible, wrap
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,27 @@ from fathoms.report.text import abbreviate, describe, gold, plain, shorten, wrap
 )
 def test_plain(hostile, safe):
     assert plain(hostile) == safe
+
+
+@pytest.mark.parametrize(
+    ("hostile", "seen"),
+    [
+        ("a\0b", r"a\x00b"),
+        ("\x1b[31mred\x9b1m", r"\x1b[31mred\x9b1m"),
+        ("two\nlines\r\n\tand  more\r", "two\nlines\n\tand  more\\r"),
+        ("abc\u202egnp.exe", r"abc\u202egnp.exe"),
+        ("lone \ud800 half", r"lone \ud800 half"),
+        ("tag \U000e0041", r"tag \U000e0041"),
+        ("مرحبا \u0645\u06cc\u200c\u062e", "مرحبا \u0645\u06cc\u200c\u062e"),
+    ],
+)
+def test_visible(hostile, seen):
+    assert visible(hostile) == seen
+
+
+@given(st.text())
+def test_what_is_visible_is_so_already(text):
+    assert visible(visible(text)) == visible(text)
 
 
 def test_a_megabyte_is_cut_before_it_is_read():
