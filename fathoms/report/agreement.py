@@ -183,8 +183,8 @@ def average(means: Iterable[Mean | None]) -> Mean | None:
 
     from fathoms.stats.intervals import mover
 
-    means, lows, highs = np.array([(mean.mean, mean.low, mean.high) for mean in known]).T
-    low, high = mover(means, lows, highs, np.full(len(known), 1 / len(known)))
+    centres, lows, highs = np.array([(mean.mean, mean.low, mean.high) for mean in known]).T
+    low, high = mover(centres, lows, highs, np.full(len(known), 1 / len(known)))
     middle = fmean(mean.mean for mean in known)
     return Mean(middle, max(float(low), LOWEST), min(float(high), HIGHEST), len(known))
 
