@@ -6,6 +6,8 @@ PIP    := $(BIN)/python -m pip
 LOCK   := -c requirements.lock
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# tests start hundreds of processes: where modules are not kept compiled, each takes seconds more
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-fast check lint types slow clean
 

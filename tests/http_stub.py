@@ -48,7 +48,7 @@ def serving(answers: Mapping[str, Any], statuses: Mapping[str, int] | None = Non
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         stub = Stub(f"http://127.0.0.1:{server.server_port}")
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
             yield stub
         finally:

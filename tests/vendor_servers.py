@@ -84,7 +84,7 @@ def vendors() -> Iterator[Vendors]:
     """The server, on a free port."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
         made = server.vendors = Vendors(f"http://127.0.0.1:{server.server_port}")  # type: ignore[attr-defined]
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
             yield made
         finally:

@@ -110,6 +110,7 @@ def gated(project: Project, capsys: pytest.CaptureFixture[str], *runs: str) -> N
     return Night(code, capsys.readouterr().out, log(project)[before:], cases(project))
 
 
+@pytest.mark.slow
 def test_a_week_of_nights(nights: Project, capsys: pytest.CaptureFixture[str]) -> None:
     good = night(nights, capsys)
     assert good.code == 0

@@ -105,6 +105,7 @@ def test_a_reply(api: str, server: Vendors, stream: bool) -> None:
     assert server.connections == {"close": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attach", ["inline", "upload"])
 @pytest.mark.parametrize("api", APIS)
 def test_what_is_attached_are_the_bytes_on_disk(
@@ -141,6 +142,7 @@ def test_a_file_that_is_kept_no_longer_is_uploaded_anew(api: str, server: Vendor
     assert len(server.uploads) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 def test_a_file_that_the_vendor_has_lost_is_uploaded_anew(
     api: str, server: Vendors, pdfs: list[Path], stream: bool
