@@ -19,10 +19,11 @@ from fathoms.cli.running import CORES, Set, Workers, load
 from fathoms.errors import UsageError
 
 if TYPE_CHECKING:
+    from fathoms.asking import Outcome
     from fathoms.budget import Budget
     from fathoms.cache import Cache
     from fathoms.report.ending import Verdict
-    from fathoms.runner import Job, Outcome, Selection
+    from fathoms.runner import Job, Selection
 
 
 Model = Annotated[str | None, typer.Option("--model", "-m", help="Another model for `generate`.")]

@@ -18,10 +18,10 @@ from fathoms.errors import FathomsError, UsageError
 from fathoms.masking import Mask
 
 if TYPE_CHECKING:
+    from fathoms.asking import Outcome
     from fathoms.gating import Gated
     from fathoms.report.ending import Ending, Verdict
     from fathoms.report.junit import Suite
-    from fathoms.runner import Outcome
 
 
 class JsonLines(logging.Formatter):
