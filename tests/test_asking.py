@@ -21,7 +21,7 @@ from fathoms.budget import Budget
 from fathoms.cache import Cache
 from fathoms.cli import main
 from fathoms.dev.server import ScriptedServer
-from fathoms.errors import StoreError
+from fathoms.errors import ConfigError, StoreError
 from fathoms.experiment import load_experiment
 from fathoms.resuming import reopen
 from fathoms.runner import Job
@@ -155,3 +155,14 @@ def test_a_run_that_another_has_finished_meanwhile(project: Project, monkeypatch
         assert runner.resume(late, cache=cache).done == 4
     assert len((run.path / "journal.jsonl").read_bytes().splitlines()) == 4
     assert json.loads((run.path / "manifest.json").read_bytes())["totals"]["answers"] == 4
+
+
+def test_a_limit_of_tokens_that_cannot_hold_is_refused(tmp_path: Path) -> None:
+    text = faulty.config("http", "http://127.0.0.1:9").replace(
+        "{max_attempts", "{tokens_per_minute: 9, max_attempts"
+    )
+    project = faulty.faulty_project(tmp_path, TEXTS)
+    with pytest.raises(
+        ConfigError, match=r"a\.yaml:4:1: execution: tokens_per_minute cannot hold: .* requests_per_minute"
+    ):
+        load_experiment(project.write("a.yaml", text))
