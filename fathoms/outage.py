@@ -11,9 +11,9 @@ from fathoms.stopping import Stop
 class Outage:
     """Of one provider, on one event loop.
 
-    It begins where a question has used up its attempts without any answer. While it lasts, one question at a
-    time is asked, with growing waits before; all others wait for what becomes of it. Any answer ends it. Once
-    the provider has been silent for too long it is over for good: whoever waits is to fail.
+    It begins where a question has used up its attempts, or its time, without any answer. While it lasts, one
+    question at a time is asked, with growing waits before; all others wait for what becomes of it. Any answer
+    ends it. Once the provider has been silent for too long it is over for good: whoever waits is to fail.
     """
 
     def __init__(self, stop: Stop) -> None:
@@ -39,7 +39,7 @@ class Outage:
             self._next = now + self._wait
 
     def begin(self) -> None:
-        """A question has used up its attempts."""
+        """A question has used up its attempts, or its time."""
         if self._silent_since is not None and not self._began:
             self._began, self._over = True, asyncio.Event()
 

@@ -90,7 +90,7 @@ class Lane:
                 return await attempt()
             except Exception as error:  # most calls succeed, and tenacity costs as much as all else
                 return await self._again(attempt, error)
-        except NoAnswerError:
+        except (NoAnswerError, asyncio.CancelledError):  # cancelled by the time-out of the question
             self._outage.begin()
             raise
 
@@ -98,7 +98,7 @@ class Lane:
         """The reply of one call, and what it says of the provider."""
         try:
             reply = await call()
-        except NoAnswerError:
+        except (NoAnswerError, asyncio.CancelledError):
             self._outage.unanswered(self.patience.first_wait, self.patience.longest_wait)
             raise
         except ModelError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -29,8 +30,9 @@ class JumpingLoop(asyncio.SelectorEventLoop):
 
     def _run_once(self) -> None:
         ready, scheduled = self._ready, self._scheduled  # type: ignore[attr-defined]
-        if not ready and scheduled:
-            self.now = max(self.now, scheduled[0].when())
+        times = [handle.when() for handle in scheduled if not handle.cancelled()]
+        if not ready and times:
+            self.now = max(self.now, min(times))
         super()._run_once()  # type: ignore[misc]
 
 
@@ -181,6 +183,33 @@ def test_a_server_that_is_gone_for_good_is_given_up() -> None:
     assert said[-1] == "not asked: for 600 s nothing had any answer from its provider"
     assert 600 <= seconds <= 660
     assert calls < 50
+
+
+def test_a_server_that_hangs_for_good_is_given_up() -> None:
+    """Every call is silent for five minutes, and every question ends by its time-out."""
+
+    async def main() -> tuple[Counter[str], float]:
+        lane, waiting, said = Lane(), iter(range(1000)), Counter[str]()
+
+        async def hangs() -> None:
+            await asyncio.sleep(300)
+            raise NoAnswerError("silence")
+
+        async def worker() -> None:
+            for _ in waiting:
+                try:
+                    async with asyncio.timeout(590) as deadline:
+                        await lane.ask(hangs, deadline=deadline)
+                except (TimeoutError, NoAnswerError) as error:
+                    said[type(error).__name__] += 1
+
+        await asyncio.gather(*(worker() for _ in range(8)))
+        return said, asyncio.get_running_loop().time()
+
+    said, seconds = jump(main)
+    assert said.total() == 1000
+    assert said["TimeoutError"] <= 9
+    assert seconds <= 1200
 
 
 def test_questions_that_break_the_connection_hold_the_others_up_for_little() -> None:
