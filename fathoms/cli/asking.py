@@ -126,8 +126,7 @@ def run(
         reports = reading.written(results, out) if results else ([], ())
         verdicts = [_verdict(outcome, allowed) for outcome in outcomes]
         told = nightly.ended(outcomes, verdicts, junit)
-    # printed last: a reader that has gone takes nothing else with it
-    reading.show_results(*reports)
+    reading.show_results(*reports)  # printed last: a reader that has gone takes nothing else with it
     for outcome in outcomes if no_score else ():
         console.say(str(outcome.run.path))
     for line in told:
