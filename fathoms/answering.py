@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.attachments import Fitting, in_requests
+from fathoms.budget import total
 from fathoms.config import Component
 from fathoms.errors import DocumentError, ModelError, StoreError
 from fathoms.ingest import ElementKind, PdfParser, page_images, pdf_part
@@ -20,6 +21,9 @@ from fathoms.patience import Lane
 from fathoms.prompt import PromptBuilder
 from fathoms.retrieve import Corpus, Files, Retriever
 from fathoms.types import Document, Failure, Hit, Part, Prompt, Question, Record, Reply, Usage
+
+CHARACTERS = 4
+"""Of English text, in one token."""
 
 
 @dataclass(frozen=True)
@@ -230,10 +234,10 @@ def for_repeat(model: ChatModel, repeat: int) -> tuple[ChatModel, int | None]:
 
 
 def prompt_size(prompt: Prompt) -> int:
-    """Tokens of a prompt: as counted, or else one for four characters; files and images are not counted."""
+    """Tokens of a prompt: as counted, or else by its characters; files and images are not counted."""
     if prompt.tokens is not None:
         return prompt.tokens
-    return sum(len(message.text) for message in prompt.messages) // 4
+    return sum(len(message.text) for message in prompt.messages) // CHARACTERS
 
 
 def file_limits(model: ChatModel) -> FileLimits:
@@ -255,10 +259,6 @@ def summed(parts: Sequence[Reply], last: Reply) -> Reply:
     """
     new = [reply for reply in [*parts, last] if not reply.cached]
     replies = new or [*parts, last]
-
-    def total(values: list[float | None]) -> float | None:
-        return None if None in values else sum(value or 0 for value in values)
-
     usage = {name: total([getattr(reply.usage, name) for reply in replies]) for name in Usage.model_fields}
     return last.model_copy(
         update={

@@ -23,13 +23,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from fathoms import corpora, report, runner
+from fathoms.asking import Outcome
 from fathoms.budget import Budget
 from fathoms.cache import Cache
 from fathoms.errors import MissingExtraError, UsageError
 from fathoms.experiment import AnyExperiment, load_experiment
 from fathoms.paths import load_env
-from fathoms.runner import Job, Outcome, Selection
+from fathoms.runner import Job, Selection
 from fathoms.scoring import score_run
+from fathoms.stopping import Stop
 from fathoms.store import Run, find_run
 from fathoms.types import Record
 
@@ -191,7 +193,7 @@ def run(
         raise UsageError("settings override keys of a file: give them to fathoms.load")
     loaded = config if isinstance(config, Config) else load(config, *settings)
     corpus = corpora.load(loaded.experiment.data, loaded.folder)
-    stop = threading.Event()
+    stop = Stop()
     with closing(Cache()) as cache:
         (outcome,) = _outside_loops(
             lambda: runner.run(
@@ -249,7 +251,7 @@ def _interrupted(outcome: Outcome) -> KeyboardInterrupt:
     return interrupt
 
 
-def _outside_loops(work: Callable[[], T], stop: threading.Event | None = None) -> T:
+def _outside_loops(work: Callable[[], T], stop: Stop | None = None) -> T:
     """Run what starts an event loop of its own, in another thread where this one has a loop already.
 
     An interrupt sets `stop` there, and what was asked last is waited for; a second one does not wait.
@@ -266,7 +268,7 @@ def _outside_loops(work: Callable[[], T], stop: threading.Event | None = None) -
 
 
 @contextmanager
-def _interrupts(stop: threading.Event) -> Iterator[None]:
+def _interrupts(stop: Stop) -> Iterator[None]:
     """The first interrupt sets `stop`, the next is one; only the main thread has any."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from fathoms.stopping import Stop
 from fathoms.types import Record, Reply, Usage
 
 
@@ -73,37 +74,43 @@ class Budget:
         self.spent = Spending()
         self.exhausted = False
         self._held: list[Spending] = []
-        self._changed = asyncio.Condition()
+        self._changed = asyncio.Event()
 
     @property
     def is_limited(self) -> bool:
         """Whether there is any limit."""
         return self.max_cost is not None or self.max_tokens is not None
 
-    async def take(self, need: Callable[[], Spending | None]) -> Spending | None:
+    async def take(self, need: Callable[[], Spending | None], stop: Stop | None = None) -> Spending | None:
         """Hold what a question needs, once there is room; `None` where there will be none.
 
         `need` is asked again whenever a question has ended; it gives `None` for "not before another has".
+        Raises Stopped.
         """
-        async with self._changed:
-            while not self.exhausted:
-                wanted = need()
-                if wanted is not None and self._fits(wanted):
-                    self._held.append(wanted)
-                    return wanted
-                if not self._held:
-                    self.exhausted = True
-                    break
-                await self._changed.wait()
-            self._changed.notify_all()
-            return None
+        stop = stop or Stop()
+        while not self.exhausted:
+            wanted = need()
+            if wanted is not None and self._fits(wanted):
+                self._held.append(wanted)
+                return wanted
+            if self._held:
+                with stop.waiting():
+                    await self._changed.wait()
+            else:
+                self.exhausted = True
+                self._wake()
+        return None
 
-    async def settle(self, held: Spending, spent: Spending) -> None:
-        """A question has ended: what was held for it is free, what it took is spent."""
-        async with self._changed:
-            self._held.remove(held)
-            self.spent += spent
-            self._changed.notify_all()
+    def settle(self, held: Spending, spent: Spending) -> None:
+        """A question has ended, however: what was held for it is free, what it took is spent."""
+        self._held.remove(held)
+        self.spent += spent
+        self._wake()
+
+    def _wake(self) -> None:
+        """Let all that wait look again."""
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     def _fits(self, wanted: Spending) -> bool:
         """Whether it stays within both limits."""

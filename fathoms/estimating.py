@@ -12,15 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from fathoms.answering import Ingested
+from fathoms.answering import CHARACTERS, Ingested
 from fathoms.attachments import in_requests
 from fathoms.errors import PromptTooLongError
 from fathoms.models import ChatModel, Embedded, ScriptedModel
 from fathoms.retrieve import Files
 from fathoms.types import Hit, Message, Question, Usage
 
-CHARACTERS = 4
-"""Of English text, in one token."""
 REPLY = 100
 """Tokens that a short answer is taken to have."""
 PAGE = 2000

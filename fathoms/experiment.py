@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from fathoms.cache import Cache
 from fathoms.config import Component, Source, override, read_yaml, validate
@@ -113,6 +113,17 @@ class ExternalExperiment(Measured):
 
     pipeline: External
     """What answers: `http` or `python`."""
+
+    @field_validator("execution")
+    @classmethod
+    def _limits_that_hold(cls, execution: Patience) -> Patience:
+        """What another pipeline sends to its model is known to nobody here, so tokens cannot be held back."""
+        if execution.tokens_per_minute is not None:
+            raise ValueError(
+                "tokens_per_minute cannot hold: the tokens of a pipeline that is not ours are not known"
+                " beforehand; set requests_per_minute"
+            )
+        return execution
 
     @property
     def answerer(self) -> str:

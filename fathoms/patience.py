@@ -16,6 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError
 from fathoms.events import happened
+from fathoms.outage import Outage
+from fathoms.stopping import Stop
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -37,6 +39,8 @@ class Patience(BaseModel):
     """Seconds before the second call. They double every time, and up to as many again are added by chance."""
     longest_wait: float = Field(default=60.0, gt=0)
     """Seconds that a wait lasts at most. Where a server asks for a longer one, it is not asked again."""
+    give_up_after: float = Field(default=600.0, gt=0)
+    """Seconds without any answer from a provider after which every question left to it fails unasked."""
     requests_per_minute: float | None = Field(default=None, gt=0)
     """Of one provider, all pipelines of the command together; no limit if not given."""
     tokens_per_minute: float | None = Field(default=None, gt=0)
@@ -46,16 +50,22 @@ class Patience(BaseModel):
 class Lane:
     """The way to one provider, shared by all that ask it; for one event loop.
 
-    Once a call has given up for want of any answer, every other is tried once, without waiting, until one is
-    answered: a server that is down fails a thousand questions in the time of one.
+    Once a call has given up for want of any answer, one call at a time goes on, with growing waits before,
+    until one is answered: an outage costs few questions, and one for good is found out (`give_up_after`).
     """
 
-    def __init__(self, patience: Patience | None = None) -> None:
-        self.patience = patience = patience or Patience()
-        self._requests = Window(patience.requests_per_minute or math.inf)
-        self._tokens = Window(patience.tokens_per_minute or math.inf)
+    def __init__(self, patience: Patience | None = None, stop: Stop | None = None) -> None:
+        self._stop = stop or Stop()
+        self._requests, self._tokens = Window(math.inf, self._stop), Window(math.inf, self._stop)
+        self._outage = Outage(self._stop)
         self._open_at = 0.0
-        self._down = False
+        self.follow(patience or Patience())
+
+    def follow(self, patience: Patience) -> None:
+        """Ask by these rules from now on; what was asked in the last minute counts still."""
+        self.patience = patience
+        self._requests.limit = patience.requests_per_minute or math.inf
+        self._tokens.limit = patience.tokens_per_minute or math.inf
 
     async def ask(
         self, call: Callable[[], Awaitable[T]], tokens: int = 0, deadline: asyncio.Timeout | None = None
@@ -63,22 +73,39 @@ class Lane:
         """The reply of `call`, which is called again where that may help; the last error comes out as it is.
 
         `tokens` are counted against the limit, for every attempt. `deadline` is put off for as long as the
-        provider may not be asked: waiting for one's turn is no failure to answer.
+        provider may not be asked: waiting for one's turn is no failure to answer. Raises Stopped where a wait
+        was ended by the stop.
         """
 
         async def attempt() -> T:
-            await self._turn(tokens, deadline)
-            return await call()
+            probes = await self._turn(tokens, deadline)
+            try:
+                return await self._called(call)
+            finally:
+                if probes:
+                    self._outage.release()
 
         try:
             try:
-                reply = await attempt()
+                return await attempt()
             except Exception as error:  # most calls succeed, and tenacity costs as much as all else
-                reply = await self._again(attempt, error)
-        except NoAnswerError:
-            self._down = True
+                return await self._again(attempt, error)
+        except (NoAnswerError, asyncio.CancelledError):  # cancelled by the time-out of the question
+            self._outage.begin()
             raise
-        self._down = False
+
+    async def _called(self, call: Callable[[], Awaitable[T]]) -> T:
+        """The reply of one call, and what it says of the provider."""
+        try:
+            reply = await call()
+        except (NoAnswerError, asyncio.CancelledError):
+            self._outage.unanswered(self.patience.first_wait, self.patience.longest_wait)
+            raise
+        except ModelError as error:
+            if error.status is not None:
+                self._outage.answered()
+            raise
+        self._outage.answered()
         return reply
 
     async def _again(self, attempt: Callable[[], Awaitable[T]], error: Exception) -> T:
@@ -99,6 +126,7 @@ class Lane:
             stop=self._is_enough,
             wait=self._wait,
             before_sleep=_told,
+            sleep=self._stop.sleep,
             reraise=True,
         )
         reply: T = await retrying(next_attempt)
@@ -106,20 +134,33 @@ class Lane:
 
     def _is_enough(self, state: RetryCallState) -> bool:
         """Whether this attempt was the last."""
-        return state.attempt_number >= (1 if self._down else self.patience.max_attempts)
+        hopeless = self._outage.is_hopeless(self.patience.give_up_after)
+        return hopeless or state.attempt_number >= self.patience.max_attempts
 
-    async def _turn(self, tokens: int, deadline: asyncio.Timeout | None) -> None:
-        """Wait until the provider may be asked."""
-        loop = asyncio.get_running_loop()
+    async def _turn(self, tokens: int, deadline: asyncio.Timeout | None) -> bool:
+        """Wait until the provider may be asked; whether this call is the probe of an outage.
+
+        Raises NoAnswerError where there is no hope for an answer.
+        """
+        loop, after = asyncio.get_running_loop(), self.patience.give_up_after
         ends, since = deadline and deadline.when(), loop.time()
         if deadline is not None:
             deadline.reschedule(None)
-        while (pause := self._open_at - loop.time()) > 0:
-            await asyncio.sleep(pause)
-        await self._requests.take()
-        await self._tokens.take(tokens)
+        probes = await self._outage.take_turn(after)
+        try:
+            if self._outage.is_hopeless(after):
+                raise NoAnswerError(f"not asked: for {after:g} s nothing had any answer from its provider")
+            while (pause := self._open_at - loop.time()) > 0:
+                await self._stop.sleep(pause)
+            await self._requests.take()
+            await self._tokens.take(tokens)
+        except BaseException:
+            if probes:
+                self._outage.release()
+            raise
         if deadline is not None and ends is not None:
             deadline.reschedule(ends + loop.time() - since)
+        return probes
 
     def _can_help(self, error: BaseException) -> bool:
         """Whether asking again may end better."""
@@ -185,27 +226,28 @@ def is_transient(error: BaseException) -> bool:
 class Window:
     """At most `limit` in any 60 seconds, first come first served; more at once counts as `limit`."""
 
-    def __init__(self, limit: float) -> None:
-        self._limit = limit
+    def __init__(self, limit: float, stop: Stop | None = None) -> None:
+        self.limit = limit
+        self._stop = stop or Stop()
         self._taken: deque[tuple[float, float]] = deque()
         self._lock = asyncio.Lock()
 
     async def take(self, amount: float = 1) -> None:
-        """Wait until `amount` may be taken, and take it."""
-        if self._limit == math.inf:
-            return
-        amount = min(amount, self._limit)
+        """Wait until `amount` may be taken, and take it. Raises Stopped."""
+        amount = min(amount, self.limit)
         async with self._lock:
             clock = asyncio.get_running_loop().time
             while (pause := self._pause(amount, clock())) > 0:
-                await asyncio.sleep(pause)
+                await self._stop.sleep(pause)
             self._taken.append((clock(), amount))
 
     def _pause(self, amount: float, now: float) -> float:
         """Seconds until enough of what was taken is a minute old."""
         while self._taken and self._taken[0][0] + MINUTE <= now:
             self._taken.popleft()
-        over = sum(taken for _, taken in self._taken) + amount - self._limit
+        if self.limit == math.inf:
+            return 0.0
+        over = sum(taken for _, taken in self._taken) + amount - self.limit
         pause = 0.0
         for when, taken in self._taken:
             if over <= 0:

@@ -12,6 +12,7 @@ from fathoms.budget import Budget, Spending, billed, tokens_of
 from fathoms.errors import UsageError
 from fathoms.estimating import Estimate, estimate
 from fathoms.experiment import AnyExperiment, Experiment, Prepared
+from fathoms.stopping import Stop
 from fathoms.types import Hit, Question, Record, Reply, Usage
 
 _PRICE = "{input: 2.5, output: 10} (US dollars for a million tokens)"
@@ -45,21 +46,22 @@ class Purse:
         self._reply = 0
         self._most = Spending()
 
-    async def take(self, question: Question) -> Held | None:
-        """Hold what a question needs, once there is room; `None` where the budget is exhausted."""
+    async def take(self, question: Question, stop: Stop | None = None) -> Held | None:
+        """Hold what a question needs, once there is room; `None` where the budget is exhausted. Raises
+        Stopped."""
         if not self._budget.is_limited:
             return Held(Spending())
         sized = None
         if isinstance(self._prepared, Ingested):
             hits = self._hits.get(question.id, ())
             sized = await asyncio.to_thread(estimate, self._prepared, question, hits)
-        spending = await self._budget.take(lambda: self._need(sized))
+        spending = await self._budget.take(lambda: self._need(sized), stop)
         if spending is None:
             return None
         self._in_flight += 1
         return Held(spending, sized)
 
-    async def settle(self, held: Held, record: Record | None) -> None:
+    def settle(self, held: Held, record: Record | None) -> None:
         """A question has ended, or was not asked after all (`None`).
 
         Raises UsageError where a limit cannot hold, for answers say nothing that it could be held by.
@@ -67,10 +69,14 @@ class Purse:
         if not self._budget.is_limited:
             return
         self._in_flight -= 1
-        spent = Spending() if record is None else self._spent(record, held)
-        if record is not None and record.answer is not None and not record.answer.cached:
-            self._learn(record.answer, held, spent)
-        await self._budget.settle(held.spending, spent)
+        spent = Spending() if record is None else held.spending
+        try:
+            if record is not None:
+                spent = self._spent(record, held)
+                if record.answer is not None and not record.answer.cached:
+                    self._learn(record.answer, held, spent)
+        finally:  # nobody waits for what will not come
+            self._budget.settle(held.spending, spent)
 
     def _need(self, sized: Estimate | None) -> Spending | None:
         """What a question needs as far as is known by now; `None` for "not before an answer has come"."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,11 +55,15 @@ def reopen(run: Run) -> Reopened:
     if corpus.questions_sha256 != data.get("questions_sha256"):
         raise _changed(run, [f"the questions of {corpus.name}"])
     asked = tuple(corpus.select(ids=tuple(data["asked_ids"])))
-    answered = {key for key, entry in run.entries().items() if not entry.failed}
     repeats = manifest.get("repeats") or 1
+    return Reopened(run, experiment, corpus, folder, asked, unanswered(run, asked, repeats), repeats)
+
+
+def unanswered(run: Run, asked: Sequence[Question], repeats: int) -> tuple[Turn, ...]:
+    """The questions that have no answer by now, once a repeat."""
+    answered = {key for key, entry in run.entries().items() if not entry.failed}
     turns = (Turn(question, repeat) for question in asked for repeat in range(repeats))
-    missing = tuple(turn for turn in turns if (turn.question.id, turn.repeat) not in answered)
-    return Reopened(run, experiment, corpus, folder, asked, missing, repeats)
+    return tuple(turn for turn in turns if (turn.question.id, turn.repeat) not in answered)
 
 
 def require_same(run: Run, prepared: Prepared) -> None:

@@ -33,7 +33,7 @@ COMMON = """\
 name: faulty
 data: {{questions: questions.json, documents: pdfs}}
 question_timeout: {question_timeout}
-execution: {{max_attempts: {max_attempts}, first_wait: {first_wait}}}
+execution: {{max_attempts: {max_attempts}, first_wait: {first_wait}, give_up_after: {give_up_after}}}
 """
 
 
@@ -46,11 +46,15 @@ def config(
     question_timeout: float = 60,
     max_attempts: int = 2,
     first_wait: float = 0.01,
+    give_up_after: float = 600,
     more: str = "",
 ) -> str:
     """A configuration of one provider; `more` are other keys of it, each with a comma at its end."""
     common = COMMON.format(
-        question_timeout=question_timeout, max_attempts=max_attempts, first_wait=first_wait
+        question_timeout=question_timeout,
+        max_attempts=max_attempts,
+        first_wait=first_wait,
+        give_up_after=give_up_after,
     )
     own = PROVIDERS[provider].format(address=address, silence=silence, at_once=at_once, more=more)
     return common + own

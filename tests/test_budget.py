@@ -42,10 +42,10 @@ def test_it_waits_for_what_is_in_flight_and_stops_where_nothing_is() -> None:
         second = asyncio.create_task(budget.take(lambda: Spending(cost=6)))
         await asyncio.sleep(0)
         said.append("waits" if not second.done() else "begun")
-        await budget.settle(first, Spending(cost=3))  # it took less than was held
+        budget.settle(first, Spending(cost=3))  # it took less than was held
         held = await second
         assert held is not None
-        await budget.settle(held, Spending(cost=6))
+        budget.settle(held, Spending(cost=6))
         said.append("none" if await budget.take(lambda: Spending(cost=2)) is None else "begun")
         said.append("none" if await budget.take(lambda: Spending(cost=0.5)) is None else "begun")
         assert (budget.spent.cost, budget.exhausted) == (9, True)
@@ -81,7 +81,7 @@ def test_it_is_never_overrun_and_stops_within_one_question(
                     return
                 for _ in range(chance.randrange(4)):
                     await asyncio.sleep(0)
-                await budget.settle(held, Spending(tokens=cost))
+                budget.settle(held, Spending(tokens=cost))
 
         async with asyncio.TaskGroup() as tasks:
             for _ in range(workers):

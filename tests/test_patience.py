@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -28,8 +30,9 @@ class JumpingLoop(asyncio.SelectorEventLoop):
 
     def _run_once(self) -> None:
         ready, scheduled = self._ready, self._scheduled  # type: ignore[attr-defined]
-        if not ready and scheduled:
-            self.now = max(self.now, scheduled[0].when())
+        times = [handle.when() for handle in scheduled if not handle.cancelled()]
+        if not ready and times:
+            self.now = max(self.now, min(times))
         super()._run_once()  # type: ignore[misc]
 
 
@@ -121,21 +124,154 @@ def test_only_what_may_end_better_is_asked_again(error: Exception, again: bool) 
         assert len(called) == 1
 
 
-def test_a_server_that_is_down_is_not_waited_for_again_and_again() -> None:
-    down, tried = failing(*[NoAnswerError("refused")] * 7)
+def at_once(lane: Lane, call: Callable[[], Coroutine[Any, Any, Any]], workers: int, questions: int) -> Any:
+    """Ask questions, so many at a time: how many were answered, and why the others were not."""
 
-    async def main() -> list[int]:
-        lane, counts = Lane(Patience(max_attempts=3)), []
-        for _ in range(6):
-            before = len(tried)
+    async def main() -> tuple[int, list[str]]:
+        waiting, said, answered = iter(range(questions)), list[str](), 0
+
+        async def worker() -> None:
+            nonlocal answered
+            for _ in waiting:
+                try:
+                    await lane.ask(call)
+                    answered += 1
+                except NoAnswerError as error:
+                    said.append(str(error))
+
+        await asyncio.gather(*(worker() for _ in range(workers)))
+        return answered, said
+
+    return main()
+
+
+def outage(until: float) -> tuple[Callable[[], Coroutine[Any, Any, str]], list[float]]:
+    """A provider that answers from then on, in 0.1 s; and the times it was called at without."""
+    called: list[float] = []
+
+    async def call() -> str:
+        loop = asyncio.get_running_loop()
+        if loop.time() < until:
+            called.append(loop.time())
+            raise NoAnswerError("refused")
+        await asyncio.sleep(0.1)
+        return "answer"
+
+    return call, called
+
+
+def test_an_outage_costs_few_questions() -> None:
+    down, called = outage(240)
+    answered, said = jump(lambda: at_once(Lane(), down, workers=4, questions=1000))
+    assert answered + len(said) == 1000
+    assert said == ["refused"] * len(said)
+    assert 4 <= len(said) <= 8  # those that found it out, and those that had been the probe five times
+    probes = called[20:]
+    assert len(probes) <= 12
+    waits = [after - before for before, after in itertools.pairwise(probes)]
+    assert max(waits) == pytest.approx(60)
+
+
+def test_a_server_that_is_gone_for_good_is_given_up() -> None:
+    async def main() -> tuple[int, list[str], float, int]:
+        down, called = outage(math.inf)
+        answered, said = await at_once(Lane(), down, workers=4, questions=1000)
+        return answered, said, asyncio.get_running_loop().time(), len(called)
+
+    answered, said, seconds, calls = jump(main)
+    assert (answered, len(said)) == (0, 1000)
+    assert said[-1] == "not asked: for 600 s nothing had any answer from its provider"
+    assert 600 <= seconds <= 660
+    assert calls < 50
+
+
+def test_a_server_that_hangs_for_good_is_given_up() -> None:
+    """Every call is silent for five minutes, and every question ends by its time-out."""
+
+    async def main() -> tuple[Counter[str], float]:
+        lane, waiting, said = Lane(), iter(range(1000)), Counter[str]()
+
+        async def hangs() -> None:
+            await asyncio.sleep(300)
+            raise NoAnswerError("silence")
+
+        async def worker() -> None:
+            for _ in waiting:
+                try:
+                    async with asyncio.timeout(590) as deadline:
+                        await lane.ask(hangs, deadline=deadline)
+                except (TimeoutError, NoAnswerError) as error:
+                    said[type(error).__name__] += 1
+
+        await asyncio.gather(*(worker() for _ in range(8)))
+        return said, asyncio.get_running_loop().time()
+
+    said, seconds = jump(main)
+    assert said.total() == 1000
+    assert said["TimeoutError"] <= 9
+    assert seconds <= 1200
+
+
+def test_questions_that_break_the_connection_hold_the_others_up_for_little() -> None:
+    """Two of them in a row: the second is the probe of an outage that there is none of."""
+
+    async def main() -> list[tuple[str, float]]:
+        lane, said = Lane(Patience(max_attempts=3)), []
+
+        async def ask(name: str) -> None:
+            async def call() -> str:
+                if name.startswith("bad"):
+                    raise NoAnswerError("reset")
+                return name
+
+            with suppress(NoAnswerError):
+                said.append((await lane.ask(call), asyncio.get_running_loop().time()))
+
+        for name in ("bad 1", "bad 2", "good 1", "good 2"):
+            await ask(name)
+        return said
+
+    said = jump(main)
+    assert [name for name, _ in said] == ["good 1", "good 2"]
+    assert said[0][1] == said[1][1] <= 6 + 6 + 4
+
+
+def test_an_answer_ends_the_wait_of_the_probe() -> None:
+    async def main() -> float:
+        lane = Lane(Patience(max_attempts=1, first_wait=50))
+
+        async def slow() -> str:
+            await asyncio.sleep(10)
+            return "answer"
+
+        down, _ = failing(NoAnswerError("reset"), NoAnswerError("reset"))
+        late = asyncio.create_task(lane.ask(slow))
+        for _ in range(2):
+            await asyncio.sleep(0)
             with suppress(NoAnswerError):
                 await lane.ask(down)
-            counts.append(len(tried) - before)
-        return counts
+        await lane.ask(down)  # would wait for 50 s
+        await late
+        return asyncio.get_running_loop().time()
 
-    # three attempts, then one each, until one is answered
-    assert jump(main) == [3, 1, 1, 1, 1, 1]
-    assert tried[3:] == [tried[2]] * 5
+    assert jump(main) == 10
+
+
+def test_a_limit_holds_over_runs_with_other_rules() -> None:
+    async def main() -> list[float]:
+        lane, times = Lane(Patience()), []
+
+        async def call() -> None:
+            times.append(asyncio.get_running_loop().time())
+
+        for limit in (None, 2, 3):
+            lane.follow(Patience(requests_per_minute=limit))
+            await lane.ask(call)
+            await lane.ask(call)
+        return times
+
+    # the two of the first run fill the minute of the second, and the second's leave one to the third
+    assert jump(main) == [0, 0, 60, 60, 60, 120]
 
 
 def test_what_the_server_asks_for_holds_for_the_whole_lane() -> None:

@@ -122,6 +122,20 @@ def test_a_signal_lets_what_is_in_flight_finish(project: Project, number: signal
     assert len({line["question"]["id"] for line in journal(run)}) == len(journal(run)) == 4
 
 
+@pytest.mark.slow
+def test_a_second_signal_stops_at_once_and_leaves_nothing_unwritten(project: Project) -> None:
+    slow = "generate.latency=2"
+    with started(project, "run", "tiny.yaml", "--no-score", "--set", slow, "-j", "1") as process:
+        run = wait_for_answers(project, 1)
+        for _ in range(2):
+            time.sleep(0.3)
+            process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert len(journal(run)) == len(list((run / "questions").glob("*.json"))) == 1
+    assert json.loads((run / "manifest.json").read_bytes())["totals"]["stopped"] == "signal"
+
+
 def resumable(project: Project) -> Path:
     """A run with a failed question."""
     project.fathoms("run", "tiny.yaml", "--set", 'generate.fail_on={"How tall": "boom"}')

@@ -19,10 +19,12 @@ from fathoms.cli.running import CORES, Set, Workers, load
 from fathoms.errors import UsageError
 
 if TYPE_CHECKING:
+    from fathoms.asking import Outcome
     from fathoms.budget import Budget
     from fathoms.cache import Cache
     from fathoms.report.ending import Verdict
-    from fathoms.runner import Job, Outcome, Selection
+    from fathoms.runner import Job, Selection
+    from fathoms.store import Run
 
 
 Model = Annotated[str | None, typer.Option("--model", "-m", help="Another model for `generate`.")]
@@ -113,16 +115,22 @@ def run(
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             return planning.print_plans(jobs, selection, cache, repeats, workers)
     nightly.prepare_junit(junit)
-    with nightly.logged(log_file), _told_if_broken(configs or (), junit):
+    with nightly.logged(log_file), _told_if_broken(configs or (), junit), nightly.terminable():
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             if resume:
                 outcomes = [_resume(configs or [], cache, asking)]
             else:
                 jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
                 outcomes = _run(jobs, selection, cache, asking)
-        _present(outcomes, out, score=not no_score)
+        results = [] if no_score else _scored(outcomes)
+        reports = reading.written(results, out) if results else ([], ())
         verdicts = [_verdict(outcome, allowed) for outcome in outcomes]
-        nightly.ended(outcomes, verdicts, junit, scored=not no_score)
+        told = nightly.ended(outcomes, verdicts, junit)
+    reading.show_results(*reports)  # printed last: a reader that has gone takes nothing else with it
+    for outcome in outcomes if no_score else ():
+        console.say(str(outcome.run.path))
+    for line in told:
+        (console.note if no_score else console.say)(line)
     return _code(outcomes, allowed)
 
 
@@ -258,19 +266,14 @@ def _resume(references: Sequence[Path], cache: Cache, asking: Asking) -> Outcome
         )
 
 
-def _present(outcomes: Sequence[Outcome], out: Path, *, score: bool) -> None:
-    """Score what has answers and print it; without scoring, where the runs are."""
+def _scored(outcomes: Sequence[Outcome]) -> list[Run]:
+    """Score what has answers."""
     from fathoms.scoring import score_run
 
-    if not score:
-        for outcome in outcomes:
-            console.say(str(outcome.run.path))
-        return
-    scored = [outcome.run for outcome in outcomes if outcome.done]
-    for run in scored:
+    found = [outcome.run for outcome in outcomes if outcome.done]
+    for run in found:
         score_run(run)
-    if scored:
-        reading.present(scored, out)
+    return found
 
 
 def _verdict(outcome: Outcome, allowed: Callable[[int], float]) -> Verdict:

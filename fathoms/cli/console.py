@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,12 +66,18 @@ def show_json(value: Any) -> None:
 def note(text: str) -> None:
     """A remark, not a result."""
     if not settings.quiet:
-        print(text, file=sys.stderr)
+        _aside(text)
 
 
 def complain(text: str) -> None:
     """What went wrong."""
-    print(f"fathoms: {text}", file=sys.stderr)
+    _aside(f"fathoms: {text}")
+
+
+def _aside(text: str) -> None:
+    """To stderr; that nobody reads it there ends nothing."""
+    with suppress(BrokenPipeError):
+        print(text, file=sys.stderr, flush=True)
 
 
 _PLAIN_SECONDS = 60
@@ -97,7 +103,8 @@ class Bars:
         self._loud = sys.stderr.isatty() and not settings.quiet and not os.environ.get("CI")
         self._plain = not sys.stderr.isatty() and not settings.quiet
         self._plain_seconds = plain_seconds
-        self._said = time.monotonic()
+        self._began = time.monotonic()
+        self._said: dict[str, float] = {}
         self._since: dict[str, float] = {}
         self._tasks: dict[str, Any] = {}
         self._bars = Progress(
@@ -138,13 +145,13 @@ class Bars:
         """The plain line, where it is time for one."""
         now = time.monotonic()
         began = self._since.setdefault(stage, now)
-        if not self._plain or now - self._said < self._plain_seconds:
+        if not self._plain or now - self._said.get(stage, self._began) < self._plain_seconds:
             return
-        self._said = now
+        self._said[stage] = now
         rate = done / (now - began) if now > began else 0.0
         parts = [f"{stage}: {done} of {total}", remark]
         parts += [f"{rate:.2g}/s, about {(total - done) / rate:.0f} s left"] if rate else []
-        print(", ".join(part for part in parts if part), file=sys.stderr, flush=True)
+        _aside(", ".join(part for part in parts if part))
 
     def __enter__(self) -> Bars:
         self._bars.start()

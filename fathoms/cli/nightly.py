@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -18,10 +20,10 @@ from fathoms.errors import FathomsError, UsageError
 from fathoms.masking import Mask
 
 if TYPE_CHECKING:
+    from fathoms.asking import Outcome
     from fathoms.gating import Gated
     from fathoms.report.ending import Ending, Verdict
     from fathoms.report.junit import Suite
-    from fathoms.runner import Outcome
 
 
 class JsonLines(logging.Formatter):
@@ -79,6 +81,19 @@ def logged(path: Path | None) -> Iterator[None]:
             handler.close()
 
 
+@contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM ends the block as Ctrl-C does, where no loop handles it: with a KeyboardInterrupt."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+
 def prepare_junit(path: Path | None) -> None:
     """That of the night before is no result of this one; raises UsageError where there can be none."""
     if path is None:
@@ -101,17 +116,14 @@ def broken(names: Sequence[str], error: BaseException, junit: Path | None) -> No
     kind, word = type(error).__name__, "INTERRUPTED" if isinstance(error, KeyboardInterrupt) else "FAILED"
     message = str(error) or kind
     happened("command-failed", level=logging.ERROR, names=list(names), kind=kind, error=message)
-    console.say(f"{plain(', '.join(names))}: not finished ({shorten(message, 300)}): {word}")
     suites = [Suite(name, [Case("run", error=(kind, message))]) for name in names]
     _write_junit(suites, junit)
     _append_step_summary([f"**{escape(', '.join(names))}: not finished: {word}**", "", escape(message)])
+    console.say(f"{plain(', '.join(names))}: not finished ({shorten(message, 300)}): {word}")
 
 
-def ended(
-    outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], junit: Path | None, *, scored: bool = True
-) -> None:
-    """The command has ended: a line a run, and the files that were asked for. Of runs that were not to be
-    scored the results are their paths alone, and the line is a remark."""
+def ended(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], junit: Path | None) -> list[str]:
+    """The command has ended: the files that were asked for, and the line of every run, to be printed."""
     from fathoms.events import happened
     from fathoms.report.ending import ending
 
@@ -123,8 +135,7 @@ def ended(
     if junit is not None:
         _write_junit([_suite(*row) for row in zip(outcomes, endings, strict=True)], junit)
     _append_step_summary(_step_summary(outcomes, endings))
-    for found in endings:
-        (console.say if scored else console.note)(found.line)
+    return [found.line for found in endings]
 
 
 def judged(found: Gated, line: str, suite: Suite, junit: Path | None) -> None:

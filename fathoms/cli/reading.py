@@ -15,6 +15,8 @@ from fathoms.cli.options import RUNS, Json, Out, References
 from fathoms.errors import FathomsError, StoreError, UsageError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from fathoms.report import RunView
     from fathoms.store import Run
 
@@ -26,20 +28,35 @@ Reviews = Annotated[
 def present(runs: Sequence[Run], out: Path, *, each: bool = True) -> None:
     """After scoring: the reports on disk, and the tables on the terminal; `each` run's own, and the
     comparison where there are several."""
+    show_results(*written(runs, out, each=each))
+
+
+def written(
+    runs: Sequence[Run], out: Path, *, each: bool = True
+) -> tuple[list[RenderableType], tuple[str, ...]]:
+    """Write the reports of `present`; what there is to print: tables, and lines after them."""
     from fathoms import report
 
     views = [report.load(run.path) for run in runs]
+    panels: list[RenderableType] = []
     for view, run in zip(views, runs, strict=True):
-        written = report.write_report([view], run.path)
+        paths = report.write_report([view], run.path)
         if each or len(runs) == 1:
             earlier = _earlier(run, out)
             previous = report.last_comparable(view, earlier) or next(iter(earlier), None)
-            console.show(*report.summary_panel(view, previous))
+            panels += report.summary_panel(view, previous)
     if len(runs) > 1:
-        written = report.write_report(views, out / "reports" / _folder_name(runs))
-        console.show(*report.comparison_panel(views))
-    console.say(f"report: {written[0]}")
-    console.say(f"radar:  {next(path for path in written if path.suffix == '.png')}")
+        paths = report.write_report(views, out / "reports" / _folder_name(runs))
+        panels += report.comparison_panel(views)
+    radar = next(path for path in paths if path.suffix == ".png")
+    return panels, (f"report: {paths[0]}", f"radar:  {radar}")
+
+
+def show_results(panels: Sequence[RenderableType], lines: Sequence[str]) -> None:
+    """Print them."""
+    console.show(*panels)
+    for line in lines:
+        console.say(line)
 
 
 def _earlier(run: Run, out: Path) -> list[RunView]:

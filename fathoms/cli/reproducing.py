@@ -15,8 +15,8 @@ from fathoms.cli.options import RUNS, Json, Out
 from fathoms.errors import UsageError
 
 if TYPE_CHECKING:
+    from fathoms.asking import Outcome
     from fathoms.reproducing import Cell, Comparison, Figures, RowCells, Status, Table
-    from fathoms.runner import Outcome
 
 MARKS: dict[Status, str] = {"same": "", "documented": "*", "differs": "!", "not compared": ""}
 COUNTED: dict[Status, str] = {"same": "the same", "documented": "differ as known", "differs": "differ"}

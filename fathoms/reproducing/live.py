@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fathoms import corpora, runner
+from fathoms.asking import Outcome
 from fathoms.cache import Cache
 from fathoms.experiment import load_experiment
 from fathoms.metrics import score
 from fathoms.pipeline import Progress, silent
 from fathoms.reproducing.figures import Figures, figures_of
 from fathoms.reproducing.tables import Table, TableRow
-from fathoms.runner import Job, OnTally, Outcome, Selection
+from fathoms.runner import Job, OnTally, Selection
 from fathoms.scoring import VERDICTS, read_scoring, score_run
 
 

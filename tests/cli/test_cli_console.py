@@ -35,6 +35,20 @@ def test_one_line_in_a_while(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
 
 
+def test_a_slow_provider_has_its_line_beside_a_quick_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with Bars(plain_seconds=0.2) as bars:
+        for done in range(30):
+            time.sleep(0.01)
+            bars.stage("answer quick", done, 50)
+            if done % 10 == 5:
+                bars.stage("answer slow", done, 50)
+        time.sleep(0.1)
+        bars.stage("answer quick", 30, 50)
+        bars.stage("answer slow", 30, 50)
+    said = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[0] for line in said].count("answer slow") >= 1
+
+
 def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     settings.quiet = True
     try:

@@ -213,7 +213,7 @@ def test_a_full_disk(nights: Project, capsys: pytest.CaptureFixture[str]) -> Non
     assert last.endswith(": FAILED")
     assert cases(nights) == {"run": "StoreError"}
     events = Counter(event["event"] for event in log(nights)[before:])
-    assert (events["run-started"], events["run-finished"], events["command-failed"]) == (1, 0, 1)
+    assert (events["run-started"], events["run-finished"], events["command-failed"]) == (1, 1, 1)
     answered = events["question-answered"]
     assert 0 < answered < 4 * QUESTIONS
     capsys.readouterr()
@@ -221,6 +221,56 @@ def test_a_full_disk(nights: Project, capsys: pytest.CaptureFixture[str]) -> Non
     rest = [event for event in log(nights) if event["event"] == "run-started"][-1]
     assert rest["answered_before"] >= answered
     assert "correctness .74 (50 questions x 4, 0 failed)" in capsys.readouterr().out.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_nobody_reads_what_is_printed(nights: Project) -> None:
+    """`fathoms run ... | tail`, and the `tail` is gone: the log and the JUnit file say what became of it."""
+    with subprocess.Popen(
+        command(), cwd=nights.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.wait(timeout=60)
+    assert process.returncode == 1
+    assert cases(nights) == {"Even": None, "Odd": None}
+    assert [event["event"] for event in log(nights)][-2:] == ["run-finished", "run-reported"]
+    assert log(nights)[-1]["verdict"] == "OK"
+    (run,) = nights.runs()
+    assert (run / "report.md").is_file()
+
+
+SLOW_PIPELINE = """\
+import time
+
+class Slow:
+    def ingest(self, documents):
+        print("reading", flush=True)
+        time.sleep(60)
+
+    def answer(self, question):
+        return "It is seven."
+"""
+
+
+@pytest.mark.slow
+def test_a_signal_before_the_first_question(nights: Project) -> None:
+    nights.write("slow.py", SLOW_PIPELINE)
+    nights.write(
+        "night.yaml",
+        "data: {questions: questions.json, documents: pdfs}\npipeline: {kind: python, target: 'slow:Slow'}\n",
+    )
+    with subprocess.Popen(
+        command(), cwd=nights.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        heard = next(line for line in process.stdout if "reading" in line)
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=30)
+    assert process.returncode == 130, heard + said
+    assert "night: not finished (KeyboardInterrupt): INTERRUPTED" in said.splitlines()
+    assert cases(nights) == {"run": "KeyboardInterrupt"}
+    assert [event["event"] for event in log(nights)] == ["command-failed"]
 
 
 @pytest.mark.slow

@@ -111,12 +111,22 @@ def test_what_hangs_holds_nobody_up(tmp_path: Path, provider: str) -> None:
     assert [record.question.text for record in records[-3:]] == TEXTS[:3]  # all others were done before
 
 
-def test_a_server_that_is_gone_fails_a_question_a_call(tmp_path: Path, provider: str) -> None:
-    """Down for good after ten questions: each of the rest is tried, and the run comes to its end."""
+def test_an_outage_costs_few_questions(tmp_path: Path, provider: str) -> None:
+    """Longer than the attempts of any question: those in flight fail, and the rest waits for its end."""
+    with ScriptedServer(["restart=2@11"], default=faulty.SAID).running() as server:
+        run = answered(tmp_path, provider, server, TEXTS, at_once=4, max_attempts=4, first_wait=0.1)
+    assert len(run.records()) == QUESTIONS
+    assert {kind for _, kind in failed(run.records())} <= {"NoAnswerError"}
+    assert len(failed(run.records())) <= 8
+
+
+def test_a_server_that_is_gone_is_given_up(tmp_path: Path, provider: str) -> None:
+    """Down for good after ten questions: the run comes to its end, and most of the rest is not even tried."""
     with ScriptedServer(["restart=600@11"], default=faulty.SAID).running() as server:
-        run = answered(tmp_path, provider, server, TEXTS[:30], max_attempts=2)
-    assert len(run.records()) == 30
-    assert failed(run.records()) == [(text, "NoAnswerError") for text in TEXTS[10:30]]
+        run = answered(tmp_path, provider, server, TEXTS, max_attempts=2, give_up_after=1.5)
+    assert len(run.records()) == QUESTIONS
+    assert failed(run.records()) == [(text, "NoAnswerError") for text in TEXTS[10:]]
+    assert [record.attempts for record in run.records()[-30:]] == [0] * 30
 
 
 def test_a_server_that_is_dead_at_the_start(tmp_path: Path, provider: str) -> None:
