@@ -35,6 +35,7 @@ _BARE = re.compile(
     r"(?:yes|no|true|false|none|correct|incorrect|ja|nein|oui|non|sí|是|否)\b.{0,3}|[\W\d]*\d[\W\d]*"
 )
 _AT_LENGTH = 4
+_SHORT = 4
 _AROUND = " .!?\"'()[]_-:\u3002\uff01\uff1f"
 
 
@@ -135,13 +136,11 @@ def _kind_of_stop(readings: Sequence[Reading], first: Reading) -> Label:
 
 
 def _answer_after(readings: Sequence[Reading], stops: Sequence[int]) -> Reading | None:
-    """What is answered after all: a conclusion behind the last clause that abstains, or several clauses
-    behind the first that are not taken back."""
-    for reading in reversed(readings[stops[-1] + 1 :]):
-        if reading.kind == "commits":
-            return reading
-    rest = [reading for reading in readings[stops[0] + 1 :] if reading.kind in _ANSWERS]
-    return rest[0] if len(rest) >= _AT_LENGTH and not _is_final(readings[stops[-1]]) else None
+    """What is answered after all: a conclusion behind a clause that abstains, and not taken back."""
+    last = readings[stops[-1]]
+    behind = stops[-1] if len(stops) > 1 and (_is_final(last) or last.contrasted) else stops[0]
+    commits = [reading for reading in readings[behind + 1 :] if reading.kind == "commits"]
+    return commits[-1] if commits else None
 
 
 def _is_final(reading: Reading) -> bool:
@@ -152,12 +151,23 @@ def _is_final(reading: Reading) -> bool:
 def _takes_back(readings: Sequence[Reading], stops: Sequence[int]) -> bool:
     """Whether an answer that does not open with an abstention comes to one at its end.
 
-    What is cited before is no answer if something exact is then said to be missing. A bare value stands.
+    What is cited before is no answer if something exact is then said to be missing, or if that is set against
+    it. A bare value stands.
     """
     answers = [reading for reading in readings[: stops[-1]] if reading.kind in _ANSWERS]
     after = [reading for reading in readings[stops[-1] :] if reading.kind in _ANSWERS]
-    if _BARE.fullmatch(read_grammar().body(readings[0].text)) or len(after) > 1:
+    if _is_short(readings[0]) or len(after) > 1:
         return False
-    if not answers and any(readings[stop].kind == "abstains exactly" for stop in stops):
+    silent = [readings[stop] for stop in stops]
+    opposed = any(reading.contrasted for reading in silent)
+    if not answers and (opposed or any(reading.kind == "abstains exactly" for reading in silent)):
         return True
-    return _is_final(readings[stops[-1]]) or (len(stops) > 1 and len(answers) < _AT_LENGTH)
+    opposed = opposed or not any(re.search(r"\d", reading.text) for reading in answers)
+    return _is_final(silent[-1]) or (opposed and len(stops) > 1 and len(answers) < _AT_LENGTH)
+
+
+def _is_short(reading: Reading) -> bool:
+    """Whether a clause is a bare value or a name."""
+    value = read_grammar().body(reading.text)
+    few = len(value.split()) <= _SHORT and not re.search(r"\b(?:is|are|was|were)\b", value)
+    return bool(_BARE.fullmatch(value)) or (reading.kind == "answers" and few)

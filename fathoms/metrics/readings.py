@@ -22,11 +22,13 @@ Kind = Literal[
 ]
 
 _ABOUT_THE_SOURCE = ("abstains", "abstains exactly", "talk", "aside")
+_SILENT = ("abstains", "abstains exactly", "aside")
 _CUES: tuple[tuple[Kind, str], ...] = (
     ("commits", "commit"),
     ("filler", "filler"),
     ("cites", "cite"),
     ("talk", "talk"),
+    ("commits", "guess"),
 )
 
 
@@ -36,6 +38,7 @@ class Reading(NamedTuple):
     kind: Kind
     text: str
     cue: str = ""
+    contrasted: bool = False
 
 
 def read_clauses(text: str) -> list[Reading]:
@@ -57,14 +60,28 @@ def _in_context(reading: Reading, before: Sequence[Reading], listing: bool) -> R
     if reading.kind == "answers" and listing:
         # what is listed under "the document mentions:" is no answer either
         return reading._replace(kind="talk")
-    hangs = reading.kind == "undecided" and before and before[-1].kind in _ABOUT_THE_SOURCE
+    if reading.contrasted and before and before[-1].kind in _SILENT and _turns(reading):
+        return reading._replace(kind="commits")
+    about = (*_ABOUT_THE_SOURCE, "cites") if reading.contrasted else _ABOUT_THE_SOURCE
+    hangs = reading.kind == "undecided" and before and before[-1].kind in about
     if hangs and read_grammar().find("hanging", reading.text):
         return reading._replace(kind="abstains")
     return reading
 
 
+def _turns(reading: Reading) -> bool:
+    """Whether a clause answers, if what it is set against is that the source is silent."""
+    hints = reading.kind in ("talk", "cites") and read_grammar().find("turn", reading.text)
+    return reading.kind == "answers" or bool(hints)
+
+
 def read_clause(clause: Clause) -> Reading:
     """The kind of one clause, whatever stands around it."""
+    return _read(clause)._replace(contrasted=clause.contrasted)
+
+
+def _read(clause: Clause) -> Reading:
+    """The kind of a clause by its cues."""
     find, text = read_grammar().find, clause.text
     if find("suspect", text) and not find("reported", text) and (reading := _read_suspect(clause)):
         return reading
@@ -90,7 +107,7 @@ def _read_suspect(clause: Clause) -> Reading | None:
             return Reading("undecided", text, cue)
     if clause.conceded or find("aside", text):
         return Reading("aside", text, cue)
-    return Reading("abstains exactly" if exact else "abstains", text, cue)
+    return Reading("abstains exactly" if exact or find("asks", text) else "abstains", text, cue)
 
 
 def _clear_cue(text: str) -> str | None:

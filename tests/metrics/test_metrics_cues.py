@@ -187,8 +187,8 @@ def test_clauses() -> None:
     assert split_clauses(text) == [
         Clause("sure"),
         Clause("while the text is old", conceded=True),
-        Clause('it names "quote", a place'),
-        Clause("no date"),
+        Clause('it names "quote", a place', contrasted=True),
+        Clause("no date", contrasted=True),
         Clause("as far as one can see in it", conceded=True),
     ]
 
