@@ -60,6 +60,9 @@ def _in_context(reading: Reading, before: Sequence[Reading], listing: bool) -> R
     if reading.kind == "answers" and listing:
         # what is listed under "the document mentions:" is no answer either
         return reading._replace(kind="talk")
+    elaborates = reading.kind == "answers" and before and before[-1].kind == "talk"
+    if elaborates and read_grammar().find("anaphor", reading.text):
+        return reading._replace(kind="talk")
     if reading.contrasted and before and before[-1].kind in _SILENT and _turns(reading):
         return reading._replace(kind="commits")
     about = (*_ABOUT_THE_SOURCE, "cites") if reading.contrasted else _ABOUT_THE_SOURCE
