@@ -22,14 +22,16 @@ _JOINT = re.compile(
     r"|,(?= so (?!that\b|far\b|as\b))"
     r"|,? (?=(?:although|though|even though|despite|because|when|if|while(?! \w+ing))\b)"
     r"|,? and (?=(?:gives?|provides?|contains?|includes?|lists?|reports?|does|do|no)\b)"
-    r"|,(?= (?:and|nor|therefore|thus) (?:it|there|i|we|no|does|do|the (?:\w+ ){1,4}?(?:is|are|was|were|does|do|has|have))\b)"
+    r"|,(?= (?:and|nor|therefore|thus) (?:it|there|i|we|no|does|do)\b)"
+    r"|,(?= (?:and|nor|therefore|thus) the (?:\w+ ){1,4}?(?:is|are|was|were|does|do|has|have)\b)"
     r"|,? (?=(?:aber|jedoch|obwohl|mais|cependant|bien que|pero|aunque|sin embargo)\b)"
     r"|\uff0c(?=但|然而|不过|虽然|尽管)"
     r"| - |\s?[\u2014\u2013]\s)"
 )
 _CONTRAST = re.compile(
-    r"\W*(?:but|however|yet|whereas|unfortunately|regrettably|still|nonetheless|nevertheless|although|though|even though"
-    r"|even if|while|despite|aber|jedoch|obwohl|mais|cependant|bien que|pero|aunque|sin embargo|但|然而|不过|虽然|尽管)(?!\w)"
+    r"\W*(?:but|however|yet|whereas|unfortunately|regrettably|still|nonetheless|nevertheless|although|though"
+    r"|even though|even if|while|despite|aber|jedoch|obwohl|mais|cependant|bien que|pero|aunque|sin embargo"
+    r"|但|然而|不过|虽然|尽管)(?!\w)"
 )
 _INTERJECTION = re.compile(
     r", (?:(?:though|however|unfortunately|regrettably|alas)|of course|to my knowledge"

@@ -2,8 +2,9 @@
 
 Every clause of an answer is of one kind (`cues.yaml` has the cues). The order of the kinds decides:
 
-- an answer that opens with a clause that abstains is an abstention, also where it goes on about what the
-  document does hold, unless it answers after all (`so the answer is ...`, or at length);
+- an answer that opens with a clause that abstains, or with what the document holds and then such a clause, is
+  an abstention, at whatever length it goes on about it, unless it answers after all: by a conclusion
+  (`so the answer is ...`), a guess (`probably ...`), or a clause set against one that abstains (`but ...`);
 - an answer that opens with something else is a statement, also where it grants that a detail is missing,
   unless it takes that back at its end;
 - an answer none of whose clauses abstains is a statement.
@@ -14,7 +15,7 @@ A clause that has the words of an abstention and no clear cue is undecided: the 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -36,6 +37,8 @@ _BARE = re.compile(
 )
 _AT_LENGTH = 4
 _SHORT = 4
+_VERB = re.compile(r"\b(?:is|are|was|were)\b")
+_DIGIT = re.compile(r"\d")
 _AROUND = " .!?\"'()[]_-:\u3002\uff01\uff1f"
 
 
@@ -85,7 +88,7 @@ class Cues(Component):
         settled = self._settle(list(dict.fromkeys(undecided)))
         verdicts = {}
         for text, clauses in readings.items():
-            known = [settled[each.text] if each.kind == "undecided" else each for each in clauses]
+            known = [_known(each, settled) for each in clauses]
             label, clause, why = decide(text, known)
             verdicts[text] = Verdict(claim=text, premise=clause, label=label, why=why)
         return [verdicts[text] for text in texts]
@@ -105,6 +108,13 @@ class Cues(Component):
             cue = f"like '{nearest.exemplar}' (cosine {nearest.cosine:.2f})"
             found[clause] = Reading("abstains" if abstains else "answers", clause, cue)
         return found
+
+
+def _known(reading: Reading, settled: Mapping[str, Reading]) -> Reading:
+    """A reading, or what settled it where it was undecided."""
+    if reading.kind != "undecided":
+        return reading
+    return settled[reading.text]._replace(contrasted=reading.contrasted)
 
 
 def decide(text: str, readings: Sequence[Reading]) -> Decision:
@@ -152,7 +162,8 @@ def _takes_back(readings: Sequence[Reading], stops: Sequence[int]) -> bool:
     """Whether an answer that does not open with an abstention comes to one at its end.
 
     What is cited before is no answer if something exact is then said to be missing, or if that is set against
-    it. A bare value stands.
+    it. An answer of its own gives way to a conclusion that there is none, or to more than one clause that
+    abstains if they are set against it or it names no number. A bare value stands.
     """
     answers = [reading for reading in readings[: stops[-1]] if reading.kind in _ANSWERS]
     after = [reading for reading in readings[stops[-1] :] if reading.kind in _ANSWERS]
@@ -162,12 +173,12 @@ def _takes_back(readings: Sequence[Reading], stops: Sequence[int]) -> bool:
     opposed = any(reading.contrasted for reading in silent)
     if not answers and (opposed or any(reading.kind == "abstains exactly" for reading in silent)):
         return True
-    opposed = opposed or not any(re.search(r"\d", reading.text) for reading in answers)
+    opposed = opposed or not any(_DIGIT.search(reading.text) for reading in answers)
     return _is_final(silent[-1]) or (opposed and len(stops) > 1 and len(answers) < _AT_LENGTH)
 
 
 def _is_short(reading: Reading) -> bool:
     """Whether a clause is a bare value or a name."""
     value = read_grammar().body(reading.text)
-    few = len(value.split()) <= _SHORT and not re.search(r"\b(?:is|are|was|were)\b", value)
-    return bool(_BARE.fullmatch(value)) or (reading.kind == "answers" and few)
+    few = reading.kind == "answers" and len(value.split()) <= _SHORT and not _VERB.search(value)
+    return few or _BARE.fullmatch(value) is not None

@@ -16,7 +16,7 @@ Kind = Literal[
     "aside",  # grants that a detail is missing
     "talk",  # says what the source holds
     "cites",  # answers with the words of the source
-    "commits",  # draws a conclusion
+    "commits",  # draws a conclusion, or guesses
     "answers",
     "filler",
 ]
@@ -60,14 +60,15 @@ def _in_context(reading: Reading, before: Sequence[Reading], listing: bool) -> R
     if reading.kind == "answers" and listing:
         # what is listed under "the document mentions:" is no answer either
         return reading._replace(kind="talk")
-    elaborates = reading.kind == "answers" and before and before[-1].kind == "talk"
-    if elaborates and read_grammar().find("anaphor", reading.text):
+    if not before:
+        return reading
+    find, last = read_grammar().find, before[-1].kind
+    if reading.kind == "answers" and last == "talk" and find("anaphor", reading.text):
         return reading._replace(kind="talk")
-    if reading.contrasted and before and before[-1].kind in _SILENT and _turns(reading):
+    if reading.contrasted and last in _SILENT and _turns(reading):
         return reading._replace(kind="commits")
-    about = (*_ABOUT_THE_SOURCE, "cites") if reading.contrasted else _ABOUT_THE_SOURCE
-    hangs = reading.kind == "undecided" and before and before[-1].kind in about
-    if hangs and read_grammar().find("hanging", reading.text):
+    about = last in _ABOUT_THE_SOURCE or (reading.contrasted and last == "cites")
+    if reading.kind == "undecided" and about and find("hanging", reading.text):
         return reading._replace(kind="abstains")
     return reading
 
