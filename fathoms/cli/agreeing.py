@@ -67,7 +67,8 @@ def _print(figures: dict[str, Any]) -> None:
     console.say(f"\nleft out: {left or 'none'}")
     for row in figures["differ"]:
         why = row["reason"] or f"nearest: {row['nearest']} ({row['cosine']:.2f})"
-        console.say(f"{row['id']}: labelled {row['label']}, classified {row['classified']}: {why}")
+        clause = f": '{row['clause']}'" if row["clause"] else ""
+        console.say(f"{row['id']}: labelled {row['label']}, classified {row['classified']}: {why}{clause}")
 
 
 def _cell(value: float | None) -> str:

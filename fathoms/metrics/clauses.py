@@ -15,16 +15,27 @@ _MARKS = str.maketrans(
 )
 _QUOTE = re.compile(r'(?<![\w"])"[^"]{12,1500}"(?!\w)')
 _HEADING = re.compile(r"^\s*#+ .*$", re.MULTILINE)
-_BULLET = re.compile(r"^\s*(?:[-+•>|]|\d{1,3}[.)]\s)\s*")
+_BULLET = re.compile(r"^[^\S\n]*(?:[-+•>|]|\d{1,3}[.)]\s)\s*", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=[\u3002\uff01\uff1f\uff1b])|;\s+|\n+")
 _JOINT = re.compile(
-    r",? (?:but|however|yet|so|whereas)\b,? "
+    r"(,? (?:but|however|yet|whereas)\b,? "
+    r"|,(?= so (?!that\b|far\b|as\b))"
     r"|,? (?=(?:although|though|even though|despite|because|when|if|while(?! \w+ing))\b)"
     r"|,? and (?=(?:gives?|provides?|contains?|includes?|lists?|reports?|does|do|no)\b)"
-    r"|,(?= (?:and|nor|therefore|thus) (?:it|the|there|i|we|no|does|do)\b)"
+    r"|,(?= (?:and|nor|therefore|thus) (?:it|there|i|we|no|does|do)\b)"
+    r"|,(?= (?:and|nor|therefore|thus) the (?:\w+ ){1,4}?(?:is|are|was|were|does|do|has|have)\b)"
     r"|,? (?=(?:aber|jedoch|obwohl|mais|cependant|bien que|pero|aunque|sin embargo)\b)"
     r"|\uff0c(?=但|然而|不过|虽然|尽管)"
-    r"| - |\s?[\u2014\u2013]\s"
+    r"| - |\s?[\u2014\u2013]\s)"
+)
+_CONTRAST = re.compile(
+    r"\W*(?:but|however|yet|whereas|unfortunately|regrettably|still|nonetheless|nevertheless|although|though"
+    r"|even though|even if|while|despite|aber|jedoch|obwohl|mais|cependant|bien que|pero|aunque|sin embargo"
+    r"|但|然而|不过|虽然|尽管)(?!\w)"
+)
+_INTERJECTION = re.compile(
+    r", (?:(?:though|however|unfortunately|regrettably|alas)|of course|to my knowledge"
+    r"|as far as (?:i|we|one) can (?:tell|see))(?:, |(?=\W*$))"
 )
 _CONCESSION = re.compile(
     r"(?:while|although|though|even though|even if|despite|because|since|given that|when|if)\b"
@@ -38,10 +49,13 @@ _PARENTHESIS = re.compile(r"\(([^()]{20,})\)")
 
 
 class Clause(NamedTuple):
-    """A part of an answer that stands for itself; `conceded` where its sentence only grants it."""
+    """A part of an answer that stands for itself."""
 
     text: str
     conceded: bool = False
+    """Its sentence only grants it (`although ...`)."""
+    contrasted: bool = False
+    """It is set against what stood before it (`but ...`)."""
 
 
 def normalise(text: str) -> str:
@@ -55,20 +69,30 @@ def normalise(text: str) -> str:
 def split_clauses(text: str) -> list[Clause]:
     """The clauses of an answer, in order; headings, bullets and quotations are not among them."""
     clauses: list[Clause] = []
-    for sentence in _SENTENCE_END.split(normalise(text)):
-        plain = " ".join(_BULLET.sub("", sentence).strip(" _|\t").split())
+    for sentence in _SENTENCE_END.split(_BULLET.sub("", normalise(text))):
+        plain = " ".join(sentence.strip(" _|\t").split())
         clauses += [clause for clause in _cut(plain) if re.search(r"\w", clause.text)]
     return clauses
 
 
 def _cut(sentence: str) -> Iterator[Clause]:
     """The clauses of a sentence; what stands in parentheses comes last."""
-    for part in _JOINT.split(_PARENTHESIS.sub("", sentence)):
-        part = part.strip(" ,.!")
-        if _CONCESSION.match(part):
-            comma = _MAIN_CLAUSE.search(part) or _COMMA.search(part)
-            granted, part = (part[: comma.start()], part[comma.end() :]) if comma else (part, "")
-            yield Clause(granted, conceded=True)
-        yield Clause(part)
+    pieces = ["", *_JOINT.split(_fronted(_PARENTHESIS.sub("", sentence)))]
+    for joint, part in zip(pieces[::2], pieces[1::2], strict=True):
+        yield from _cut_concession(part.strip(" ,.!"), bool(_CONTRAST.match(f"{joint}{part}")))
     for aside in _PARENTHESIS.findall(sentence):
         yield Clause(aside, conceded=True)
+
+
+def _cut_concession(part: str, contrasted: bool) -> Iterator[Clause]:
+    """A clause, or what it grants and then the clause."""
+    if _CONCESSION.match(part):
+        comma = _MAIN_CLAUSE.search(part) or _COMMA.search(part)
+        granted, part = (part[: comma.start()], part[comma.end() :]) if comma else (part, "")
+        yield Clause(granted, conceded=True)
+    yield Clause(part, contrasted=contrasted)
+
+
+def _fronted(sentence: str) -> str:
+    """A sentence whose interjection (`the number, however, is ...`) stands before it and cuts nothing."""
+    return f"however, {_INTERJECTION.sub(' ', sentence)}" if _INTERJECTION.search(sentence) else sentence

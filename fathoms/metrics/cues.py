@@ -2,8 +2,9 @@
 
 Every clause of an answer is of one kind (`cues.yaml` has the cues). The order of the kinds decides:
 
-- an answer that opens with a clause that abstains is an abstention, also where it goes on about what the
-  document does hold, unless it answers after all (`so the answer is ...`, or at length);
+- an answer that opens with a clause that abstains, or with what the document holds and then such a clause, is
+  an abstention, at whatever length it goes on about it, unless it answers after all: by a conclusion
+  (`so the answer is ...`), a guess (`probably ...`), or a clause set against one that abstains (`but ...`);
 - an answer that opens with something else is a statement, also where it grants that a detail is missing,
   unless it takes that back at its end;
 - an answer none of whose clauses abstains is a statement.
@@ -14,7 +15,7 @@ A clause that has the words of an abstention and no clear cue is undecided: the 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -35,6 +36,9 @@ _BARE = re.compile(
     r"(?:yes|no|true|false|none|correct|incorrect|ja|nein|oui|non|sí|是|否)\b.{0,3}|[\W\d]*\d[\W\d]*"
 )
 _AT_LENGTH = 4
+_SHORT = 4
+_VERB = re.compile(r"\b(?:is|are|was|were)\b")
+_DIGIT = re.compile(r"\d")
 _AROUND = " .!?\"'()[]_-:\u3002\uff01\uff1f"
 
 
@@ -84,7 +88,7 @@ class Cues(Component):
         settled = self._settle(list(dict.fromkeys(undecided)))
         verdicts = {}
         for text, clauses in readings.items():
-            known = [settled[each.text] if each.kind == "undecided" else each for each in clauses]
+            known = [_known(each, settled) for each in clauses]
             label, clause, why = decide(text, known)
             verdicts[text] = Verdict(claim=text, premise=clause, label=label, why=why)
         return [verdicts[text] for text in texts]
@@ -104,6 +108,13 @@ class Cues(Component):
             cue = f"like '{nearest.exemplar}' (cosine {nearest.cosine:.2f})"
             found[clause] = Reading("abstains" if abstains else "answers", clause, cue)
         return found
+
+
+def _known(reading: Reading, settled: Mapping[str, Reading]) -> Reading:
+    """A reading, or what settled it where it was undecided."""
+    if reading.kind != "undecided":
+        return reading
+    return settled[reading.text]._replace(contrasted=reading.contrasted)
 
 
 def decide(text: str, readings: Sequence[Reading]) -> Decision:
@@ -135,13 +146,11 @@ def _kind_of_stop(readings: Sequence[Reading], first: Reading) -> Label:
 
 
 def _answer_after(readings: Sequence[Reading], stops: Sequence[int]) -> Reading | None:
-    """What is answered after all: a conclusion behind the last clause that abstains, or several clauses
-    behind the first that are not taken back."""
-    for reading in reversed(readings[stops[-1] + 1 :]):
-        if reading.kind == "commits":
-            return reading
-    rest = [reading for reading in readings[stops[0] + 1 :] if reading.kind in _ANSWERS]
-    return rest[0] if len(rest) >= _AT_LENGTH and not _is_final(readings[stops[-1]]) else None
+    """What is answered after all: a conclusion behind a clause that abstains, and not taken back."""
+    last = readings[stops[-1]]
+    behind = stops[-1] if len(stops) > 1 and (_is_final(last) or last.contrasted) else stops[0]
+    commits = [reading for reading in readings[behind + 1 :] if reading.kind == "commits"]
+    return commits[-1] if commits else None
 
 
 def _is_final(reading: Reading) -> bool:
@@ -152,12 +161,24 @@ def _is_final(reading: Reading) -> bool:
 def _takes_back(readings: Sequence[Reading], stops: Sequence[int]) -> bool:
     """Whether an answer that does not open with an abstention comes to one at its end.
 
-    What is cited before is no answer if something exact is then said to be missing. A bare value stands.
+    What is cited before is no answer if something exact is then said to be missing, or if that is set against
+    it. An answer of its own gives way to a conclusion that there is none, or to more than one clause that
+    abstains if they are set against it or it names no number. A bare value stands.
     """
     answers = [reading for reading in readings[: stops[-1]] if reading.kind in _ANSWERS]
     after = [reading for reading in readings[stops[-1] :] if reading.kind in _ANSWERS]
-    if _BARE.fullmatch(read_grammar().body(readings[0].text)) or len(after) > 1:
+    if _is_short(readings[0]) or len(after) > 1:
         return False
-    if not answers and any(readings[stop].kind == "abstains exactly" for stop in stops):
+    silent = [readings[stop] for stop in stops]
+    opposed = any(reading.contrasted for reading in silent)
+    if not answers and (opposed or any(reading.kind == "abstains exactly" for reading in silent)):
         return True
-    return _is_final(readings[stops[-1]]) or (len(stops) > 1 and len(answers) < _AT_LENGTH)
+    opposed = opposed or not any(_DIGIT.search(reading.text) for reading in answers)
+    return _is_final(silent[-1]) or (opposed and len(stops) > 1 and len(answers) < _AT_LENGTH)
+
+
+def _is_short(reading: Reading) -> bool:
+    """Whether a clause is a bare value or a name."""
+    value = read_grammar().body(reading.text)
+    few = reading.kind == "answers" and len(value.split()) <= _SHORT and not _VERB.search(value)
+    return few or _BARE.fullmatch(value) is not None

@@ -16,17 +16,19 @@ Kind = Literal[
     "aside",  # grants that a detail is missing
     "talk",  # says what the source holds
     "cites",  # answers with the words of the source
-    "commits",  # draws a conclusion
+    "commits",  # draws a conclusion, or guesses
     "answers",
     "filler",
 ]
 
 _ABOUT_THE_SOURCE = ("abstains", "abstains exactly", "talk", "aside")
+_SILENT = ("abstains", "abstains exactly", "aside")
 _CUES: tuple[tuple[Kind, str], ...] = (
     ("commits", "commit"),
     ("filler", "filler"),
     ("cites", "cite"),
     ("talk", "talk"),
+    ("commits", "guess"),
 )
 
 
@@ -36,6 +38,7 @@ class Reading(NamedTuple):
     kind: Kind
     text: str
     cue: str = ""
+    contrasted: bool = False
 
 
 def read_clauses(text: str) -> list[Reading]:
@@ -57,14 +60,32 @@ def _in_context(reading: Reading, before: Sequence[Reading], listing: bool) -> R
     if reading.kind == "answers" and listing:
         # what is listed under "the document mentions:" is no answer either
         return reading._replace(kind="talk")
-    hangs = reading.kind == "undecided" and before and before[-1].kind in _ABOUT_THE_SOURCE
-    if hangs and read_grammar().find("hanging", reading.text):
+    if not before:
+        return reading
+    find, last = read_grammar().find, before[-1].kind
+    if reading.kind == "answers" and last == "talk" and find("anaphor", reading.text):
+        return reading._replace(kind="talk")
+    if reading.contrasted and last in _SILENT and _turns(reading):
+        return reading._replace(kind="commits")
+    about = last in _ABOUT_THE_SOURCE or (reading.contrasted and last == "cites")
+    if reading.kind == "undecided" and about and find("hanging", reading.text):
         return reading._replace(kind="abstains")
     return reading
 
 
+def _turns(reading: Reading) -> bool:
+    """Whether a clause answers, if what it is set against is that the source is silent."""
+    hints = reading.kind in ("talk", "cites") and read_grammar().find("turn", reading.text)
+    return reading.kind == "answers" or bool(hints)
+
+
 def read_clause(clause: Clause) -> Reading:
     """The kind of one clause, whatever stands around it."""
+    return _read(clause)._replace(contrasted=clause.contrasted)
+
+
+def _read(clause: Clause) -> Reading:
+    """The kind of a clause by its cues."""
     find, text = read_grammar().find, clause.text
     if find("suspect", text) and not find("reported", text) and (reading := _read_suspect(clause)):
         return reading
@@ -90,7 +111,7 @@ def _read_suspect(clause: Clause) -> Reading | None:
             return Reading("undecided", text, cue)
     if clause.conceded or find("aside", text):
         return Reading("aside", text, cue)
-    return Reading("abstains exactly" if exact else "abstains", text, cue)
+    return Reading("abstains exactly" if exact or find("asks", text) else "abstains", text, cue)
 
 
 def _clear_cue(text: str) -> str | None:

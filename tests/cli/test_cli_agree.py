@@ -19,6 +19,17 @@ def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert "left out: 1 hedged" in out
 
 
+def test_a_difference_is_shown_with_the_clause_that_decided(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = tmp_path / "labels.jsonl"
+    row = {"id": "1", "answer": "It is 12 m. The text does not say when.", "label": "abstention"}
+    labels.write_text(json.dumps(row) + "\n")
+    assert main(["agree", str(labels)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "1: labelled abstention, classified statement: answers first: 'it is 12 m'" in shown
+
+
 def test_json_and_another_kind(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["agree", str(EXAMPLE), "--abstention", "nearest-neighbour", "--set", "unit=answer", "--json"]
     assert main(arguments) == 0

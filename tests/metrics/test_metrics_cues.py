@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -146,6 +147,16 @@ STATED_IN_OTHER_LANGUAGES = [
 ]
 
 
+ANSWERS = yaml.safe_load(Path(__file__).with_name("abstention_answers.yaml").read_text(encoding="utf-8"))
+BY_STRUCTURE = [
+    pytest.param(text, expected, id=f"{expected}-{structure}-{number}")
+    for expected in ("abstention", "statement")
+    for structure, texts in ANSWERS[expected].items()
+    for number, text in enumerate(texts, 1)
+]
+STILL_WRONG = [(text, expected) for expected, texts in ANSWERS["still wrong"].items() for text in texts]
+
+
 def label(text: str) -> str:
     return Cues().classify([text])[0].label
 
@@ -158,6 +169,17 @@ def test_abstentions(text: str) -> None:
 @pytest.mark.parametrize("text", [*STATED, *STATED_WITH_A_GRAIN_OF_SALT, *STATED_IN_OTHER_LANGUAGES])
 def test_statements(text: str) -> None:
     assert label(text) == "statement"
+
+
+@pytest.mark.parametrize(("text", "expected"), BY_STRUCTURE)
+def test_answers_by_structure(text: str, expected: str) -> None:
+    assert (label(text) == "statement") == (expected == "statement")
+
+
+@pytest.mark.xfail(strict=True, reason="known errors: a mended one moves to its structure")
+@pytest.mark.parametrize(("text", "expected"), STILL_WRONG)
+def test_answers_that_are_still_told_wrongly(text: str, expected: str) -> None:
+    assert (label(text) == "statement") == (expected == "statement")
 
 
 @pytest.mark.parametrize("text", REFUSED)
@@ -187,8 +209,8 @@ def test_clauses() -> None:
     assert split_clauses(text) == [
         Clause("sure"),
         Clause("while the text is old", conceded=True),
-        Clause('it names "quote", a place'),
-        Clause("no date"),
+        Clause('it names "quote", a place', contrasted=True),
+        Clause("no date", contrasted=True),
         Clause("as far as one can see in it", conceded=True),
     ]
 
@@ -207,6 +229,8 @@ def test_a_verdict_names_the_clause_and_the_cue() -> None:
     assert verdict.why == "cue: it gives no"
     overruled = Cues().classify(["The text does not say it. So the answer is 12."])[0]
     assert (overruled.premise, overruled.why) == ("so the answer is 12", "answers after all")
+    first = Cues().classify(["It is 12 m deep. The text does not say when this was measured."])[0]
+    assert (first.label, first.premise, first.why) == ("statement", "it is 12 m deep", "answers first")
 
 
 def test_undecided_clauses_go_to_the_nearest_exemplar(tmp_path: Path) -> None:
