@@ -80,10 +80,13 @@ def test_what_cannot_be_compared():
         compare([first, first], ["correctness"])
     with pytest.raises(DataError, match="--profile"):
         compare([first, scores_of("two", [1, 0], profile="paper")], ["correctness"])
-    other = scores_of("two", [1, 0], [1, 1], rules={**RULES, "classifier": {"kind": "b"}})
+    other = scores_of("two", [1, 0], [1, 1], rules={**RULES, "classifier_key": "b2"})
     assert compare([first, other], ["correctness"]).tests
     with pytest.raises(DataError, match=r"hallucination .* different rules"):
         compare([first, other], ["hallucination"])
+    old = scores_of("old", [1, 0], [1, 1], rules={**RULES, "classifier_key": None})
+    with pytest.raises(DataError, match=r"old does not say which exemplars"):
+        compare([old, old.model_copy(update={"runs": ("older",)})], ["hallucination"])
     with pytest.raises(DataError, match="no question has correctness"):
         compare([first, scores_of("two", [(), ()])], ["correctness"])
 

@@ -47,7 +47,8 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
     `abstention` is a share of the answerable questions that got an answer; `intervals` say how sure each
     mean is; `errors` counts failed calls. `abstention_table` counts answers: answerable or not by answered
     or abstained; `abstention_rates` are their shares, `labels` counts answers by label. `classifier` is what
-    judged abstention under that very profile.
+    judged abstention under that very profile, and `classifier_key` names all that decided its labels:
+    exemplars and cues too, wherever their files are.
     """
     figures: dict[str, dict[str, Any]] = {}
     for name in scores.rows[0] if scores.rows else ():
@@ -64,9 +65,14 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
 def _head(profile: Profile | None, scoring: Scoring) -> dict[str, Any]:
     """How the figures of a profile were made; of released ones that is not known."""
     if profile is None:
-        return {"match": None, "hyphens": None, "classifier": None}
-    classifier = profile.classifier(scoring.abstention).model_dump(mode="json")
-    return {"match": profile.match, "hyphens": profile.hyphens, "classifier": classifier}
+        return {"match": None, "hyphens": None, "classifier": None, "classifier_key": None}
+    classifier = profile.classifier(scoring.abstention)
+    return {
+        "match": profile.match,
+        "hyphens": profile.hyphens,
+        "classifier": classifier.model_dump(mode="json"),
+        "classifier_key": classifier.key,
+    }
 
 
 def _figures(rows: Iterable[Row]) -> dict[str, Any]:

@@ -159,3 +159,23 @@ def test_a_question_is_read_with_its_values_and_its_answers_are_counted(nights: 
     assert (scores.answers, scores.failed, scores.cached) == (N, 0, N)
     assert scores.questions["q3"].values == {"correctness": (1.0,), "hallucination": (0.0,)}
     assert scores.questions["q3"].category == "Odd"
+
+
+def test_a_classifier_is_known_by_its_exemplars_and_not_by_their_place(tmp_path: Path, capsys: Any) -> None:
+    """Other exemplars in the same file judge otherwise, the same in another file do not."""
+    ours, elsewhere = tmp_path / "exemplars.yaml", tmp_path / "copy" / "mine.yaml"
+    elsewhere.parent.mkdir()
+    for path in (ours, elsewhere):
+        path.write_text("statement: [It is number 1.]\nabstention: [I cannot say.]\n")
+    for name, path in (("first", ours), ("moved", elsewhere), ("changed", ours)):
+        run = made(tmp_path, name, 5)
+        if name == "changed":
+            ours.write_text("statement: [I cannot say.]\nabstention: [It is number 1.]\n")
+        score_run(run, [f"abstention.exemplars={path}"])
+    by = ("--metric", "hallucination", "--out", str(tmp_path))
+    assert main(["compare", "first", "moved", *by]) == 0
+    assert main(["gate", "first", "--save-baseline", str(tmp_path / "base.json"), "--out", str(tmp_path)]) == 0
+    capsys.readouterr()
+    for command in (["compare", "first"], ["gate", "--baseline", str(tmp_path / "base.json")]):
+        assert main([*command, "changed", *by]) == 1
+        assert "was judged by different rules" in capsys.readouterr().err
