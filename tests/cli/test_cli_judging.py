@@ -111,7 +111,7 @@ def test_a_comparison_names_what_flipped(fathoms: Any) -> None:
     assert (code, err) == (0, "")
     text = " ".join(out.split())
     assert "Overall (category mean) 60 1.00 0.67 -0.33 [-.46, -.23]" in text
-    assert "a difference: p < .001, after Holm < .001 (sign-flip permutation)" in text
+    assert "a difference: p < .001, after Holm < .001 (sign-flip permutation of Overall)" in text
     assert "B wins 0, loses 20, ties 40" in text
     assert "differ: 20 (q0 1.00 to 0.00, " in text
     assert "C wins 0, loses 0, ties 60" in text
@@ -174,7 +174,9 @@ def test_a_classifier_is_known_by_its_exemplars_and_not_by_their_place(tmp_path:
         score_run(run, [f"abstention.exemplars={path}"])
     by = ("--metric", "hallucination", "--out", str(tmp_path))
     assert main(["compare", "first", "moved", *by]) == 0
-    assert main(["gate", "first", "--save-baseline", str(tmp_path / "base.json"), "--out", str(tmp_path)]) == 0
+    assert (
+        main(["gate", "first", "--save-baseline", str(tmp_path / "base.json"), "--out", str(tmp_path)]) == 0
+    )
     capsys.readouterr()
     for command in (["compare", "first"], ["gate", "--baseline", str(tmp_path / "base.json")]):
         assert main([*command, "changed", *by]) == 1
