@@ -181,3 +181,10 @@ def test_a_classifier_is_known_by_its_exemplars_and_not_by_their_place(tmp_path:
     for command in (["compare", "first"], ["gate", "--baseline", str(tmp_path / "base.json")]):
         assert main([*command, "changed", *by]) == 1
         assert "was judged by different rules" in capsys.readouterr().err
+
+
+def test_a_baseline_that_no_gate_would_take_is_refused_at_once(fathoms: Any, tmp_path: Path) -> None:
+    file = tmp_path / "base.json"
+    code, _, err = fathoms("gate", "good", "cached", "--save-baseline", str(file))
+    assert (code, file.exists()) == (1, False)
+    assert "came from an earlier run's cache" in err
