@@ -85,7 +85,12 @@ def test_answerable_or_not_by_answered_or_not(small_run):
     lines = render(summary_panel(run))
     assert line_of(lines, "answerable") == ["answerable", "2", "(0.67)", "1", "(0.33)"]
     assert line_of(lines, "unanswerable") == ["unanswerable", "6", "(0.75)", "2", "(0.25)"]
-    assert "coverage 0.67, selective accuracy 0.50 (of the answerable questions)" in lines
+    assert line_of(lines, "answers") == ["answers", "answered", "abstained"]  # repeats count each
+    said = (
+        "coverage 0.67 [.21, .94] (3), selective accuracy 0.50 [.09, .91] (2): of the answers to answerable"
+    )
+    assert f"{said} questions, and of those that do not abstain" in " ".join(lines)
+    assert "abstentions told by 1-nn" in " ".join(lines)
     figures["abstention_table"] = None
     assert not any("answerable" in line for line in render(summary_panel(run)))
 
