@@ -244,3 +244,11 @@ def test_a_refusal_is_told(question, small_run):
     counts = {**small_run().summary["counts"], "refused": 2}
     assert "2 refused" in " ".join(render(summary_panel(small_run(counts=counts))))
     assert "refused" not in " ".join(render(summary_panel(small_run())))
+
+
+def test_hallucinations_of_two_judges_have_no_difference(small_run):
+    runs = [small_run(), small_run(run="earlier")]
+    assert "hallucination +0.00" in " ".join(render(summary_panel(*runs)))
+    for run, key in zip(runs, ("a", "b"), strict=True):
+        run.summary["profiles"]["paper"]["classifier_key"] = key
+    assert "correctness +0.00, hallucination n/a" in " ".join(render(summary_panel(*runs)))
