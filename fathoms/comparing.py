@@ -41,15 +41,16 @@ class Flip:
 class Tested:
     """One metric of one run against the first.
 
-    `overall` is the macro mean, `p` that of `test` (McNemar's looks at all questions alike), `p_holm` the
-    same after Holm over every test of the comparison. `detectable` is the smallest difference that these
-    data could have shown. Wins are the second run's. `left_out` are questions on which the metric applies
-    in one or neither.
+    `overall` is the macro mean, `micro` that of all questions alike. `p` is that of `test`, `p_holm` the same
+    after Holm over every test of the comparison; `detectable` is the smallest difference that these data
+    could have shown. Both are of `overall`, and where the test is McNemar's, of `micro`. Wins are the second
+    run's. `left_out` are questions on which the metric applies in one or neither.
     """
 
     run: str
     metric: str
     overall: Effect
+    micro: Effect
     categories: dict[str, Effect]
     test: Literal["sign-flip", "mcnemar"]
     p: float
@@ -73,11 +74,24 @@ class Unshared:
 
 
 @dataclass(frozen=True)
+class Told:
+    """How many answers a run was to give, how many calls failed, and how many replies were an earlier
+    run's."""
+
+    run: str
+    answers: int
+    failed: int
+    cached: int
+
+
+@dataclass(frozen=True)
 class Comparison:
-    """Runs against `first` under one profile."""
+    """Runs against `first` under one profile; `judge` told the abstentions of the first from statements."""
 
     first: str
     profile: str
+    judge: str
+    runs: tuple[Told, ...]
     tests: tuple[Tested, ...]
     unshared: tuple[Unshared, ...]
 
@@ -101,6 +115,8 @@ def compare(runs: Sequence[QuestionScores], metrics: Sequence[str]) -> Compariso
     return Comparison(
         first=first.runs[0],
         profile=first.profile,
+        judge=first.judge,
+        runs=tuple(Told(names(run), run.answers, run.failed, run.cached) for run in runs),
         tests=tuple(replace(test, p_holm=float(p)) for test, p in zip(tests, adjusted, strict=True)),
         unshared=tuple(_unshared(first, other) for other in others),
     )
@@ -129,14 +145,14 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
     differences = np.array(matched.second) - np.array(matched.first)
     ups, downs = int((differences > 0).sum()), int((differences < 0).sum())
     wins, losses = (ups, downs) if HIGHER_IS_BETTER[metric] else (downs, ups)
-    weights = macro_weights(_codes(matched.categories))
+    macro, micro = macro_weights(_codes(matched.categories)), _alike(len(differences))
     flags = metric == "hallucination" and _once(first, other, matched)
-    if flags:
-        weights = np.full(len(differences), 1 / len(differences))
+    weights = micro if flags else macro
     return Tested(
         run=names(other),
         metric=metric,
-        overall=_effect(matched, np.arange(len(differences))),
+        overall=_effect(matched, np.arange(len(differences)), macro),
+        micro=_effect(matched, np.arange(len(differences)), micro),
         categories=_by_category(matched),
         test="mcnemar" if flags else "sign-flip",
         p=float(mcnemar_p(ups, downs)) if flags else sign_flip_p(differences, weights),
@@ -174,23 +190,30 @@ def _codes(categories: Sequence[str]) -> list[int]:
     return [numbers[name] for name in categories]
 
 
+def _alike(n: int) -> NDArray[float64]:
+    """Equal weights."""
+    import numpy as np
+
+    return np.full(n, 1 / n)
+
+
 def _by_category(matched: Matched) -> dict[str, Effect]:
     """The effect in each category."""
     import numpy as np
 
     codes = np.array(_codes(matched.categories))
     listed = dict.fromkeys(matched.categories)
-    return {name: _effect(matched, np.flatnonzero(codes == code)) for code, name in enumerate(listed)}
+    members = {name: np.flatnonzero(codes == code) for code, name in enumerate(listed)}
+    return {name: _effect(matched, chosen, _alike(len(chosen))) for name, chosen in members.items()}
 
 
-def _effect(matched: Matched, members: NDArray[Any]) -> Effect:
-    """The macro mean over some questions."""
+def _effect(matched: Matched, members: NDArray[Any], weights: NDArray[float64]) -> Effect:
+    """The weighted mean over some questions."""
     import numpy as np
 
-    from fathoms.stats.difference import bounds, macro_weights, pair
+    from fathoms.stats.difference import bounds, pair
     from fathoms.stats.intervals import CONFIDENCE, normal_quantile
 
-    weights = macro_weights(_codes([matched.categories[index] for index in members]))
     first: NDArray[float64] = np.array(matched.first)[members]
     second: NDArray[float64] = np.array(matched.second)[members]
     low, high = bounds(pair(second - first, weights), normal_quantile(CONFIDENCE))

@@ -11,41 +11,54 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fathoms.errors import DataError, UsageError
-from fathoms.question_scores import HIGHER_IS_BETTER, QuestionScores, match, names, require_alike
+from fathoms.question_scores import HIGHER_IS_BETTER, Matched, QuestionScores, match, names, require_alike
 
 if TYPE_CHECKING:
     from fathoms.stats.difference import Paired
-    from fathoms.stats.gate import Night, Verdict
+    from fathoms.stats.gate import Check, Verdict
+
+
+@dataclass(frozen=True)
+class GateNight:
+    """One run against the baseline: the difference, turned round where lower is better, so that negative is
+    worse; one-sided bounds; p of "not worse"; how many questions it was judged on, and those that were left
+    out because the metric does not apply on both sides."""
+
+    delta: float
+    low: float
+    high: float
+    p: float
+    questions: int
+    left_out: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class GateCheck:
     """One metric, over all categories (macro) or in one.
 
-    `nights` has a line for each run, oldest first: the difference to the baseline, turned round where lower
-    is better, so that negative is worse; one-sided bounds; p. `p` is Holm's over all checks, `questions`
-    how many the newest run was judged on, `needed` about how many would let an unchanged pipeline pass in
-    80 % of all nights (`None` for a margin of 0).
+    `nights` has a line for each run, oldest first. `p` is Holm's over all checks, `questions` how many the
+    newest run was judged on, `needed` about how many would let an unchanged pipeline pass in 80 % of all
+    nights (`None` for a margin of 0).
     """
 
     metric: str
     category: str | None
     verdict: Verdict
-    nights: tuple[Night, ...]
+    nights: tuple[GateNight, ...]
     p: float
     questions: int
     needed: int | None
-    left_out: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Gated:
-    """The verdict of a gate, and what it was asked."""
+    """The verdict of a gate, and what it was asked; `judge` told abstentions from statements."""
 
     verdict: Verdict
     runs: tuple[str, ...]
     baseline: tuple[str, ...]
     profile: str
+    judge: str
     margin: float
     alpha: float
     checks: tuple[GateCheck, ...]
@@ -53,13 +66,12 @@ class Gated:
 
 @dataclass(frozen=True)
 class _Family:
-    """One check to be: its runs against the baseline, and what the newest was judged on."""
+    """One check to be: its runs against the baseline, and what each was judged on."""
 
     metric: str
     category: str | None
     pairs: tuple[Paired, ...]
-    questions: int
-    left_out: tuple[str, ...]
+    matched: tuple[Matched, ...]
 
 
 def gate(
@@ -78,12 +90,13 @@ def gate(
     cannot be, or a run that is its own baseline, and DataError where a verdict would say nothing: too many
     failures, other questions, another profile, replies that an earlier run gave.
     """
-    from fathoms.stats.gate import judge, overall, questions_needed
+    from fathoms.stats.gate import judge, overall
 
     _check_call(runs, baseline, margin, alpha)
-    for scores in (*runs, baseline):
-        _check_failures(scores, allowed)
+    require_sound(baseline, allowed)
     for run in runs:
+        _check_cache(run)
+        _check_failures(run, allowed)
         require_alike(baseline, run, metrics)
     families = [
         _family(runs, baseline, metric, scope)
@@ -96,22 +109,40 @@ def gate(
         runs=tuple(run.runs[0] for run in runs),
         baseline=baseline.runs,
         profile=baseline.profile,
+        judge=baseline.judge,
         margin=margin,
         alpha=alpha,
         checks=tuple(
-            GateCheck(
-                family.metric,
-                family.category,
-                check.verdict,
-                check.nights,
-                check.p,
-                family.questions,
-                questions_needed(family.pairs[-1], family.questions, margin, alpha),
-                family.left_out,
-            )
-            for family, check in zip(families, checks, strict=True)
+            _told(family, check, margin, alpha) for family, check in zip(families, checks, strict=True)
         ),
     )
+
+
+def _told(family: _Family, check: Check, margin: float, alpha: float) -> GateCheck:
+    """A check with what its figures rest on."""
+    from fathoms.stats.gate import questions_needed
+
+    questions = len(family.matched[-1].ids)
+    return GateCheck(
+        family.metric,
+        family.category,
+        check.verdict,
+        tuple(
+            GateNight(night.delta, night.low, night.high, night.p, len(found.ids), found.left_out)
+            for night, found in zip(check.nights, family.matched, strict=True)
+        ),
+        check.p,
+        questions,
+        questions_needed(family.pairs[-1], questions, margin, alpha),
+    )
+
+
+def require_sound(baseline: QuestionScores, allowed: Callable[[int], float]) -> None:
+    """Raise DataError for a baseline that a gate would refuse: too many failures, or replies from a cache
+    that would be counted as repeats."""
+    if len(baseline.runs) > 1:
+        _check_cache(baseline)
+    _check_failures(baseline, allowed)
 
 
 def _check_call(
@@ -125,12 +156,15 @@ def _check_call(
     listed = [run.runs[0] for run in runs] + list(baseline.runs)
     if twice := [name for name in dict.fromkeys(listed) if listed.count(name) > 1]:
         raise UsageError(f"{twice[0]} is named twice: every run and every baseline must be another run")
-    for scores in runs if len(baseline.runs) == 1 else (*runs, baseline):
-        if scores.cached:
-            raise DataError(
-                f"{scores.cached} replies of {names(scores)} came from an earlier run's cache: they say"
-                " nothing new; run it without --reuse-replies"
-            )
+
+
+def _check_cache(scores: QuestionScores) -> None:
+    """A reply that was said before is no second opinion."""
+    if scores.cached:
+        raise DataError(
+            f"{scores.cached} replies of {names(scores)} came from an earlier run's cache: they say"
+            " nothing new; run it without --reuse-replies"
+        )
 
 
 def _check_failures(scores: QuestionScores, allowed: Callable[[int], float]) -> None:
@@ -158,10 +192,10 @@ def _family(
 
     sign = 1 if HIGHER_IS_BETTER[metric] else -1
     wanted = [name for name, q in baseline.questions.items() if category in (None, q.category)]
+    matched = tuple(match(baseline, run, metric, wanted) for run in runs)
     pairs = []
-    for run in runs:
-        matched = match(baseline, run, metric, wanted)
-        codes = np.unique(np.array(matched.categories), return_inverse=True)[1]
-        differences = sign * (np.array(matched.second) - np.array(matched.first))
+    for found in matched:
+        codes = np.unique(np.array(found.categories), return_inverse=True)[1]
+        differences = sign * (np.array(found.second) - np.array(found.first))
         pairs.append(pair(differences, macro_weights(codes)))
-    return _Family(metric, category, tuple(pairs), len(matched.ids), matched.left_out)
+    return _Family(metric, category, tuple(pairs), matched)

@@ -24,7 +24,8 @@ from fathoms.types import Noun
 SCHEMA = 1
 HIGHER_IS_BETTER = {"correctness": True, "hallucination": False}
 _GOLD = ("text", "category", "answers", "answerable")
-_RULES = {"correctness": ("match", "hyphens"), "hallucination": ("match", "hyphens", "classifier")}
+_RULES = {"correctness": ("match", "hyphens"), "hallucination": ("match", "hyphens", "classifier_key")}
+_HEAD = ("match", "hyphens", "classifier", "classifier_key")
 
 
 class QuestionScore(Noun):
@@ -57,8 +58,15 @@ class QuestionScores(Noun):
     cached: int = 0
 
     def rules_of(self, metric: str) -> dict[str, Any]:
-        """What of the rules a metric depends on."""
+        """What of the rules a metric depends on. A classifier is known by its key: the same options may
+        stand for other exemplars, and the same exemplars in another place."""
         return {key: self.rules.get(key) for key in _RULES[metric]}
+
+    @property
+    def judge(self) -> str:
+        """What told abstentions from statements."""
+        classifier = self.rules.get("classifier")
+        return str(classifier["kind"]) if classifier else "released flags"
 
 
 def check_metrics(metrics: Iterable[str]) -> None:
@@ -86,7 +94,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
     return QuestionScores(
         runs=(run.id,),
         profile=wanted,
-        rules={key: profiles[wanted].get(key) for key in ("match", "hyphens", "classifier")},
+        rules={key: profiles[wanted].get(key) for key in _HEAD},
         questions={view["question"]["id"]: _question(run, view, wanted) for view in views},
         answers=len(repeats),
         failed=sum(repeat["error"] is not None for repeat in repeats),
@@ -161,11 +169,22 @@ def require_rules(first: QuestionScores, other: QuestionScores, metrics: Iterabl
             f" '{other.profile}': name one with --profile"
         )
     for metric in metrics:
+        for scores in (first, other) if metric == "hallucination" else ():
+            _require_key(scores)
         if first.rules_of(metric) != other.rules_of(metric):
             raise DataError(
                 f"{metric} of {names(first)} and of {names(other)} was judged by different rules: score both"
                 " again with 'fathoms score'"
             )
+
+
+def _require_key(scores: QuestionScores) -> None:
+    """Scores of before keys were kept do not say by what they were judged."""
+    if scores.rules.get("classifier") and not scores.rules.get("classifier_key"):
+        raise DataError(
+            f"{names(scores)} does not say which exemplars and cues judged its abstentions: score it again"
+            " with 'fathoms score', and save a baseline again"
+        )
 
 
 def names(scores: QuestionScores) -> str:

@@ -138,7 +138,7 @@ def _undate(path: Path) -> None:
     path.write_bytes(re.sub(rb"<[0-9A-F]{32}>", b"<" + b"0" * 32 + b">", data))
 
 
-RULES = {"match": "word", "hyphens": "both", "classifier": {"kind": "a"}}
+RULES = {"match": "word", "hyphens": "both", "classifier": {"kind": "a"}, "classifier_key": "a1"}
 
 
 def scores_of(

@@ -38,6 +38,15 @@ def test_flags_of_single_calls_take_mcnemar_and_fewer_are_wins():
     (test,) = compare([first, second], ["hallucination"]).tests
     assert (test.test, round(test.p, 3)) == ("mcnemar", 0.039)
     assert (test.wins, test.losses, test.ties) == (7, 1, 13)
+    # what McNemar tests is the difference over all questions alike
+    assert test.micro.difference == pytest.approx(-6 / 21)
+    assert test.overall.difference == pytest.approx((-4 / 11 + (1 - 3) / 10) / 2)
+    (line,) = [
+        str(part)
+        for part in compared_panel(compare([first, second], ["hallucination"]))
+        if "p .0" in str(part)
+    ]
+    assert line == "a difference: p .039, after Holm .039 (McNemar, mid-p, of Micro)"
     twice = pool([second, scores_of("three", [0.5] * 21, twos)])
     (test,) = compare([first, twice], ["hallucination"]).tests
     assert test.test == "sign-flip"
@@ -74,16 +83,29 @@ def test_questions_that_differ_are_named_and_not_compared():
     assert any("A did not ask: 1 (q4)" in str(part) for part in compared_panel(found))
 
 
+def test_failures_cached_replies_and_the_judge_are_told():
+    first = scores_of("one", [1, 0], [0, 1], failed=1)
+    found = compare([first, scores_of("two", [1, 0], [0, 0], cached=2)], ["correctness", "hallucination"])
+    assert [(run.run, run.failed, run.cached) for run in found.runs] == [("one", 1, 0), ("two", 0, 2)]
+    lines = [str(part) for part in compared_panel(found)]
+    assert "1 of 2 calls failed: correctness 0, no hallucination" in lines
+    assert "2 of 2 replies came from an earlier run's cache" in lines
+    assert "hallucination: abstentions told by a" in lines
+
+
 def test_what_cannot_be_compared():
     first = scores_of("one", [1, 0], [0, 1])
     with pytest.raises(UsageError, match="two or more"):
         compare([first, first], ["correctness"])
     with pytest.raises(DataError, match="--profile"):
         compare([first, scores_of("two", [1, 0], profile="paper")], ["correctness"])
-    other = scores_of("two", [1, 0], [1, 1], rules={**RULES, "classifier": {"kind": "b"}})
+    other = scores_of("two", [1, 0], [1, 1], rules={**RULES, "classifier_key": "b2"})
     assert compare([first, other], ["correctness"]).tests
     with pytest.raises(DataError, match=r"hallucination .* different rules"):
         compare([first, other], ["hallucination"])
+    old = scores_of("old", [1, 0], [1, 1], rules={**RULES, "classifier_key": None})
+    with pytest.raises(DataError, match=r"old does not say which exemplars"):
+        compare([old, old.model_copy(update={"runs": ("older",)})], ["hallucination"])
     with pytest.raises(DataError, match="no question has correctness"):
         compare([first, scores_of("two", [(), ()])], ["correctness"])
 

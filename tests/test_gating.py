@@ -6,8 +6,10 @@ import pytest
 from support import RULES, scores_of
 
 from fathoms.errors import DataError, UsageError
-from fathoms.gating import gate
+from fathoms.gating import gate, require_sound
 from fathoms.question_scores import pool
+from fathoms.report.comparison import p_text
+from fathoms.report.gated import check_rows, meaning, reasons, undecided
 
 N = 200
 GOOD = scores_of("base", [1] * N, [0] * N)
@@ -67,7 +69,73 @@ def test_a_category_without_the_metric_is_no_check():
         [scores_of("n1", [1, ()] * 10)], first, ["correctness"], margin=0.02, alpha=0.025, by_category=True
     )
     assert [check.category for check in found.checks] == [None, "A"]
-    assert found.checks[0].left_out == tuple(f"q{index}" for index in range(1, 20, 2))
+    assert found.checks[0].nights[0].left_out == tuple(f"q{index}" for index in range(1, 20, 2))
+
+
+def test_every_night_has_its_own_questions():
+    """A failed call has no hallucination: the first night lacks one question, the second none."""
+    first = scores_of("base", [1] * 20, [0] * 20)
+    nights = [scores_of("n1", [0] + [1] * 19, [()] + [0] * 19), scores_of("n2", [1] * 20, [0] * 20)]
+    (check,) = gate(nights, first, ["hallucination"], margin=0.02, alpha=0.025).checks
+    assert [(night.questions, night.left_out) for night in check.nights] == [(19, ("q0",)), (20, ())]
+    found = gate(nights, first, ["hallucination"], margin=0.02, alpha=0.025)
+    assert [str(row[2]) for row in check_rows(check, several=False)] == ["19", "20"]
+    assert "left out of n1, hallucination does not apply: 1 (q0)" in [str(text) for text in reasons(found)]
+
+
+def test_a_verdict_that_holm_changed_says_so():
+    run = scores_of("n1", [0] * 5 + [1] * (N - 5), [0] * N)
+    alone, both = judge(run), judge(run, metrics=["correctness", "hallucination"])
+    assert (alone.verdict, both.verdict) == ("FAIL", "UNDECIDED")
+    p, holm = p_text(alone.checks[0].p), p_text(both.checks[0].p)
+    assert alone.checks[0].p < 0.025 < both.checks[0].p
+    assert undecided(both) == (
+        f"undecided: correctness alone would FAIL (p {p}), but not after Holm over the 2 checks asked for"
+        f" (p {holm}, 0.025 is wanted)"
+    )
+    (row,) = check_rows(both.checks[0], several=True)
+    assert row[-3:] == [p, holm, "UNDECIDED"]
+
+
+def test_what_is_worse_by_less_than_the_margin_needs_no_more_questions():
+    found = judge(worse("n1", 12), margin=0.1)
+    (check,) = found.checks
+    assert check.nights[0].high < 0
+    assert (found.verdict, check.nights[0].delta > -0.1) == ("UNDECIDED", True)
+    assert undecided(found) == (
+        "undecided: correctness is worse, by less than the margin of 0.1 as far as it was seen"
+    )
+
+
+def test_no_more_questions_are_asked_for_than_there_are():
+    """A drop that is seen and not sure is no lack of questions: these would do for an unchanged pipeline."""
+    moved, base = scores_of("n1", [0] * 11 + [1] * 189), scores_of("base", [1] * 196 + [0] * 4)
+    found = gate([moved], base, ["correctness"], margin=0.06, alpha=0.025)
+    assert (found.verdict, found.checks[0].needed) == ("UNDECIDED", 186)
+    assert undecided(found) == (
+        "undecided: correctness is neither shown to be worse nor shown not to be, by 0.06"
+    )
+
+
+def test_one_bad_night_is_told_from_two():
+    found = judge(worse("n1", 3), worse("n2", 20))
+    assert undecided(found) == (
+        "undecided: correctness is worse by 0.02 or more in the newest run, but not shown so in every run"
+    )
+
+
+def test_the_judge_of_hallucination_is_named():
+    found = judge(worse("n1", 3), metrics=["hallucination"])
+    assert "abstentions told by a;" in meaning(found)
+    assert "told by" not in meaning(judge(worse("n1", 3)))
+
+
+@pytest.mark.parametrize("changes", [{"failed": 5}, {"cached": 1}])
+def test_a_baseline_is_refused_when_it_is_kept(changes):
+    bad = pool([GOOD, worse("b2", 0, **changes)])
+    with pytest.raises(DataError):
+        require_sound(bad, lambda asked: 0.01 * asked)
+    require_sound(pool([GOOD, worse("b2", 0)]), lambda asked: 0)
 
 
 def test_baselines_pool_as_repeats():

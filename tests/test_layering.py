@@ -38,7 +38,8 @@ LEVELS = [
     {"resuming", "purse", "question_scores"},
     {"asking"},
     {"runner", "plan", "scoring", "importers", "comparing", "gating"},
-    {"report", "review", "reproducing"},
+    {"reproducing"},
+    {"report", "review"},
     {"cli", "api"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}

@@ -84,6 +84,7 @@ def gate(
 
     Several RUNs are successive nights: FAIL needs them all.
     """
+    from fathoms.gating import require_sound
     from fathoms.question_scores import check_metrics, pool, read_scores, write_baseline
     from fathoms.store import find_run
 
@@ -94,7 +95,9 @@ def gate(
     allowed = allowance(fail_on_error)
     stored = sorted((find_run(name, out) for name in runs), key=lambda run: run.id)  # ids begin with the time
     if save_baseline is not None:
-        write_baseline(pool([read_scores(run, profile) for run in stored]), save_baseline)
+        kept = pool([read_scores(run, profile) for run in stored])
+        require_sound(kept, allowed)
+        write_baseline(kept, save_baseline)
         console.say(f"baseline of {len(stored)} run{'s' * (len(stored) != 1)}: {save_baseline}")
         return 0
 

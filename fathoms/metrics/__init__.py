@@ -11,7 +11,7 @@ from its records and the verdicts kept with it: no parser, index or model is nee
 from __future__ import annotations
 
 from fathoms.metrics.abstention import Classifier
-from fathoms.metrics.aggregate import summarise
+from fathoms.metrics.aggregate import METRICS, summarise
 from fathoms.metrics.cues import Cues
 from fathoms.metrics.funnel import RunTexts
 from fathoms.metrics.funnel_summary import summarise_funnels, with_funnels
@@ -26,11 +26,13 @@ from fathoms.metrics.ingestion import (
 from fathoms.metrics.nearest import NearestNeighbour
 from fathoms.metrics.phrase_recall import PhraseRecall, phrase_recall
 from fathoms.metrics.profiles import PROFILES, Profile
-from fathoms.metrics.scoring import RecordScore, Scores, Scoring, score
+from fathoms.metrics.scoring import RELEASED, RecordScore, Scores, Scoring, score
 from fathoms.metrics.stages import STAGES, Funnel, Stage
 
 __all__ = [
+    "METRICS",
     "PROFILES",
+    "RELEASED",
     "STAGES",
     "Classifier",
     "Cues",

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fathoms.metrics.intervals import Sample, mean_intervals, overall_intervals
+from fathoms.metrics.intervals import Sample, mean_intervals, overall_intervals, rate_interval
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.scoring import RELEASED, RecordScore, Scores, Scoring
 from fathoms.types import Question, Record
@@ -47,7 +47,8 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
     `abstention` is a share of the answerable questions that got an answer; `intervals` say how sure each
     mean is; `errors` counts failed calls. `abstention_table` counts answers: answerable or not by answered
     or abstained; `abstention_rates` are their shares, `labels` counts answers by label. `classifier` is what
-    judged abstention under that very profile.
+    judged abstention under that very profile, and `classifier_key` names all that decided its labels:
+    exemplars and cues too, wherever their files are.
     """
     figures: dict[str, dict[str, Any]] = {}
     for name in scores.rows[0] if scores.rows else ():
@@ -57,16 +58,24 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
         if name != RELEASED:
             figures[name]["labels"] = dict(Counter(score.abstention for _, score in rows if score.abstention))
             figures[name]["abstention_table"] = _abstention_table(rows)
-            figures[name]["abstention_rates"] = _abstention_rates(rows, figures[name]["abstention_table"])
+            figures[name]["abstention_rates"] = {
+                **_shares(figures[name]["abstention_table"]),
+                **_abstention_rates(rows),
+            }
     return figures
 
 
 def _head(profile: Profile | None, scoring: Scoring) -> dict[str, Any]:
     """How the figures of a profile were made; of released ones that is not known."""
     if profile is None:
-        return {"match": None, "hyphens": None, "classifier": None}
-    classifier = profile.classifier(scoring.abstention).model_dump(mode="json")
-    return {"match": profile.match, "hyphens": profile.hyphens, "classifier": classifier}
+        return {"match": None, "hyphens": None, "classifier": None, "classifier_key": None}
+    classifier = profile.classifier(scoring.abstention)
+    return {
+        "match": profile.match,
+        "hyphens": profile.hyphens,
+        "classifier": classifier.model_dump(mode="json"),
+        "classifier_key": classifier.key,
+    }
 
 
 def _figures(rows: Iterable[Row]) -> dict[str, Any]:
@@ -145,31 +154,38 @@ def _abstention_table(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
     return table
 
 
-def _abstention_rates(
-    rows: Iterable[Row], table: Mapping[str, Mapping[str, int]]
-) -> dict[str, Mapping[str, float | None] | float | None]:
-    """What the table comes to, `None` where there is no answer to count.
-
-    Each cell as a share of its line; `coverage` is the answered share of the answerable,
-    `selective_accuracy` the share of those answers that are fully right (correctness 1), as in selective
-    prediction (El-Yaniv and Wiener 2010).
-    """
-    shares = {
-        name: {cell: _share(number, line) for cell, number in line.items()} for name, line in table.items()
-    }
-    answered = [score for record, score in rows if record.question.answerable and score.abstained is False]
+def _shares(table: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, float | None]]:
+    """Each cell of the abstention table as a share of its line, `None` where that is empty."""
     return {
-        **shares,
-        "coverage": shares["answerable"]["answered"],
-        "selective_accuracy": mean(
-            float(score.correctness == 1) for score in answered if score.correctness is not None
-        ),
+        name: {
+            cell: number / sum(line.values()) if any(line.values()) else None for cell, number in line.items()
+        }
+        for name, line in table.items()
     }
 
 
-def _share(number: int, line: Mapping[str, int]) -> float | None:
-    """A cell of the abstention table by its line."""
-    return number / sum(line.values()) if any(line.values()) else None
+def _abstention_rates(rows: Iterable[Row]) -> dict[str, Any]:
+    """Coverage and selective accuracy, as in selective prediction (El-Yaniv and Wiener 2010).
+
+    `coverage` is the answered share of the answers to answerable questions, `selective_accuracy` the share
+    of those answered that are fully right (correctness 1); failed calls and refusals are in neither.
+    `<rate>_n` counts the answers that it is a share of; a share of none is `None`. The `intervals` are
+    Wilson's for the questions behind them, conservative where these were asked again and again.
+    """
+    known = [row for row in rows if row.record.question.answerable and row.score.abstained is not None]
+    answered = [row for row in known if not row.score.abstained and row.score.correctness is not None]
+    flags = {
+        "coverage": [(row.record.question.id, not row.score.abstained) for row in known],
+        "selective_accuracy": [(row.record.question.id, row.score.correctness == 1) for row in answered],
+    }
+    rates: dict[str, Any] = {name: mean(flag for _, flag in pairs) for name, pairs in flags.items()}
+    intervals = {
+        name: rate_interval(rates[name], len({question for question, _ in pairs}), len(pairs))
+        if pairs
+        else None
+        for name, pairs in flags.items()
+    }
+    return {**rates, **{f"{name}_n": len(pairs) for name, pairs in flags.items()}, "intervals": intervals}
 
 
 def mean(values: Iterable[float | None]) -> float | None:

@@ -55,6 +55,8 @@ def summarise_funnels(records: Sequence[Record], scores: Scores) -> dict[str, di
 
     `overall` and `categories` hold for each stage the mean `recall` over `n` questions, and the means of what
     was `lost` and `gained` there over the `compared` ones, of which the stage and one before it are known.
+    `overall` says too how many `categories` recall, and `compared_categories` loss and gain, are a mean of:
+    stages that are means of different ones do not add up.
     `left_out` counts questions by reason; `chance` is the mean share of the other documents that hold an
     answer whole.
     """
@@ -120,6 +122,8 @@ def _macro(categories: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, d
         stage: {
             **{key: mean(group[stage][key] for group in categories) for key in ("recall", "lost", "gained")},
             **{key: sum(group[stage][key] for group in categories) for key in ("n", "compared")},
+            "categories": sum(group[stage]["n"] > 0 for group in categories),
+            "compared_categories": sum(group[stage]["compared"] > 0 for group in categories),
         }
         for stage in STAGES
     }

@@ -7,7 +7,6 @@ documents where no page is named.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -145,8 +144,8 @@ def summarise_gold_text(found: Iterable[GoldText], common: Collection[str] = ())
 
 def _figures(rows: Sequence[GoldText]) -> dict[str, Any]:
     """The mean over some questions."""
-    known = [row.recall for row in rows if row.recall is not None]
-    return {"recall": math.fsum(known) / len(known) if known else None, "n": len(known)}
+    recalls = [row.recall for row in rows]
+    return {"recall": mean(recalls), "n": len(recalls) - recalls.count(None)}
 
 
 def _is_yes_no(variant: Sequence[str]) -> bool:

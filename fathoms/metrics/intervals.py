@@ -49,6 +49,16 @@ def overall_intervals(categories: Sequence[Samples]) -> dict[str, dict[str, Any]
     return found
 
 
+def rate_interval(rate: float, questions: int, answers: int) -> dict[str, Any]:
+    """Wilson's interval of a share of answers, as if each question had answered once: repeats of one question
+    are no further questions."""
+    from fathoms.stats.intervals import Interval, wilson
+
+    low, high = wilson(rate, questions)
+    method = "wilson" if answers == questions else "wilson-conservative"
+    return _as_json(Interval(float(low), float(high), method), questions)
+
+
 def _plain(samples: Sequence[Sample]) -> dict[str, Any]:
     """One mean of questions."""
     from fathoms.stats.intervals import mean_interval

@@ -14,7 +14,8 @@ KEYS = ("text", "category", "answers", "answerable")
 
 @dataclass(frozen=True)
 class Change:
-    """This run minus the earlier one, overall (macro); `obstacle` says why there is no difference to tell."""
+    """This run minus the earlier one, overall (macro); `obstacle` says why there is no difference to tell.
+    Hallucination has none where another classifier told the abstentions."""
 
     previous: str
     correctness: float | None = None
@@ -50,11 +51,13 @@ def change(run: RunView, previous: RunView, profile: str) -> Change:
             previous.run,
             obstacle=f"it asked other questions ({shared} the same; {len(ours)} here, {len(theirs)} there)",
         )
-    new, old = (view.figures(profile).get("overall") or {} for view in (run, previous))
+    now, then = run.figures(profile), previous.figures(profile)
+    new, old = (figures.get("overall") or {} for figures in (now, then))
+    judged_alike = now.get("classifier_key") == then.get("classifier_key")
     return Change(
         previous.run,
         difference(new.get("correctness"), old.get("correctness")),
-        difference(new.get("hallucination"), old.get("hallucination")),
+        difference(new.get("hallucination"), old.get("hallucination")) if judged_alike else None,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from fathoms.comparing import ALPHA, Comparison, Effect, Tested, Unshared
+from fathoms.comparing import ALPHA, Comparison, Effect, Tested, Told, Unshared
 from fathoms.report.table import figure, short_figure
 from fathoms.report.terminal import apart, note, plain_table
 from fathoms.report.text import plain, shorten
@@ -15,7 +15,8 @@ from fathoms.report.text import plain, shorten
 CATEGORY = 25
 SHOWN = 20
 LETTERS = "BCDEFGHIJKLMNOPQRSTUVWXYZ"
-TESTS = {"sign-flip": "sign-flip permutation", "mcnemar": "McNemar, mid-p, all questions alike"}
+TESTS = {"sign-flip": "sign-flip permutation of Overall", "mcnemar": "McNemar, mid-p, of Micro"}
+TESTED = {"sign-flip": "Overall", "mcnemar": "Micro"}
 
 
 def compared_panel(found: Comparison) -> list[RenderableType]:
@@ -23,10 +24,13 @@ def compared_panel(found: Comparison) -> list[RenderableType]:
     parts: list[RenderableType] = [
         Text(f"A: {plain(found.first)}", style="bold"),
         note(f"profile {found.profile}; every run against A, on the same questions"),
+        *judged_by(found),
+        *told_lines(found.runs[0]),
     ]
     for position, unshared in enumerate(found.unshared):
         letter = LETTERS[position] if position < len(LETTERS) else f"run {position + 2}"
         parts += [Text(f"\n{letter}: {plain(unshared.run)}", style="bold"), *unshared_lines(unshared)]
+        parts += told_lines(found.runs[position + 1])
         for test in found.tests:
             if test.run == unshared.run:
                 parts += tested_parts(test, letter)
@@ -36,6 +40,22 @@ def compared_panel(found: Comparison) -> list[RenderableType]:
         note(f"\n[low, high]: 95 % intervals of the difference, for other questions like these; {several}")
     )
     return parts
+
+
+def judged_by(found: Comparison) -> Iterator[Text]:
+    """Whose hallucinations they are, where any are compared."""
+    if any(test.metric == "hallucination" for test in found.tests):
+        yield note(f"hallucination: abstentions told by {found.judge}")
+
+
+def told_lines(run: Told) -> Iterator[Text]:
+    """What of a run are no answers of its own."""
+    if run.failed:
+        yield Text(
+            f"{run.failed} of {run.answers} calls failed: correctness 0, no hallucination", style="red"
+        )
+    if run.cached:
+        yield Text(f"{run.cached} of {run.answers} replies came from an earlier run's cache", style="red")
 
 
 def unshared_lines(unshared: Unshared) -> Iterator[Text]:
@@ -55,13 +75,17 @@ def listed(names: Sequence[str]) -> str:
 def tested_parts(test: Tested, letter: str) -> Iterator[RenderableType]:
     """One metric of one pair of runs."""
     table = plain_table(test.metric, "n", "A", letter, f"{letter} - A")
-    table.add_row("Overall (category mean)", *effect_cells(test.overall), style="bold", end_section=True)
+    table.add_row("Overall (category mean)", *effect_cells(test.overall), style="bold")
+    table.add_row("Micro (question mean)", *effect_cells(test.micro), style="dim", end_section=True)
     for category, effect in test.categories.items():
         table.add_row(Text(shorten(category, CATEGORY)), *effect_cells(effect))
     yield apart(table)
     verdict = "a difference" if test.p_holm < ALPHA else "no difference shown"
     yield Text(f"{verdict}: p {p_text(test.p)}, after Holm {p_text(test.p_holm)} ({TESTS[test.test]})")
-    yield Text(f"smallest difference these data could have shown: {test.detectable:.2f} (80 % power)")
+    yield Text(
+        f"smallest difference in {TESTED[test.test]} these data could have shown: {test.detectable:.2f} (80 %"
+        " power)"
+    )
     yield Text(f"{letter} wins {test.wins}, loses {test.losses}, ties {test.ties}")
     if test.left_out:
         yield note(f"left out, {test.metric} does not apply on both sides: {listed(test.left_out)}")

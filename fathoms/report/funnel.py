@@ -9,13 +9,16 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from fathoms.metrics.stages import STAGES
 from fathoms.report.table import Row, figure
 from fathoms.report.text import plain, shorten
 from fathoms.report.view import RunView
 
-STAGES = ("documents", "retrieved", "prompt", "answer")
 HEADS = ("in the documents", "retrieved", "in the prompt", "in the answer")
-NOTE = "phrase recall at each stage; below it what was lost and gained there, as far as it is known"
+NOTE = (
+    "phrase recall at each stage; below it what was lost and gained there, over the questions where this"
+    " stage and the one before it are known; n: the questions of each"
+)
 
 Figures = Mapping[str, Any]
 
@@ -29,9 +32,19 @@ def funnel_of(run: RunView, profile: str) -> Figures:
 
 
 def funnel_rows(funnel: Figures) -> Iterator[tuple[str, Figures]]:
-    """Overall, then every category."""
-    yield "Overall", funnel["overall"]
+    """Overall, with a star where it is not of the same categories at every stage, then every category."""
+    yield "Overall*" if any(partial(funnel)) else "Overall", funnel["overall"]
     yield from (funnel.get("categories") or {}).items()
+
+
+def partial(funnel: Figures) -> Iterator[str]:
+    """What of Overall is a mean of some categories only; stages of different ones do not add up."""
+    total = len(funnel.get("categories") or {})
+    for stage, head in zip(STAGES, HEADS, strict=True):
+        for what, key in (("recall", "categories"), ("lost and gained", "compared_categories")):
+            count = (funnel["overall"].get(stage) or {}).get(key)
+            if count and count < total:
+                yield f"{head}, {what}: {count} of {total} categories"
 
 
 def funnel_panel(run: RunView, profile: str) -> list[RenderableType]:
@@ -43,13 +56,19 @@ def funnel_panel(run: RunView, profile: str) -> list[RenderableType]:
     table.add_column("where answers were lost", no_wrap=True)
     for head in STAGES:
         table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("n", justify="right")
+    table.add_column("n", justify="right", no_wrap=True)
     for name, stages in funnel_rows(funnel):
-        counts = [str((stages.get(stage) or {}).get("n", 0)) for stage in STAGES]
         cells = [stage_cell(stages.get(stage) or {}) for stage in STAGES]
-        n = "/".join(counts) if len(set(counts)) > 1 else counts[0]
-        table.add_row(Text(shorten(name, 24)), *cells, n)
+        table.add_row(Text(shorten(name, 24)), *cells, "\n".join(count_lines(stages)))
     return [table, *(Text(plain(line), style="dim") for line in notes(funnel)), Text()]
+
+
+def count_lines(stages: Figures) -> list[str]:
+    """The questions behind recall, stage by stage, and below them those behind what was lost and gained;
+    one number where all are the same."""
+    counts = [[str((stages.get(stage) or {}).get(key) or 0) for stage in STAGES] for key in ("n", "compared")]
+    lines = ["/".join(line) if len(set(line)) > 1 else line[0] for line in counts]
+    return lines if lines[0] != lines[1] else lines[:1]
 
 
 def stage_cell(figures: Figures) -> str:
@@ -71,6 +90,8 @@ def notes(funnel: Figures) -> Iterator[str]:
     chance = funnel.get("chance")
     chances = "" if chance is None else f"; another document holds an answer by chance: {figure(chance)}"
     yield f"left out: {left_out or 'none'}{chances}"
+    if said := list(partial(funnel)):
+        yield f"* {'; '.join(said)}"
     if funnel.get("estimate"):
         yield f"estimated: the documents as {funnel['estimate']} reads them, not as this pipeline did"
 

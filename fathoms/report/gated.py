@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from fathoms.gating import GateCheck, Gated
+from fathoms.gating import GateCheck, Gated, GateNight
 from fathoms.question_scores import HIGHER_IS_BETTER
 from fathoms.report.comparison import listed, p_text
 from fathoms.report.junit import Case, Suite
@@ -17,16 +17,18 @@ from fathoms.report.text import plain, shorten
 KIND = "gate"
 STYLES = {"PASS": "green", "FAIL": "red", "UNDECIDED": "yellow"}
 SCOPE = 24
-HEADERS = ("check", "run", "n", "change", "low", "high", "p", "verdict", "needed")
+NEEDED = "; needed: questions like these that would let an unchanged pipeline pass in 80 % of all nights"
+HEADERS = ("check", "run", "n", "change", "low", "high", "p")
 
 
 def gated_panel(found: Gated) -> list[RenderableType]:
     """The verdict first, then what each check rests on."""
+    several = len(found.checks) > 1
     table = bare_table()
-    for header in HEADERS:
+    for header in (*HEADERS, *(["Holm"] if several else []), "verdict"):
         table.add_column(header, justify="left" if header in ("check", "run") else "right", no_wrap=True)
     for check in found.checks:
-        for row in check_rows(check):
+        for row in check_rows(check, several):
             table.add_row(*row)
     runs = [f"run {position}: {run}" for position, run in enumerate(found.runs, 1)]
     return [
@@ -38,51 +40,79 @@ def gated_panel(found: Gated) -> list[RenderableType]:
     ]
 
 
-def check_rows(check: GateCheck) -> Iterator[list[str | Text]]:
-    """A line for each run."""
+def check_rows(check: GateCheck, several: bool) -> Iterator[list[str | Text]]:
+    """A line for each run; Holm's p, of `several` checks, and the verdict are those of all of them."""
     name = shorten(f"{check.metric}, {check.category}" if check.category else check.metric, SCOPE)
     for position, night in enumerate(check.nights, 1):
         figures = [f"{value:+.3f}" for value in (night.delta, night.low, night.high)]
         first = Text(name if position == 1 else "")
-        last = position == len(check.nights)
-        outcome = [check.verdict, f"{check.needed:,}" if check.needed else ""] if last else ["", ""]
-        yield [first, str(position), str(check.questions), *figures, p_text(night.p), *outcome]
+        outcome = [*([p_text(check.p)] if several else []), check.verdict]
+        if position < len(check.nights):
+            outcome = [""] * len(outcome)
+        yield [first, str(position), str(night.questions), *figures, p_text(night.p), *outcome]
 
 
 def meaning(found: Gated) -> str:
     """How to read the table."""
     turned = [name for name in {check.metric for check in found.checks} if not HIGHER_IS_BETTER[name]]
     sign = f"; {turned[0]} is turned round: negative is worse" if turned else ""
+    judge = f", abstentions told by {found.judge}" if "hallucination" in turned else ""
     return (
-        f"profile {found.profile}; change is run minus baseline{sign}; low and high are one-sided"
-        f" {1 - found.alpha:.1%} bounds; the margin is {found.margin:g}; needed: questions like these that"
-        " would let an unchanged pipeline pass in 80 % of all nights"
+        f"profile {found.profile}{judge}; change is run minus baseline{sign}; low and high are one-sided"
+        f" {1 - found.alpha:.1%} bounds; the margin is {found.margin:g}; FAIL takes p < {found.alpha:g}"
+        f"{f' after Holm over the {len(found.checks)} checks' if len(found.checks) > 1 else ''}"
+        f"{NEEDED if found.verdict == 'UNDECIDED' else ''}"
     )
 
 
 def reasons(found: Gated) -> Iterator[Text]:
-    """A sentence for each check that failed, and what was left out."""
+    """A sentence for each check that did not pass, and what was left out."""
     several = f" after Holm over {len(found.checks)} checks" if len(found.checks) > 1 else ""
     for check in found.checks:
-        name = _name(check)
         if check.verdict == "FAIL":
             yield Text(
-                f"{name} is worse in every run by {found.margin:g} or more: p {p_text(check.p)}{several}",
+                f"{_name(check)} is worse in every run by {found.margin:g} or more:"
+                f" p {p_text(check.p)}{several}",
                 style="red",
             )
-        if check.left_out:
-            yield note(f"left out, {name} does not apply: {listed(check.left_out)}")
+        elif check.verdict == "UNDECIDED":
+            yield Text(undecided_check(found, check), style="yellow")
+        for run, night in zip(found.runs, check.nights, strict=True):
+            if night.left_out:
+                yield note(
+                    f"left out of {plain(run)}, {_name(check)} does not apply: {listed(night.left_out)}"
+                )
 
 
 def undecided(found: Gated) -> str:
-    """The warning of an undecided gate: the check that is farthest from telling."""
-    open_checks = [check for check in found.checks if check.verdict == "UNDECIDED"]
-    worst = max(open_checks, key=lambda check: check.needed or 0)
-    needed = f"; about {worst.needed:,} would be needed" if worst.needed else ""
-    return (
-        f"undecided: {worst.questions} questions cannot tell a change of {found.margin:g} in"
-        f" {worst.metric}{f' in {plain(worst.category)}' if worst.category else ''}{needed}"
-    )
+    """The warning of an undecided gate, of the check that decides."""
+    return f"undecided: {undecided_check(found, _deciding(found))}"
+
+
+def undecided_check(found: Gated, check: GateCheck) -> str:
+    """Why one check neither failed nor passed."""
+    name, newest = _name(check), check.nights[-1]
+    if all(_fails_alone(night, found) for night in check.nights):
+        alone = max(night.p for night in check.nights)
+        return (
+            f"{name} alone would FAIL (p {p_text(alone)}), but not after Holm over the"
+            f" {len(found.checks)} checks asked for (p {p_text(check.p)}, {found.alpha:g} is wanted)"
+        )
+    if _fails_alone(newest, found):
+        return f"{name} is worse by {found.margin:g} or more in the newest run, but not shown so in every run"
+    if newest.high < 0:
+        return f"{name} is worse, by less than the margin of {found.margin:g} as far as it was seen"
+    if check.needed and check.needed > check.questions:
+        return (
+            f"{check.questions} questions cannot tell a change of {found.margin:g} in {name};"
+            f" about {check.needed:,} would be needed"
+        )
+    return f"{name} is neither shown to be worse nor shown not to be, by {found.margin:g}"
+
+
+def _fails_alone(night: GateNight, found: Gated) -> bool:
+    """Whether a run is worse by the margin beyond doubt, were it judged by nothing else."""
+    return night.p < found.alpha and night.delta <= -found.margin
 
 
 def gate_line(found: Gated) -> str:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from fathoms.report.agreement import agreement, agreement_tables, remarks
 from fathoms.report.funnel import HEADS, funnel_section
-from fathoms.report.outcomes import outcomes
+from fathoms.report.outcomes import RATES, outcomes, rate_text
 from fathoms.report.table import Metric, Row, ScoreTable, figure, interval_note, score_table
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.view import RunView
@@ -185,8 +185,9 @@ def abstention_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[
     """Answerable or not by answered or not: counts, and the share of their line; and what they come to."""
     yield "## Abstention\n"
     yield (
-        'How often the model answered and how often it said "I do not know". Coverage is the answered share'
-        " of the answerable questions, selective accuracy the share of those answers that is fully right.\n"
+        'How often the model answered and how often it said "I do not know"; failed calls and refusals are'
+        " in no cell. Coverage is the answered share of the first line, selective accuracy the share of those"
+        " answers that is fully right; with 95 % intervals, and in brackets the answers behind a figure.\n"
     )
     rows, rates = [], []
     for run, row in zip(runs, scored.rows, strict=True):
@@ -194,10 +195,8 @@ def abstention_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[
         lines = figures.get("abstention_table") or {}
         rows += [[title(row), escape(kind), *outcomes(counts)] for kind, counts in lines.items()]
         if found := figures.get("abstention_rates"):
-            rates.append(
-                [title(row), *(figure(found.get(key)) for key in ("coverage", "selective_accuracy"))]
-            )
-    yield from table(["Run", "Questions", "Answered", "Abstained"], rows, 2) if rows else ["Not known."]
+            rates.append([title(row), *(rate_text(found, key) for key in RATES)])
+    yield from table(["Run", "Answers", "Answered", "Abstained"], rows, 2) if rows else ["Not known."]
     if rates:
         yield from ["", *table(["Run", "Coverage", "Selective accuracy"], rates, 2)]
 

@@ -10,8 +10,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from fathoms.metrics.stages import STAGES
 from fathoms.report.ending import dollars
-from fathoms.report.funnel import STAGES
 from fathoms.report.table import figure
 from fathoms.report.text import gold, plain, shorten
 

@@ -18,7 +18,7 @@ from fathoms.report.agreement import agreement, agreement_tables, remarks
 from fathoms.report.change import change
 from fathoms.report.ending import dollars
 from fathoms.report.funnel import funnel_panel
-from fathoms.report.outcomes import OUTCOMES, outcomes
+from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
 from fathoms.report.table import Cell, Row, ScoreTable, figure, interval_note, score_table
 from fathoms.report.text import abbreviate, plain, shorten
 from fathoms.report.view import RunView
@@ -52,6 +52,8 @@ def heading(run: RunView, profile: str) -> Text:
     """Name, model, data and what the figures mean."""
     figures = run.figures(profile)
     rules = [f"{key} {figures[key]}" for key in ("match", "hyphens") if figures.get(key)]
+    if classifier := figures.get("classifier"):
+        rules.append(f"abstentions told by {plain(classifier['kind'])}")
     text = Text(plain(run.name), style="bold")
     for part in (run.model, run.summary.get("data")):
         if part:
@@ -215,12 +217,12 @@ def abstention_table(run: RunView, profile: str) -> list[RenderableType]:
     counts, rates = figures.get("abstention_table") or {}, figures.get("abstention_rates") or {}
     if not counts:
         return []
-    table = plain_table("questions", *OUTCOMES)
+    table = plain_table("answers", *OUTCOMES)
     for kind, line in counts.items():
         table.add_row(Text(plain(kind)), *outcomes(line))
-    names = {"coverage": "coverage", "selective_accuracy": "selective accuracy"}
-    said = [f"{name} {figure(rates.get(key))}" for key, name in names.items()]
-    return [Padding(table, (0, 0, 1, 0)), note(f"{', '.join(said)} (of the answerable questions)")]
+    said = ", ".join(f"{name} {rate_text(rates, key)}" for key, name in RATES.items())
+    of = "of the answers to answerable questions, and of those that do not abstain"
+    return [Padding(table, (0, 0, 1, 0)), note(f"{said}: {of}")]
 
 
 def left_out(run: RunView) -> list[Text]:

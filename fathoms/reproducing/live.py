@@ -7,7 +7,9 @@ from pathlib import Path
 
 from fathoms import corpora, runner
 from fathoms.asking import Outcome
+from fathoms.budget import Budget
 from fathoms.cache import Cache
+from fathoms.errors import UsageError
 from fathoms.experiment import load_experiment
 from fathoms.metrics import score
 from fathoms.pipeline import Progress, silent
@@ -25,6 +27,7 @@ def run_rows(
     out: Path,
     cache: Cache,
     selection: Selection,
+    budget: Budget | None = None,
     progress: Progress = silent,
     on_tally: OnTally = lambda tally: None,
     on_stop: Callable[[], None] = lambda: None,
@@ -37,6 +40,7 @@ def run_rows(
         out=out,
         cache=cache,
         selection=selection,
+        budget=budget,
         progress=progress,
         on_tally=on_tally,
         on_stop=on_stop,
@@ -54,6 +58,11 @@ def run_rows(
 def _job(row: TableRow, configs: Path) -> Job:
     """One row's pipeline and data, under the row's name."""
     path = configs / row.config
+    if not path.is_file():
+        raise UsageError(
+            f"{path}: no such file: --configs DIR names the folder that holds {row.config} (the paper's own"
+            " are in configs/ of the repository)"
+        )
     experiment = load_experiment(path, model=row.model)
     corpus = corpora.load(experiment.data, path.parent)
     return Job(experiment.model_copy(update={"name": row.row}), corpus, path.parent)

@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from fathoms.corpora import read_questions
 from fathoms.errors import DataError, UsageError
-from fathoms.importers import Imported, read_result_file
+from fathoms.importers import Imported, read_answers, read_result_file
 from fathoms.metrics import Scoring, score
 from fathoms.reproducing.figures import Figures, figures_of
 from fathoms.reproducing.tables import Table
 
+_PATTERNS = {"fathoms-rag": "*.json", "answers": "*.jsonl"}
 _NOT_LETTERS = re.compile(r"[\W_]+")
 
 
@@ -26,8 +28,8 @@ def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple
     found: dict[str, Imported] = {}
     places: dict[str, Path] = {}
     strays = []
-    for path in sorted(folder.glob("*.json")):
-        imported = read_result_file(path)
+    for path in sorted(folder.glob(_PATTERNS[table.results])):
+        imported = _read(table, path)
         names = " ".join(map(_fold, (path.stem, imported.model or "")))
         rows = [row.row for row in table.rows if all(_fold(word) in names for word in row.words)]
         if len(rows) != 1:
@@ -39,6 +41,13 @@ def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple
     if not found:
         raise DataError("\n".join([f"{folder} holds no result file of {table.table}", *strays]))
     return found, tuple(strays)
+
+
+def _read(table: Table, path: Path) -> Imported:
+    """One result file in the table's format."""
+    if table.questions is None:
+        return read_result_file(path)
+    return read_answers(path, read_questions(table.questions).questions)
 
 
 def released_figures(table: Table, results: Mapping[str, Imported], scoring: Scoring) -> dict[str, Figures]:

@@ -4,17 +4,35 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from fathoms.config import read_yaml, suggest, validate
 from fathoms.errors import UsageError
+from fathoms.metrics import METRICS, PROFILES, RELEASED
 
-Metric = Literal["correctness", "hallucination"]
-Printed = dict[Metric, tuple[float | None, ...]]
+SCORES = (*(profile.name for profile in PROFILES), RELEASED)
+FORMATS = ("fathoms-rag", "answers")
 
 _TABLES = Path(__file__).parent / "tables"
+
+
+def _one_of(noun: str, names: tuple[str, ...]) -> AfterValidator:
+    """A name that there is, or else a suggestion."""
+
+    def check(value: str) -> str:
+        if value not in names:
+            raise ValueError(f"no {noun} '{value}'{suggest(value, names)}")
+        return value
+
+    return AfterValidator(check)
+
+
+Metric = Annotated[str, _one_of("metric", METRICS)]
+Profile = Annotated[str, _one_of("profile", SCORES)]
+Format = Annotated[str, _one_of("format of results", FORMATS)]
+Printed = dict[Metric, tuple[float | None, ...]]
 
 
 class _Part(BaseModel):
@@ -24,7 +42,7 @@ class _Part(BaseModel):
 
 
 class Difference(_Part):
-    """A cell that is known to come out otherwise, and why; `ours` is what comes out."""
+    """A cell that is known to come out otherwise, and why; `ours` is what comes out, in the table's unit."""
 
     row: str
     metric: Metric
@@ -42,7 +60,7 @@ class TableRow(_Part):
     model: str | None = None
     """Another model than the configuration has."""
     printed: Printed
-    """By metric, the figures in the order of the columns."""
+    """By metric, the figures in the order of the columns; null where a cell is empty."""
 
 
 class Table(_Part):
@@ -50,12 +68,16 @@ class Table(_Part):
 
     table: str
     paper: str
-    results: Literal["fathoms-rag"] = "fathoms-rag"
-    """The format of the result files."""
+    results: Format = "fathoms-rag"
+    """The format of the result files: FATHOMS-RAG's, or the rows that `fathoms import answers` reads."""
+    questions: Path | None = None
+    """The questions that `results: answers` answer, from the folder of the table."""
     columns: dict[str, str | None]
     """The category that each column shows; null for the mean of all categories."""
-    compare: dict[Metric, str]
+    compare: dict[Metric, Profile]
     """The profile, or `released`, under which each metric is compared."""
+    unit: Literal["fraction", "percent"] = "fraction"
+    """What the printed figures are."""
     digits: int = Field(default=2, ge=0)
     """Digits after the point, as printed."""
     differences: tuple[Difference, ...] = ()
@@ -65,6 +87,8 @@ class Table(_Part):
     def _check(self) -> Table:
         for row in self.rows:
             for metric, figures in row.printed.items():
+                if metric not in self.compare:
+                    raise ValueError(f"{row.row}: {metric} is printed, and 'compare' does not name it")
                 if len(figures) != len(self.columns):
                     raise ValueError(
                         f"{row.row}: {metric} has {len(figures)} cells for {len(self.columns)} columns"
@@ -73,13 +97,23 @@ class Table(_Part):
         for known in self.differences:
             if known.row not in rows or known.column not in self.columns:
                 raise ValueError(f"differences: there is no cell {known.row}, {known.column}")
+        if (self.results == "answers") != (self.questions is not None):
+            raise ValueError(
+                "'questions' names the file that 'results: answers' answer, and goes with it alone"
+            )
         return self
 
-    def cell_text(self, value: float | None) -> str:
-        """A figure as the table prints it: Python's rounding, half to even on the binary value."""
+    def printed_text(self, value: float | None) -> str:
+        """A figure in the table's unit as the table prints it: Python's rounding, half to even on the binary
+        value."""
         return "n/a" if value is None else f"{value:.{self.digits}f}"
 
-    def difference(self, row: str, metric: Metric, column: str) -> Difference | None:
+    def text(self, share: float | None) -> str:
+        """A figure of ours, in [0, 1], as the table would print it."""
+        scale = 100 if self.unit == "percent" else 1
+        return self.printed_text(None if share is None else share * scale)
+
+    def difference(self, row: str, metric: str, column: str) -> Difference | None:
         """What is known of a cell."""
         wanted = (row, metric, column)
         return next((d for d in self.differences if (d.row, d.metric, d.column) == wanted), None)
@@ -103,9 +137,10 @@ def table_names() -> tuple[str, ...]:
 
 def load_table(name: str) -> Table:
     """A table by name, or from a YAML file; raises UsageError, and ConfigError for a file that is wrong."""
-    if name in table_names():
-        return validate(Table, read_yaml(_TABLES / f"{name}.yaml"))
-    path = Path(name)
-    if path.suffix in (".yaml", ".yml"):
-        return validate(Table, read_yaml(path))
-    raise UsageError(f"there is no table '{name}'{suggest(name, table_names())}")
+    path = _TABLES / f"{name}.yaml" if name in table_names() else Path(name)
+    if path.suffix not in (".yaml", ".yml"):
+        raise UsageError(f"there is no table '{name}'{suggest(name, table_names())}")
+    table = validate(Table, read_yaml(path))
+    if table.questions is None:
+        return table
+    return table.model_copy(update={"questions": path.parent / table.questions})

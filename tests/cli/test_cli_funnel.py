@@ -24,6 +24,8 @@ def test_a_run_says_where_its_answers_were_lost(project: Project) -> None:
         "lost": 0.0,
         "gained": 0.0,
         "compared": 3,
+        "categories": 2,
+        "compared_categories": 2,
     }
     assert funnel["overall"]["answer"]["recall"] == row["overall"]["correctness"]
     assert funnel["categories"]["Tables"]["answer"]["lost"] == 1.0

@@ -111,7 +111,7 @@ def test_a_comparison_names_what_flipped(fathoms: Any) -> None:
     assert (code, err) == (0, "")
     text = " ".join(out.split())
     assert "Overall (category mean) 60 1.00 0.67 -0.33 [-.46, -.23]" in text
-    assert "a difference: p < .001, after Holm < .001 (sign-flip permutation)" in text
+    assert "a difference: p < .001, after Holm < .001 (sign-flip permutation of Overall)" in text
     assert "B wins 0, loses 20, ties 40" in text
     assert "differ: 20 (q0 1.00 to 0.00, " in text
     assert "C wins 0, loses 0, ties 60" in text
@@ -159,3 +159,32 @@ def test_a_question_is_read_with_its_values_and_its_answers_are_counted(nights: 
     assert (scores.answers, scores.failed, scores.cached) == (N, 0, N)
     assert scores.questions["q3"].values == {"correctness": (1.0,), "hallucination": (0.0,)}
     assert scores.questions["q3"].category == "Odd"
+
+
+def test_a_classifier_is_known_by_its_exemplars_and_not_by_their_place(tmp_path: Path, capsys: Any) -> None:
+    """Other exemplars in the same file judge otherwise, the same in another file do not."""
+    ours, elsewhere = tmp_path / "exemplars.yaml", tmp_path / "copy" / "mine.yaml"
+    elsewhere.parent.mkdir()
+    for path in (ours, elsewhere):
+        path.write_text("statement: [It is number 1.]\nabstention: [I cannot say.]\n")
+    for name, path in (("first", ours), ("moved", elsewhere), ("changed", ours)):
+        run = made(tmp_path, name, 5)
+        if name == "changed":
+            ours.write_text("statement: [I cannot say.]\nabstention: [It is number 1.]\n")
+        score_run(run, [f"abstention.exemplars={path}"])
+    by = ("--metric", "hallucination", "--out", str(tmp_path))
+    assert main(["compare", "first", "moved", *by]) == 0
+    assert (
+        main(["gate", "first", "--save-baseline", str(tmp_path / "base.json"), "--out", str(tmp_path)]) == 0
+    )
+    capsys.readouterr()
+    for command in (["compare", "first"], ["gate", "--baseline", str(tmp_path / "base.json")]):
+        assert main([*command, "changed", *by]) == 1
+        assert "was judged by different rules" in capsys.readouterr().err
+
+
+def test_a_baseline_that_no_gate_would_take_is_refused_at_once(fathoms: Any, tmp_path: Path) -> None:
+    file = tmp_path / "base.json"
+    code, _, err = fathoms("gate", "good", "cached", "--save-baseline", str(file))
+    assert (code, file.exists()) == (1, False)
+    assert "came from an earlier run's cache" in err

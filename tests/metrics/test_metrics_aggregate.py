@@ -128,12 +128,39 @@ def test_unanswerable_questions_count_in_the_abstention_table_alone() -> None:
         "answerable": {"answered": 1, "abstained": 1},
         "unanswerable": {"answered": 1, "abstained": 2},
     }
+    intervals = figures["abstention_rates"].pop("intervals")
+    # Wilson of 1 in 2, and of 1 in 1: low is 1 / (1 + z^2)
+    half, one = intervals["coverage"], intervals["selective_accuracy"]
+    assert (half["low"], half["high"], half["n"]) == pytest.approx((0.0945, 0.9055, 2), abs=1e-4)
+    assert (one["low"], one["high"]) == pytest.approx((1 / (1 + 1.959964**2), 1))
     assert figures["abstention_rates"] == {
         "answerable": {"answered": 0.5, "abstained": 0.5},
         "unanswerable": {"answered": pytest.approx(1 / 3), "abstained": pytest.approx(2 / 3)},
         "coverage": 0.5,
         "selective_accuracy": 1,
+        "coverage_n": 2,
+        "selective_accuracy_n": 1,
     }
+
+
+def test_repeats_are_no_further_questions_for_the_interval_of_coverage() -> None:
+    once = [said(A1, SILENT), said(B1, RIGHT)]
+    thrice = [
+        said(question, text, number) for number in range(3) for question, text in ((A1, SILENT), (B1, RIGHT))
+    ]
+    rates = [
+        summarise(records, score(records, Scoring()))["fathoms"]["abstention_rates"]
+        for records in (once, thrice)
+    ]
+    assert [rate["coverage_n"] for rate in rates] == [2, 6]
+    low, again = (rate["intervals"]["coverage"] for rate in rates)
+    assert (low["low"], low["n"], low["method"]) == (again["low"], again["n"], "wilson")
+    assert again["method"] == "wilson-conservative"
+
+
+def test_means_do_not_count_the_unanswerable() -> None:
+    records = [said(U1, WRONG), said(U3, ""), failed(U3, 1), said(A1, SILENT), said(B1, RIGHT)]
+    figures = summarise(records, score(records, Scoring()))["fathoms"]
     assert figures["overall"]["n"] == 2
     assert figures["overall"]["correctness"] == 0.5
     assert figures["categories"]["A"]["abstention"] == 1

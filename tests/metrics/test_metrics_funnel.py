@@ -221,7 +221,11 @@ def test_summary_by_hand() -> None:
         "lost": 0.625,
         "gained": 0.0,
         "compared": 2,
+        "categories": 2,
+        "compared_categories": 2,
     }
+    # the prompt of B is not known: that figure of Overall is A's
+    assert found["overall"]["prompt"]["categories"] == 1
     assert found["left_out"] == {"yes-no": 1}
 
 

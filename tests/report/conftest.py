@@ -183,6 +183,12 @@ def make_small_run(path: Path | None = None, **changes: Any) -> RunView:
         "unanswerable": {"answered": None, "abstained": None},
         "coverage": 2 / 3,
         "selective_accuracy": 0.5,
+        "coverage_n": 3,
+        "selective_accuracy_n": 2,
+        "intervals": {
+            "coverage": {"low": 0.2077, "high": 0.9385, "method": "wilson", "n": 3},
+            "selective_accuracy": {"low": 0.0945, "high": 0.9055, "method": "wilson", "n": 2},
+        },
     }
     summary["counts"] |= {"answered": 3, "errors": 1}
     summary |= {

@@ -61,6 +61,28 @@ def test_the_terminal_shows_recall_over_losses_and_gains() -> None:
     assert max(map(len, lines)) <= 80
 
 
+def test_losses_have_their_own_number_of_questions_and_overall_its_categories() -> None:
+    """A loss over 7 of the 10 questions that recall is over, in one category; a stage known in one of two."""
+    prompt = {**stage(0.1, 10, 1.0), "compared": 7}
+    one = {**KNOWN, "prompt": prompt, "documents": stage(1.0, 7, 0.0), "answer": stage(0.0, 10, 0.1)}
+    other = {**KNOWN, "documents": stage(None, 0, None)}
+    overall = {**one, "documents": {**one["documents"], "categories": 1, "compared_categories": 1}}
+    view = run({**FUNNEL, "overall": overall, "categories": {"Tables": one, "Images": other}})
+    lines = printed(funnel_panel(view, "paper"))
+    assert lines[1].split()[0] == "Overall*"
+    first = next(index for index, line in enumerate(lines) if line.startswith("Tables"))
+    assert lines[first].split()[-1] == "7/0/10/10"
+    assert lines[first + 1].split() == ["-1.00", "-.10", "7/0/7/10"]
+    text = " ".join(lines)
+    assert (
+        "* in the documents, recall: 1 of 2 categories; in the documents, lost and gained: 1 of 2 categories"
+        in text
+    )
+    assert max(map(len, lines)) <= 80
+    ((_, rows, _),) = funnel_section([(view, score_table([view]).rows[0])])
+    assert rows[1][7:9] == ["0.10 (10)", "1.00 (7)"]
+
+
 def test_a_loss_too_small_to_print_is_not_printed() -> None:
     assert stage_cell(stage(0.5, 300, 0.004)) == "0.50\n"
 

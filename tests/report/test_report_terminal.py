@@ -85,7 +85,12 @@ def test_answerable_or_not_by_answered_or_not(small_run):
     lines = render(summary_panel(run))
     assert line_of(lines, "answerable") == ["answerable", "2", "(0.67)", "1", "(0.33)"]
     assert line_of(lines, "unanswerable") == ["unanswerable", "6", "(0.75)", "2", "(0.25)"]
-    assert "coverage 0.67, selective accuracy 0.50 (of the answerable questions)" in lines
+    assert line_of(lines, "answers") == ["answers", "answered", "abstained"]  # repeats count each
+    said = (
+        "coverage 0.67 [.21, .94] (3), selective accuracy 0.50 [.09, .91] (2): of the answers to answerable"
+    )
+    assert f"{said} questions, and of those that do not abstain" in " ".join(lines)
+    assert "abstentions told by 1-nn" in " ".join(lines)
     figures["abstention_table"] = None
     assert not any("answerable" in line for line in render(summary_panel(run)))
 
@@ -239,3 +244,11 @@ def test_a_refusal_is_told(question, small_run):
     counts = {**small_run().summary["counts"], "refused": 2}
     assert "2 refused" in " ".join(render(summary_panel(small_run(counts=counts))))
     assert "refused" not in " ".join(render(summary_panel(small_run())))
+
+
+def test_hallucinations_of_two_judges_have_no_difference(small_run):
+    runs = [small_run(), small_run(run="earlier")]
+    assert "hallucination +0.00" in " ".join(render(summary_panel(*runs)))
+    for run, key in zip(runs, ("a", "b"), strict=True):
+        run.summary["profiles"]["paper"]["classifier_key"] = key
+    assert "correctness +0.00, hallucination n/a" in " ".join(render(summary_panel(*runs)))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from rich.console import Console
 from support import Project
 
+from fathoms.cli import main
 from fathoms.errors import ConfigError, DataError, UsageError
 from fathoms.metrics import Scoring
+from fathoms.report.reproduced import reproduced_panel
 from fathoms.reproducing import Table, compare, find_results, load_table, released_figures, table_names
 
 TABLE: dict[str, Any] = {
@@ -118,6 +122,103 @@ def test_a_table_that_is_wrong_is_refused(tmp_path: Path, changes: dict[str, Any
         load_table(str(path))
 
 
+@pytest.mark.parametrize(
+    ("changes", "key", "complaint"),
+    [
+        ({"compare": {"correctness": "papr"}}, "papr", r"no profile 'papr' \(did you mean 'paper'\?\)"),
+        (
+            {"compare": {"corectness": "paper"}},
+            "corectness",
+            r"no metric 'corectness' \(did you mean 'correctness'\?\)",
+        ),
+        ({"results": "fathom-rag"}, "results: fathom-rag", r"did you mean 'fathoms-rag'\?"),
+        ({"compare": {"correctness": "paper"}}, None, "tiny: hallucination is printed"),
+        ({"results": "answers"}, None, "'questions' names"),
+        ({"questions": "q.json"}, None, "'questions' names"),
+    ],
+)
+def test_a_wrong_name_is_told_at_its_place(
+    tmp_path: Path, changes: dict[str, Any], key: str | None, complaint: str
+) -> None:
+    path = tmp_path / "table.yaml"
+    path.write_text(yaml.safe_dump({**TABLE, **changes}))
+    line = 1 + next((n for n, text in enumerate(path.read_text().splitlines()) if key and key in text), 0)
+    with pytest.raises(ConfigError, match=rf"table\.yaml:{line}:\d+: .*{complaint}"):
+        load_table(str(path))
+
+
+def test_an_empty_cell_is_not_compared(tmp_path: Path) -> None:
+    printed = {"correctness": [0.12, None, 0.12], "hallucination": [0.5, 1, None]}
+    wanted = table(rows=[{**TABLE["rows"][0], "printed": printed}])
+    results, _ = find_results(wanted, write_results(tmp_path, "tiny-1b RAG.json"))
+    found = compare(wanted, released_figures(wanted, results, Scoring()))
+    assert [cell.column for cell in found.cells("not compared")] == ["A", "B"]
+    assert (found.cells("differs"), found.reproduced) == ([], True)
+    empty = table(rows=[{**TABLE["rows"][0], "printed": {"correctness": [None] * 3}}])
+    assert not compare(empty, released_figures(empty, results, Scoring())).reproduced
+
+
+def test_another_papers_table_is_one_more_yaml(tmp_path: Path) -> None:
+    """Answers with questions of one's own, percents, another metric; nothing stands in for released flags."""
+    questions = [{"id": f"q{i}", "question": f"What is {i}?", "answers": [[f"n{i}"]]} for i in range(8)]
+    (tmp_path / "questions.json").write_text(json.dumps({"Facts": questions}))
+    rows = [{"id": f"q{i}", "answer": f"It is n{i}." if i < 7 else "I do not know."} for i in range(8)]
+    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    text = {
+        "table": "Table 3",
+        "paper": "Another paper",
+        "results": "answers",
+        "questions": "questions.json",
+        "columns": {"All": None},
+        "compare": {"correctness": "fathoms", "abstention": "fathoms", "hallucination": "released"},
+        "unit": "percent",
+        "digits": 1,
+        "rows": [
+            {
+                "row": "mine",
+                "words": ["mine"],
+                "config": "mine.yaml",
+                "printed": {"correctness": [87.5], "abstention": [12.5], "hallucination": [40]},
+            }
+        ],
+    }
+    (tmp_path / "table.yaml").write_text(yaml.safe_dump(text))
+    wanted = load_table(str(tmp_path / "table.yaml"))
+    results, _ = find_results(wanted, tmp_path)
+    found = compare(wanted, released_figures(wanted, results, Scoring()))
+    cells = {cell.metric: (cell.paper, cell.ours, cell.status) for cell in found.rows[0].cells}
+    assert cells == {
+        "correctness": ("87.5", "87.5", "same"),
+        "abstention": ("12.5", "12.5", "same"),
+        "hallucination": ("40.0", None, "not compared"),
+    }
+    assert (found.reproduced, found.rows[0].ours) == (True, {"All": "0.0"})
+
+
+def test_it_fits_80_columns_and_no_word_is_broken() -> None:
+    paper = load_table("fathoms-rag/table-2")
+    console = Console(width=80, record=True, color_system=None, file=io.StringIO())
+    for part in reproduced_panel(paper, compare(paper, {}), {}):
+        console.print(part)
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert {"gpt_oss:120b", "claude-sonnet-4"} < {line.split()[0] for line in lines if line.strip()}
+    assert lines[1].startswith("each cell")
+
+
+def test_a_row_that_there_is_not_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_results(tmp_path / "results", "tiny-1b RAG.json")
+    path = tmp_path / "table.yaml"
+    path.write_text(yaml.safe_dump(TABLE, sort_keys=False))
+    arguments = ["reproduce", str(path), "--results", str(folder)]
+    assert main([*arguments, "--row", "nonsense"]) == 2
+    assert "has no row 'nonsense'" in capsys.readouterr().err
+    assert main([*arguments, "--row", "tiny", "--json"]) == 0
+    assert [row["row"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["tiny"]
+    assert main(["reproduce", str(path), "--live", "--configs", str(tmp_path / "none"), "--row", "tiny"]) == 2
+    assert "--configs DIR names the folder that holds tiny.yaml" in capsys.readouterr().err
+
+
 def test_names() -> None:
     assert table_names() == ("fathoms-rag/table-2",)
     with pytest.raises(UsageError, match="did you mean 'fathoms-rag/table-2'"):
@@ -176,6 +277,11 @@ def test_live_runs_the_pipelines(project: Project) -> None:
     assert live["metrics"]["correctness"] == {"Overall": 0.25, "A": 0.5, "B": 0.0}
     assert project.fathoms("reproduce", "table.yaml").returncode == 2
 
+    # a dollar a token: the first question is already too dear
+    price = "  kind: scripted\n  price: {input: 1000000, output: 1}"
+    project.write("tiny.yaml", project.config.read_text().replace("  kind: scripted", price))
+    poor = project.fathoms(*arguments, "--max-cost", "0")
+    assert (poor.returncode, "stopped by its budget" in poor.stderr) == (3, True), poor.stderr
     project.write(
         "tiny.yaml", project.config.read_text().replace("  default:", "  fail_on: {ore: broken}\n  default:")
     )

@@ -1,0 +1,111 @@
+"""A published table beside ours on the terminal. Nothing is printed here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from fathoms.report.terminal import WIDTH, apart, bare_table, note
+from fathoms.report.text import abbreviate, plain, shorten
+
+if TYPE_CHECKING:
+    from fathoms.reproducing import Cell, Comparison, Figures, RowCells, Status, Table
+
+MARKS: dict[Status, str] = {"same": "", "documented": "*", "differs": "!", "not compared": ""}
+COUNTED: dict[Status, str] = {"same": "the same", "documented": "differ as known", "differs": "differ"}
+SHORT = {"correctness": "corr.", "hallucination": "hall.", "abstention": "abst."}
+COLUMN = 8
+KEY = "each cell: as printed, as it comes out here; ours: by our abstention classifier"
+
+Live = Mapping[str, "Figures"]
+
+
+def reproduced_panel(table: Table, comparison: Comparison, ran: Live) -> list[RenderableType]:
+    """The table: a line a metric, each cell as printed and as it comes out here."""
+    headers = abbreviate(list(table.columns), COLUMN)
+    shown = bare_table()
+    names = [plain(row.row) for row in comparison.rows]
+    widest = max(len(word) for name in names for word in name.split())
+    shown.add_column("row", min_width=widest, max_width=max(widest, COLUMN))
+    for header in ("", *headers):
+        shown.add_column(header, no_wrap=True)
+    for row, name in zip(comparison.rows, names, strict=True):
+        lines = list(row_lines(table, row, ran.get(row.row)))
+        shown.add_row(Text(name), *("\n".join(cells) for cells in zip(*lines, strict=True)), end_section=True)
+    pairs = zip(headers, table.columns, strict=True)
+    short = [f"{header} = {plain(column)}" for header, column in pairs if header != column]
+    return [
+        Text(shorten(f"{table.table}, {table.paper}", WIDTH), style="bold"),
+        note(KEY),
+        *map(note, ["; ".join(short)] if short else []),
+        apart(shown),
+    ]
+
+
+def reproduced_lines(comparison: Comparison) -> Iterator[str]:
+    """Every difference in words, and how much was compared."""
+    for cell in [*comparison.cells("documented"), *comparison.cells("differs")]:
+        yield sentence(cell)
+    compared = sum(row.compared for row in comparison.rows)
+    counts = ", ".join(f"{len(comparison.cells(status))} {words}" for status, words in COUNTED.items())
+    yield f"{compared} of {len(comparison.rows)} rows compared; of their cells {counts}"
+
+
+def row_lines(table: Table, row: RowCells, ran: Figures | None) -> Iterator[list[str]]:
+    """One row: a line a metric, and our classifier's; what was run just now below each."""
+    for metric in dict.fromkeys(cell.metric for cell in row.cells):
+        cells = [cell for cell in row.cells if cell.metric == metric]
+        yield [SHORT[metric], *map(cell_text, cells)]
+        if ran is not None and metric in ran.metrics:
+            yield [f"{SHORT[metric]} live", *in_columns(table, ran.metrics[metric])]
+    if row.ours:
+        yield ["ours", *map(short_text, row.ours.values())]
+    if ran is not None and ran.ours:
+        yield ["ours live", *in_columns(table, ran.ours)]
+
+
+def in_columns(table: Table, figures: Mapping[str, float | None]) -> list[str]:
+    """Figures in the order of the columns."""
+    return [short_text(table.text(figures[column])) for column in table.columns]
+
+
+def cell_text(cell: Cell) -> str:
+    """`.71 .72*`."""
+    return f"{short_text(cell.paper)} {short_text(cell.ours or '-')}{MARKS[cell.status]}"
+
+
+def short_text(text: str) -> str:
+    """A figure without the 0 before its point, as there are many on a line."""
+    return text.removeprefix("0") if text.startswith("0.") else text
+
+
+def sentence(cell: Cell) -> str:
+    """A difference in words."""
+    place = f"{cell.row}, {cell.metric}, {cell.column}: printed {cell.paper}, ours {cell.ours}"
+    return plain(f"{place} (known: {cell.why})" if cell.why else f"{place}: DIFFERS")
+
+
+def reproduced_json(name: str, table: Table, comparison: Comparison, ran: Live) -> dict[str, Any]:
+    """The same for programs; the figures that were run live are not rounded."""
+    return {
+        "table": name,
+        "paper": table.paper,
+        "rows": [
+            {
+                "row": row.row,
+                "compared": row.compared,
+                "cells": [asdict(cell) for cell in row.cells],
+                "our_classifier": row.ours,
+                "live": asdict(ran[row.row]) if row.row in ran else None,
+            }
+            for row in comparison.rows
+        ],
+        "compared": sum(row.compared for row in comparison.rows),
+        "of": len(comparison.rows),
+        "differs": [asdict(cell) for cell in comparison.cells("differs")],
+        "reproduced": comparison.reproduced,
+    }
