@@ -50,8 +50,9 @@ class Corpus:
         instead, so that a smaller limit is always the beginning of a larger one.
         Raises UsageError for an unknown name, and where nothing is left to ask.
         """
-        _refuse_unknown("category", categories, self.categories)
-        _refuse_unknown("question", ids, [q.id for q in self.questions])
+        categories, ids = dict.fromkeys(categories), dict.fromkeys(ids)  # looked up once a question
+        _refuse_unknown("category", categories, dict.fromkeys(self.categories))
+        _refuse_unknown("question", ids, dict.fromkeys(q.id for q in self.questions))
         if limit is not None and limit < 1:
             raise UsageError(f"a limit of {limit} questions: want 1 or more")
         wanted = [q for q in self.questions if _matches(q, categories, ids)]
@@ -86,9 +87,9 @@ def _matches(question: Question, categories: Collection[str], ids: Collection[st
     return (not categories or question.category in categories) and (not ids or question.id in ids)
 
 
-def _refuse_unknown(noun: str, wanted: Iterable[str], known: Sequence[str]) -> None:
+def _refuse_unknown(noun: str, wanted: Iterable[str], known: Collection[str]) -> None:
     """Raise UsageError for the first name that the corpus does not have."""
     for name in wanted:
         if name not in known:
-            hint = suggest(name, known)
+            hint = suggest(name, list(known))
             raise UsageError(f"unknown {noun} '{name}'{hint if len(hint) <= LONGEST_HINT else ''}")
