@@ -169,7 +169,7 @@ def test_a_folder_that_is_closed_in_the_middle(project: Project) -> None:
         connection.sendall(answer({"answer": faulty.SAID}))
 
     with service(act) as made:
-        common = faulty.COMMON.format(question_timeout=60, max_attempts=1, first_wait=0.01)
+        common = faulty.COMMON.format(question_timeout=60, max_attempts=1, first_wait=0.01, give_up_after=600)
         project.write("faulty.yaml", f'{common}pipeline: {{kind: http, url: "{made.address}/ask"}}\n')
         done = limited(project, without_power, "run", "faulty.yaml")
         (run,) = project.runs()

@@ -117,7 +117,7 @@ class Pipeline:
         return {"answers": self.key}
 """
 NAMES = [*OWN, "llamaindex", "python"]
-COMMON = faulty.COMMON.format(question_timeout=60, max_attempts=1, first_wait=0.01)
+COMMON = faulty.COMMON.format(question_timeout=60, max_attempts=1, first_wait=0.01, give_up_after=600)
 
 
 def variable(name: str) -> str:
