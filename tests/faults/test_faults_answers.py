@@ -184,7 +184,8 @@ def test_a_long_answer_is_kept_whole(played: Played) -> None:
     answer = played.records[always("large")].answer
     assert answer is not None
     assert len(answer.text) == LARGE
-    assert max(map(len, (played.path / "journal.jsonl").read_bytes().splitlines())) < 1_100_000  # in a blob
+    lines = (played.path / "journal.jsonl").read_bytes().splitlines()
+    assert max(map(len, lines)) < LARGE + 100_000  # it stands there once
 
 
 def test_time_is_bounded(played: Played) -> None:
