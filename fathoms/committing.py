@@ -36,13 +36,15 @@ class GroupCommit:
 
     async def finish(self) -> None:
         """Returns when all that was added can be read; raises StoreError."""
-        if self._writer is not None:
-            await self._writer
-        if self._several:
-            await asyncio.to_thread(self._all_views)
-        elif self._viewer is not None:
-            await self._viewer
-        self._thread.shutdown(wait=False)
+        try:
+            if self._writer is not None:
+                await self._writer
+            if self._several:
+                await asyncio.to_thread(self._all_views)
+            elif self._viewer is not None:
+                await self._viewer
+        finally:
+            self._thread.shutdown(wait=False)
 
     async def _write(self) -> None:
         """Batch after batch, until nothing waits."""

@@ -255,7 +255,7 @@ class _Round:
         finally:
             for number, handler in before.items():
                 loop.remove_signal_handler(number)
-                signal.signal(number, handler)
+                signal.signal(number, handler or signal.SIG_DFL)
 
     async def _follow(self, askings: Sequence[Asking]) -> None:
         """The runs on one provider, one after another."""

@@ -125,13 +125,13 @@ def run(
         results = [] if no_score else _scored(outcomes)
         reports = reading.written(results, out) if results else ([], ())
         verdicts = [_verdict(outcome, allowed) for outcome in outcomes]
-        told = nightly.ended(outcomes, verdicts, junit)
+        told, written = nightly.ended(outcomes, verdicts, junit)
     reading.show_results(*reports)  # printed last: a reader that has gone takes nothing else with it
     for outcome in outcomes if no_score else ():
         console.say(str(outcome.run.path))
     for line in told:
         (console.note if no_score else console.say)(line)
-    return _code(outcomes, allowed)
+    return _code(outcomes, allowed) or int(not written)
 
 
 @dataclass(frozen=True)

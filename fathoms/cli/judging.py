@@ -131,11 +131,11 @@ def _told(
         else:
             console.show(*gated_panel(found))
             console.say(line)
-        nightly.judged(found, line, gate_suite(found, strict=strict), junit)
+        written = nightly.judged(found, line, gate_suite(found, strict=strict), junit)
     if found.verdict == "UNDECIDED":
         console.complain(undecided(found))
-        return UNDECIDED if strict else 0
-    return FAILED if found.verdict == "FAIL" else 0
+        return UNDECIDED if strict else int(not written)
+    return FAILED if found.verdict == "FAIL" else int(not written)
 
 
 def _baseline(reference: str, profile: str | None, out: Path) -> QuestionScores:

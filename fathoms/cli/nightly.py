@@ -116,14 +116,16 @@ def broken(names: Sequence[str], error: BaseException, junit: Path | None) -> No
     kind, word = type(error).__name__, "INTERRUPTED" if isinstance(error, KeyboardInterrupt) else "FAILED"
     message = str(error) or kind
     happened("command-failed", level=logging.ERROR, names=list(names), kind=kind, error=message)
-    suites = [Suite(name, [Case("run", error=(kind, message))]) for name in names]
-    _write_junit(suites, junit)
+    _write_junit([Suite(name, [Case("run", error=(kind, message))]) for name in names], junit)
     _append_step_summary([f"**{escape(', '.join(names))}: not finished: {word}**", "", escape(message)])
     console.say(f"{plain(', '.join(names))}: not finished ({shorten(message, 300)}): {word}")
 
 
-def ended(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], junit: Path | None) -> list[str]:
-    """The command has ended: the files that were asked for, and the line of every run, to be printed."""
+def ended(
+    outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], junit: Path | None
+) -> tuple[list[str], bool]:
+    """The command has ended: the files that were asked for. Returns the line of every run, to be printed, and
+    whether all files are there."""
     from fathoms.events import happened
     from fathoms.report.ending import ending
 
@@ -132,21 +134,22 @@ def ended(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], junit: Path 
         found = ending(outcome.run.manifest(), outcome.run.summary(), verdict, outcome.asked, outcome.done)
         endings.append(found)
         happened("run-reported", run=outcome.run.id, verdict=verdict, line=found.line)
-    if junit is not None:
-        _write_junit([_suite(*row) for row in zip(outcomes, endings, strict=True)], junit)
+    suites = [_suite(*row) for row in zip(outcomes, endings, strict=True)] if junit else []
+    written = _write_junit(suites, junit)
     _append_step_summary(_step_summary(outcomes, endings))
-    return [found.line for found in endings]
+    return [found.line for found in endings], written
 
 
-def judged(found: Gated, line: str, suite: Suite, junit: Path | None) -> None:
-    """A gate has judged: its line, in the log and on GitHub too, and its cases beside those of the run."""
+def judged(found: Gated, line: str, suite: Suite, junit: Path | None) -> bool:
+    """A gate has judged: its line, in the log and on GitHub too, and its cases beside those of the run.
+    Returns whether they are there."""
     from fathoms.events import happened
     from fathoms.report.markdown import escape
 
     level = logging.ERROR if found.verdict == "FAIL" else logging.INFO
     happened("gate-judged", level=level, run=found.runs[-1], verdict=found.verdict, line=line)
-    _write_junit([suite], junit, beside=True)
     _append_step_summary([f"- {escape(line)}"])
+    return _write_junit([suite], junit, beside=True)
 
 
 def unjudged(error: FathomsError, junit: Path | None) -> None:
@@ -174,13 +177,14 @@ def _suite(outcome: Outcome, end: Ending) -> Suite:
     return Suite(end.name, cases, view.manifest.get("created"))
 
 
-def _write_junit(suites: Sequence[Suite], path: Path | None, *, beside: bool = False) -> None:
-    """Write the file, whole or not at all; `beside` what the same night's run wrote there."""
+def _write_junit(suites: Sequence[Suite], path: Path | None, *, beside: bool = False) -> bool:
+    """Write the file, whole or not at all; `beside` what the same night's run wrote there. Returns whether
+    there is nothing to complain of."""
     from fathoms.paths import write_atomic
     from fathoms.report.junit import junit
 
     if path is None:
-        return
+        return True
     try:
         before = path.read_bytes() if beside and path.is_file() else None
         write_atomic(path, junit(suites, before))
@@ -188,6 +192,9 @@ def _write_junit(suites: Sequence[Suite], path: Path | None, *, beside: bool = F
         console.complain(f"--junit {path}: cannot be written: {error.strerror or error}")
     except ValueError as error:
         console.complain(f"--junit {path}: is no JUnit file of fathoms, and stays as it is: {error}")
+    else:
+        return True
+    return False
 
 
 def _step_summary(outcomes: Sequence[Outcome], endings: Sequence[Ending]) -> list[str]:

@@ -117,6 +117,8 @@ def count(pairs: Sequence[tuple[str, str]]) -> Counts:
 def figures(counts: Counts) -> dict[str, Any]:
     """`n`, `accuracy`, `precision`, `recall`, `f1` (of abstention) and Cohen's `kappa`, each in [0, 1] but
     `kappa` in [-1, 1]; `None` where its denominator is 0."""
+    from fathoms.stats.kappa import kappa
+
     n = sum(counts)
     accuracy = _ratio(counts.hits + counts.agreed, n)
     return {
@@ -125,16 +127,8 @@ def figures(counts: Counts) -> dict[str, Any]:
         "precision": _ratio(counts.hits, counts.hits + counts.false),
         "recall": _ratio(counts.hits, counts.hits + counts.missed),
         "f1": _ratio(2 * counts.hits, 2 * counts.hits + counts.false + counts.missed),
-        "kappa": _kappa(counts),
+        "kappa": kappa([[counts.hits, counts.missed], [counts.false, counts.agreed]]),
     }
-
-
-def _kappa(counts: Counts) -> float | None:
-    """Cohen's kappa (1960): agreement beyond that of two raters who label at random with these rates."""
-    n = sum(counts)
-    theirs, ours = counts.hits + counts.missed, counts.hits + counts.false
-    chance = theirs * ours + (n - theirs) * (n - ours)
-    return _ratio((counts.hits + counts.agreed) * n - chance, n * n - chance)
 
 
 def _ratio(part: float, whole: float) -> float | None:

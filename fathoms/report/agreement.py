@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations, product
+from itertools import combinations
 from statistics import fmean
 from typing import Any, Literal
 
@@ -201,20 +201,20 @@ def kappas(ratings: Sequence[Rating]) -> Iterator[Kappa]:
             pairs = [(a, b) for a, b in both if a is not None and b is not None]
             if pairs:
                 same = fmean(a == b for a, b in pairs)
-                plain, weighted = kappa(pairs), kappa(pairs, quadratic=True)
+                plain, weighted = rated_alike(pairs), rated_alike(pairs, quadratic=True)
                 yield Kappa((first, second), column, same, plain, weighted, len(pairs))
 
 
-def kappa(pairs: Sequence[tuple[int, int]], *, quadratic: bool = False) -> float | None:
-    """Cohen's kappa in [-1, 1]: one minus disagreement as observed over that of the same ratings paired by
-    chance. `quadratic` weighs a disagreement by its squared distance. `None` where chance has none."""
+def rated_alike(pairs: Sequence[tuple[int, int]], *, quadratic: bool = False) -> float | None:
+    """Cohen's kappa of pairs of ratings from 1 to 5."""
+    import numpy as np
 
-    def disagreement(found: Iterable[tuple[int, int]]) -> float:
-        return fmean((a - b) ** 2 if quadratic else float(a != b) for a, b in found)
+    from fathoms.stats.kappa import kappa
 
-    first, second = zip(*pairs, strict=True)
-    expected = disagreement(product(first, second))
-    return None if expected == 0 else 1 - disagreement(pairs) / expected
+    table = np.zeros((HIGHEST, HIGHEST))
+    for first, second in pairs:
+        table[first - LOWEST, second - LOWEST] += 1
+    return kappa(table, quadratic=quadratic)
 
 
 def agreement_tables(found: Agreement) -> Iterator[tuple[Sequence[str], list[list[str]]]]:

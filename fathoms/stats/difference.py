@@ -19,7 +19,6 @@ from scipy.special import ndtr
 
 Array = NDArray[np.float64]
 _STEPS = 45
-_FAR = 40.0
 
 
 class Paired(NamedTuple):

@@ -364,6 +364,33 @@ def test_files_that_cannot_be_written_are_told_first(
     assert nights.runs() == []
 
 
+def test_a_junit_file_that_cannot_be_written_is_no_success(
+    nights: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever waits for it must not take its absence for a good night; the scores are there all the same."""
+    nights.write(
+        "own.py",
+        "from pathlib import Path\n\n\ndef ask(question):\n"
+        '    Path("night.xml").mkdir(exist_ok=True)\n    return {"answer": "seven"}\n',
+    )
+    nights.write(
+        "night.yaml",
+        "name: night\ndata: {questions: questions.json, documents: pdfs}\n"
+        'pipeline: {kind: python, target: "own:ask"}\n',
+    )
+    assert main(["run", "night.yaml", *RECIPE]) == 1
+    told = capsys.readouterr()
+    assert "--junit night.xml: cannot be written" in told.err
+    assert told.out.splitlines()[-1].endswith(": OK")
+    assert (nights.runs()[0] / "summary.json").is_file()
+    (nights.path / "other.xml").write_text("<html></html>")
+    assert main(["gate", "latest", "--save-baseline", "baseline.json"]) == 0
+    assert main(["run", "night.yaml"]) == 0
+    assert main(["gate", "latest", "--baseline", "baseline.json", "--junit", "other.xml"]) == 1
+    assert "other.xml: is no JUnit file of fathoms, and stays as it is" in capsys.readouterr().err
+    assert (nights.path / "other.xml").read_text() == "<html></html>"
+
+
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
 @pytest.mark.slow
 def test_progress_on_a_terminal(nights: Project) -> None:

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from fathoms.ratings import FILE, Rating, append_rating
 from fathoms.report import comparison_panel, report_json, report_markdown, summary_panel, write_report
-from fathoms.report.agreement import Mean, agreement, average, kappa, mean_rating
+from fathoms.report.agreement import Mean, agreement, average, mean_rating, rated_alike
 from fathoms.report.view import RunView
 
 # Table I: three answers of each of 16 runs. A mean is printed with two digits, and of 18 or 12 whole ratings
@@ -173,10 +173,10 @@ def test_two_reviewers(small_run: Callable[..., RunView], tmp_path: Path) -> Non
 def test_kappa_by_hand() -> None:
     """20 and 15 agreements, 5 and 10 disagreements: 0.7 seen, 0.5 by chance (0.5 x 0.6 + 0.5 x 0.4)."""
     pairs = [(5, 5)] * 20 + [(5, 1)] * 5 + [(1, 5)] * 10 + [(1, 1)] * 15
-    assert kappa(pairs) == pytest.approx(0.4)
-    assert kappa(pairs, quadratic=True) == pytest.approx(0.4)  # two values have one distance
-    assert kappa([(1, 5), (5, 1)]) == pytest.approx(-1)
-    assert kappa([(4, 4)]) is None
+    assert rated_alike(pairs) == pytest.approx(0.4)
+    assert rated_alike(pairs, quadratic=True) == pytest.approx(0.4)  # two values have one distance
+    assert rated_alike([(1, 5), (5, 1)]) == pytest.approx(-1)
+    assert rated_alike([(4, 4)]) is None
 
 
 LIKERT = st.integers(1, 5)
@@ -186,7 +186,7 @@ LIKERT = st.integers(1, 5)
 def test_kappa_is_scikit_learns(pairs: list[tuple[int, int]]) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     first, second = zip(*pairs, strict=True)
-    for ours, weights in ((kappa(pairs), None), (kappa(pairs, quadratic=True), "quadratic")):
+    for ours, weights in ((rated_alike(pairs), None), (rated_alike(pairs, quadratic=True), "quadratic")):
         if ours is not None:
             theirs = metrics.cohen_kappa_score(first, second, labels=[1, 2, 3, 4, 5], weights=weights)
             assert ours == pytest.approx(theirs)
