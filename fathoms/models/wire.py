@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
 
 from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError
 from fathoms.models.closed_errors import Fault, Sender, as_error, quoted
@@ -201,25 +200,27 @@ def _proxy(url: str) -> str | None:
     return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
 
 
-_sessions: WeakKeyDictionary[
-    asyncio.AbstractEventLoop, tuple[aiohttp.ClientSession, AsyncGenerator[aiohttp.ClientSession, None]]
-] = WeakKeyDictionary()
+_Keeper = AsyncGenerator["aiohttp.ClientSession", None]
+_sessions: dict[asyncio.AbstractEventLoop, tuple[aiohttp.ClientSession, _Keeper]] = {}
 
 
 async def _session() -> aiohttp.ClientSession:
     """The connections of the running event loop."""
     loop = asyncio.get_running_loop()
     if loop not in _sessions:
-        keeper = _opened()
+        keeper = _opened(loop)
         _sessions[loop] = (await anext(keeper), keeper)
     return _sessions[loop][0]
 
 
-async def _opened() -> AsyncGenerator[aiohttp.ClientSession, None]:
+async def _opened(loop: asyncio.AbstractEventLoop) -> _Keeper:
     """A session that ends with its event loop, which closes the generators that are open still."""
     import aiohttp
 
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS)  # the runner has the limit
-    async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as session:
-        yield session
+    try:
+        async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as session:
+            yield session
+    finally:
+        del _sessions[loop]  # else every loop that ever was would be kept
     await asyncio.sleep(0)  # for the sockets to close

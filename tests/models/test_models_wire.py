@@ -13,7 +13,7 @@ import pytest
 from raw_service import Act, service
 
 from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError, RateLimitError
-from fathoms.models import OllamaLLM, OpenAICompatibleLLM
+from fathoms.models import OllamaLLM, OpenAICompatibleLLM, wire
 from fathoms.types import Message, Prompt, Reply
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -239,6 +239,7 @@ def test_connections_are_used_again_and_closed_with_their_loop() -> None:
         assert asyncio.run(thrice(model)) == ["42"] * 3
         assert asyncio.run(thrice(model)) == ["42"] * 3
     assert len(opened) == 2
+    assert not wire._sessions  # nothing is kept of a loop that is no more
 
 
 def test_pieces_of_ollama() -> None:
