@@ -103,9 +103,10 @@ def test_cut_prompts_are_seen_everywhere(paper: Project) -> None:
 
 def test_a_server_that_stops_in_the_middle(paper: Project, ollama_folder: Path) -> None:
     """The questions after it fail one by one, and are counted as failed."""
-    with OllamaServer(ollama_folder).running() as server:
-        arguments = command("generate.max_tokens=150")
-        process = subprocess.Popen(
+    arguments = command("generate.max_tokens=150", "execution={max_attempts: 2, give_up_after: 3}")
+    with (
+        OllamaServer(ollama_folder).running() as server,
+        subprocess.Popen(
             [sys.executable, "-m", "fathoms", *arguments],
             cwd=paper.path,
             env={
@@ -116,7 +117,8 @@ def test_a_server_that_stops_in_the_middle(paper: Project, ollama_folder: Path) 
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-        )
+        ) as process,
+    ):
         end = time.monotonic() + 240
         while not any(path.stat().st_size for path in (paper.path / "runs").glob("*/journal.jsonl")):
             assert time.monotonic() < end

@@ -43,11 +43,12 @@ def files_up_to(size: int) -> Callable[[], None]:
 
 
 def limited(project: Project, limit: Callable[[], None], *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command line in a process of less power."""
+    """The command line in a process of less power, and not measured: the data of coverage are files too."""
+    shell = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     return subprocess.run(
         [sys.executable, "-m", "fathoms", *arguments],
         cwd=project.path,
-        env={**os.environ, "FATHOMS_CACHE_DIR": str(project.path / "cache")},
+        env={**shell, "FATHOMS_CACHE_DIR": str(project.path / "cache")},
         preexec_fn=limit,
         capture_output=True,
         text=True,
