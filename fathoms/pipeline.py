@@ -29,7 +29,7 @@ from fathoms.ingest import (
     page_images,
     parse_all,
 )
-from fathoms.models import Embedder, Generator, OnnxEmbedder
+from fathoms.models import Embedder, Generator, OnnxEmbedder, embedding
 from fathoms.models.caching import ReplyCache, embed_cached
 from fathoms.models.room import room_for_prompt
 from fathoms.prompt import PromptBuilder
@@ -87,7 +87,7 @@ class Pipeline(Component):
         if needs in ("chunks", "vectors"):
             found["chunk"] = self._check_chunk
         if needs == "vectors":
-            found["embed"] = self.embed.check
+            found["embed"] = partial(embedding.check, self.embed)
         return {**found, "retrieve": self.retrieve.check, "generate": self._check_generate}
 
     def _check_chunk(self) -> None:

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fathoms.config import Component, Source, fingerprint, read_yaml, validate
 from fathoms.errors import DataError
 from fathoms.metrics.labels import Why
-from fathoms.models import Embedder, LexicalEmbedder
+from fathoms.models import Embedder, LexicalEmbedder, embedding
 from fathoms.types import Verdict
 
 OWN_EXEMPLARS = Path(__file__).with_name("exemplars.yaml")
@@ -84,7 +84,7 @@ class NearestNeighbour(Component):
     def check(self) -> None:
         """Raise what `classify` would for exemplars that cannot be read or an embedder that is not here."""
         read_exemplars(self.exemplars or OWN_EXEMPLARS)
-        self.embed.check()
+        embedding.check(self.embed)
 
     def classify(self, texts: Sequence[str]) -> list[Verdict]:
         """One verdict a text: `premise` is the nearest exemplar, `why` its cosine.
@@ -119,9 +119,9 @@ class NearestNeighbour(Component):
 def nearest_exemplars(texts: Sequence[str], exemplars: Exemplars, embed: Embedder) -> Iterator[Nearest]:
     """The nearest exemplar of every text; raises what the embedder raises."""
     known = [*exemplars.statement, *exemplars.abstention]
-    vectors = embed.embed(known)
+    vectors = embedding.embed(embed, known)
     for start in range(0, len(texts), _BLOCK):
-        cosines = embed.embed(texts[start : start + _BLOCK]) @ vectors.T
+        cosines = embedding.embed(embed, texts[start : start + _BLOCK]) @ vectors.T
         for row, index in zip(cosines, cosines.argmax(axis=1), strict=True):
             yield Nearest(float(row[index]), known[index], bool(index >= len(exemplars.statement)))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathoms.cache import Cache
 from fathoms.config import fingerprint
+from fathoms.models.embedding import embed
 from fathoms.types import Prompt, Reply
 
 if TYPE_CHECKING:
@@ -67,9 +68,8 @@ def embed_cached(
     """
     import numpy as np
 
-    embed = embedder.embed_queries if query else embedder.embed
     if not texts:
-        return embed(texts)
+        return embed(embedder, texts, query=query)
     identity = embedder.identity()
     keys = [fingerprint(identity, query, text) for text in texts]
     found = cache.get_many("embedding", list(dict.fromkeys(keys)))
@@ -77,7 +77,7 @@ def embed_cached(
     names = list(new)
     for start in range(0, len(names), _BATCH):
         part = names[start : start + _BATCH]
-        vectors = embed([new[name] for name in part])
+        vectors = embed(embedder, [new[name] for name in part], query=query)
         values = {name: row.tobytes() for name, row in zip(part, vectors, strict=True)}
         cache.put_many("embedding", values)
         found.update(values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -59,7 +60,9 @@ class OnnxEmbedder(Component):
 
     def check(self) -> None:
         """Raise MissingExtraError, MissingWeightsError or ConfigError for what is not here."""
-        _libraries()
+        for package in self.packages:
+            if find_spec(package) is None:  # importing it is the worker's task
+                raise MissingExtraError(package, "embedded", "the ONNX embedder")
         _tokenizer_of(locate(self.model))
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
