@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -12,11 +11,13 @@ from fathoms.budget import sums
 from fathoms.config import Source, override, validate
 from fathoms.errors import DataError
 from fathoms.metrics import (
+    Figures,
+    Judged,
     RecordScore,
     RunTexts,
     Scores,
     Scoring,
-    score,
+    judge,
     summarise,
     summarise_funnels,
     with_funnels,
@@ -41,13 +42,13 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
         raise DataError(f"{run.path} holds no answers yet: nothing to score")
     scoring = _with_exemplars(run, read_scoring(manifest, settings))
     known = run.verdicts(VERDICTS)
-    scores = score(records, scoring, known)
-    if scores.verdicts:
-        run.write_verdicts(VERDICTS, {**known, **scores.verdicts})
-    scores = _write_views(run, scores, _texts(run, manifest))
+    judged = judge(records, scoring, known)
+    if judged.new:
+        run.write_verdicts(VERDICTS, {**known, **judged.new})
+    scores = _write_views(run, judged, _texts(run, manifest))
     summary = summary_of(run.id, manifest, records, scores)
-    for name, figures in summarise_funnels(records, scores).items():
-        summary["profiles"][name]["funnel"] = {**figures, "estimate": _estimate(manifest)}
+    for name, funnels in summarise_funnels(records, scores).items():
+        summary["profiles"][name]["funnel"] = {**funnels, "estimate": _estimate(manifest)}
     run.write_summary(summary)
     return summary
 
@@ -89,20 +90,22 @@ def _with_exemplars(run: Run, scoring: Scoring) -> Scoring:
     )
 
 
-def _write_views(run: Run, scores: Scores, texts: RunTexts) -> Scores:
-    """Every question's file, all its repeats in it; returns the scores with their funnels. Whole records are
-    read one question at a time."""
-    entries, rows = run.entries(), list(scores.rows)
+def _write_views(run: Run, judged: Judged, texts: RunTexts) -> Scores:
+    """Every question's file, all its repeats in it; returns the figures of its scores, in the order of the
+    records. Whole records, and what scores rest on, are in memory for one question at a time."""
+    entries = run.entries()
     told = texts.told(run.read(entries.values()))
     groups: dict[str, list[tuple[int, Entry]]] = {}
     for index, ((question, _), entry) in enumerate(entries.items()):
         groups.setdefault(question, []).append((index, entry))
+    rows: dict[int, dict[str, RecordScore]] = {}
+    figures = Figures()
     for repeats in groups.values():
         records = list(run.read(entry for _, entry in repeats))
-        for record, (index, _) in zip(records, repeats, strict=True):
-            rows[index] = with_funnels(record, rows[index], texts, told)
-        run.write_view(records, [_plain(rows[index]) for index, _ in repeats])
-    return replace(scores, rows=tuple(rows))
+        scored = [with_funnels(record, judged.row(record), texts, told) for record in records]
+        run.write_view(records, list(map(_plain, scored)))
+        rows |= {index: figures.of(row) for (index, _), row in zip(repeats, scored, strict=True)}
+    return Scores(judged.scoring, tuple(rows[index] for index in range(len(entries))), judged.new)
 
 
 def _plain(row: Mapping[str, RecordScore]) -> dict[str, Any]:

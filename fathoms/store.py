@@ -188,7 +188,7 @@ class Run:
         return found
 
     def read(self, entries: Iterable[Entry], *, light: bool = False) -> Iterator[Record]:
-        """The records, one at a time; `light` ones are without hits and the texts of prompts."""
+        """The records, one at a time; `light` ones without hits, fingerprints and the texts of prompts."""
         with self._journal.path.open("rb") as file:
             for entry in entries:
                 file.seek(entry.offset)
@@ -333,7 +333,8 @@ def _stamp(time: datetime) -> str:
 
 def _lighten(data: dict[str, Any]) -> None:
     """Leave out of a record what is long, and no answer."""
-    data.pop("hits", None)
+    for name in ("hits", "fingerprints"):
+        data.pop(name, None)
     if prompt := data.get("prompt"):
         data["prompt"] = _without_texts(prompt)
 

@@ -26,7 +26,7 @@ from fathoms.metrics.ingestion import (
 from fathoms.metrics.nearest import NearestNeighbour
 from fathoms.metrics.phrase_recall import PhraseRecall, phrase_recall
 from fathoms.metrics.profiles import PROFILES, Profile
-from fathoms.metrics.scoring import RELEASED, RecordScore, Scores, Scoring, score
+from fathoms.metrics.scoring import RELEASED, Figures, Judged, RecordScore, Scores, Scoring, judge, score
 from fathoms.metrics.stages import STAGES, Funnel, Stage
 
 __all__ = [
@@ -36,8 +36,10 @@ __all__ = [
     "STAGES",
     "Classifier",
     "Cues",
+    "Figures",
     "Funnel",
     "GoldText",
+    "Judged",
     "NearestNeighbour",
     "ParsedTexts",
     "PhraseRecall",
@@ -50,6 +52,7 @@ __all__ = [
     "common_answers",
     "gold_text_recall",
     "hallucination",
+    "judge",
     "phrase_recall",
     "score",
     "summarise",

@@ -82,26 +82,62 @@ class Scores:
     verdicts: dict[str, Verdict]
 
 
-def score(records: Sequence[Record], scoring: Scoring, known: Mapping[str, Verdict] | None = None) -> Scores:
-    """Score records under every profile, and under `released` where any came with released scores.
+@dataclass(frozen=True)
+class Judged:
+    """All that scoring a record needs but the record: the verdicts by rule of abstention and text, and
+    whether any came with released scores. `new` are the verdicts that were made now, by key, to be kept."""
 
-    Each profile has verdicts of its own classifier. `known` are those from earlier scorings; where they
-    cover all answers, no embedder is needed. Raises what reading the exemplars and embedding raise.
-    """
-    texts = [record.answer.text for record in records if record.answer and record.answer.refusal is None]
-    verdicts, new = _judge(texts, scoring.abstention, known or {})
-    imported = any(record.released for record in records)
-    rows = []
-    for record in records:
+    scoring: Scoring
+    verdicts: Mapping[str, Mapping[str, Verdict]]
+    imported: bool
+    new: dict[str, Verdict]
+
+    def row(self, record: Record) -> dict[str, RecordScore]:
+        """The scores of a record that was among those judged: under every profile, and under `released`."""
+        configured = self.scoring.abstention
         row = {
-            profile.name: _score_record(record, profile, scoring.abstention, verdicts[profile.abstention])
+            profile.name: _score_record(record, profile, configured, self.verdicts[profile.abstention])
             for profile in PROFILES
         }
-        rows.append({**row, RELEASED: _released(record)} if imported else row)
-    return Scores(scoring, tuple(rows), new)
+        return {**row, RELEASED: _released(record)} if self.imported else row
 
 
-def _judge(
+def judge(records: Sequence[Record], scoring: Scoring, known: Mapping[str, Verdict] | None = None) -> Judged:
+    """Tell answers from abstentions, each profile by its own classifier.
+
+    `known` are verdicts from earlier scorings; where they cover all answers, no embedder is needed. Raises
+    what reading the exemplars and embedding raise.
+    """
+    texts = [record.answer.text for record in records if record.answer and record.answer.refusal is None]
+    verdicts, new = _verdicts(texts, scoring.abstention, known or {})
+    return Judged(scoring, verdicts, any(record.released for record in records), new)
+
+
+def score(records: Sequence[Record], scoring: Scoring, known: Mapping[str, Verdict] | None = None) -> Scores:
+    """`judge` records, and score each of them. Raises what `judge` does."""
+    judged = judge(records, scoring, known)
+    return Scores(scoring, tuple(map(judged.row, records)), judged.new)
+
+
+class Figures:
+    """Scores as a summary needs them: without phrases, and without what a label rests on. There are few
+    different ones, and each is kept once: what many questions take is a reference."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, RecordScore] = {}
+
+    def of(self, row: Mapping[str, RecordScore]) -> dict[str, RecordScore]:
+        """The row of a record, with figures alone."""
+        return {name: self._figures(value) for name, value in row.items()}
+
+    def _figures(self, value: RecordScore) -> RecordScore:
+        """One score, or its equal from before."""
+        funnel = value.funnel.model_copy(update={"missed": {}}) if value.funnel else None
+        bare = value.model_copy(update={"matched": (), "missed": (), "why": None, "funnel": funnel})
+        return self._kept.setdefault(bare.model_dump_json(), bare)
+
+
+def _verdicts(
     texts: Sequence[str], configured: Classifier, known: Mapping[str, Verdict]
 ) -> tuple[dict[str, dict[str, Verdict]], dict[str, Verdict]]:
     """Verdicts by rule of abstention and text, every classifier asked once, and the new ones by key."""
