@@ -28,6 +28,20 @@ def load(source: FileSource | NamedSource | str, base: Path = Path()) -> Corpus:
     return _load_files(source, base) if isinstance(source, FileSource) else _load_named(source, base)
 
 
+def located(source: FileSource | NamedSource, base: Path = Path()) -> tuple[Path, dict[str, Path]]:
+    """The question file of a data set and those of its documents that are here, neither read nor verified.
+
+    Raises UsageError where there is no such folder, DataError for two documents of one name.
+    """
+    if isinstance(source, FileSource):
+        folder = source.documents
+        return _at(source.questions, base), find_pdfs(_at(folder, base))[0] if folder else {}
+    manifest = find_manifest(source.name)
+    own = manifest.folder / manifest.questions.file
+    path = _at(source.questions, base) if source.questions else own
+    return path, _named_documents(manifest, source, base)[0]
+
+
 def _load_files(source: FileSource, base: Path) -> Corpus:
     """The corpus of somebody's own files."""
     path = _at(source.questions, base)
