@@ -1,8 +1,8 @@
 """Documents and questions: `load(source) -> Corpus`, and data sets fetched with checksums.
 
 `load` and `read_questions` read, `write_questions` writes; `pull`, `verify` and `list_sets` manage the
-data sets of `data/*.yaml`. The formats of question files are `fathoms_json`, `jsonl` and `csv_table`, their common
-rules are in `rows`.
+data sets of `data/*.yaml`. The formats of question files are `fathoms_json`, `jsonl` and `csv_table`,
+their common rules are in `rows`.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ def check(
     """Check a question file against its documents: `paths` are all of them, `reading` what they say.
 
     Phrases are looked for by `match` and `hyphens`, as a scoring profile does, and the rules in `ignore`
-    are left out. A file that cannot be read is a finding of the code `invalid` too. Raises UsageError where there is no
-    such file or rule, DataError for an ending that nobody knows.
+    are left out. A file that cannot be read is a finding of the code `invalid` too. Raises UsageError where
+    there is no such file or rule, DataError for an ending that nobody knows.
     """
     _refuse_unknown(ignore)
     format_of(path)
