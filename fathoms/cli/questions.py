@@ -51,11 +51,12 @@ def init(
 
     Two rows a PDF, one for an answerable question and one for one that is not. Nothing is overwritten.
     """
-    from fathoms.corpora import gather_pdfs, write_new
+    from fathoms.corpora import gather_pdfs, refuse_existing, write_new
     from fathoms.corpora.questions import format_of
     from fathoms.questions import find_parser, scaffold
 
     ending = format_of(file)
+    refuse_existing(file)
     reading = _read(gather_pdfs(pdfs)[0], find_parser(parser or "pdfium"))
     for name, reason in reading.failures.items():
         console.note(f"note: left out {name}: {reason}")
@@ -167,16 +168,16 @@ def _print_figures(figures: dict[str, Any]) -> None:
     """The figures as two tables, and what cannot stand in one."""
     groups = {"all": figures["overall"], **figures["categories"]}
     console.show_table(
-        ("category", "questions", "answerable", "hops", "phrases", "words", "width"),
+        ("category", "n", "answerable", "hops", "words", "width"),
         [(name, *_cells(group)) for name, group in groups.items()],
     )
     console.say(
-        "words: least, median and most of a phrase; width: how wide the 95 % interval of\n"
-        "the mean correctness can be, of 'all' that of the mean of the categories\n"
+        "n: questions; words: least, median and most of a phrase; width: how wide the\n"
+        "95 % interval of the mean correctness can be (all: of the mean of categories)\n"
     )
     documents = figures["documents"]
     console.show_table(
-        ("document", "questions", "pages of evidence"),
+        ("document", "n", "pages of evidence"),
         [
             (name, documents["used"].get(name, 0), f"{pages['evidence']} of {pages['all'] or 'unknown'}")
             for name, pages in documents["pages"].items()
@@ -197,7 +198,6 @@ def _cells(group: dict[str, Any]) -> tuple[object, ...]:
         group["questions"],
         group["answerable"],
         ", ".join(f"{number}: {count}" for number, count in group["hops"].items()) or "-",
-        group["phrases"],
         f"{words['least']}, {words['median']:g}, {words['most']}" if words else "-",
         "-" if width is None else f"{width:.2f}",
     )

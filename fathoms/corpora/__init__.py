@@ -16,7 +16,7 @@ from fathoms.corpora.manifests import data_dir, find_manifest, known_sets
 from fathoms.corpora.places import Place, Places
 from fathoms.corpora.questions import QuestionFile, find_places, read_questions
 from fathoms.corpora.sources import DataSource, FileSource, NamedSource
-from fathoms.corpora.writing import write_new, write_questions
+from fathoms.corpora.writing import refuse_existing, write_new, write_questions
 
 __all__ = [
     "Corpus",
@@ -40,6 +40,7 @@ __all__ = [
     "located",
     "pull",
     "read_questions",
+    "refuse_existing",
     "verify",
     "write_new",
     "write_questions",

@@ -32,13 +32,18 @@ def write_questions(path: Path, questions: Sequence[Question]) -> None:
     write_new(path, text)
 
 
+def refuse_existing(path: Path) -> None:
+    """Raise UsageError for a file that is there already."""
+    if path.exists():
+        raise UsageError(f"{path} is there already, and nothing is overwritten: name another file")
+
+
 def write_new(path: Path, text: str) -> None:
     """Write a file that is not there yet; raises UsageError where it is, StoreError where it cannot be."""
+    refuse_existing(path)
     try:
         with path.open("x", encoding="utf-8", newline="") as file:
             file.write(text)
-    except FileExistsError:
-        raise UsageError(f"{path} is there already, and nothing is overwritten: name another file") from None
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
 

@@ -19,9 +19,10 @@ from fathoms.questions.texts import Texts
 
 INVALID = "invalid"
 """The code of what keeps the file from being read."""
+PLACEHOLDER = "placeholder"
 
 RULES = (
-    Rule("placeholder", "error", file_rules.placeholder),
+    Rule(PLACEHOLDER, "error", file_rules.placeholder),
     Rule("encoding", "error", file_rules.encoding),
     Rule("duplicate", "error", file_rules.duplicate),
     Rule("unanswerable-with-answers", "error", file_rules.unanswerable_with_answers),
@@ -89,14 +90,22 @@ def check(
         failures=reading.failures,
         texts=Texts(reading.documents, match, hyphens),
     )
-    findings = [
-        subject.finding(rule, found)
-        for rule in RULES
-        if rule.code not in ignore
-        for found in rule.find(subject)
-    ]
+    findings = _without_unfilled(
+        [
+            subject.finding(rule, found)
+            for rule in RULES
+            if rule.code not in ignore
+            for found in rule.find(subject)
+        ]
+    )
     findings.sort(key=lambda finding: (finding.line is None, finding.line or 0, finding.column or 0))
     return Checked(tuple(findings), len(file.questions), len(paths))
+
+
+def _without_unfilled(findings: list[Finding]) -> list[Finding]:
+    """The findings; of a question that is still to be filled in, no other rule says anything."""
+    unfilled = {finding.question for finding in findings if finding.code == PLACEHOLDER}
+    return [f for f in findings if f.code == PLACEHOLDER or f.question is None or f.question not in unfilled]
 
 
 def _invalid(path: Path, complaints: str) -> list[Finding]:

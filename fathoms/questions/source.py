@@ -66,6 +66,8 @@ def _of_config(path: Path) -> Source:
     """What a config names; a pipeline that reads documents itself is checked by our parser."""
     experiment = load_experiment(path)
     questions, documents = located(experiment.data, path.parent)
+    if not documents:
+        raise UsageError(f"{path} names no documents that are here: name {questions} and its PDFs instead")
     parser = experiment.ingest if isinstance(experiment, Experiment) else Pdfium()
     name = experiment.data.name if isinstance(experiment.data, NamedSource) else None
     return Source(questions, documents, parser, _profile(experiment.scoring.profile or headline(name)))
