@@ -10,6 +10,7 @@ from fathoms.corpora.fathoms_json import dump_fathoms_json
 from fathoms.corpora.jsonl import dump_jsonl
 from fathoms.corpora.questions import format_of, read_text
 from fathoms.errors import DataError, StoreError, UsageError
+from fathoms.paths import write_atomic
 from fathoms.types import Question
 
 DUMPERS: dict[str, Callable[[Iterable[Question]], str]] = {
@@ -42,8 +43,7 @@ def write_new(path: Path, text: str) -> None:
     """Write a file that is not there yet; raises UsageError where it is, StoreError where it cannot be."""
     refuse_existing(path)
     try:
-        with path.open("x", encoding="utf-8", newline="") as file:
-            file.write(text)
+        write_atomic(path, text.encode())
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
 

@@ -85,7 +85,7 @@ def check(
         path=path,
         questions=file.questions,
         places=find_places(path, file),
-        skipped=file.warnings,
+        skipped=tuple(_line_and_note(path, warning) for warning in file.warnings),
         paths=paths,
         failures=reading.failures,
         texts=Texts(reading.documents, match, hyphens),
@@ -117,6 +117,12 @@ def _invalid(path: Path, complaints: str) -> list[Finding]:
         line, column, message = match.groups() if match else (None, None, sentence)
         found.append(Finding(INVALID, "error", message, str(path), _number(line), _number(column)))
     return found
+
+
+def _line_and_note(path: Path, warning: str) -> tuple[int, str]:
+    """What the reader of the file remarked (`FILE:LINE: what`), after its line."""
+    line, _, what = warning.removeprefix(f"{path}:").partition(": ")
+    return int(line), what
 
 
 def _number(digits: str | None) -> int | None:

@@ -61,33 +61,41 @@ def phrase_absent(subject: Subject) -> Iterator[Found]:
     for number, question, names in _looked_for(subject):
         recall = subject.texts.in_whole(question, names)
         for phrase in recall.missed:
-            pages = {name: subject.texts.pages(name) for name in names}
-            near = nearest(subject.texts.fold(phrase), pages)
-            if near is not None:
-                hint = f"nearest is '{near.text}' (page {near.page} of '{near.document}')"
-            else:
-                hint = "nothing is near it: a picture, a sum, or other words?"
             yield Found(
-                f"'{phrase}' is not in {_holders(question, names)} as parsed; {hint}",
+                f"'{phrase}' is not in {_holders(question, names)} as parsed;"
+                f" {_instead(subject, question, names, phrase)}",
                 number,
                 _key_of(question, recall.variant, phrase),
             )
 
 
+def _instead(subject: Subject, question: Question, names: tuple[str, ...], phrase: str) -> str:
+    """What is there in the place of a phrase that is not."""
+    pages = {name: subject.texts.pages(name) for name in names}
+    for evidence in question.evidence:
+        text = pages[evidence.document].get(evidence.page or 0)
+        if text is not None and not text.strip():
+            return f"page {evidence.page} of '{evidence.document}' has no text: a scan?"
+    near = nearest(subject.texts.fold(phrase), pages)
+    if near is None:
+        return "nothing is near it: a picture, a sum, or other words?"
+    return f"nearest is '{near.text}' (page {near.page} of '{near.document}')"
+
+
 def phrase_elsewhere(subject: Subject) -> Iterator[Found]:
     """A phrase that the gold documents hold, but not on the pages that are named."""
     for number, question, names in _looked_for(subject):
-        whole = subject.texts.in_whole(question, names)
-        if not question.evidence or whole.value < 1:
+        texts, gold = subject.texts, subject.texts.gold_text(question)
+        whole = texts.in_whole(question, names)
+        if not question.evidence or whole.value < 1 or texts.recall(gold, question).value == 1:
             continue
-        recall = subject.texts.on_gold_pages(question)
-        for phrase in recall.missed:
-            places = [(name, page) for name in names for page in subject.texts.pages_with(name, phrase)]
-            if places:
+        for phrase in whole.found:
+            places = [(name, page) for name in names for page in texts.pages_with(name, phrase)]
+            if places and not texts.holds(gold, phrase):
                 yield Found(
                     f"'{phrase}' is not on the pages of the evidence, but on {_listed(places)}",
                     number,
-                    _key_of(question, recall.variant, phrase),
+                    _key_of(question, whole.variant, phrase),
                 )
 
 

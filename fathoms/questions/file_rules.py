@@ -19,9 +19,8 @@ _LAYOUT = "\n\r\t"
 
 def skipped(subject: Subject) -> Iterator[Found]:
     """What the reader of the file passed over."""
-    for note in subject.skipped:  # `FILE:LINE: what`
-        line, _, what = note.removeprefix(f"{subject.path}:").partition(": ")
-        yield Found(what, subject.places.lines.index(int(line)), ("answers",))
+    for line, what in subject.skipped:
+        yield Found(what, line=line)
 
 
 def placeholder(subject: Subject) -> Iterator[Found]:
@@ -92,8 +91,8 @@ def empty_phrase(subject: Subject) -> Iterator[Found]:
     """A phrase of which nothing is left when it is folded: no answer can hold it."""
     for number, question in enumerate(subject.questions):
         for key, phrase in _phrases(question):
-            if not any(character.isalnum() for character in subject.texts.fold(phrase)):
-                yield Found(f"'{phrase}' has neither a letter nor a digit to look for", number, key)
+            if not subject.texts.fold(phrase).strip():
+                yield Found(f"'{phrase}' is nothing once it is folded: no answer holds it", number, key)
 
 
 def given_away(subject: Subject) -> Iterator[Found]:

@@ -35,11 +35,12 @@ class Finding:
 
 
 class Found(NamedTuple):
-    """A complaint of a rule: of a value of the question with a `number` (from 0), or of a category."""
+    """A complaint: of a value of the question with a `number` (from 0), of a line, or of a category."""
 
     message: str
     number: int | None = None
     key: Key = ()
+    line: int | None = None
     category: str | None = None
 
 
@@ -47,26 +48,34 @@ class Found(NamedTuple):
 class Subject:
     """What is checked: the questions of a file with their places, and their documents as parsed.
 
-    `paths` are all documents by name, `failures` why some of them could not be read.
+    `skipped` is what the reader passed over, after its line; `paths` are all documents by name, `failures`
+    why some of them could not be read.
     """
 
     path: Path
     questions: tuple[Question, ...]
     places: Places
-    skipped: tuple[str, ...]
+    skipped: tuple[tuple[int, str], ...]
     paths: Mapping[str, Path]
     failures: Mapping[str, str]
     texts: Texts
 
     def finding(self, rule: Rule, found: Found) -> Finding:
         """A complaint with its place."""
-        line, column, question = None, None, None
+        question: str | None = None
+        line, column = found.line, None
         if found.number is not None:
-            line, column = self.places.at(found.number, found.key)
+            line, column = self.places.at(found.number, self._written(found.number, found.key))
             question = self.questions[found.number].id
         elif found.category is not None:
             line, column = self.places.categories.get(found.category, (None, None))
         return Finding(rule.code, rule.severity, found.message, str(self.path), line, column, question)
+
+    def _written(self, number: int, key: Key) -> Key:
+        """A key as the file has it: where variants were passed over, those that are left are counted anew."""
+        line = self.places.lines[number]
+        moved = key[:1] == ("answers",) and any(line == other for other, _ in self.skipped)
+        return key[:1] if moved else key
 
 
 @dataclass(frozen=True)

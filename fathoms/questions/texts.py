@@ -58,9 +58,12 @@ class Texts:
         texts = [self.parsed.whole(name, self.match) for name in names]
         return recall_in(texts, question.answers, self.match, self.hyphens)
 
-    def on_gold_pages(self, question: Question) -> PhraseRecall:
-        """The best variant over the pages that are named as evidence: the first stage of the funnel."""
-        text = self.parsed.gold(gold_pages(question), self.match)
+    def gold_text(self, question: Question) -> str:
+        """The folded text of the pages that are named as evidence: the first stage of the funnel."""
+        return self.parsed.gold(gold_pages(question), self.match)
+
+    def recall(self, text: str, question: Question) -> PhraseRecall:
+        """The best variant in a folded text."""
         return recall_in((text,), question.answers, self.match, self.hyphens)
 
     def holds(self, text: str, phrase: str) -> bool:

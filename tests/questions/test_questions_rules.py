@@ -58,7 +58,10 @@ def test_a_good_question_has_no_finding(tmp_path: Path) -> None:
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "placeholder": ({"question": "FILL IN: a question"}, "still to be filled in"),
     "encoding": ({"reference": "41.5\u0000"}, "holds the control character U+0000: take it out"),
-    "empty-phrase": ({"answers": [["41.5"], ["**"]]}, "'**' has neither a letter nor a digit to look for"),
+    "empty-phrase": (
+        {"answers": [["41.5"], ["--"]]},
+        "'--' is nothing once it is folded: no answer holds it",
+    ),
     "unanswerable-with-answers": (
         {"answerable": False},
         "'answerable: false', and it has answers: take out one",
@@ -112,9 +115,35 @@ def test_the_place_is_that_of_the_value(tmp_path: Path) -> None:
     assert str(finding).startswith(f"{tmp_path}/q.jsonl:1:67: warning phrase-absent: 'grene' is not in ")
 
 
+def test_a_page_without_text_is_named(tmp_path: Path) -> None:
+    scan = {"document": "lune.pdf", "page": 3}
+    row = {"question": "Who signed?", "files": ["lune.pdf"], "answers": "zyx", "evidence": [scan]}
+    assert told(checked(tmp_path, row)) == [
+        (
+            "phrase-absent",
+            1,
+            "'zyx' is not in 'lune.pdf' as parsed; page 3 of 'lune.pdf' has no text: a scan?",
+        )
+    ]
+
+
 def test_the_best_variant_decides_what_is_absent(tmp_path: Path) -> None:
     other = {**GOOD, "answers": [["41.5 metres"], ["41.5 m"]]}
     assert checked(tmp_path, other).findings == ()
+
+
+def test_another_variant_may_stand_elsewhere(tmp_path: Path) -> None:
+    row = {**GOOD, "answers": [["emerald"], ["green"]]}
+    assert told(checked(tmp_path, row)) == [
+        ("phrase-elsewhere", 1, "'green' is not on the pages of the evidence, but on page 2 of 'varn.pdf'")
+    ]
+
+
+def test_places_after_an_empty_variant(tmp_path: Path) -> None:
+    """The reader passes over the empty one, so the place of the next is that of all answers."""
+    row = '{"answers": [[], ["grene"]], "question": "Why?", "files": ["varn.pdf"]}'
+    found = checked(tmp_path, row).findings
+    assert [(finding.code, finding.column) for finding in found] == [("skipped", None), ("phrase-absent", 13)]
 
 
 def test_yes_and_no_are_not_looked_for(tmp_path: Path) -> None:
