@@ -30,6 +30,7 @@ RULES = (
     Rule("unknown-file", "error", document_rules.unknown_file),
     Rule("unreadable-document", "error", document_rules.unreadable_document),
     Rule("page-beyond", "error", document_rules.page_beyond),
+    Rule("damaged-document", "warning", document_rules.damaged_document),
     Rule("skipped", "warning", file_rules.skipped),
     Rule("same-text", "warning", file_rules.same_text),
     Rule("given-away", "warning", file_rules.given_away),

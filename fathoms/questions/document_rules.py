@@ -31,14 +31,15 @@ def unknown_file(subject: Subject) -> Iterator[Found]:
 def unreadable_document(subject: Subject) -> Iterator[Found]:
     """A document that the parser could not read, at the first question that names it."""
     for name, reason in subject.failures.items():
-        named = [
-            (number, key)
-            for number, question in enumerate(subject.questions)
-            for key, other in _names(question)
-            if other == name
-        ]
-        number, key = named[0] if named else (None, ())
-        yield Found(f"'{name}' cannot be parsed: {reason}", number, key)
+        yield Found(f"'{name}' cannot be parsed: {reason}", *_first_naming(subject, name))
+
+
+def damaged_document(subject: Subject) -> Iterator[Found]:
+    """A document that the parser had to repair, or did not read to its end, where it is first named."""
+    for name, document in subject.texts.documents.items():
+        if document.warnings:
+            remarks = "; ".join(document.warnings)
+            yield Found(f"'{name}' may have lost text: {remarks}", *_first_naming(subject, name))
 
 
 def page_beyond(subject: Subject) -> Iterator[Found]:
@@ -176,6 +177,17 @@ def _looked_for(subject: Subject) -> Iterator[tuple[int, Question, tuple[str, ..
         names = subject.texts.gold_documents(question)
         if names is not None:
             yield number, question, names
+
+
+def _first_naming(subject: Subject, name: str) -> tuple[int | None, Key]:
+    """The first question that names a document, and the key; `None` where none does."""
+    named = (
+        (number, key)
+        for number, question in enumerate(subject.questions)
+        for key, other in _names(question)
+        if other == name
+    )
+    return next(named, (None, ()))
 
 
 def _names(question: Question) -> Iterator[tuple[Key, str]]:

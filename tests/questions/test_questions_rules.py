@@ -182,6 +182,17 @@ def test_what_cannot_be_parsed_is_named_once(tmp_path: Path) -> None:
     assert told(found) == [("unreadable-document", 1, "'bad.pdf' cannot be parsed: is encrypted")]
 
 
+def test_a_repaired_document_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl"
+    path.write_text(json.dumps({"question": "How tall?", "answers": "41.5", "files": ["varn.pdf"]}))
+    repaired = document("varn.pdf", PAGES["varn.pdf"]).model_copy(update={"warnings": ("no end", "rebuilt")})
+    found = check(
+        path, {"varn.pdf": Path("varn.pdf")}, Reading({"varn.pdf": repaired}, {}), ignore=["few-questions"]
+    )
+    assert told(found) == [("damaged-document", 1, "'varn.pdf' may have lost text: no end; rebuilt")]
+    assert found.findings[0].column == 56
+
+
 def test_a_question_of_all_documents_finds_its_phrase_in_any(tmp_path: Path) -> None:
     row = {"question": "What does ore cost?", "answers": [["17 crowns"]]}
     assert checked(tmp_path, row).findings == ()
