@@ -22,6 +22,7 @@ from fathoms.metrics import (
     summarise_funnels,
     with_funnels,
 )
+from fathoms.metrics.profiles import headline
 from fathoms.parsed import read_documents
 from fathoms.paths import write_atomic
 from fathoms.store import SCHEMA, Entry, Run
@@ -118,7 +119,6 @@ def summary_of(
 ) -> dict[str, Any]:
     """The summary of a run: means by profile, counts, usage and seconds (`schemas/summary.schema.json`)."""
     data = manifest.get("data", {})
-    default = "paper" if data.get("name") == "fathoms-rag" else "fathoms"
     incomplete = _incomplete(manifest, records)
     spent = sums(records)  # a reply of an earlier run costs nothing anew
     return {
@@ -127,7 +127,7 @@ def summary_of(
         "name": manifest["name"],
         "model": manifest.get("model"),
         "data": data.get("name"),
-        "profile": scores.scoring.profile or default,
+        "profile": scores.scoring.profile or headline(data.get("name")),
         "complete": not incomplete,
         "incomplete": incomplete,
         "categories": data.get("categories") or _in_order(record.question.category for record in records),

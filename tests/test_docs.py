@@ -50,6 +50,10 @@ def place(tmp_path_factory: pytest.TempPathFactory, smollm: Embedded, minilm: On
     shutil.copytree(ROOT / "configs", path / "configs")
     shutil.copytree(ROOT / "examples", path / "examples")
     write_two_pages(path / "two", ROOT)
+    (path / "pdfs").mkdir()
+    for pdf in (ROOT / "data" / "sample").glob("*.pdf"):
+        shutil.copy(pdf, path / "pdfs")
+    shutil.copy(ROOT / "data" / "sample" / "questions.json", path)
     for config in path.glob("configs/**/*.yaml"):
         if "kind: docling" in config.read_text():
             two = f"data: {{questions: {path}/two/questions.json, documents: {path}/two/pdfs}}"

@@ -34,7 +34,7 @@ LEVELS = [
     {"estimating"},
     {"pipeline", "external", "metrics", "construct"},
     {"experiment"},
-    {"manifest"},
+    {"manifest", "questions"},
     {"resuming", "purse", "question_scores"},
     {"asking"},
     {"runner", "plan", "scoring", "importers", "comparing", "gating"},

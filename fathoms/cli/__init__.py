@@ -21,6 +21,7 @@ from fathoms.cli import (
     doctor,
     imports,
     judging,
+    questions,
     reading,
     reproducing,
     reviewing,
@@ -54,6 +55,7 @@ app.add_typer(imports.app, name="import")
 app.add_typer(assets.data_app, name="data")
 app.add_typer(assets.models_app, name="models")
 app.add_typer(caching.cache_app, name="cache")
+app.add_typer(questions.app, name="questions")
 
 
 def _version(wanted: bool) -> None:

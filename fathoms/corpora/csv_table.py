@@ -10,15 +10,29 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from fathoms.config import suggest
-from fathoms.corpora.fathoms_json import parse_json
+from fathoms.corpora.fathoms_json import parse_json, written
 from fathoms.corpora.rows import IGNORED, Placed, Row
 from fathoms.errors import DataError
+from fathoms.types import Question
 
 LONGEST_CELL = 64 * 2**20
+COLUMNS = (
+    "id",
+    "category",
+    "question",
+    "answers",
+    "files",
+    "evidence",
+    "reference",
+    "hops",
+    "answerable",
+)
+"""What `dump_csv` writes, in this order."""
 
 
 def csv_rows(text: str, name: str) -> Iterator[Placed]:
@@ -74,3 +88,48 @@ def _value(column: str, cell: str, name: str, line: int) -> Any:
     if column == "files":
         return [file.strip() for file in cell.split(" | ")]
     return cell
+
+
+def dump_csv(questions: Iterable[Question]) -> str:
+    """Some questions as CSV, with their ids; columns that none of them fills are left out.
+
+    Reading it gives the same, but for a `reference` of nothing but white space: an empty cell says nothing.
+    """
+    rows = [{"category": question.category, **written(question)} for question in questions]
+    return dump_rows(rows, [column for column in COLUMNS if any(column in row for row in rows)])
+
+
+def dump_rows(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> str:
+    """A table of rows as files write them."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: Any) -> str:
+    """How a value is written: a list with ` | ` and ` & ` where it reads back as it is, else as JSON."""
+    if value is None or value == () or value == []:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple):
+        short = _short(value)
+        return json.dumps(value, ensure_ascii=False) if short is None else short
+    return json.dumps(value)
+
+
+def _short(items: Sequence[Any]) -> str | None:
+    """A list of names, or of variants, as people write it; `None` where that would say something else."""
+    if any(isinstance(item, dict) for item in items):
+        return None
+    parts = [item if isinstance(item, str) else " & ".join(item) for item in items]
+    cell = " | ".join(parts)
+    if cell.lstrip().startswith("["):
+        return None
+    column = "files" if isinstance(items[0], str) else "answers"
+    same = cell.strip() and _value(column, cell, "", 0) == [
+        item if isinstance(item, str) else list(item) for item in items
+    ]
+    return cell if same else None

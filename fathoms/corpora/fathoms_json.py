@@ -52,10 +52,14 @@ def dump_fathoms_json(questions: Iterable[Question]) -> str:
     """
     data: dict[str, list[dict[str, Any]]] = {}
     for question in questions:
-        row = question.model_dump(mode="json", exclude_defaults=True, exclude={"text", "category", "answers"})
-        row = {"question": question.text, "answers": question.answers, **row}
-        data.setdefault(question.category, []).append(row)
+        data.setdefault(question.category, []).append(written(question))
     return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+
+
+def written(question: Question) -> dict[str, Any]:
+    """A question as files write it, without its category: what is at its default is left out."""
+    row = question.model_dump(mode="json", exclude_defaults=True, exclude={"text", "category", "answers"})
+    return {"question": question.text, "answers": question.answers, **row}
 
 
 def _objects(entries: list[Any], name: str, noun: str, lines: Iterator[int]) -> Iterator[Placed]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 
-from fathoms.corpora.fathoms_json import parse_json
+from fathoms.corpora.fathoms_json import parse_json, written
 from fathoms.corpora.rows import Placed
 from fathoms.errors import DataError
+from fathoms.types import Question
 
 
 def jsonl_rows(text: str, name: str) -> Iterator[Placed]:
@@ -19,3 +21,9 @@ def jsonl_rows(text: str, name: str) -> Iterator[Placed]:
         if not isinstance(row, dict):
             raise DataError(f"{name}:{number}: a line has to be an object with a question")
         yield f"{name}:{number}", row
+
+
+def dump_jsonl(questions: Iterable[Question]) -> str:
+    """Some questions as JSON lines, with their ids; reading it gives the same, in the same order."""
+    rows = ({"category": question.category, **written(question)} for question in questions)
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

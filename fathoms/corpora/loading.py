@@ -28,6 +28,19 @@ def load(source: FileSource | NamedSource | str, base: Path = Path()) -> Corpus:
     return _load_files(source, base) if isinstance(source, FileSource) else _load_named(source, base)
 
 
+def located(source: FileSource | NamedSource, base: Path = Path()) -> tuple[Path, dict[str, Path]]:
+    """The question file of a data set and those of its documents that are here, neither read nor verified.
+
+    Raises UsageError where there is no such folder, DataError for two documents of one name and for a set
+    that was not pulled.
+    """
+    if isinstance(source, FileSource):
+        folder = source.documents
+        return _at(source.questions, base), find_pdfs(_at(folder, base))[0] if folder else {}
+    manifest = find_manifest(source.name)
+    return _named_questions(manifest, source, base), _named_documents(manifest, source, base)[0]
+
+
 def _load_files(source: FileSource, base: Path) -> Corpus:
     """The corpus of somebody's own files."""
     path = _at(source.questions, base)
@@ -44,9 +57,7 @@ def _load_files(source: FileSource, base: Path) -> Corpus:
 def _load_named(source: NamedSource, base: Path) -> Corpus:
     """The corpus of a manifest; of the documents only those that the manifest names."""
     manifest = find_manifest(source.name)
-    path = _at(source.questions, base) if source.questions else manifest.folder / manifest.questions.file
-    if not source.questions and not path.is_file():
-        raise DataError(f"the data set '{manifest.name}' is not on this machine: {_how_to_get(manifest)}")
+    path = _named_questions(manifest, source, base)
     questions = read_questions(path)
     documents, warnings = _named_documents(manifest, source, base)
     files = {**documents, manifest.questions.file: path}
@@ -55,6 +66,16 @@ def _load_named(source: NamedSource, base: Path) -> Corpus:
     where = f"in {_at(source.documents, base)}" if source.documents else f"({_how_to_get(manifest)})"
     _raise_for_missing(source.missing, questions, missing, where)
     return _corpus(manifest.name, questions, documents, missing, questions.warnings + warnings)
+
+
+def _named_questions(manifest: Manifest, source: NamedSource, base: Path) -> Path:
+    """The question file of a manifest, or the one to read instead; raises DataError where it is not here."""
+    if source.questions:
+        return _at(source.questions, base)
+    path = manifest.folder / manifest.questions.file
+    if not path.is_file():
+        raise DataError(f"the data set '{manifest.name}' is not on this machine: {_how_to_get(manifest)}")
+    return path
 
 
 def _named_documents(

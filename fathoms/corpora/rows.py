@@ -126,6 +126,14 @@ def questions_of(rows: Iterable[Placed]) -> tuple[tuple[Question, ...], tuple[st
     )
 
 
+def ignored_keys(rows: Iterable[Placed]) -> tuple[str, ...]:
+    """The keys with a value that say nothing about a question, sorted."""
+    found = {
+        key for _, data in rows for key, value in data.items() if value is not None and _ignored(key, value)
+    }
+    return tuple(sorted(found))
+
+
 def _raise_for(complaints: list[str]) -> None:
     """Raise DataError with the first complaints, if there are any."""
     if complaints:

@@ -72,7 +72,7 @@ def gold_text_recall(
     texts = documents if isinstance(documents, ParsedTexts) else ParsedTexts(documents)
     if not question.answerable or not any(question.answers):
         return GoldText(question, None, "unanswerable", None)
-    if all(_is_yes_no(variant) for variant in question.answers if variant):
+    if all(is_yes_no(variant) for variant in question.answers if variant):
         return GoldText(question, None, "yes-no", None)
     chance = _chance(question, texts, match, hyphens)
     if chance is not None and chance > COMMON:
@@ -148,6 +148,6 @@ def _figures(rows: Sequence[GoldText]) -> dict[str, Any]:
     return {"recall": mean(recalls), "n": len(recalls) - recalls.count(None)}
 
 
-def _is_yes_no(variant: Sequence[str]) -> bool:
+def is_yes_no(variant: Sequence[str]) -> bool:
     """An answer that nearly every text holds by accident."""
     return len(variant) == 1 and fold_words(variant[0], hyphens=True) in _YES_NO

@@ -54,3 +54,8 @@ PROFILES = (
     Profile("released-code", "substring", "answer", "plain", follows_scorer=True),
     Profile("fathoms", "word", "both", "configured"),
 )
+
+
+def headline(data: str | None) -> str:
+    """The name of the profile that stands first where none is chosen, by the name of the data set."""
+    return "paper" if data == "fathoms-rag" else "fathoms"

@@ -1,0 +1,208 @@
+"""`questions`: a scaffold for questions of one's own, a linter for them, and what they can measure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fathoms.cli import console
+from fathoms.cli.caching import opened
+from fathoms.cli.options import Json
+
+if TYPE_CHECKING:
+    from fathoms.ingest import Parser
+    from fathoms.questions import Checked, Reading
+
+app = typer.Typer(help="Questions of your own.", no_args_is_help=True, rich_markup_mode=None)
+
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE", help="A question file; or, alone, a config or a data set.", show_default=False
+    ),
+]
+Pdfs = Annotated[list[Path] | None, typer.Argument(help="The PDFs, or folders of them.", show_default=False)]
+ParserKind = Annotated[
+    str | None,
+    typer.Option("--parser", help="pdfium or pymupdf, instead of the config's.", show_default=False),
+]
+ProfileName = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        help="How phrases are found: fathoms (whole words), paper or released-code (parts of words).",
+        show_default=False,
+    ),
+]
+
+
+@app.command("init")
+def init(
+    file: Annotated[Path, typer.Argument(help="A new .csv, .json or .jsonl file.", show_default=False)],
+    pdfs: Annotated[list[Path], typer.Argument(help="PDFs, or folders of them.", show_default=False)],
+    parser: ParserKind = None,
+) -> int:
+    """Write a question file to fill in.
+
+    Two rows a PDF, one for an answerable question and one for one that is not. Nothing is overwritten.
+    """
+    from fathoms.corpora import gather_pdfs, refuse_existing, write_new
+    from fathoms.corpora.questions import format_of
+    from fathoms.questions import find_parser, scaffold
+
+    ending = format_of(file)
+    refuse_existing(file)
+    reading = _read(gather_pdfs(pdfs)[0], find_parser(parser or "pdfium"))
+    for name, reason in reading.failures.items():
+        console.note(f"note: left out {name}: {reason}")
+    write_new(file, scaffold(reading.documents.values(), ending))
+    console.say(f"{file}: two questions to fill in for each of {_count(len(reading.documents), 'document')}")
+    return 1 if reading.failures else 0
+
+
+@app.command("check")
+def check(
+    name: Name,
+    pdfs: Pdfs = None,
+    parser: ParserKind = None,
+    profile: ProfileName = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option("--ignore", metavar="CODE", help="Leave a rule out.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings fail too.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Look for mistakes in questions.
+
+    Compares them with their PDFs as parsed. 1 where an error is found, or under --strict anything.
+    """
+    from fathoms.questions import check as find
+    from fathoms.questions import find_source
+
+    source = find_source(name, pdfs or (), parser=parser, profile=profile)
+    found = find(
+        source.path,
+        source.documents,
+        _read(source.documents, source.parser),
+        match=source.profile.match,
+        hyphens=source.profile.hyphens,
+        ignore=ignore or (),
+    )
+    if as_json:
+        console.show_json(
+            {
+                "findings": [asdict(finding) for finding in found.findings],
+                "errors": found.count("error"),
+                "warnings": found.count("warning"),
+                "questions": found.questions,
+                "documents": found.documents,
+            }
+        )
+    else:
+        _print_findings(found)
+    return 1 if found.count("error") or (strict and found.findings) else 0
+
+
+@app.command("stats")
+def stats(name: Name, pdfs: Pdfs = None, parser: ParserKind = None, as_json: Json = False) -> int:
+    """Count what questions cover, and how precise they can be."""
+    from fathoms.corpora import read_questions
+    from fathoms.questions import describe, find_source
+
+    source = find_source(name, pdfs or (), parser=parser)
+    questions = read_questions(source.path).questions
+    reading = _read(source.documents, source.parser)
+    figures = describe(questions, source.documents, reading.documents)
+    if as_json:
+        console.show_json(figures)
+    else:
+        _print_figures(figures)
+    return 0
+
+
+@app.command("convert")
+def convert(
+    file: Annotated[Path, typer.Argument(help="The question file to read.", show_default=False)],
+    to: Annotated[Path, typer.Argument(help="A new .json, .jsonl or .csv file.", show_default=False)],
+) -> int:
+    """Write questions in another format.
+
+    Every question reads back as it was, or nothing is written. Ids are written out, and stay.
+    """
+    from fathoms.corpora import read_questions, write_questions
+
+    read = read_questions(file)
+    for warning in read.warnings:
+        console.note(f"note: {warning}")
+    if read.ignored:
+        console.note(f"note: left out, for they say nothing about a question: {', '.join(read.ignored)}")
+    write_questions(to, read.questions)
+    console.say(f"{to}: {_count(len(read.questions), 'question')}")
+    return 0
+
+
+def _read(documents: Mapping[str, Path], parser: Parser) -> Reading:
+    """Documents as parsed, from the cache where they are there already."""
+    from fathoms.questions import read_documents
+
+    workers = os.cpu_count() or 1
+    with opened() as cache, console.bars() as bars:
+        return read_documents(documents, parser, cache, workers=workers, progress=bars.stage)
+
+
+def _print_findings(found: Checked) -> None:
+    """A line a finding, as compilers print them, and the sum."""
+    for finding in found.findings:
+        console.say(str(finding))
+    sums = [_count(found.count(severity), severity) for severity in ("error", "warning")]
+    looked = f"{_count(found.questions, 'question')} on {_count(found.documents, 'document')}"
+    console.say(f"{', '.join(sums)}; {looked}")
+
+
+def _print_figures(figures: dict[str, Any]) -> None:
+    """The figures as two tables, and what cannot stand in one."""
+    groups = {"all": figures["overall"], **figures["categories"]}
+    console.show_table(
+        ("category", "n", "answerable", "hops", "words", "width"),
+        [(name, *_cells(group)) for name, group in groups.items()],
+    )
+    console.say(
+        "n: questions; words: least, median and most of a phrase; width: how wide the\n"
+        "95 % interval of the mean correctness can be (all: of the mean of categories)\n"
+    )
+    documents = figures["documents"]
+    console.show_table(
+        ("document", "n", "pages of evidence"),
+        [
+            (name, documents["used"].get(name, 0), f"{pages['evidence']} of {pages['all'] or 'unknown'}")
+            for name, pages in documents["pages"].items()
+        ],
+    )
+    if documents["unused"]:
+        console.say(f"no question is about: {', '.join(documents['unused'])}")
+    if documents["unknown"]:
+        console.say(f"not there: {', '.join(documents['unknown'])}")
+    if documents["naming_none"]:
+        console.say(f"{_count(documents['naming_none'], 'question')} without a file: all are meant")
+
+
+def _cells(group: dict[str, Any]) -> tuple[object, ...]:
+    """One row of the first table."""
+    words, width = group["phrase_words"], group["width"]
+    return (
+        group["questions"],
+        group["answerable"],
+        ", ".join(f"{number}: {count}" for number, count in group["hops"].items()) or "-",
+        f"{words['least']}, {words['median']:g}, {words['most']}" if words else "-",
+        "-" if width is None else f"{width:.2f}",
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    """`1 question`, `2 questions`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,120 @@
+"""The piece of some pages that is most like a phrase.
+
+A piece is a run of whole words about as long as the phrase. All of them are compared by the letters and
+pairs of letters that they share with it, in one pass of NumPy over a page; only the best few are then
+compared letter by letter (`difflib.SequenceMatcher`, the ratio of Ratcliff and Obershelp).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import SequenceMatcher
+from functools import lru_cache
+from heapq import nlargest
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.int64]
+
+LEAST = 0.7
+"""A piece that is less like the phrase than this is not near it."""
+_LONGEST = 300
+_LETTERS, _PAIRS = 32, 64
+_KINDS = _LETTERS + _PAIRS
+_FEW = 16
+
+
+class Near(NamedTuple):
+    """A piece of a page, and how like the phrase it is, from 0 to 1."""
+
+    likeness: float
+    document: str
+    page: int
+    text: str
+
+
+class _Piece(NamedTuple):
+    """A run of words, and the share of letters and pairs that it and the phrase have in common."""
+
+    shared: float
+    document: str
+    page: int
+    text: str
+
+
+class _Words(NamedTuple):
+    """Where the words of a page begin and end, and for each how many letters and pairs of each kind stand
+    before it; one row more for the end of the page."""
+
+    starts: Numbers
+    ends: Numbers
+    before: NDArray[np.uint16]
+
+
+def nearest(phrase: str, documents: Mapping[str, Mapping[int, str]]) -> Near | None:
+    """The piece most like a phrase of all pages by document and number; the first one wins a tie.
+
+    Phrase and pages are folded alike. `None` where no piece is near.
+    """
+    phrase = phrase[:_LONGEST]
+    if len(phrase) < 2:
+        return None
+    pieces = (
+        piece
+        for name, pages in documents.items()
+        for number, text in pages.items()
+        for piece in _likely(phrase, name, number, text)
+    )
+    matcher = SequenceMatcher(None, "", phrase, autojunk=False)
+    best: Near | None = None
+    for piece in nlargest(_FEW, pieces, key=lambda piece: piece.shared):
+        matcher.set_seq1(piece.text)
+        likeness = matcher.ratio()
+        if likeness >= LEAST and (best is None or likeness > best.likeness):
+            best = Near(likeness, piece.document, piece.page, piece.text)
+    return best
+
+
+def _likely(phrase: str, document: str, page: int, text: str) -> Iterator[_Piece]:
+    """The few pieces of a page that share most with a phrase."""
+    import numpy as np
+
+    if not text.strip():
+        return
+    words = _words(text)
+    wanted = np.bincount(_kinds(phrase), minlength=_KINDS).astype(np.uint16)
+    first = np.arange(len(words.starts))
+    fitting = np.searchsorted(words.ends, words.starts + len(phrase), side="right")
+    for last in (fitting.clip(first + 1), (fitting + 1).clip(max=len(first))):
+        common = np.minimum(words.before[last] - words.before[first], wanted).sum(axis=1, dtype=np.int64)
+        shared = common / (words.ends[last - 1] - words.starts + len(phrase))
+        for at in np.argsort(-shared, kind="stable")[:2]:
+            piece = text[words.starts[at] : words.ends[last[at] - 1]]
+            yield _Piece(float(shared[at]), document, page, piece)
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> _Words:
+    """The words of a page; 0.1 MB for a full one."""
+    import numpy as np
+
+    spans = np.array([match.span() for match in re.finditer(r"\S+", text)], dtype=np.int64).reshape(-1, 2)
+    size = len(spans) + 1
+    places = np.concatenate([np.arange(len(text)), np.arange(len(text) - 1)])
+    owners = np.searchsorted(spans[:, 0], places, side="right")
+    counts = np.bincount(owners * _KINDS + _kinds(text), minlength=size * _KINDS)
+    before = np.cumsum(counts.reshape(size, _KINDS), axis=0).astype(np.uint16)  # modulo 2**16
+    return _Words(spans[:, 0], spans[:, 1], before)
+
+
+def _kinds(text: str) -> Numbers:
+    """A number below `_KINDS` for each letter of a text, and then for each pair of neighbours."""
+    import numpy as np
+
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.int64)
+    pairs = _LETTERS + (codes[:-1] * 31 + codes[1:]) % _PAIRS
+    return np.concatenate([codes % _LETTERS, pairs])

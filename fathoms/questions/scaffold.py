@@ -1,0 +1,65 @@
+"""A question file to begin with: two rows a PDF, which `check` refuses until they are filled in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from fathoms.corpora.csv_table import dump_rows
+from fathoms.errors import DataError
+from fathoms.types import Document
+
+PLACEHOLDER = "FILL IN:"
+"""What every text of a scaffold begins with."""
+CATEGORY = "Text-Only"
+COLUMNS = ("category", "question", "answers", "files", "evidence", "answerable", "comment")
+_LONGEST_TITLE = 80
+
+
+def scaffold(documents: Iterable[Document], ending: str) -> str:
+    """The text of a question file for some documents, as `.json`, `.jsonl`, `.ndjson` or `.csv`.
+
+    Of every PDF one row for a question that it answers and one for a question that it does not; `comment`
+    names its pages and how it begins. Raises DataError without a document.
+    """
+    rows = [row for document in documents for row in _rows(document)]
+    if not rows:
+        raise DataError("no PDF that can be read: there is nothing to ask about")
+    if ending == ".csv":
+        return dump_rows(rows, COLUMNS)
+    if ending == ".json":
+        bare = [{key: value for key, value in row.items() if key != "category"} for row in rows]
+        return json.dumps({CATEGORY: bare}, ensure_ascii=False, indent=2) + "\n"
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _rows(document: Document) -> list[dict[str, Any]]:
+    """The two rows of a document."""
+    count = document.page_count or len(document.pages)
+    about = f"{document.id}: {count} page{'' if count == 1 else 's'}; begins: {_beginning(document)}"
+    return [
+        {
+            "category": CATEGORY,
+            "question": f"{PLACEHOLDER} a question that this document answers",
+            "answers": [[f"{PLACEHOLDER} the words that a right answer must hold"]],
+            "files": [document.id],
+            "evidence": [{"document": document.id, "page": 1}],
+            "comment": f"{about}; evidence: the page of the answer, 1 to {count}",
+        },
+        {
+            "category": CATEGORY,
+            "question": f"{PLACEHOLDER} a question that no document answers",
+            "answers": [],
+            "files": [document.id],
+            "answerable": False,
+            "comment": f"{about}; the right reaction is to say that it is not there",
+        },
+    ]
+
+
+def _beginning(document: Document) -> str:
+    """The first line of text of a document."""
+    lines = (line.strip() for page in document.pages for line in page.text.splitlines())
+    first = next((line for line in lines if line), "")
+    return f"'{first[:_LONGEST_TITLE]}'" if first else "with no text as parsed (a scan?)"

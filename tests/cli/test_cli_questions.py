@@ -1,0 +1,173 @@
+"""`fathoms questions` from the shell: from a scaffold to a file without errors."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support import Project
+
+from fathoms.cli import main
+from fathoms.corpora import read_questions
+
+
+@pytest.fixture(autouse=True)
+def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands run in the project's folder, with its cache."""
+    monkeypatch.chdir(project.path)
+
+
+def questions(*arguments: str) -> int:
+    return main(["questions", *arguments])
+
+
+def test_from_a_scaffold_to_a_good_file(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+    assert questions("init", "mine.csv", "pdfs") == 0
+    assert capfd.readouterr().out == "mine.csv: two questions to fill in for each of 2 documents\n"
+    assert questions("check", "mine.csv", "pdfs", "--ignore", "few-questions") == 1
+    out = capfd.readouterr().out.splitlines()
+    assert out[0] == "mine.csv:2: error placeholder: still to be filled in"
+    assert out[-1] == "6 errors, 0 warnings; 4 questions on 2 documents"
+    filled = project.path / "mine.csv"
+    text = filled.read_text()
+    for old, new in [
+        ("FILL IN: a question that this document answers", "What does ore cost in Lune?"),
+        ("FILL IN: the words that a right answer must hold", "17 crowns"),
+        ("FILL IN: a question that no document answers", "Who owns the Lune mine?"),
+        ("FILL IN: a question that this document answers", "How tall is the Varn tower?"),
+        ("FILL IN: the words that a right answer must hold", "41.5"),
+        ("FILL IN: a question that no document answers", "Who built the Varn tower?"),
+    ]:
+        text = text.replace(old, new, 1)
+    filled.write_text(text)
+    assert questions("check", "mine.csv", "pdfs", "--strict", "--ignore", "few-questions") == 0
+    assert capfd.readouterr().out == "0 errors, 0 warnings; 4 questions on 2 documents\n"
+    assert questions("check", "mine.csv", "pdfs", "--strict") == 1
+
+
+def test_nothing_is_overwritten(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+    before = (project.path / "questions.json").read_bytes()
+    assert questions("init", "questions.json", "pdfs") == 2
+    assert "is there already, and nothing is overwritten" in capfd.readouterr().err
+    assert questions("convert", "questions.json", "questions.json") == 2
+    assert (project.path / "questions.json").read_bytes() == before
+
+
+def test_an_unreadable_pdf_is_left_out_and_named(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+    (project.path / "pdfs" / "bad.pdf").write_text("no PDF at all")
+    assert questions("init", "mine.jsonl", "pdfs") == 1
+    assert "left out bad.pdf: " in capfd.readouterr().err
+    assert len(read_questions(project.path / "mine.jsonl").questions) == 4
+    assert questions("check", "questions.json", "pdfs") == 1
+    assert "error unreadable-document: 'bad.pdf' cannot be parsed: " in capfd.readouterr().out
+
+
+def test_json_for_machines(capfd: pytest.CaptureFixture[str], project: Project) -> None:
+    rows = {"A": [{"question": "How tall?", "files": ["vran.pdf"], "answers": [["41.5"]]}]}
+    project.write("q.json", json.dumps(rows, indent=1))
+    assert questions("check", "q.json", "pdfs", "--json", "--ignore", "few-questions") == 1
+    found = json.loads(capfd.readouterr().out)
+    assert found == {
+        "findings": [
+            {
+                "code": "unknown-file",
+                "severity": "error",
+                "message": "there is no document 'vran.pdf' (did you mean 'varn.pdf'?)",
+                "file": "q.json",
+                "line": 6,
+                "column": 5,
+                "question": "a-01",
+            }
+        ],
+        "errors": 1,
+        "warnings": 0,
+        "questions": 1,
+        "documents": 2,
+    }
+
+
+def test_a_config_and_single_pdfs(capfd: pytest.CaptureFixture[str], project: Project) -> None:
+    assert questions("check", "tiny.yaml", "--ignore", "few-questions") == 0
+    assert capfd.readouterr().out == "0 errors, 0 warnings; 4 questions on 2 documents\n"
+    assert questions("check", "questions.json", "pdfs/varn.pdf") == 1
+    assert "there is no document 'lune.pdf'" in capfd.readouterr().out
+    project.write("paper.yaml", (project.path / "tiny.yaml").read_text() + "scoring: {profile: paper}\n")
+    project.write("questions.json", '[{"question": "Which?", "files": ["varn.pdf"], "answers": "gree"}]')
+    for config, sums in (("tiny.yaml", "0 errors, 1 warning;"), ("paper.yaml", "0 errors, 0 warnings;")):
+        assert questions("check", config, "--ignore", "few-questions") == 0
+        assert sums in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["questions.json"], "questions.json: name the PDFs too, or folders of them"),
+        (["questions.json", "nowhere"], "nowhere: no such PDF or folder of PDFs"),
+        (["questions.json", "questions.json"], "questions.json: want a PDF, or a folder of PDFs"),
+        (["questions.json", "empty"], "no PDF there"),
+        (["nothing.json", "pdfs"], "nothing.json: no such file of questions"),
+        (["tiny.yaml", "--parser", "pdfum"], "no parser 'pdfum' here (did you mean 'pdfium'?)"),
+        (["tiny.yaml", "--profile", "papre"], "no profile 'papre' (did you mean 'paper'?)"),
+        (["tiny.yaml", "--ignore", "given"], "no rule is called 'given'"),
+        (["nothing.yaml"], "nothing.yaml: no such file"),
+        (["own.yaml"], "own.yaml names no documents that are here: name questions.json and its PDFs instead"),
+    ],
+)
+def test_calls_that_cannot_work(
+    project: Project, capfd: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    (project.path / "empty").mkdir()
+    own = "data: {questions: questions.json}\npipeline: {kind: http, url: http://127.0.0.1:9}\n"
+    project.write("own.yaml", own)
+    assert questions("check", *arguments) == 2
+    assert sentence in capfd.readouterr().err
+
+
+def test_a_data_set_that_was_not_pulled(capfd: pytest.CaptureFixture[str]) -> None:
+    assert questions("check", "fathoms-rag") == 1
+    assert "not on this machine: run 'fathoms data pull fathoms-rag'" in capfd.readouterr().err
+
+
+def test_figures(capfd: pytest.CaptureFixture[str]) -> None:
+    assert questions("stats", "questions.json", "pdfs") == 0
+    out = capfd.readouterr().out
+    lines = [line.split() for line in out.splitlines()]
+    assert ["Tables", "2", "1", "-", "2,", "2,", "2", "0.89"] in lines  # 1.96 / sqrt(1 + 3.84)
+    assert ["varn.pdf", "2", "0", "of", "2"] in lines
+    assert max(map(len, out.splitlines())) <= 80
+    assert questions("stats", "sample", "--json") == 0
+    found = json.loads(capfd.readouterr().out)
+    assert found["overall"]["questions"] == 50
+    assert found["overall"]["answerable"] == 42
+    assert found["documents"]["unused"] == []
+
+
+def test_tables_of_the_sample_fit_into_80_columns(capfd: pytest.CaptureFixture[str]) -> None:
+    assert questions("stats", "sample") == 0
+    assert max(map(len, capfd.readouterr().out.splitlines())) <= 80
+
+
+def test_the_sample_has_no_error(capfd: pytest.CaptureFixture[str]) -> None:
+    assert questions("check", "sample", "--json") == 0
+    found = json.loads(capfd.readouterr().out)["findings"]
+    in_pictures = [finding["question"] for finding in found if finding["code"] == "phrase-absent"]
+    # the README of the sample says so: the answers of these stand in pixels only
+    assert in_pictures == [f"image-0{number}" for number in range(1, 7)]
+    assert {finding["code"] for finding in found} == {"phrase-absent", "common-answer", "few-questions"}
+
+
+def test_there_and_back(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+    (project.path / "notes.json").write_text('[{"question": "Why?", "answers": "rain", "notes": "mine"}]')
+    assert questions("convert", "notes.json", "notes.csv") == 0
+    said = capfd.readouterr()
+    assert said.out == "notes.csv: 1 question\n"
+    assert "left out, for they say nothing about a question: notes" in said.err
+    for source, target in (("questions.json", "a.csv"), ("a.csv", "b.jsonl"), ("b.jsonl", "c.json")):
+        assert questions("convert", source, target) == 0
+    first, last = (read_questions(project.path / name) for name in ("questions.json", "c.json"))
+    assert first.questions == last.questions
+
+
+def test_a_folder_that_cannot_be_written(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+    assert questions("convert", "questions.json", "tiny.yaml/a.csv") == 1
+    assert "tiny.yaml/a.csv: cannot be written: Not a directory" in capfd.readouterr().err
