@@ -105,7 +105,6 @@ function money(value) {
 }
 
 const plural = (n, noun, many = `${noun}s`) => `${count(n)} ${n === 1 ? noun : many}`;
-const share = (part, whole) => (whole ? figure(part / whole) : 'n/a');
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const mean = (values) => (values.length ? sum(values) / values.length : null);
 

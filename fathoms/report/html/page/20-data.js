@@ -5,6 +5,7 @@ const CATEGORIES = report.categories;
 const OVERALL = 'Overall';
 const MOST_RUNS = 8;
 const METRICS = { correctness: 'Correctness', hallucination: 'Hallucination' };
+const BETTER = { correctness: 'high', hallucination: 'low' };
 const STAGES = { documents: 'documents', retrieved: 'retrieved', prompt: 'prompt', answer: 'answer' };
 const OUTCOMES = {
   correct: ['✓', 'good'],
@@ -13,7 +14,9 @@ const OUTCOMES = {
   abstained: ['–', 'none'],
   'right to abstain': ['✓', 'good'],
   'answered the unanswerable': ['!', 'bad'],
+  refused: ['R', 'fail'],
   error: ['E', 'fail'],
+  'not scored': ['?', 'none'],
 };
 
 const chunks = new Map();
@@ -58,7 +61,8 @@ const readText = (texts, text) => (text.p === undefined ? text.s ?? '' : texts[t
 function passageOf(detail, text) {
   const whole = readText(detail.texts, text);
   const note = text.cut ? h('p.small', {}, `This file holds ${count(whole.length)} of ${count(text.cut)} characters; the run’s own file has all: `, h('code', {}, said(detail.file ?? ''))) : null;
-  return passage(whole, text.marks ?? [], note);
+  const beyond = text.beyond ? h('p.small', {}, `${plural(text.beyond, 'more gold phrase')} in the part that is not here.`) : null;
+  return passage(whole, text.marks ?? [], [note, beyond]);
 }
 
 /** A headline figure of a run: of a category, or of `Overall`. */
@@ -67,10 +71,4 @@ function fig(run, metric, category) {
   return (category === OVERALL ? found.overall : found.categories?.[category]) ?? {};
 }
 
-/** The label of a run: its name, and more where two have the same. */
-function runLabel(run) {
-  const twins = report.runs.filter((other) => other.name === run.name);
-  if (twins.length < 2) return run.name;
-  const models = new Set(twins.map((other) => other.model));
-  return `${run.name} (${models.size === twins.length ? run.model ?? 'no model' : run.id})`;
-}
+const runLabel = (run) => run.label;

@@ -41,8 +41,9 @@ function fit(text, room, size = FONT) {
 /** At most `most` lines of words, none wider than `room`. */
 function lines(text, room, most = 2) {
   const found = [''];
-  for (const word of plain(clip(text, 200)).split(/\s+/)) {
-    const longer = `${found.at(-1)} ${word}`.trim();
+  for (const word of plain(clip(text, 200)).trim().split(/\s+|(?<=[-_/:])/)) {
+    const glue = /[-_/:]$/.test(found.at(-1)) ? '' : ' ';
+    const longer = `${found.at(-1)}${glue}${word}`.trim();
     if (textWidth(longer) <= room || found.at(-1) === '') found[found.length - 1] = longer; else found.push(word);
   }
   const kept = found.slice(0, most);

@@ -2,9 +2,8 @@
 
 /** Columns in the paper's order: overall, then the categories, each by correctness and hallucination. */
 function scoreColumns() {
-  const better = Object.fromEntries(report.columns.map((column) => [column.key, column.better]));
   return [OVERALL, ...CATEGORIES].flatMap((category) => Object.entries(METRICS).map(([metric, label]) => ({
-    key: `${metric}-${category}`, metric, category, label, better: better[metric] ?? (metric === 'correctness' ? 'high' : 'low'),
+    key: category === OVERALL ? metric : `${metric}:${category}`, metric, category, label, better: BETTER[metric],
   })));
 }
 
@@ -102,6 +101,6 @@ function footnote(run) {
 }
 
 function footnotes() {
-  const list = reasons();
+  const list = [...reasons()];
   return list.length ? h('ol.footnotes', {}, list.map((reason) => h('li', {}, said(reason, 1000)))) : null;
 }

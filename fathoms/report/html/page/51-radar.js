@@ -1,6 +1,6 @@
 // Radar plots: one axis a category plus Overall, one plot a metric.
 
-const TALL = 300;
+const TALL = 340;
 const MOST_LABELS = 12;
 
 /** What is drawn of the values of some runs, one list a run: on the paper's scale each axis is divided by its highest. */

@@ -61,10 +61,10 @@ function funnelCounts(category, keys) {
 }
 
 function funnelTable(keys, stages, categories) {
-  const heads = ['Run', 'Category', ...stages.flatMap((stage) => [`in ${STAGES[stage]}`, `lost at ${STAGES[stage]}`, `gained at ${STAGES[stage]}`, 'n'])];
+  const heads = ['Run', 'Category', ...stages.flatMap((stage) => [`in ${STAGES[stage]}`, 'n', `lost at ${STAGES[stage]}`, `gained at ${STAGES[stage]}`, 'compared'])];
   const rows = keys.flatMap((key) => categories.filter((category) => report.runs[key].funnel?.categories?.[category]).map((category) => {
     const values = report.runs[key].funnel.categories[category];
-    return [said(runLabel(report.runs[key]), 60), said(category, 60), ...stages.flatMap((stage) => [figure(values.recall[stage]), figure(values.loss[stage]), figure(values.gain[stage]), count(values.n[stage] ?? null)])];
+    return [said(runLabel(report.runs[key]), 60), said(category, 60), ...stages.flatMap((stage) => [figure(values.recall[stage]), count(values.n[stage]), figure(values.loss[stage]), figure(values.gain[stage]), count(values.compared[stage])])];
   }));
   return behind('funnel', 'Recall, losses and gains by stage, run and category', heads, rows);
 }

@@ -3,13 +3,10 @@
 /** What a question costs: dollars where any run knows them, else seconds. */
 function costAxis(runs) {
   if (runs.some((run) => known(run.cost?.per_question))) return { label: 'Cost per question', value: (run) => run.cost?.per_question ?? null, print: money, what: 'cost' };
-  return { label: 'Seconds per question', value: secondsEach, print: seconds, what: 'seconds' };
+  return { label: 'Seconds per question', value: (run) => run.seconds?.per_question ?? null, print: seconds, what: 'seconds' };
 }
 
-function secondsEach(run) {
-  const stages = run.seconds?.stages ?? [];
-  return stages.length ? sum(stages.map((stage) => stage.mean ?? 0)) : null;
-}
+const secondsEach = (run) => sum(run.seconds.stages.map((stage) => stage.mean ?? 0));
 
 /** Those that no other beats in both: nothing is cheaper and at least as good, or as cheap and better. */
 function paretoFront(points) {
@@ -108,5 +105,5 @@ function latencyChart(keys, tone, room) {
     });
     return [spot(chosen().indexOf(key), 8, y + 8), s('text', { x: 20, y: y + 12.5, class: 'name' }, fit(runLabel(report.runs[key]), names - 30)), parts, s('text', { x: round(x(totals[nth]) + 6), y: y + 12.5, class: 'name' }, seconds(totals[nth]))];
   });
-  return chart(room, foot + 14, 'Mean seconds of a question by run and stage', steps.map((value) => [s('line', { x1: round(x(value)), x2: round(x(value)), y1: 0, y2: foot - 4, class: 'rail' }), s('text', { x: round(x(value)), y: foot + 9, class: 'tick middle' }, value ? seconds(value) : '0')]), bars);
+  return chart(room, foot + 14, 'Mean seconds of a question by run and stage', steps.map((value) => [s('line', { x1: round(x(value)), x2: round(x(value)), y1: 0, y2: foot - 4, class: 'rail' }), s('text', { x: round(x(value)), y: foot + 9, class: 'tick middle' }, value ? `${Number(value.toPrecision(3))} s` : '0')]), bars);
 }

@@ -11,10 +11,10 @@ function abstention() {
 function abstentionTable(key) {
   const { answerable, unanswerable, coverage, selective_accuracy: accuracy } = report.runs[key].abstention;
   const line = (name, cells) => {
-    const total = (cells?.answered ?? 0) + (cells?.abstained ?? 0);
-    return h('tr', {}, h('th', { scope: 'row' }, name), ['answered', 'abstained'].map((cell) => h('td', { class: 'figure' }, count(cells?.[cell] ?? null), h('span.range', {}, total ? share(cells[cell], total) : ' '))));
+    const shareOf = (found) => (found ? `${figure(found.mean)} ${bracket(found)}` : ' ');
+    return h('tr', {}, h('th', { scope: 'row' }, name), ['answered', 'abstained'].map((cell) => h('td', { class: 'figure' }, count(cells[cell]), h('span.range', {}, shareOf(cells.share?.[cell])))));
   };
-  const rate = (name, found) => (found ? h('p.small', {}, `${name} ${figure(found.mean)} ${bracket(found)}`, known(found.n) ? ` (n ${count(found.n)})` : '') : null);
+  const rate = (name, found) => (known(found?.mean) ? h('p.small', {}, `${name} ${figure(found.mean)} ${bracket(found)}`, known(found.n) ? ` (n ${count(found.n)})` : '') : null);
   return h('div.square', {}, h('table', {}, h('caption', {}, named(key)),
     h('thead', {}, h('tr', {}, h('td', {}), h('th', { scope: 'col' }, 'answered'), h('th', { scope: 'col' }, 'abstained'))),
     h('tbody', {}, line('answerable', answerable), line('unanswerable', unanswerable))), rate('Coverage', coverage), rate('Selective accuracy', accuracy));
@@ -33,7 +33,8 @@ const facts = (run) => [
   ['Pipeline', said(run.pipeline, 80)],
   ['Profile', said(run.profile, 40)],
   ['Started', said(run.started ?? 'not known', 40)],
-  ['Questions', `${count(run.questions)}${run.repeats > 1 ? `, ${run.repeats} repeats` : ''}`],
+  ['Data', said(run.data ?? 'not told', 80)],
+  ['Questions asked', `${count(run.asked ?? run.questions)}${run.repeats > 1 ? `, ${run.repeats} repeats` : ''}`],
   ['Errors', count(run.counts.errors)],
   ['Refused', count(run.counts.refused)],
   ['Prompts cut by the server', count(run.counts.cut_by_server)],
@@ -70,7 +71,6 @@ function failedDocuments(keys) {
 
 function overviewView(room) {
   const different = report.same_questions ? null : h('p.note', {}, 'These runs did not ask the same questions: their figures are not of one kind. Compare shows those that two of them share.');
-  const profiles = [...new Set(report.runs.map((run) => run.profile))];
-  const mixed = profiles.length > 1 ? h('p.note', {}, `Not comparable: these runs are scored under ${profiles.map(plain).join(' and ')}.`) : null;
-  return [h('h2', { id: 'title' }, 'Overview'), different, mixed, leaderboard(), radars(room), funnel(room), abstention(), costAndQuality(room), latency(room), errors(), aboutRuns()];
+  const notes = report.notes.map((note) => h('p.note', {}, said(note, 1000)));
+  return [h('h2', { id: 'title' }, 'Overview'), notes, different, leaderboard(), radars(room), funnel(room), abstention(), costAndQuality(room), latency(room), errors(), aboutRuns()];
 }

@@ -11,8 +11,8 @@ function neighbours(index, at) {
 
 /** What is right: phrases, reference, where it stands in the documents. */
 function goldBox(detail, answerable) {
-  let number = 0;
-  const variants = (detail.answers ?? []).map((phrases) => h('li', {}, phrases.map((phrase, at) => [at ? h('span.faint', {}, ' and ') : null, h('mark', {}, said(phrase, 300)), h('sup', {}, String(number += 1))])));
+  const number = (phrase) => detail.phrases.findIndex((gold) => gold.text === phrase) + 1;
+  const variants = (detail.answers ?? []).map((phrases) => h('li', {}, phrases.map((phrase, at) => [at ? h('span.faint', {}, ' and ') : null, h('mark', {}, said(phrase, 300)), h('sup', {}, number(phrase) || '')])));
   const pages = (detail.evidence ?? []).map((found) => h('li', {}, said(found.document, 120), known(found.page) ? `, page ${found.page}` : '', found.quote ? [': ', h('q', {}, said(found.quote, 400))] : null, thumbnail(found.thumbnail, `page ${found.page} of ${found.document}`, true)));
   return h('dl.facts', {},
     answerable === false ? [h('dt', {}, 'Answerable'), h('dd', {}, 'No: the right answer is to say so.')] : null,
@@ -33,22 +33,15 @@ function thumbnail(name, what, gold) {
   return picture;
 }
 
-/** Which gold phrase stood in which text: the stage from which on it is missing is where it was lost. */
-function phraseTable(repeat) {
-  const stages = (repeat.funnel ?? []).filter((stage) => stage.found || stage.missed);
-  const phrases = [...new Set(stages.flatMap((stage) => [...(stage.found ?? []), ...(stage.missed ?? [])]))];
-  if (!stages.length || !phrases.length) return null;
-  const lostAt = (phrase) => {
-    const there = stages.findLastIndex((stage) => stage.found?.includes(phrase));
-    return there === stages.length - 1 ? null : stages.slice(there + 1).find((stage) => stage.missed?.includes(phrase));
-  };
-  const mark = (stage, phrase) => (stage.found?.includes(phrase) ? sign('good', '✓', 'found') : stage.missed?.includes(phrase) ? sign('bad', '✗', 'missing') : sign('absent', '·', 'not counted'));
-  const rows = phrases.map((phrase) => [said(phrase, 120), ...stages.map((stage) => mark(stage, phrase)), lostAt(phrase) ? STAGES[lostAt(phrase).stage] ?? lostAt(phrase).stage : '–']);
-  const recalls = ['Recall', ...stages.map((stage) => figure(stage.recall)), ''];
-  return table('Gold phrases by stage', ['Phrase', ...stages.map((stage) => STAGES[stage.stage] ?? stage.stage), 'Lost at'], [...rows, recalls], { kind: 'phrases' });
-}
+const LEFT_OUT = { unanswerable: 'it is unanswerable', 'yes-no': 'its answer is yes or no', common: 'its answer stands in many other documents', 'no-text': 'its texts are not known' };
 
-const sign = (kind, text, words) => h(`span.badge.${kind}`, { title: words }, h('span', { 'aria-hidden': 'true' }, text), h('span.unseen', {}, words));
+/** What each stage still held, and from where on a phrase is missing: that stage lost it. */
+function stageTable(repeat) {
+  if (repeat.left_out) return h('p.small', {}, `Not in the funnel: ${LEFT_OUT[repeat.left_out] ?? plain(repeat.left_out)}.`);
+  if (!repeat.funnel?.length) return null;
+  const rows = repeat.funnel.map((stage) => [STAGES[stage.stage] ?? said(stage.stage, 40), figure(stage.recall), figure(stage.lost), figure(stage.gained), (stage.missed ?? []).map((phrase, at) => [at ? ', ' : '', said(phrase, 120)])]);
+  return table('Stage by stage', ['Stage', 'Recall', 'Lost', 'Gained', 'Phrases missing from here on'], rows, { kind: 'stages' });
+}
 
 /** Scores and what they rest on. */
 function scoreBox(repeat) {
@@ -77,8 +70,10 @@ function lazy(summary, content, id = null) {
 
 function promptBox(detail, prompt) {
   const part = (piece) => (piece.hit === undefined ? passageOf(detail, piece) : h('p.reference', {}, `context ${piece.hit}, as above`));
+  const attached = (message) => (message.attached?.length ? h('p.small', {}, 'With it: ', message.attached.map((file, at) => [at ? '; ' : '', said(file, 200)])) : null);
+  const messages = (list) => list.map((message) => h('div.message', {}, h('h5', {}, said(message.role, 40)), message.parts.map(part), attached(message)));
   const size = [known(prompt.tokens) ? `${count(prompt.tokens)} tokens` : null, known(prompt.budget) ? `of ${count(prompt.budget)} allowed` : null].filter(Boolean).join(' ');
-  return () => [size ? h('p.small', {}, size) : null, (prompt.cuts ?? []).map((cut) => h('p.note', {}, said(cut, 400))), prompt.messages.map((message) => h('div.message', {}, h('h5', {}, said(message.role, 40)), message.parts.map(part)))];
+  return () => [size ? h('p.small', {}, size) : null, (prompt.cuts ?? []).map((cut) => h('p.note', {}, said(cut, 400))), messages(prompt.messages), (prompt.parts ?? []).map((before, at) => lazy(`Asked before: part ${at + 1}`, () => [messages(before.messages), h('h5', {}, 'reply'), passageOf(detail, before.reply)]))];
 }
 
 function usageBox(repeat) {
@@ -90,9 +85,10 @@ function usageBox(repeat) {
 }
 
 function answerBox(detail, repeat) {
-  if (repeat.error) return h('p.note.fail', {}, h('strong', {}, said(repeat.error.kind, 60)), ': ', said(repeat.error.message, 2000));
+  if (repeat.error) return h('div.note.fail', {}, h('strong', {}, said(repeat.error.kind, 60)), passageOf(detail, repeat.error.message));
   const refusal = repeat.refusal ? h('p.note', {}, 'Refused: ', said(typeof repeat.refusal === 'string' ? repeat.refusal : JSON.stringify(repeat.refusal), 600)) : null;
-  return [refusal, repeat.answer ? h('div.said', {}, passageOf(detail, repeat.answer)) : h('p.note', {}, 'No answer.')];
+  const citations = (repeat.citations ?? []).map((cited) => h('li', {}, said(cited.document, 120), known(cited.page) ? `, page ${cited.page}` : '', cited.quote ? [': ', h('q', {}, said(cited.quote, 400))] : null));
+  return [refusal, repeat.answer ? h('div.said', {}, passageOf(detail, repeat.answer)) : h('p.note', {}, 'No answer.'), citations.length ? [h('p.small', {}, 'It cites'), h('ul.small', {}, citations)] : null, repeat.prompt_cut ? h('p.note', {}, 'The server cut this prompt.') : null];
 }
 
 function runColumn(index, key, at, detail) {
@@ -102,7 +98,7 @@ function runColumn(index, key, at, detail) {
   const hits = repeat.hits;
   return h('article.run', {}, title,
     h('h4', {}, 'Answer'), answerBox(detail, repeat), repeat.reasoning ? lazy('Reasoning', () => [passageOf(detail, repeat.reasoning)]) : null,
-    h('h4', {}, 'Scores'), scoreBox(repeat), phraseTable(repeat),
+    h('h4', {}, 'Scores'), scoreBox(repeat), stageTable(repeat),
     h('h4', {}, 'Retrieved'), hits === null ? h('p.note', {}, 'Not known: the pipeline does not tell.') : hits.length ? h('ol.hits', {}, hits.map((hit) => hitItem(detail, hit))) : h('p.note', {}, 'Nothing.'),
     repeat.prompt ? lazy('Prompt', promptBox(detail, repeat.prompt)) : h('p.small', {}, 'The prompt is not known.'), lazy('Usage and timings', usageBox(repeat)),
     detail.file ? h('p.small', {}, 'In the run: ', h('code', {}, said(detail.file, 200))) : null);
