@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathoms.cli import console
+from fathoms.cli.browser import show_in_browser
 from fathoms.cli.options import RUNS, Json, Out, References
 from fathoms.errors import FathomsError, StoreError, UsageError
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
     from fathoms.report import RunView
     from fathoms.store import Run
+
+QUICK = 150
+"""Answers of which `report.html` is written in less than half a second: then the end of a run brings it."""
 
 Reviews = Annotated[
     list[Path] | None, typer.Option("--reviews", help="Ratings that were not saved in the run's folder.")
@@ -40,16 +44,29 @@ def written(
     views = [report.load(run.path) for run in runs]
     panels: list[RenderableType] = []
     for view, run in zip(views, runs, strict=True):
-        paths = report.write_report([view], run.path)
+        paths = report.write_report([view], run.path, html=_answers([view]) <= QUICK)
         if each or len(runs) == 1:
             earlier = _earlier(run, out)
             previous = report.last_comparable(view, earlier) or next(iter(earlier), None)
             panels += report.summary_panel(view, previous)
     if len(runs) > 1:
-        paths = report.write_report(views, out / "reports" / _folder_name(runs))
+        folder = out / "reports" / _folder_name(runs)
+        paths = report.write_report(views, folder, html=_answers(views) <= QUICK)
         panels += report.comparison_panel(views)
     radar = next(path for path in paths if path.suffix == ".png")
-    return panels, (f"report: {paths[0]}", f"radar:  {radar}")
+    return panels, (f"report: {paths[0]}", f"radar:  {radar}", *_later(runs, views))
+
+
+def _later(runs: Sequence[Run], views: Sequence[RunView]) -> Iterator[str]:
+    """How to get the page for the browser, where there are too many answers to write it by the way."""
+    if _answers(views) > QUICK:
+        yield f"page:   run 'fathoms report {' '.join(run.id for run in runs)}'"
+
+
+def _answers(views: Sequence[RunView]) -> int:
+    """How many answers a report shows."""
+    counts = [view.summary.get("counts") or {} for view in views]
+    return sum((known.get("answered") or 0) + (known.get("errors") or 0) for known in counts)
 
 
 def show_results(panels: Sequence[RenderableType], lines: Sequence[str]) -> None:
@@ -97,11 +114,13 @@ def report(
         str | None, typer.Option("--scores", help="paper, released-code, fathoms or released.")
     ] = None,
     reviews: Reviews = None,
+    show: Annotated[bool, typer.Option("--open", help="Show report.html in the browser.")] = False,
     as_json: Json = False,
 ) -> int:
     """Write the report of runs.
 
-    Tables, radar plots and JSON; of one run into its own folder, of several into one for all.
+    One page for the browser, tables, radar plots and JSON; of one run into its own folder, of several into
+    one for all.
     """
     from fathoms import report as room
     from fathoms.store import find_run
@@ -116,6 +135,8 @@ def report(
     console.show(*room.comparison_panel(views, scores))
     for path in written:
         console.say(str(path))
+    if show:
+        show_in_browser(folder / "report.html")
     return 0
 
 

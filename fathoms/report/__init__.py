@@ -14,6 +14,7 @@ from fathoms.errors import StoreError, UsageError
 from fathoms.paths import write_atomic
 from fathoms.report.as_json import report_json
 from fathoms.report.change import last_comparable
+from fathoms.report.html import report_html
 from fathoms.report.markdown import report_markdown
 from fathoms.report.question import question_panel
 from fathoms.report.radar import draw_radar, radar_figure
@@ -30,6 +31,7 @@ __all__ = [
     "load",
     "question_panel",
     "radar_figure",
+    "report_html",
     "report_json",
     "report_markdown",
     "review_panel",
@@ -38,8 +40,11 @@ __all__ = [
 ]
 
 
-def write_report(runs: Sequence[RunView], out: Path, scores: str | None = None) -> list[Path]:
-    """Write `report.md`, `report.json` and the radar plots of some runs into the folder `out`.
+def write_report(
+    runs: Sequence[RunView], out: Path, scores: str | None = None, *, html: bool = True
+) -> list[Path]:
+    """Write `report.html` (unless `html` is off), `report.md`, `report.json` and the radar plots of some runs
+    into the folder `out`.
 
     `scores` names the profile; without it each run is shown under its own. Returns the files written.
     Raises UsageError without a run or where `scores` names no profile, and DataError where a run has no such
@@ -48,6 +53,7 @@ def write_report(runs: Sequence[RunView], out: Path, scores: str | None = None) 
     if not runs:
         raise UsageError("a report needs at least one run")
     texts = {
+        **({"report.html": report_html(runs, scores)} if html else {}),
         "report.md": report_markdown(runs, out, scores),
         "report.json": json.dumps(report_json(runs, scores), indent=2, ensure_ascii=False) + "\n",
     }
