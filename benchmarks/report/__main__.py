@@ -2,9 +2,10 @@
 
     python benchmarks/report --work DIR [--questions 1000] [--no-browser]
 
-Makes five runs of the same made-up questions in DIR, with texts as long as real ones (`corpus.py`), scores
-them, and writes their report; the same every time. Then Chromium opens the file from the disk three times, each
-in a new process, and tells when the page had drawn the leaderboard, and when its list of questions was usable.
+Makes five runs of the same made-up questions in DIR, with texts as long as real ones (`corpus.py`),
+scores them, and writes their report; the same every time. Then Chromium opens the file from the disk three
+times, each in a new process, and tells when the leaderboard was drawn and when the list of questions was
+usable.
 """
 
 from __future__ import annotations
