@@ -56,7 +56,8 @@ def write_report(
 
     `scores` names the profile; without it each run is shown under its own. `html` says whether the page is
     written; if not given, it is where that takes less than half a second, and else an old one is deleted.
-    `thumbnails` are for the page, and `warn` hears what is not in it. Returns the files written, the page first.
+    `thumbnails` are for the page, and `warn` hears what is not in it. Returns the files written, the page
+    first.
     Raises UsageError without a run or where `scores` names no profile, and DataError where a run has no such
     scores; then nothing is written. Raises StoreError where the folder cannot be made or written.
     """
