@@ -46,7 +46,7 @@ function stageTable(repeat) {
 /** Scores and what they rest on. */
 function scoreBox(repeat) {
   const scores = repeat.scores ?? {};
-  const why = Object.entries(scores.why ?? {}).map(([name, value]) => [h('dt', {}, said(name, 40)), h('dd', {}, said(typeof value === 'string' ? value : JSON.stringify(value), 600))]);
+  const why = Object.entries(scores.why ?? {}).filter(([, value]) => known(value)).map(([name, value]) => [h('dt', {}, said(name, 40)), h('dd', {}, said(typeof value === 'string' ? value : JSON.stringify(value), 600))]);
   return h('dl.facts', {}, h('dt', {}, 'Correctness'), h('dd', {}, figure(scores.correctness)), h('dt', {}, 'Hallucination'), h('dd', {}, known(scores.hallucination) ? (scores.hallucination ? 'yes' : 'no') : 'n/a'),
     h('dt', {}, 'Abstained'), h('dd', {}, known(scores.abstained) ? (scores.abstained ? 'yes' : 'no') : 'n/a', scores.label ? [' (', said(scores.label, 60), ')'] : null),
     scores.missed?.length ? [h('dt', {}, 'Missed'), h('dd', {}, scores.missed.map((phrase, at) => [at ? ', ' : '', said(phrase, 200)]))] : null, why);

@@ -29,7 +29,7 @@ function drawRuns() {
 }
 
 function drawFooter() {
-  document.getElementById('footer').replaceChildren(`Made by ${plain(report.version)}, `, h('time', { datetime: plain(report.made) }, said(report.made, 40)), '. This file asks no network.');
+  document.getElementById('footer').replaceChildren(`Made by ${plain(report.version)}, `, h('time', { datetime: plain(report.made) }, said(moment(report.made), 40)), '. This file asks no network.');
 }
 
 /** Draw the view; where another is wished meanwhile, this one is dropped. */
