@@ -114,6 +114,9 @@ def report(
         str | None, typer.Option("--scores", help="paper, released-code, fathoms or released.")
     ] = None,
     reviews: Reviews = None,
+    thumbnails: Annotated[
+        bool, typer.Option("--thumbnails", help="With small pictures of pages, where the PDFs are here.")
+    ] = False,
     show: Annotated[bool, typer.Option("--open", help="Show report.html in the browser.")] = False,
     as_json: Json = False,
 ) -> int:
@@ -131,7 +134,7 @@ def report(
         console.show_json(room.report_json(views, scores))
         return 0
     folder = to or (found[0].path if len(found) == 1 else out / "reports" / _folder_name(found))
-    written = room.write_report(views, folder, scores)
+    written = room.write_report(views, folder, scores, thumbnails=thumbnails, warn=console.note)
     console.show(*room.comparison_panel(views, scores))
     for path in written:
         console.say(str(path))

@@ -7,7 +7,7 @@ report needs nothing that made the run.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fathoms.errors import StoreError, UsageError
@@ -41,19 +41,26 @@ __all__ = [
 
 
 def write_report(
-    runs: Sequence[RunView], out: Path, scores: str | None = None, *, html: bool = True
+    runs: Sequence[RunView],
+    out: Path,
+    scores: str | None = None,
+    *,
+    html: bool = True,
+    thumbnails: bool = False,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
     """Write `report.html` (unless `html` is off), `report.md`, `report.json` and the radar plots of some runs
     into the folder `out`.
 
-    `scores` names the profile; without it each run is shown under its own. Returns the files written.
+    `scores` names the profile; without it each run is shown under its own. `thumbnails` are for the page,
+    and `warn` hears what is not in it. Returns the files written.
     Raises UsageError without a run or where `scores` names no profile, and DataError where a run has no such
     scores; then nothing is written. Raises StoreError where the folder cannot be made or written.
     """
     if not runs:
         raise UsageError("a report needs at least one run")
     texts = {
-        **({"report.html": report_html(runs, scores)} if html else {}),
+        **({"report.html": report_html(runs, scores, thumbnails=thumbnails, warn=warn)} if html else {}),
         "report.md": report_markdown(runs, out, scores),
         "report.json": json.dumps(report_json(runs, scores), indent=2, ensure_ascii=False) + "\n",
     }

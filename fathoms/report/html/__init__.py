@@ -6,7 +6,7 @@ when it is looked at: these are compressed chunks in the file itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +15,7 @@ import fathoms
 from fathoms.report.html.assembling import assemble
 from fathoms.report.html.chunks import Budget, Chunk, Details, packed
 from fathoms.report.html.overview import columns_of, overview_run
+from fathoms.report.html.pictures import Pictures
 from fathoms.report.html.questions import Questions
 from fathoms.report.html.reading import Reading, read_run
 from fathoms.report.html.texts import clean
@@ -23,67 +24,95 @@ from fathoms.report.view import RunView
 
 SCHEMA = 1
 DETAILS = 24_000_000
-"""Bytes of the file for the texts of all questions; a file of 30 MB is what most people can still mail."""
+"""Bytes of the file for the texts of all questions: with pictures and all else, it stays under 30 MB."""
+SHORTENED = (
+    "Long texts are shortened to keep this file small: they stand whole in the folder of each run, in the"
+    " file that is named with the question."
+)
 
 
 @dataclass(frozen=True)
 class Payload:
-    """What the page is given: the overview, the chunks, and what was left out, in sentences."""
+    """What the page is given, and what is not in it, in sentences."""
 
     overview: dict[str, Any]
     chunks: list[Chunk]
     warnings: list[str]
 
 
-def report_html(runs: Sequence[RunView], scores: str | None = None, size: int = DETAILS) -> str:
-    """The file's text. Every question view is read once, a run at a time.
+def report_html(
+    runs: Sequence[RunView],
+    scores: str | None = None,
+    *,
+    thumbnails: bool = False,
+    warn: Callable[[str], None] = lambda _: None,
+) -> str:
+    """The text of the file. Every question view is read once, a run at a time.
 
-    Raises DataError where a run has no scores under `scores`, UsageError where that names no profile, and
-    StoreError where a view cannot be read.
+    `thumbnails` adds small pictures of gold and retrieved pages, as far as the documents are on this machine;
+    `warn` hears of those that are not. Raises DataError where a run has no scores under `scores`, UsageError
+    where that names no profile, and StoreError where a view cannot be read.
     """
-    made = payload(runs, scores, size)
+    made = payload(runs, scores, thumbnails=thumbnails)
+    for warning in made.warnings:
+        warn(warning)
     return assemble(made.overview, made.chunks)
 
 
-def payload(runs: Sequence[RunView], scores: str | None = None, size: int = DETAILS) -> Payload:
-    """Everything that the page shows; details take at most about `size` bytes."""
+def payload(
+    runs: Sequence[RunView], scores: str | None = None, *, thumbnails: bool = False, size: int = DETAILS
+) -> Payload:
+    """Everything that the page shows; the details take at most about `size` bytes."""
     profiles = [run.profile(scores) for run in runs]
-    questions = Questions(runs)
+    questions, pictures = Questions(runs), Pictures()
     budget = Budget(size, sum(map(_expected, runs)))
     readings: list[Reading] = []
     overviews: list[dict[str, Any]] = []
     chunks: list[Chunk] = []
-    shortened = 0
+    shortened = False
     for key, (run, label, profile) in enumerate(zip(runs, run_labels(runs), profiles, strict=True)):
         details = Details(key, budget)
-        reading = read_run(run, profile, questions, details, lambda document, page: None)
+        reading = read_run(run, profile, questions, details, pictures.of(run) if thumbnails else _no_picture)
         names = [chunk.name for chunk in details.chunks]
         overviews.append(overview_run(key, label, run, profile, reading.sums, names))
         readings.append(reading)
         chunks += details.chunks
-        shortened += details.shortened
+        shortened = shortened or details.shortened
+    if drawn := pictures.draw():
+        chunks.insert(0, Chunk("thumbnails", packed(drawn)))
+    warnings = [*([SHORTENED] if shortened else []), *pictures.warnings()]
     order = questions.order()
     index = {"questions": questions.columns(order), "runs": [reading.columns(order) for reading in readings]}
-    categories = list(score_table(runs, scores).categories)
-    notes = [SHORTENED] if shortened else []
-    overview = {
+    same = all(len(reading.rows) == len(order) for reading in readings)
+    overview = _overview(runs, scores, overviews, same, warnings)
+    return Payload(overview, [Chunk("index", packed(index)), *chunks], warnings)
+
+
+def _overview(
+    runs: Sequence[RunView],
+    scores: str | None,
+    overviews: list[dict[str, Any]],
+    same: bool,
+    warnings: Sequence[str],
+) -> dict[str, Any]:
+    """The overview of all runs."""
+    scored = score_table(runs, scores)
+    made = {
         "schema": SCHEMA,
         "title": "fathoms: " + ", ".join(run["label"] for run in overviews),
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": f"fathoms {fathoms.__version__}",
-        "categories": categories,
+        "categories": list(scored.categories),
         "runs": overviews,
-        "columns": columns_of(categories, overviews),
-        "same_questions": all(len(reading.rows) == len(order) for reading in readings),
-        "notes": [*score_table(runs, scores).notes, *notes],
+        "columns": columns_of(scored.categories, overviews),
+        "same_questions": same,
+        "notes": [*scored.notes, *warnings],
     }
-    return Payload(clean(overview), [Chunk("index", packed(index)), *chunks], notes)
+    return dict(clean(made))
 
 
-SHORTENED = (
-    "Long texts are shortened to keep this file small: the whole texts are in the folder of each run, in the"
-    " file that is named with the question."
-)
+def _no_picture(document: str, page: int | None, gold: bool) -> None:
+    """Where nobody asked for pictures."""
 
 
 def _expected(run: RunView) -> int:

@@ -53,13 +53,13 @@ class Budget:
 
 
 class Details:
-    """The detail chunks of one run; one is open, those before it are packed. `shortened` counts the chunks
-    whose texts were cut."""
+    """The detail chunks of one run; one is open, those before it are packed. `shortened` says whether
+    texts of any were cut."""
 
     def __init__(self, run: int, budget: Budget) -> None:
         self.pool = Pool()
         self.chunks: list[Chunk] = []
-        self.shortened = 0
+        self.shortened = False
         self._run = run
         self._budget = budget
         self._questions: dict[str, Any] = {}
@@ -94,7 +94,7 @@ class Details:
                 cut = True
                 data = self._packed()
             self._step += 1
-        self.shortened += cut
+        self.shortened = self.shortened or cut
         return data
 
     def _packed(self) -> str:

@@ -16,7 +16,7 @@ _LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 def flat(config: Any) -> list[list[str]]:
     """Dotted keys and values, in the order of the file. Values of keys that name a secret are masked, and so
     are logins in addresses; keys like `api_key_env` name a variable, which is no secret."""
-    return [[key, value] for key, value in _lines("", config)]
+    return [[key, value] for key, value in _lines("", config) if key]
 
 
 def _lines(prefix: str, value: Any) -> Iterator[tuple[str, str]]:

@@ -13,8 +13,9 @@ from fathoms.metrics.stages import STAGES
 from fathoms.report.html.texts import Marker, Pool
 
 Json = dict[str, Any]
-Picture = Callable[[str, int | None], str | None]
-"""The key under which the picture of a page of a document will be found, `None` where there can be none."""
+Picture = Callable[[str, int | None, bool], str | None]
+"""The key under which the picture of a page of a document may be found, `None` where there can be none; told
+whether the page is gold."""
 LEAST = 40
 """Characters of a retrieved text that is looked for in the prompt: shorter ones may stand there by chance."""
 
@@ -49,7 +50,7 @@ def detail(view: Mapping[str, Any], profile: str, pool: Pool, picture: Picture) 
         "files": question.get("files") or [],
         "evidence": [
             {key: item.get(key) for key in ("document", "page", "quote")}
-            | {"thumbnail": picture(str(item.get("document")), item.get("page"))}
+            | {"thumbnail": picture(str(item.get("document")), item.get("page"), True)}
             for item in question.get("evidence") or ()
         ],
         "repeats": [
@@ -134,14 +135,15 @@ def _hit(
 ) -> Json:
     """One thing that was retrieved."""
     document, pages = str(hit.get("document") or ""), hit.get("pages") or []
+    gold = is_gold(question, document, pages)
     found = {
         "rank": hit.get("rank"),
         "document": document,
         "pages": pages,
         "score": hit.get("score"),
         "text": pool.add(hit["text"], marker) if hit.get("text") else None,
-        "gold": is_gold(question, document, pages),
-        "thumbnail": picture(document, pages[0] if pages else None),
+        "gold": gold,
+        "thumbnail": picture(document, pages[0] if pages else None, bool(gold)),
     }
     return found | ({"modality": hit["modality"]} if hit.get("modality") else {})
 
