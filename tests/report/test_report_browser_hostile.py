@@ -15,7 +15,8 @@ VIEWS = ("view=overview", "view=compare&flips=all", "view=questions", "view=ques
 ELEMENTS = "document.querySelectorAll('img, iframe, object, embed, main script, header script').length"
 HANDLERS = """[...document.querySelectorAll('*')].filter(
   (element) => [...element.attributes].some((attribute) => attribute.name.startsWith('on'))).length"""
-READ = """[document.title, document.body.innerText, ...[...document.querySelectorAll('[title], [aria-label], title')]
+READ = """[document.title, document.body.innerText,
+  ...[...document.querySelectorAll('[title], [aria-label], title')]
   .map((e) => `${e.title} ${e.ariaLabel} ${e.textContent}`)].join(' ')"""
 
 
