@@ -30,7 +30,7 @@ _REPLACED = {
 }
 _GROUPED = re.compile(r"\d(?<![\d.,]\d)\d{0,2}(?:[,\u00a0\u2007\u2009\u202f]\d{3})+(?!,?\d)")
 _MARKERS = re.compile(r"[*_`]+")
-_SPACES = re.compile(r"\s+")
+_SPACES = re.compile(r" \s+|[^\S ]\s*")
 _DASH = re.compile(r"-(?P<minus>(?<![\w)%\]]-)(?=\.?\d))?")
 
 

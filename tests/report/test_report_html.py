@@ -315,12 +315,12 @@ def test_what_no_page_can_show_is_replaced(
     run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
 ) -> None:
     view = question("q", 1.0, 0.0)
-    view["repeats"][0]["answer"]["text"] = "nul \0, half \ud83d red"
+    view["repeats"][0]["answer"]["text"] = "nul \0, written \\u0000, half \ud83d red"
     view["repeats"][0]["answer"]["latency"] = float("inf")
     text = report_html([run_of(dict(small_run().summary), [view])])
     text.encode()
     found, texts = detail_of(unpacked(text)[1], 0, "q")
-    assert text_of(found["repeats"][0]["answer"], texts) == "nul \u2400, half \ufffd red"
+    assert text_of(found["repeats"][0]["answer"], texts) == "nul \u2400, written \\u0000, half \ufffd red"
     assert held(found["repeats"][0]["answer"], texts) == [("red", 0)]
 
 

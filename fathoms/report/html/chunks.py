@@ -12,13 +12,14 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from fathoms.report.html.texts import Pool
+from fathoms.report.html.texts import Pool, clean
 
 QUESTIONS = 40
 CHARACTERS = 2_000_000
 """A chunk is closed with this many questions, or with this much text."""
 LENGTHS = (64_000, 16_000, 8_000, 4_000, 2_000, 1_000, 500, 250, 100)
 """To how many characters texts are shortened, one step after the other, until a chunk is small enough."""
+_NUL = "\\u0000"
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,21 @@ class Chunk:
 
 
 def packed(value: Any) -> str:
-    """A chunk's data: the same value gives the same text."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode("ascii")
+    """A chunk's data: the same value gives the same text. It is cleaned only where it has to be: what a page
+    cannot show is rare, and to look for it in every text takes long."""
+    try:
+        text = _dumped(value)
+        data = text.encode()
+    except ValueError:  # there is half a character in it, or something that is no number
+        text = ""
+    if not text or _NUL in text:
+        data = _dumped(clean(value)).encode()
+    return base64.b64encode(gzip.compress(data, 6, mtime=0)).decode("ascii")
+
+
+def _dumped(value: Any) -> str:
+    """JSON in as few letters as can be."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 class Budget:

@@ -12,7 +12,7 @@ from fathoms.report.html.chunks import Details
 from fathoms.report.html.detail import Picture, detail
 from fathoms.report.html.outcome import lost_at, outcome, share_abstained
 from fathoms.report.html.questions import Questions
-from fathoms.report.html.texts import clean, start
+from fathoms.report.html.texts import start
 from fathoms.report.view import RunView
 from fathoms.report.worst import mean
 
@@ -72,7 +72,6 @@ def read_run(run: RunView, profile: str, questions: Questions, details: Details,
     numbers: dict[int, int] = {}
     sums = Sums()
     for view in run.questions():
-        view = clean(view)
         name, place = questions.place(view["question"], run)
         for repeat in view.get("repeats") or ():
             sums.add(repeat)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -19,7 +19,7 @@ POOLED = 100
 """Characters from which on a text stands in the pool."""
 _UNFIT = re.compile(r"[\x00\ud800-\udfff]")
 
-Marker = Callable[[str], Iterable[Mark]]
+Marker = Callable[[str], Sequence[Mark]]
 
 
 def clean(value: Any) -> Any:
@@ -45,9 +45,9 @@ def units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def in_units(text: str, marks: Iterable[Mark]) -> list[list[int]]:
+def in_units(text: str, marks: Sequence[Mark]) -> list[list[int]]:
     """Marks counted in UTF-16 code units."""
-    if text.isascii() or max(text, default="") <= "\uffff":
+    if not marks or text.isascii() or max(text) <= "\uffff":
         return [list(mark) for mark in marks]
     before = [0, *accumulate(1 + (letter > "\uffff") for letter in text)]
     return [[before[mark.start], before[mark.end], mark.phrase] for mark in marks]
