@@ -189,11 +189,14 @@ def test_without_costs_seconds_stand_in_their_place(watched: Watched, folder: Pa
     assert "No run here has a cost" in texts(page, "#cost p")[0]
 
 
-def test_abstention_latency_and_errors(watched: Watched, made: str) -> None:
+def test_abstention_latency_errors_and_settings(watched: Watched, made: str) -> None:
     page = watched.open(made)
     cells = [text.split()[0] for text in texts(page, "#abstention .square:nth-child(3) td.figure")]
     assert cells == ["107", "12", "0", "0"]  # gamma: 120 less one error and twelve abstentions
     assert texts(page, "#errors tbody tr") == ["gamma Timeout 1 no answer within 60 s"]
+    assert texts(page, "#about table.runs thead")[0] == "alpha beta gamma"
+    page.locator("#differences").click()
+    assert texts(page, "#about details[open] tbody tr") == ["name alpha beta gamma"]
     page.locator("#latency-figures").click()
     assert texts(page, "#latency tbody tr")[0] == "alpha retrieve 0.10 s 0.10 s 0.10 s 120"
 
