@@ -104,6 +104,9 @@ function money(value) {
   return value === 0 ? '$0' : `$${value >= 0.01 ? value.toFixed(value >= 1 ? 2 : 4) : value.toPrecision(2)}`;
 }
 
+/** A time to the minute, as the run noted it. */
+const moment = (iso) => (iso ? iso.slice(0, 16).replace('T', ' ') + (/(Z|\+00:00)$/.test(iso) ? ' UTC' : '') : 'not known');
+
 const plural = (n, noun, many = `${noun}s`) => `${count(n)} ${n === 1 ? noun : many}`;
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const mean = (values) => (values.length ? sum(values) / values.length : null);

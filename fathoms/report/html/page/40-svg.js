@@ -77,7 +77,16 @@ function swatch(nth) {
 /** The name of a run with its shape, as far as it is among the chosen. */
 function named(key, text = runLabel(report.runs[key])) {
   const nth = chosen().indexOf(key);
-  return h('span.named', {}, nth >= 0 ? swatch(nth) : null, said(text, 60));
+  return h('span.named', {}, nth >= 0 ? swatch(nth) : h('span.swatch.none'), breakable(text));
+}
+
+/** A name that may break behind its hyphens and underscores, not within its words. */
+function breakable(text) {
+  const name = said(text, 60);
+  for (const node of [...name.childNodes].filter((child) => child.nodeType === Node.TEXT_NODE)) {
+    node.replaceWith(...node.data.split(/(?<=[-_/])(?![-_/])/).flatMap((part, at) => (at ? [h('wbr'), part] : [part])));
+  }
+  return name;
 }
 
 /** Which shape, colour and dashes belong to which run. */

@@ -33,7 +33,7 @@ function radarChart(metric, axes, runs, scale, room) {
   const raw = runs.map((run) => axes.map((axis) => fig(run, metric, axis).mean ?? null));
   const drawn = normalise(raw, scale);
   const wide = Math.max(60, Math.min(110, (room - 200) / 2));
-  const texts = axes.map((axis, at) => (axes.length > MOST_LABELS ? [String(at + 1)] : lines(axis, wide, 2)));
+  const texts = axes.map((axis, at) => (axes.length > MOST_LABELS ? [String(at + 1)] : lines(axis, wide, 3)));
   const { radius, boxes } = placeLabels(texts, Math.min(TALL / 2, Math.max(72, (room - 2 * wide - 40) / 2)));
   const edges = (reach) => [Math.min(-radius, ...boxes.map((box) => box[reach] - box[reach === 'x' ? 'width' : 'height'] / 2)), Math.max(radius, ...boxes.map((box) => box[reach] + box[reach === 'x' ? 'width' : 'height'] / 2))];
   const [[left, right], [top, bottom]] = [edges('x'), edges('y')];

@@ -17,7 +17,9 @@ function segments(values, stages) {
 
 function funnelBar(values, stages, x, y, left) {
   let at = 0;
-  const drawn = segments(values, stages).map((part) => {
+  const parts = segments(values, stages);
+  if (!parts.length) return s('text', { x: left, y: y + 12.5, class: 'tick start' }, 'nothing reached the answer; losses not known');
+  const drawn = parts.map((part) => {
     const [start, width] = [left + x * at, x * part.value];
     at += part.value;
     const text = width > 30 ? s('text', { x: round(start + width / 2), y: y + 12.5, class: `inside ${part.kind}` }, figure(part.value)) : null;
@@ -74,18 +76,27 @@ function funnelLegend(stages) {
   return h('ul.legend', { 'aria-label': 'Legend of the funnel' }, entry('reached', 'reached the answer'), stages.map((stage) => entry(`lost-${stage}`, `lost at ${STAGES[stage]}`)), entry('gained', 'gained at a stage (apart)'));
 }
 
+/** What was left out and what is an estimate, with the runs of which it is said. */
+function funnelNotes(keys) {
+  const runs = new Map();
+  for (const key of keys) for (const note of report.runs[key].funnel.notes) runs.set(note, [...(runs.get(note) ?? []), runLabel(report.runs[key])]);
+  const names = (list) => (list.length === keys.length ? null : [' (', said(list.join(', '), 400), ')']);
+  return runs.size ? h('ul.notes', {}, [...runs].map(([note, list]) => h('li', {}, said(note, 1000), names(list)))) : null;
+}
+
 function funnel(room) {
   const keys = chosen().filter((key) => report.runs[key].funnel);
   if (!keys.length) return section('funnel', 'Where answers were lost', h('p.note', {}, 'Not known: these runs have no funnel under this profile.'));
+  const others = chosen().filter((key) => !keys.includes(key));
   const stages = funnelStages(keys.map((key) => report.runs[key]));
   const categories = [OVERALL, ...CATEGORIES].filter((category) => keys.some((key) => report.runs[key].funnel.categories[category]));
   const totals = keys.flatMap((key) => Object.values(report.runs[key].funnel.categories)).map((values) => sum(segments(values, stages).map((part) => part.value)));
   const columns = room > 1100 ? 3 : room > 700 ? 2 : 1;
   const width = (room - 28 * (columns - 1)) / columns;
-  const notes = [...new Set(keys.flatMap((key) => report.runs[key].funnel.notes))];
   return section('funnel', 'Where answers were lost',
-    h('p.small', {}, 'Phrase recall of the gold answer, stage by stage. Losses and gains are means over questions and are never netted, so a bar with gains is longer than 1.', keys.some((key) => report.runs[key].funnel.estimated) ? ' Some stages are estimates.' : ''),
+    h('p.small', {}, 'Phrase recall of the gold answer, stage by stage. Losses and gains are means over questions and are never netted, so a bar with gains may be longer than 1. What a bar lacks to 1 was lost before the first stage that is known.', keys.some((key) => report.runs[key].funnel.estimated) ? ' Some stages are estimates.' : ''),
     funnelLegend(stages), h('div.multiples', {}, categories.map((category) => funnelChart(category, keys, stages, Math.max(1, ...totals), width))),
-    notes.length ? h('ul.notes', {}, notes.map((note) => h('li', {}, said(note, 1000)))) : null,
+    others.length ? h('p.small', {}, 'Not drawn, for nothing but the answers is known: ', said(others.map((key) => runLabel(report.runs[key])).join(', '), 600)) : null,
+    funnelNotes(keys),
     funnelTable(keys, stages, categories));
 }

@@ -1,12 +1,15 @@
 // Cost against quality, and where the seconds go.
 
-/** What a question costs: dollars where any run knows them, else seconds. */
+/** What a question costs: dollars where any run knows them, else seconds where any knows those. */
 function costAxis(runs) {
-  if (runs.some((run) => known(run.cost?.per_question))) return { label: 'Cost per question', value: (run) => run.cost?.per_question ?? null, print: money, what: 'cost' };
-  return { label: 'Seconds per question', value: (run) => run.seconds?.per_question ?? null, print: seconds, what: 'seconds' };
+  const priced = runs.some((run) => known(run.cost?.per_question));
+  if (priced || !runs.some((run) => known(run.seconds?.per_question))) return { label: 'Cost per question', value: (run) => run.cost?.per_question ?? null, print: money, tick: (value) => `$${Number(value.toPrecision(3))}`, what: 'cost' };
+  return { label: 'Seconds per question', value: (run) => run.seconds?.per_question ?? null, print: seconds, tick: secondsTick, what: 'seconds' };
 }
 
 const secondsEach = (run) => sum(run.seconds.stages.map((stage) => stage.mean ?? 0));
+
+const secondsTick = (value) => `${Number(value.toPrecision(3))} s`;
 
 /** Those that no other beats in both: nothing is cheaper and at least as good, or as cheap and better. */
 function paretoFront(points) {
@@ -43,7 +46,7 @@ function paretoChart(points, front, axis, room) {
   });
   return chart(room, height, `${axis.label} against overall correctness, with the Pareto front`,
     tall.map((value) => [s('line', { x1: left, x2: room - right, y1: round(y(value)), y2: round(y(value)), class: 'rail' }), s('text', { x: left - 6, y: round(y(value) + 4), class: 'tick end' }, figure(value))]),
-    steps.map((value, at) => s('text', { x: round(x(value)), y: low + 18, class: at ? (at === steps.length - 1 ? 'tick end' : 'tick middle') : 'tick start' }, value ? axis.print(value) : '0')),
+    steps.map((value, at) => s('text', { x: round(x(value)), y: low + 18, class: at ? (at === steps.length - 1 ? 'tick end' : 'tick middle') : 'tick start' }, value ? axis.tick(value) : '0')),
     s('text', { x: room - right, y: height - 6, class: 'tick end' }, `${axis.label} →`),
     s('text', { x: left, y: height - 6, class: 'tick start' }, '↑ Overall correctness'),
     s('path', { d: frontPath(front, x, y, room - right), class: 'front' }),
@@ -72,8 +75,8 @@ function costAndQuality(room) {
   const why = axis.what === 'seconds' ? 'No run here has a cost, so seconds per question stand in its place. ' : '';
   return section('cost', axis.what === 'seconds' ? 'Time against quality' : 'Cost against quality',
     h('p.small', {}, why, 'The line joins the runs that no other beats in both (the Pareto front); upright lines are 95 % intervals.'),
-    points.length ? [legend(points.map((point) => point.key)), h('figure', {}, paretoChart(points, front, axis, room))] : h('p.note', {}, `Nothing can be drawn: the ${axis.what} of these runs is not known.`),
-    missing.length && points.length ? h('p.note', {}, `Not drawn, for its ${axis.what} is not known: `, missing.map((point, at) => [at ? ', ' : '', said(runLabel(report.runs[point.key]), 60)])) : null,
+    points.length ? [legend(points.map((point) => point.key)), h('figure', {}, paretoChart(points, front, axis, room))] : h('p.note', {}, 'Nothing can be drawn: neither costs nor times of these runs are known.'),
+    missing.length && points.length ? h('p.note', {}, `Not drawn, for the ${axis.what === 'cost' ? 'cost is' : 'seconds are'} not known: `, missing.map((point, at) => [at ? ', ' : '', said(runLabel(report.runs[point.key]), 60)])) : null,
     behind('cost', 'Cost, quality and the Pareto front', ['Run', axis.label, 'Overall correctness', 'On the front'], rows));
 }
 
@@ -105,5 +108,5 @@ function latencyChart(keys, tone, room) {
     });
     return [spot(chosen().indexOf(key), 8, y + 8), s('text', { x: 20, y: y + 12.5, class: 'name' }, fit(runLabel(report.runs[key]), names - 30)), parts, s('text', { x: round(x(totals[nth]) + 6), y: y + 12.5, class: 'name' }, seconds(totals[nth]))];
   });
-  return chart(room, foot + 14, 'Mean seconds of a question by run and stage', steps.map((value) => [s('line', { x1: round(x(value)), x2: round(x(value)), y1: 0, y2: foot - 4, class: 'rail' }), s('text', { x: round(x(value)), y: foot + 9, class: 'tick middle' }, value ? `${Number(value.toPrecision(3))} s` : '0')]), bars);
+  return chart(room, foot + 14, 'Mean seconds of a question by run and stage', steps.map((value) => [s('line', { x1: round(x(value)), x2: round(x(value)), y1: 0, y2: foot - 4, class: 'rail' }), s('text', { x: round(x(value)), y: foot + 9, class: 'tick middle' }, value ? secondsTick(value) : '0')]), bars);
 }

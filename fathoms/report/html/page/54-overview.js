@@ -32,7 +32,7 @@ const facts = (run) => [
   ['Model', said(run.model ?? 'not told', 80)],
   ['Pipeline', said(run.pipeline, 80)],
   ['Profile', said(run.profile, 40)],
-  ['Started', said(run.started ?? 'not known', 40)],
+  ['Started', said(moment(run.started), 40)],
   ['Data', said(run.data ?? 'not told', 80)],
   ['Questions asked', `${count(run.asked ?? run.questions)}${run.repeats > 1 ? `, ${run.repeats} repeats` : ''}`],
   ['Errors', count(run.counts.errors)],
@@ -57,9 +57,9 @@ function aboutRuns() {
   const list = keys.map((key) => facts(report.runs[key]));
   const rows = list[0].map(([name], at) => [name, ...list.map((run) => run[at][1])]);
   const different = keys.length > 1 ? differences(keys) : [];
-  const heads = ['', ...keys.map((key) => named(key))];
-  return section('about', 'The runs', table('What each run was', heads, rows, { seen: false }),
-    different.length ? h('details.behind', {}, h('summary', { id: 'differences' }, `Settings that differ (${different.length})`), table('Settings in which these runs differ', heads, different, { seen: false })) : null,
+  const heads = () => ['', ...keys.map((key) => named(key))];
+  return section('about', 'The runs', table('What each run was', heads(), rows, { seen: false, kind: 'runs' }),
+    different.length ? h('details.behind', {}, h('summary', { id: 'differences' }, `Settings that differ (${different.length})`), table('Settings in which these runs differ', heads(), different, { seen: false, kind: 'runs' })) : null,
     keys.map((key) => h('details.behind', {}, h('summary', { id: `config-${key}` }, 'All settings of ', named(key)), table('Settings', ['Setting', 'Value'], report.runs[key].config.map(([name, value]) => [h('code', {}, said(name, 80)), said(value, 2000)]), { seen: false }))),
     failedDocuments(keys));
 }

@@ -85,7 +85,7 @@ function questionRow(index, at) {
   const keys = chosen();
   const { id, category, text, gold } = Object.fromEntries(Object.entries(index.questions).map(([name, values]) => [name, values[at]]));
   const answer = keys.length === 1 ? index.runs[keys[0]].answer[at] : null;
-  const marks = keys.map((key) => h('li', {}, h('span.unseen', {}, said(runLabel(report.runs[key]), 60), ': '), badge(index.runs[key].outcome[at], index.runs[key].lost[at])));
+  const marks = keys.map((key, nth) => h('li', {}, keys.length > 1 ? swatch(nth) : null, h('span.unseen', {}, said(runLabel(report.runs[key]), 60), ': '), badge(index.runs[key].outcome[at], index.runs[key].lost[at])));
   return h('li', {}, h('div.words', {}, h('a', { href: link({ view: 'question', id }), id: `question-${at}` }, said(text, 240)),
     h('p.small', {}, said(id, 60), ' · ', said(category, 40), gold ? [' · gold: ', said(gold, 120)] : null),
     answer ? h('p.small.answer', {}, said(answer, 280)) : null), h('ul.marks', {}, marks));

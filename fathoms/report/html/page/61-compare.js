@@ -18,12 +18,14 @@ function tally(rows) {
   return [n('won'), n('lost'), n('tied')];
 }
 
+const signed = (value) => (Math.abs(value) < 0.005 ? '0.00' : `${value > 0 ? '+' : '−'}${figure(Math.abs(value))}`);
+
 function tallyTable(index, rows, a, b, metric) {
   const category = (row) => index.questions.category[row.at];
   const line = (name, some) => {
     const [won, lost, tied] = tally(some);
     const value = (key) => mean(some.map((row) => index.runs[key][metric][row.at]));
-    return [name, count(won), count(lost), count(tied), figure(value(a)), figure(value(b)), figure(value(a) === null ? null : value(b) - value(a)).replace(/^(?=[0-9])/, '+')];
+    return [name, count(won), count(lost), count(tied), figure(value(a)), figure(value(b)), signed(value(b) - value(a))];
   };
   const names = [...new Set(index.questions.category)].filter((name) => rows.some((row) => category(row) === name));
   const lines = names.map((name) => line(said(name, 60), rows.filter((row) => category(row) === name)));
@@ -62,6 +64,6 @@ async function compareView() {
   announce(result);
   const counts = { flipped: rows.filter((row) => row.result !== 'tied').length, won: tally(rows)[0], lost: tally(rows)[1], tied: tally(rows)[2], all: rows.length };
   return [h('h2', { id: 'title' }, 'Compare'), compareControls(a, b, metric), h('p.small', {}, 'A win has the better value; the means here are over questions. Whether a difference is more than luck, a paired test says: ', h('code', {}, 'fathoms compare A B'), '.'),
-    rows.length ? [tallyTable(index, rows, a, b, metric), h('h3', {}, 'Questions'), toggle('flips', 'Which questions', Object.entries(FLIPS).map(([key, text]) => [key, `${text} (${count(counts[key])})`]), show, (flips) => go({ flips })),
+    rows.length ? [tallyTable(index, rows, a, b, metric), h('h3.next', {}, 'Questions'), toggle('flips', 'Which questions', Object.entries(FLIPS).map(([key, text]) => [key, `${text} (${count(counts[key])})`]), show, (flips) => go({ flips })),
       h('p.small', {}, result), h('ol.questions.compared', {}, listed.slice((page - 1) * PAGE, page * PAGE).map((row) => comparisonRow(index, row, a, b, metric))), element] : h('p.note', {}, 'These two share no question that both were scored on.')];
 }

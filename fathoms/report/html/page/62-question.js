@@ -12,11 +12,11 @@ function neighbours(index, at) {
 /** What is right: phrases, reference, where it stands in the documents. */
 function goldBox(detail, answerable) {
   const number = (phrase) => detail.phrases.findIndex((gold) => gold.text === phrase) + 1;
-  const variants = (detail.answers ?? []).map((phrases) => h('li', {}, phrases.map((phrase, at) => [at ? h('span.faint', {}, ' and ') : null, h('mark', {}, said(phrase, 300)), h('sup', {}, number(phrase) || '')])));
+  const variants = (detail.answers ?? []).map((phrases, nth) => h('li', {}, nth ? h('span.faint', {}, 'or ') : null, phrases.map((phrase, at) => [at ? h('span.faint', {}, ' and ') : null, h('mark', {}, said(phrase, 300)), h('sup', {}, number(phrase) || '')])));
   const pages = (detail.evidence ?? []).map((found) => h('li', {}, said(found.document, 120), known(found.page) ? `, page ${found.page}` : '', found.quote ? [': ', h('q', {}, said(found.quote, 400))] : null, thumbnail(found.thumbnail, `page ${found.page} of ${found.document}`, true)));
   return h('dl.facts', {},
     answerable === false ? [h('dt', {}, 'Answerable'), h('dd', {}, 'No: the right answer is to say so.')] : null,
-    variants.length ? [h('dt', {}, variants.length > 1 ? 'Gold phrases, any line' : 'Gold phrases'), h('dd', {}, h('ul', {}, variants))] : null,
+    variants.length ? [h('dt', {}, 'Gold phrases'), h('dd', {}, h('ul.variants', {}, variants))] : null,
     detail.reference ? [h('dt', {}, 'Reference'), h('dd', {}, said(detail.reference, 2000))] : null,
     detail.files?.length ? [h('dt', {}, 'Documents'), h('dd', {}, detail.files.map((file, at) => [at ? ', ' : '', said(file, 120)]))] : null,
     pages.length ? [h('dt', {}, 'Stands on'), h('dd', {}, h('ul', {}, pages))] : null);
@@ -25,7 +25,7 @@ function goldBox(detail, answerable) {
 /** A page as a small picture, filled in when the pictures are read. */
 function thumbnail(name, what, gold) {
   if (!name || !hasChunk('thumbnails')) return null;
-  const picture = h('img', { class: `thumbnail${gold ? ' gold' : ''}`, alt: plain(what), width: 96 });
+  const picture = h('img', { class: `thumbnail${gold ? ' gold' : ''}`, alt: plain(what), width: 150 });
   chunk('thumbnails').then((pages) => {
     const source = pages[name];
     if (typeof source === 'string' && source.startsWith('data:image/')) picture.src = source; else picture.remove();
@@ -46,7 +46,7 @@ function stageTable(repeat) {
 /** Scores and what they rest on. */
 function scoreBox(repeat) {
   const scores = repeat.scores ?? {};
-  const why = Object.entries(scores.why ?? {}).map(([name, value]) => [h('dt', {}, said(name, 40)), h('dd', {}, said(typeof value === 'string' ? value : JSON.stringify(value), 600))]);
+  const why = Object.entries(scores.why ?? {}).filter(([, value]) => known(value)).map(([name, value]) => [h('dt', {}, said(name, 40)), h('dd', {}, said(typeof value === 'string' ? value : JSON.stringify(value), 600))]);
   return h('dl.facts', {}, h('dt', {}, 'Correctness'), h('dd', {}, figure(scores.correctness)), h('dt', {}, 'Hallucination'), h('dd', {}, known(scores.hallucination) ? (scores.hallucination ? 'yes' : 'no') : 'n/a'),
     h('dt', {}, 'Abstained'), h('dd', {}, known(scores.abstained) ? (scores.abstained ? 'yes' : 'no') : 'n/a', scores.label ? [' (', said(scores.label, 60), ')'] : null),
     scores.missed?.length ? [h('dt', {}, 'Missed'), h('dd', {}, scores.missed.map((phrase, at) => [at ? ', ' : '', said(phrase, 200)]))] : null, why);
@@ -57,8 +57,8 @@ function hitItem(detail, hit) {
   const about = [`${hit.rank}. `, said(hit.document, 120), pages, known(hit.score) ? h('span.faint', {}, ` score ${Number(hit.score).toPrecision(3)}`) : null, hit.modality && hit.modality !== 'text' ? h('span.faint', {}, ' ', said(hit.modality, 20)) : null, hit.gold ? h('span.tag', {}, 'gold page') : null];
   const found = hit.text?.marks?.length ? h('span.tag.plainly', {}, plural(hit.text.marks.length, 'gold phrase')) : null;
   const picture = thumbnail(hit.thumbnail, `page ${hit.pages} of ${hit.document}`, hit.gold);
-  if (!hit.text) return h('li', { class: hit.gold ? 'hit gold' : 'hit' }, h('p', {}, about), picture);
-  return h('li', { class: hit.gold ? 'hit gold' : 'hit' }, lazy([about, found], () => [picture, passageOf(detail, hit.text)]));
+  const what = hit.text ? lazy([about, found], () => passageOf(detail, hit.text)) : h('p', {}, about);
+  return h('li', { class: hit.gold ? 'hit gold' : 'hit' }, picture, what);
 }
 
 /** What is filled when it is opened. */

@@ -28,13 +28,16 @@ function drawRuns() {
   place.replaceChildren(h('details', { open }, h('summary', { id: 'pick' }, `Runs shown: ${keys.length} of ${report.runs.length}`), h('fieldset', {}, h('legend.unseen', {}, 'Runs shown'), boxes), most));
 }
 
-function drawFooter() {
-  document.getElementById('footer').replaceChildren(`Made by ${plain(report.version)}, `, h('time', { datetime: plain(report.made) }, said(report.made, 40)), '. This file asks no network.');
+/** What does not change: the title, with what is hidden in it shown, and the last line. */
+function drawFrame() {
+  document.getElementById('name').replaceChildren(said(report.title, 160));
+  document.getElementById('footer').replaceChildren(`Made by ${plain(report.version)}, `, h('time', { datetime: plain(report.made) }, said(moment(report.made), 40)), '. This file asks no network.');
 }
 
 /** Draw the view; where another is wished meanwhile, this one is dropped. */
 async function draw() {
   const mine = turn += 1;
+  const focus = document.activeElement?.id;
   state = parseHash();
   drawHeader();
   main.setAttribute('aria-busy', 'true');
@@ -45,16 +48,15 @@ async function draw() {
   } catch (error) {
     content = [h('h2', { id: 'title' }, 'This part cannot be shown'), h('p.note.fail', { role: 'alert' }, said(error.message))];
   }
-  if (mine === turn) show(content.flat(Infinity).filter(present).map(asNode));
+  if (mine === turn) show(content.flat(Infinity).filter(present).map(asNode), focus);
 }
 
 /** Put the view in place; what had the focus has it still, and a new view starts at its top. */
-function show(nodes) {
-  const focus = document.activeElement?.id;
+function show(nodes, focus) {
   const moved = drawn.view !== null && (drawn.view !== state.view || drawn.id !== state.id);
   main.replaceChildren(...nodes);
   main.removeAttribute('aria-busy');
-  document.title = `${state.view === 'question' ? state.id : VIEWS[state.view]} · ${report.title}`;
+  document.title = plain(clip(`${state.view === 'question' ? state.id : VIEWS[state.view]} · ${report.title}`, 200));
   drawn = { view: state.view, id: state.id };
   if (moved) window.scrollTo(0, 0);
   const again = focus ? document.getElementById(focus) : null;
@@ -75,7 +77,8 @@ document.getElementById('skip').addEventListener('click', (event) => {
   event.preventDefault();
   main.focus();
 });
-drawFooter();
+drawFrame();
 await draw();
-// the index is unpacked after the first paint, so that the other views open at once
-requestAnimationFrame(() => setTimeout(() => readIndex().catch(() => {}), 0));
+performance.mark('overview');
+// the index is unpacked after the first paint, so that the other views open at once; a view that needs it says what is wrong with it
+requestAnimationFrame(() => setTimeout(() => readIndex().then(() => performance.mark('index'), () => {}), 0));
