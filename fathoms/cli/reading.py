@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from fathoms.report import RunView
     from fathoms.store import Run
-
-QUICK = 150
-"""Answers of which `report.html` is written in less than half a second: then the end of a run brings it."""
 
 Reviews = Annotated[
     list[Path] | None, typer.Option("--reviews", help="Ratings that were not saved in the run's folder.")
@@ -44,29 +41,19 @@ def written(
     views = [report.load(run.path) for run in runs]
     panels: list[RenderableType] = []
     for view, run in zip(views, runs, strict=True):
-        paths = report.write_report([view], run.path, html=_answers([view]) <= QUICK)
+        paths = report.write_report([view], run.path)
         if each or len(runs) == 1:
             earlier = _earlier(run, out)
             previous = report.last_comparable(view, earlier) or next(iter(earlier), None)
             panels += report.summary_panel(view, previous)
     if len(runs) > 1:
-        folder = out / "reports" / _folder_name(runs)
-        paths = report.write_report(views, folder, html=_answers(views) <= QUICK)
+        paths = report.write_report(views, out / "reports" / _folder_name(runs))
         panels += report.comparison_panel(views)
     radar = next(path for path in paths if path.suffix == ".png")
-    return panels, (f"report: {paths[0]}", f"radar:  {radar}", *_later(runs, views))
-
-
-def _later(runs: Sequence[Run], views: Sequence[RunView]) -> Iterator[str]:
-    """How to get the page for the browser, where there are too many answers to write it by the way."""
-    if _answers(views) > QUICK:
-        yield f"page:   run 'fathoms report {' '.join(run.id for run in runs)}'"
-
-
-def _answers(views: Sequence[RunView]) -> int:
-    """How many answers a report shows."""
-    counts = [view.summary.get("counts") or {} for view in views]
-    return sum((known.get("answered") or 0) + (known.get("errors") or 0) for known in counts)
+    lines = [f"report: {paths[0]}", f"radar:  {radar}"]
+    if paths[0].name != "report.html":  # too many answers to write it by the way
+        lines.append(f"page:   run 'fathoms report {' '.join(run.id for run in runs)}'")
+    return panels, tuple(lines)
 
 
 def show_results(panels: Sequence[RenderableType], lines: Sequence[str]) -> None:
@@ -128,13 +115,15 @@ def report(
     from fathoms import report as room
     from fathoms.store import find_run
 
+    if as_json and (show or thumbnails):
+        raise UsageError("--json prints the figures and writes no page: leave out --open and --thumbnails")
     found = [find_run(reference, out) for reference in runs]
     views = [replace(room.load(run.path), reviews=_files(reviews)) for run in found]
     if as_json:
         console.show_json(room.report_json(views, scores))
         return 0
     folder = to or (found[0].path if len(found) == 1 else out / "reports" / _folder_name(found))
-    written = room.write_report(views, folder, scores, thumbnails=thumbnails, warn=console.note)
+    written = room.write_report(views, folder, scores, html=True, thumbnails=thumbnails, warn=console.note)
     console.show(*room.comparison_panel(views, scores))
     for path in written:
         console.say(str(path))

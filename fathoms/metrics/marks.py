@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from fathoms.metrics.folding import trace_plain, trace_words
@@ -23,7 +24,7 @@ def marks(text: str, phrases: Sequence[str], match: Match, hyphens: Hyphens) -> 
     Found by the rule of `phrase_recall`: a phrase has a mark exactly where it counts as found, unless
     nothing is left of it when it is folded.
     """
-    folded = fold_text(text, match)
+    folded = _folded(text, match)
     found = [
         (*span, number)
         for number, phrase in enumerate(phrases)
@@ -36,3 +37,9 @@ def marks(text: str, phrases: Sequence[str], match: Match, hyphens: Hyphens) -> 
     for start, end, number in found:
         places.setdefault(traced.span(start, end), number)
     return sorted(Mark(*place, number) for place, number in places.items())
+
+
+@lru_cache(maxsize=512)
+def _folded(text: str, match: Match) -> str:
+    """A text to look for phrases in; the same chunk is retrieved again and again."""
+    return fold_text(text, match)
