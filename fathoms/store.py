@@ -46,7 +46,7 @@ What one pipeline answered, and how good that was. Nothing here needs fathoms to
 | blobs/HASH.gz | long texts that the journal and the manifest name by hash (`gunzip -c`) |
 | verdicts/ | judgements that scores were made from, kept so that scoring again asks nobody |
 | summary.json | means by category and overall, with counts |
-| report.md, radar-*.png | the same for people |
+| report.html, report.md, radar-*.png | the same for people |
 | reviews.jsonl | what people said of the scores, where somebody was asked |
 
 Scores go from 0 to 1; null means "does not apply" or "not known", never 0. Pages count from 1.

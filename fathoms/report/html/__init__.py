@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import fathoms
@@ -47,7 +46,8 @@ def report_html(
     thumbnails: bool = False,
     warn: Callable[[str], None] = lambda _: None,
 ) -> str:
-    """The text of the file. Every question view is read once, a run at a time.
+    """The text of the file. Every question view is read once, a run at a time; the same runs give the same
+    text.
 
     `thumbnails` adds small pictures of gold and retrieved pages, as far as the documents are on this machine;
     `warn` hears of those that are not. Raises DataError where a run has no scores under `scores`, UsageError
@@ -100,7 +100,6 @@ def _overview(
     made = {
         "schema": SCHEMA,
         "title": "fathoms: " + ", ".join(run["label"] for run in overviews),
-        "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": f"fathoms {fathoms.__version__}",
         "categories": list(scored.categories),
         "runs": overviews,

@@ -31,7 +31,7 @@ function drawRuns() {
 /** What does not change: the title, with what is hidden in it shown, and the last line. */
 function drawFrame() {
   document.getElementById('name').replaceChildren(said(report.title, 160));
-  document.getElementById('footer').replaceChildren(`Made by ${plain(report.version)}, `, h('time', { datetime: plain(report.made) }, said(moment(report.made), 40)), '. This file asks no network.');
+  document.getElementById('footer').replaceChildren(`Made by ${plain(report.version)}. This file asks no network.`);
 }
 
 /** Draw the view; where another is wished meanwhile, this one is dropped. */
