@@ -96,7 +96,7 @@ const reasons = () => [...new Set(report.runs.flatMap(reasonsOf))];
 const reasonsOf = (run) => [...(run.complete ? [] : [`Incomplete: ${run.incomplete.join('; ') || 'the run does not say why'}`]), ...run.warnings];
 
 function footnote(run) {
-  const numbers = reasonsOf(run).map((reason) => reasons().indexOf(reason) + 1);
+  const numbers = reasonsOf(run).map((reason) => reasons().indexOf(reason) + 1).sort((a, b) => a - b);
   return numbers.length ? h('sup', {}, numbers.join(', ')) : null;
 }
 

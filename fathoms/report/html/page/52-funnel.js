@@ -25,7 +25,8 @@ function funnelBar(values, stages, x, y, left) {
     const text = width > 30 ? s('text', { x: round(start + width / 2), y: y + 12.5, class: `inside ${part.kind}` }, figure(part.value)) : null;
     return [s('rect', { x: round(start), y, width: round(width), height: BAR, class: `segment ${part.kind}` }, s('title', {}, `${part.name}: ${figure(part.value)}`)), text];
   });
-  return [drawn, gainBar(values, stages, x, y + BAR + 2, left)];
+  const sign = mixed(values, stages) ? s('text', { x: round(left + x * at + 3), y: y + 15, class: 'name' }, '†') : null;
+  return [drawn, sign, gainBar(values, stages, x, y + BAR + 2, left)];
 }
 
 /** What came in at a stage that the stage before did not hold, under the bar: never set against the losses. */
@@ -40,7 +41,7 @@ function gainBar(values, stages, x, y, left) {
 
 function funnelChart(category, keys, stages, most, room) {
   const names = Math.min(room * 0.36, Math.max(...keys.map((key) => textWidth(runLabel(report.runs[key])))) + 30);
-  const x = (room - names - 12) / most;
+  const x = (room - names - 14) / most;
   const step = BAR + 12;
   const rows = keys.map((key, nth) => {
     const run = report.runs[key];
@@ -76,12 +77,28 @@ function funnelLegend(stages) {
   return h('ul.legend', { 'aria-label': 'Legend of the funnel' }, entry('reached', 'reached the answer'), stages.map((stage) => entry(`lost-${stage}`, `lost at ${STAGES[stage]}`)), entry('gained', 'gained at a stage (apart)'));
 }
 
+/** What must be said of the bars that are shown. */
+function funnelWords(keys, stages) {
+  const all = keys.flatMap((key) => Object.values(report.runs[key].funnel.categories));
+  return ['Phrase recall of the gold answer, stage by stage. Losses and gains are means over questions and are never netted.',
+    all.some((values) => stages.some((stage) => values.gain[stage] > 0)) ? 'Gains stand under their bar, which may be longer than 1 by them.' : '',
+    keys.some((key) => !report.runs[key].funnel.stages.includes('documents')) ? 'What a bar lacks to 1 was lost before the first stage that is known.' : '',
+    all.some((values) => mixed(values, stages)) ? 'Parts of a bar with a † are means over different numbers of questions, which the table has, and need not add up to 1.' : '',
+    keys.some((key) => report.runs[key].funnel.estimated) ? 'Some stages are estimates.' : ''].filter(Boolean);
+}
+
+/** Whether the stages are known of different numbers of questions. */
+function mixed(values, stages) {
+  const counts = stages.flatMap((stage) => [known(values.recall[stage]) ? values.n[stage] : null, known(values.loss[stage]) ? values.compared[stage] : null]);
+  return new Set(counts.filter(known)).size > 1;
+}
+
 /** What was left out and what is an estimate, with the runs of which it is said. */
 function funnelNotes(keys) {
   const runs = new Map();
   for (const key of keys) for (const note of report.runs[key].funnel.notes) runs.set(note, [...(runs.get(note) ?? []), runLabel(report.runs[key])]);
   const names = (list) => (list.length === keys.length ? null : [' (', said(list.join(', '), 400), ')']);
-  return runs.size ? h('ul.notes', {}, [...runs].map(([note, list]) => h('li', {}, said(note, 1000), names(list)))) : null;
+  return runs.size ? h('ul.notes', {}, [...runs].map(([note, list]) => h('li', {}, said(note.replace(/^\* /, 'Overall is a mean of fewer categories: '), 1000), names(list)))) : null;
 }
 
 function funnel(room) {
@@ -94,7 +111,7 @@ function funnel(room) {
   const columns = room > 1100 ? 3 : room > 700 ? 2 : 1;
   const width = (room - 28 * (columns - 1)) / columns;
   return section('funnel', 'Where answers were lost',
-    h('p.small', {}, 'Phrase recall of the gold answer, stage by stage. Losses and gains are means over questions and are never netted, so a bar with gains may be longer than 1. What a bar lacks to 1 was lost before the first stage that is known.', keys.some((key) => report.runs[key].funnel.estimated) ? ' Some stages are estimates.' : ''),
+    h('p.small', {}, funnelWords(keys, stages).join(' ')),
     funnelLegend(stages), h('div.multiples', {}, categories.map((category) => funnelChart(category, keys, stages, Math.max(1, ...totals), width))),
     others.length ? h('p.small', {}, 'Not drawn, for nothing but the answers is known: ', said(others.map((key) => runLabel(report.runs[key])).join(', '), 600)) : null,
     funnelNotes(keys),

@@ -25,7 +25,7 @@ function goldBox(detail, answerable) {
 /** A page as a small picture, filled in when the pictures are read. */
 function thumbnail(name, what, gold) {
   if (!name || !hasChunk('thumbnails')) return null;
-  const picture = h('img', { class: `thumbnail${gold ? ' gold' : ''}`, alt: plain(what), width: 150 });
+  const picture = h('img', { class: `thumbnail${gold ? ' gold' : ''}`, alt: plain(what), width: 110 });
   chunk('thumbnails').then((pages) => {
     const source = pages[name];
     if (typeof source === 'string' && source.startsWith('data:image/')) picture.src = source; else picture.remove();
