@@ -13,7 +13,7 @@ from typing import Any
 import fathoms
 from fathoms.report.html.assembling import assemble
 from fathoms.report.html.chunks import Budget, Chunk, Details, packed
-from fathoms.report.html.overview import columns_of, overview_run
+from fathoms.report.html.overview import overview_run
 from fathoms.report.html.pictures import Pictures
 from fathoms.report.html.questions import Questions
 from fathoms.report.html.reading import Reading, read_run
@@ -28,6 +28,9 @@ SHORTENED = (
     "Long texts are shortened to keep this file small: they stand whole in the folder of each run, in the"
     " file that is named with the question."
 )
+
+NAMED = 3
+"""How many runs a title names."""
 
 
 @dataclass(frozen=True)
@@ -97,17 +100,25 @@ def _overview(
 ) -> dict[str, Any]:
     """The overview of all runs."""
     scored = score_table(runs, scores)
+    marks = {row.mark for row in scored.rows}  # why runs are incomplete, the page says at each of them
     made = {
         "schema": SCHEMA,
-        "title": "fathoms: " + ", ".join(run["label"] for run in overviews),
+        "title": f"fathoms: {_title(overviews)}",
         "version": f"fathoms {fathoms.__version__}",
         "categories": list(scored.categories),
         "runs": overviews,
-        "columns": columns_of(scored.categories, overviews),
         "same_questions": same,
-        "notes": [*scored.notes, *warnings],
+        "notes": [*(note for note in scored.notes if note.split(" ")[0] not in marks), *warnings],
     }
     return dict(clean(made))
+
+
+def _title(overviews: Sequence[dict[str, Any]]) -> str:
+    """The runs by name, or how many they are and of what."""
+    if len(overviews) <= NAMED:
+        return ", ".join(run["label"] for run in overviews)
+    data = list(dict.fromkeys(run["data"] for run in overviews if run["data"]))
+    return f"{len(overviews)} runs" + (f" on {data[0]}" if len(data) == 1 else "")
 
 
 def _no_picture(document: str, page: int | None, gold: bool) -> None:

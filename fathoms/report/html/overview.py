@@ -14,16 +14,9 @@ from fathoms.report.outcomes import OUTCOMES, RATES
 from fathoms.report.view import RunView
 
 Json = dict[str, Any]
-METRICS = {"correctness": "high", "hallucination": "low"}
+METRICS = ("correctness", "hallucination")
 COUNTS = ("answered", "errors", "unanswerable", "refused", "cut_prompts", "cut_by_server", "cached")
 WARNINGS = 20
-OF_RUNS = (
-    ("coverage", "Coverage", "high"),
-    ("selective_accuracy", "Selective accuracy", "high"),
-    ("errors", "Errors", "low"),
-    ("cost", "Cost of a question", "low"),
-    ("seconds", "Seconds of a question", "low"),
-)
 
 
 def overview_run(key: int, label: str, run: RunView, profile: str, sums: Sums, chunks: Sequence[str]) -> Json:
@@ -144,7 +137,7 @@ def funnel_figures(run: RunView, profile: str) -> Json | None:
     keys = {"recall": "recall", "loss": "lost", "gain": "gained", "n": "n", "compared": "compared"}
     return {
         "stages": known,
-        "notes": list(notes(funnel)),
+        "notes": list(notes(funnel))[1:],  # the first explains the cells of the text table
         "estimated": bool(funnel.get("estimate")),
         "estimate": funnel.get("estimate"),
         "categories": {
@@ -198,30 +191,3 @@ def some(sentences: list[str]) -> list[str]:
     """The first of many sentences, and how many more there are."""
     more = len(sentences) - WARNINGS
     return sentences if more <= 0 else [*sentences[:WARNINGS], f"and {more} more: manifest.json has them"]
-
-
-def columns_of(categories: Sequence[str], runs: Sequence[Json]) -> list[Json]:
-    """The columns of the leaderboard: both metrics overall and by category, then what else is known."""
-    made = [
-        {
-            "key": f"{metric}:{category}" if category else metric,
-            "label": category or metric.capitalize(),
-            "better": better,
-            "metric": metric,
-            "category": category,
-        }
-        for metric, better in METRICS.items()
-        for category in (None, *categories)
-    ]
-    known = [column for column in OF_RUNS if any(_value(run, column[0]) is not None for run in runs)]
-    return made + [
-        {"key": key, "label": label, "better": better, "metric": key, "category": None}
-        for key, label, better in known
-    ]
-
-
-def _value(run: Json, name: str) -> Any:
-    """A figure of the run alone."""
-    if name in RATES:
-        return ((run["abstention"] or {}).get(name) or {}).get("mean")
-    return run["counts"].get("errors") if name == "errors" else run[name]["per_question"]

@@ -54,7 +54,7 @@ function commonCount(column) {
 
 function scoreCell(run, column, best, common) {
   const found = fig(run, column.metric, column.category);
-  const first = known(found.mean) && report.runs.length > 1 && found.mean === best;
+  const first = known(found.mean) && found.mean === best;
   return h('td', { class: `figure${first ? ' best' : ''}${column.category === OVERALL ? ' overall' : ''}` },
     h('span.mean', {}, figure(found.mean)), first ? h('span.unseen', {}, ' best') : null,
     known(found.mean) ? intervalBar(found) : null,
@@ -66,7 +66,8 @@ function leaderboard() {
   const columns = scoreColumns();
   const commons = columns.map(commonCount);
   const means = columns.map((column) => report.runs.map((run) => fig(run, column.metric, column.category).mean).filter(known));
-  const bests = means.map((found, at) => (columns[at].better === 'high' ? Math.max(...found) : Math.min(...found)));
+  // where all runs have the same figure, none is the best
+  const bests = means.map((found, at) => (new Set(found).size < 2 ? null : columns[at].better === 'high' ? Math.max(...found) : Math.min(...found)));
   const groups = [OVERALL, ...CATEGORIES].map((category, at) => h('th', { colspan: 2, scope: 'colgroup' }, said(category, 40),
     known(commons[2 * at]) && commons[2 * at] === commons[2 * at + 1] ? h('span.range', {}, `n ${count(commons[2 * at])}`) : null));
   const rows = sortedKeys().map((key) => {
