@@ -46,7 +46,7 @@ What one pipeline answered, and how good that was. Nothing here needs fathoms to
 | blobs/HASH.gz | long texts that the journal and the manifest name by hash (`gunzip -c`) |
 | verdicts/ | judgements that scores were made from, kept so that scoring again asks nobody |
 | summary.json | means by category and overall, with counts |
-| report.md, radar-*.png | the same for people |
+| report.html, report.md, radar-*.png | the same for people |
 | reviews.jsonl | what people said of the scores, where somebody was asked |
 
 Scores go from 0 to 1; null means "does not apply" or "not known", never 0. Pages count from 1.
@@ -317,7 +317,9 @@ def _view(record: Record, scores: dict[str, Any]) -> dict[str, Any]:
     whole = record.model_dump(mode="json", exclude={"question", "released"})
     hits = record.hits and [
         {"rank": hit.rank, "score": hit.score, "document": hit.chunk.document}
-        | {"pages": list(hit.chunk.pages), "text": hit.chunk.text}
+        | {"pages": list(hit.chunk.pages), "modality": hit.chunk.modality}
+        | ({"header": hit.chunk.header} if hit.chunk.header else {})
+        | {"text": hit.chunk.text}
         for hit in record.hits
     ]
     if record.prompt and any(record.prompt.context in message.text for message in record.prompt.messages):

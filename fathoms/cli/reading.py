@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathoms.cli import console
+from fathoms.cli.browser import show_in_browser
 from fathoms.cli.options import RUNS, Json, Out, References
 from fathoms.errors import FathomsError, StoreError, UsageError
 
@@ -49,7 +50,10 @@ def written(
         paths = report.write_report(views, out / "reports" / _folder_name(runs))
         panels += report.comparison_panel(views)
     radar = next(path for path in paths if path.suffix == ".png")
-    return panels, (f"report: {paths[0]}", f"radar:  {radar}")
+    lines = [f"report: {paths[0]}", f"radar:  {radar}"]
+    if paths[0].name != "report.html":  # too many answers to write it by the way
+        lines.append(f"page:   run 'fathoms report {' '.join(run.id for run in runs)}'")
+    return panels, tuple(lines)
 
 
 def show_results(panels: Sequence[RenderableType], lines: Sequence[str]) -> None:
@@ -97,25 +101,34 @@ def report(
         str | None, typer.Option("--scores", help="paper, released-code, fathoms or released.")
     ] = None,
     reviews: Reviews = None,
+    thumbnails: Annotated[
+        bool, typer.Option("--thumbnails", help="With small pictures of pages, where the PDFs are here.")
+    ] = False,
+    show: Annotated[bool, typer.Option("--open", help="Show report.html in the browser.")] = False,
     as_json: Json = False,
 ) -> int:
     """Write the report of runs.
 
-    Tables, radar plots and JSON; of one run into its own folder, of several into one for all.
+    One page for the browser, tables, radar plots and JSON; of one run into its own folder, of several into
+    one for all.
     """
     from fathoms import report as room
     from fathoms.store import find_run
 
+    if as_json and (show or thumbnails):
+        raise UsageError("--json prints the figures and writes no page: leave out --open and --thumbnails")
     found = [find_run(reference, out) for reference in runs]
     views = [replace(room.load(run.path), reviews=_files(reviews)) for run in found]
     if as_json:
         console.show_json(room.report_json(views, scores))
         return 0
     folder = to or (found[0].path if len(found) == 1 else out / "reports" / _folder_name(found))
-    written = room.write_report(views, folder, scores)
+    written = room.write_report(views, folder, scores, html=True, thumbnails=thumbnails, warn=console.note)
     console.show(*room.comparison_panel(views, scores))
     for path in written:
         console.say(str(path))
+    if show:
+        show_in_browser(folder / "report.html")
     return 0
 
 

@@ -18,6 +18,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from fathoms.metrics.tracing import Traced
+
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _KEPT = ("<super>", "<sub>", "<fraction>")
 _REPLACED = {
@@ -28,6 +30,7 @@ _REPLACED = {
 }
 _GROUPED = re.compile(r"\d(?<![\d.,]\d)\d{0,2}(?:[,\u00a0\u2007\u2009\u202f]\d{3})+(?!,?\d)")
 _MARKERS = re.compile(r"[*_`]+")
+_SPACES = re.compile(r" \s+|[^\S ]\s*")
 _DASH = re.compile(r"-(?P<minus>(?<![\w)%\]]-)(?=\.?\d))?")
 
 
@@ -46,6 +49,22 @@ def fold_words(text: str, *, hyphens: bool) -> str:
     if hyphens:
         text = _DASH.sub(_minus_or_space, text)
     return " ".join(text.split())
+
+
+def trace_plain(text: str, *, hyphens: bool) -> Traced:
+    """What `fold_plain` gives, and where it came from."""
+    return Traced.of(text).each(lambda part: fold_plain(part, hyphens=hyphens))
+
+
+def trace_words(text: str, *, hyphens: bool) -> Traced:
+    """What `fold_words` gives, and where it came from."""
+    traced = Traced.of(text).sub(_GROUPED, _ungrouped)
+    if not traced.text.isascii():
+        traced = traced.composed().sub(_NOT_ASCII, _fold_character)
+    traced = traced.each(str.casefold).sub(_MARKERS, _without_emphasis)
+    if hyphens:
+        traced = traced.sub(_DASH, _minus_or_space)
+    return traced.sub(_SPACES, lambda _: " ").stripped()
 
 
 def _ungrouped(number: re.Match[str]) -> str:

@@ -14,7 +14,7 @@ R over the variants. How a phrase is "found":
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -90,13 +90,22 @@ def _stands_in(text: str, phrase: str, match: Match, hyphens: Hyphens) -> bool:
     """Whether the folded answer holds the phrase."""
     if match == "substring":
         return fold_plain(phrase, hyphens=hyphens == "both") in text
-    folded, left, right = _whole(phrase, hyphens)
-    at = text.find(folded) if folded else -1  # a phrase with nothing left is nowhere
+    return any(True for _ in spans(text, phrase, match, hyphens))
+
+
+def spans(text: str, phrase: str, match: Match, hyphens: Hyphens) -> Iterator[tuple[int, int]]:
+    """Where the folded text holds the phrase, from left to right; a phrase with nothing left is nowhere."""
+    if match == "substring":
+        whole = Whole(fold_plain(phrase, hyphens=hyphens == "both"), _edge(""), _edge(""))
+    else:
+        whole = _whole(phrase, hyphens)
+    size = len(whole.phrase)
+    at = text.find(whole.phrase) if size else -1
     while at >= 0:
-        if left.match(text, at) and right.match(text, at + len(folded)):
-            return True
-        at = text.find(folded, at + 1)
-    return False
+        held = whole.left.match(text, at) and whole.right.match(text, at + size)
+        if held:
+            yield at, at + size
+        at = text.find(whole.phrase, at + size if held else at + 1)
 
 
 class Whole(NamedTuple):

@@ -7,13 +7,14 @@ report needs nothing that made the run.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fathoms.errors import StoreError, UsageError
 from fathoms.paths import write_atomic
 from fathoms.report.as_json import report_json
 from fathoms.report.change import last_comparable
+from fathoms.report.html import report_html
 from fathoms.report.markdown import report_markdown
 from fathoms.report.question import question_panel
 from fathoms.report.radar import draw_radar, radar_figure
@@ -30,6 +31,7 @@ __all__ = [
     "load",
     "question_panel",
     "radar_figure",
+    "report_html",
     "report_json",
     "report_markdown",
     "review_panel",
@@ -37,21 +39,39 @@ __all__ = [
     "write_report",
 ]
 
+QUICK = 150
+"""Answers of which `report.html` is written in less than half a second."""
 
-def write_report(runs: Sequence[RunView], out: Path, scores: str | None = None) -> list[Path]:
-    """Write `report.md`, `report.json` and the radar plots of some runs into the folder `out`.
 
-    `scores` names the profile; without it each run is shown under its own. Returns the files written.
+def write_report(
+    runs: Sequence[RunView],
+    out: Path,
+    scores: str | None = None,
+    *,
+    html: bool | None = None,
+    thumbnails: bool = False,
+    warn: Callable[[str], None] = lambda _: None,
+) -> list[Path]:
+    """Write `report.html`, `report.md`, `report.json` and the radar plots of some runs into the folder `out`.
+
+    `scores` names the profile; without it each run is shown under its own. `html` says whether the page is
+    written; if not given, it is where that takes less than half a second, and else an old one is deleted.
+    `thumbnails` are for the page, and `warn` hears what is not in it. Returns the files written, the page
+    first.
     Raises UsageError without a run or where `scores` names no profile, and DataError where a run has no such
     scores; then nothing is written. Raises StoreError where the folder cannot be made or written.
     """
     if not runs:
         raise UsageError("a report needs at least one run")
+    page = html if html is not None else _answers(runs) <= QUICK
     texts = {
+        **({"report.html": report_html(runs, scores, thumbnails=thumbnails, warn=warn)} if page else {}),
         "report.md": report_markdown(runs, out, scores),
         "report.json": json.dumps(report_json(runs, scores), indent=2, ensure_ascii=False) + "\n",
     }
     try:
+        if not page:
+            (out / "report.html").unlink(missing_ok=True)  # it would tell of other scores
         for name, text in texts.items():
             write_atomic(out / name, text.encode("utf-8", "backslashreplace"))
         plots = [
@@ -61,3 +81,9 @@ def write_report(runs: Sequence[RunView], out: Path, scores: str | None = None) 
     except OSError as error:
         raise StoreError(f"{out} cannot be written: {error.strerror or error}") from error
     return [*(out / name for name in texts), *plots]
+
+
+def _answers(runs: Sequence[RunView]) -> int:
+    """How many answers a report shows."""
+    counts = [run.summary.get("counts") or {} for run in runs]
+    return sum((known.get("answered") or 0) + (known.get("errors") or 0) for known in counts)

@@ -208,9 +208,9 @@ def test_escaped_text_reads_as_it_was():
 # ----- all files
 
 
-def test_write_report_writes_six_files(run_dir):
+def test_write_report_writes_seven_files(run_dir):
     written = write_report([load(run_dir)], run_dir)
-    names = ["report.md", "report.json", "radar-correctness.png", "radar-correctness.svg"]
+    names = ["report.html", "report.md", "report.json", "radar-correctness.png", "radar-correctness.svg"]
     assert [path.name for path in written] == [*names, "radar-hallucination.png", "radar-hallucination.svg"]
     assert all(path.parent == run_dir and path.stat().st_size > 0 for path in written)
     assert json.loads((run_dir / "report.json").read_text())[0]["overall"]["correctness"] == 0.375

@@ -1,0 +1,95 @@
+"""How long `report.html` takes to write and to open, and how big it is.
+
+    python benchmarks/report --work DIR [--questions 1000] [--no-browser]
+
+Makes five runs of the same made-up questions in DIR, with texts as long as real ones (`corpus.py`),
+scores them, and writes their report; the same every time. Then Chromium opens the file from the disk three
+times, each in a new process, and tells when the leaderboard was drawn and when the list of questions was
+usable.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import statistics
+import time
+from pathlib import Path
+
+from corpus import Corpus
+from pipelines import PIPELINES, make_run
+
+from fathoms.report import RunView, load, report_html
+from fathoms.scoring import score_run
+from fathoms.store import list_runs
+
+CHROMIUM = Path("/usr/bin/chromium")
+ROUNDS = 3
+MARKS = ("overview", "index")
+
+
+def main() -> None:
+    """Print the figures."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--work", type=Path, required=True)
+    options.add_argument("--questions", type=int, default=1000)
+    options.add_argument("--no-browser", action="store_true")
+    given = options.parse_args()
+    runs = made_runs(given.work / f"runs-{given.questions}", given.questions)
+    print(f"{len(runs)} runs of {given.questions} questions; load {os.getloadavg()[0]:.1f}")
+    describe(runs)
+    file = given.work / "report.html"
+    start, busy = time.perf_counter(), time.process_time()
+    text = report_html(runs)
+    seconds, busy = time.perf_counter() - start, time.process_time() - busy
+    file.write_text(text, encoding="utf-8")
+    print(f"written in {seconds:.1f} s ({busy:.1f} s of CPU): {file.stat().st_size / 1e6:.1f} MB")
+    if not given.no_browser:
+        opened(file)
+
+
+def made_runs(folder: Path, questions: int) -> list[RunView]:
+    """The runs, scored; taken from the folder where they were made before."""
+    if len(list_runs(folder)) < len(PIPELINES):
+        corpus = Corpus(questions)
+        for pipeline in PIPELINES:
+            score_run(make_run(folder, corpus, pipeline))
+    return [load(run.path) for run in list_runs(folder)]
+
+
+def describe(runs: list[RunView]) -> None:
+    """How much text there is, and how far a single text can be compressed."""
+    for run in runs:
+        texts = [
+            hit["text"] for view in run.questions() for repeat in view["repeats"] for hit in repeat["hits"]
+        ]
+        size = sum(map(len, texts))
+        packed = sum(len(gzip.compress(text.encode(), 6)) for text in texts[:500])
+        ratio = sum(map(len, texts[:500])) / packed if packed else 0
+        print(
+            f"{run.name}: {size / 1e6:.1f} MB of retrieved text, a text by itself compresses {ratio:.2f}-fold"
+        )
+
+
+def opened(file: Path) -> None:
+    """Print when the page was drawn, in milliseconds after the browser began to load it."""
+    from playwright.sync_api import sync_playwright
+
+    times: dict[str, list[float]] = {name: [] for name in MARKS}
+    with sync_playwright() as play:
+        for _ in range(ROUNDS):
+            arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+            browser = play.chromium.launch(executable_path=CHROMIUM, args=arguments)
+            page = browser.new_page()
+            page.goto(file.absolute().as_uri())
+            for name in MARKS:
+                found = page.wait_for_function(f"performance.getEntriesByName('{name}')[0]?.startTime")
+                times[name].append(found.json_value())
+            browser.close()
+    for name, values in times.items():
+        print(f"{name}: {statistics.median(values):.0f} ms ({min(values):.0f} to {max(values):.0f})")
+
+
+if __name__ == "__main__":
+    main()

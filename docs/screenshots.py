@@ -1,0 +1,84 @@
+"""The pictures of docs/reports.md: two reports in Chromium, at 1280 and 390 pixels, light and dark.
+
+    python docs/screenshots.py SAMPLE/report.html PAPER/report.html docs/images
+
+The first report is of the nine side-by-side runs, the second of the eight result files of the paper. It needs
+the extra `test` and Debian's chromium.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+CHROMIUM = "/usr/bin/chromium"
+LARGEST = 150_000
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A view of one of the reports, from `top` (an element) down."""
+
+    name: str
+    report: str
+    view: str
+    theme: str = "light"
+    top: str = "body"
+    width: int = 1280
+    height: int = 900
+
+
+SHOTS = (
+    Shot("report-overview", "paper", "view=overview", height=1560),
+    Shot("report-funnel", "sample", "view=overview", theme="dark", top="#funnel", height=640),
+    Shot("report-question", "sample", "view=question&id=text-02&runs=0,1,7", height=1000),
+    Shot("report-compare", "sample", "view=compare&a=0&b=1", theme="dark"),
+    Shot("report-narrow-overview", "paper", "view=overview", theme="dark", width=390),
+    Shot("report-narrow-questions", "sample", "view=questions&outcome=correct", width=390),
+)
+
+
+def take(browser: Browser, shot: Shot, report: Path) -> bytes:
+    """The picture as PNG."""
+    page = browser.new_page(viewport={"width": shot.width, "height": shot.height})
+    page.goto(f"{report.resolve().as_uri()}#{shot.view}&theme={shot.theme}")
+    page.wait_for_selector("main #title")
+    page.wait_for_load_state("networkidle")
+    page.locator(shot.top).evaluate("element => element.scrollIntoView()")
+    picture = page.screenshot()
+    page.close()
+    return picture
+
+
+def save(picture: bytes, path: Path) -> int:
+    """Write it with 256 colours: text and flat charts need no more. Returns the bytes."""
+    image = Image.open(io.BytesIO(picture)).convert("RGB")
+    image.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
+    return path.stat().st_size
+
+
+def main(sample: str, paper: str, out: str) -> None:
+    reports = {"sample": Path(sample), "paper": Path(paper)}
+    Path(out).mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as playwright:
+        flags = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        for shot in SHOTS:
+            path = Path(out) / f"{shot.name}.png"
+            size = save(take(browser, shot, reports[shot.report]), path)
+            print(f"{path}: {size:,} bytes")
+            if size > LARGEST:
+                sys.exit(f"{path} is larger than {LARGEST:,} bytes")
+        browser.close()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

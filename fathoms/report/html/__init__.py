@@ -1,0 +1,131 @@
+"""`report.html`: one file that shows runs to people, with no network, from disk or by mail.
+
+The page reads an overview at once, an index of all questions right after, and the details of a question
+when it is looked at: these are compressed chunks in the file itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import fathoms
+from fathoms.report.html.assembling import assemble
+from fathoms.report.html.chunks import Budget, Chunk, Details, packed
+from fathoms.report.html.overview import overview_run
+from fathoms.report.html.pictures import Pictures
+from fathoms.report.html.questions import Questions
+from fathoms.report.html.reading import Reading, read_run
+from fathoms.report.html.texts import clean
+from fathoms.report.table import run_labels, score_table
+from fathoms.report.view import RunView
+
+SCHEMA = 1
+DETAILS = 24_000_000
+"""Bytes of the file for the texts of all questions: with pictures and all else, it stays under 30 MB."""
+SHORTENED = (
+    "Long texts are shortened to keep this file small: they stand whole in the folder of each run, in the"
+    " file that is named with the question."
+)
+
+NAMED = 3
+"""How many runs a title names."""
+
+
+@dataclass(frozen=True)
+class Payload:
+    """What the page is given, and what is not in it, in sentences."""
+
+    overview: dict[str, Any]
+    chunks: list[Chunk]
+    warnings: list[str]
+
+
+def report_html(
+    runs: Sequence[RunView],
+    scores: str | None = None,
+    *,
+    thumbnails: bool = False,
+    warn: Callable[[str], None] = lambda _: None,
+) -> str:
+    """The text of the file. Every question view is read once, a run at a time; the same runs give the same
+    text.
+
+    `thumbnails` adds small pictures of gold and retrieved pages, as far as the documents are on this machine;
+    `warn` hears of those that are not. Raises DataError where a run has no scores under `scores`, UsageError
+    where that names no profile, and StoreError where a view cannot be read.
+    """
+    made = payload(runs, scores, thumbnails=thumbnails)
+    for warning in made.warnings:
+        warn(warning)
+    return assemble(made.overview, made.chunks)
+
+
+def payload(
+    runs: Sequence[RunView], scores: str | None = None, *, thumbnails: bool = False, size: int = DETAILS
+) -> Payload:
+    """Everything that the page shows; the details take at most about `size` bytes."""
+    profiles = [run.profile(scores) for run in runs]
+    questions, pictures = Questions(runs), Pictures()
+    budget = Budget(size, sum(map(_expected, runs)))
+    readings: list[Reading] = []
+    overviews: list[dict[str, Any]] = []
+    chunks: list[Chunk] = []
+    shortened = False
+    for key, (run, label, profile) in enumerate(zip(runs, run_labels(runs), profiles, strict=True)):
+        details = Details(key, budget)
+        reading = read_run(run, profile, questions, details, pictures.of(run) if thumbnails else _no_picture)
+        names = [chunk.name for chunk in details.chunks]
+        overviews.append(overview_run(key, label, run, profile, reading.sums, names))
+        readings.append(reading)
+        chunks += details.chunks
+        shortened = shortened or details.shortened
+    if drawn := pictures.draw():
+        chunks.insert(0, Chunk("thumbnails", packed(drawn)))
+    warnings = [*([SHORTENED] if shortened else []), *pictures.warnings()]
+    order = questions.order()
+    index = {"questions": questions.columns(order), "runs": [reading.columns(order) for reading in readings]}
+    same = all(len(reading.rows) == len(order) for reading in readings)
+    overview = _overview(runs, scores, overviews, same, warnings)
+    return Payload(overview, [Chunk("index", packed(index)), *chunks], warnings)
+
+
+def _overview(
+    runs: Sequence[RunView],
+    scores: str | None,
+    overviews: list[dict[str, Any]],
+    same: bool,
+    warnings: Sequence[str],
+) -> dict[str, Any]:
+    """The overview of all runs."""
+    scored = score_table(runs, scores)
+    marks = {row.mark for row in scored.rows}  # why runs are incomplete, the page says at each of them
+    made = {
+        "schema": SCHEMA,
+        "title": f"fathoms: {_title(overviews)}",
+        "version": f"fathoms {fathoms.__version__}",
+        "categories": list(scored.categories),
+        "runs": overviews,
+        "same_questions": same,
+        "notes": [*(note for note in scored.notes if note.split(" ")[0] not in marks), *warnings],
+    }
+    return dict(clean(made))
+
+
+def _title(overviews: Sequence[dict[str, Any]]) -> str:
+    """The runs by name, or how many they are and of what."""
+    if len(overviews) <= NAMED:
+        return ", ".join(run["label"] for run in overviews)
+    data = list(dict.fromkeys(run["data"] for run in overviews if run["data"]))
+    return f"{len(overviews)} runs" + (f" on {data[0]}" if len(data) == 1 else "")
+
+
+def _no_picture(document: str, page: int | None, gold: bool) -> None:
+    """Where nobody asked for pictures."""
+
+
+def _expected(run: RunView) -> int:
+    """How many questions a run has views of, as far as it says."""
+    counts = run.summary.get("counts") or {}
+    return int(counts.get("asked") or counts.get("questions") or 1)

@@ -1,0 +1,48 @@
+"""The one file: the page with its style and scripts, the overview, and the chunks, by Jinja2."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fathoms.report.html.chunks import Chunk
+
+PAGE = Path(__file__).with_name("page")
+_ESCAPED = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
+
+
+def assemble(overview: dict[str, Any], chunks: Sequence[Chunk], page: Path = PAGE) -> str:
+    """The file's text; `page` is the folder of `page.html`, `style.css` and the scripts.
+
+    A chunk holds nothing but letters of base64, and the overview no `<`: neither can end its element.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(page), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
+    )
+    script = "\n".join(file.read_text(encoding="utf-8") for file in sorted(page.glob("*.js")))
+    style = page / "style.css"
+    return environment.get_template("page.html").render(
+        title=overview["title"],
+        style=Markup(style.read_text(encoding="utf-8") if style.is_file() else ""),
+        script=Markup(script),
+        script_hash=script_hash(script),
+        overview=Markup(for_element(overview)),
+        chunks=chunks,
+    )
+
+
+def for_element(value: Any) -> str:
+    """JSON in ASCII that may stand in a `script` element."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).translate(_ESCAPED)
+
+
+def script_hash(script: str) -> str:
+    """What the content security policy names a script by."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")

@@ -1,0 +1,220 @@
+"""Everything about one question of one run: the view of `questions/<id>.json`, arranged for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from fathoms.metrics.marks import marks
+from fathoms.metrics.phrase_recall import Hyphens, Match
+from fathoms.metrics.profiles import PROFILES, SCORER_HYPHENS, Profile
+from fathoms.metrics.stages import STAGES
+from fathoms.report.html.texts import Marker, Pool
+
+Json = dict[str, Any]
+Picture = Callable[[str, int | None, bool], str | None]
+"""The key under which the picture of a page of a document may be found, `None` where there can be none; told
+whether the page is gold."""
+LEAST = 40
+"""Characters of a retrieved text that is looked for in the prompt: shorter ones may stand there by chance."""
+
+
+def rule_of(profile: str, repeat: Mapping[str, Any]) -> tuple[Match, Hyphens]:
+    """How a profile looks for phrases in this answer; released scores were made as `released-code` does."""
+    known: dict[str, Profile] = {item.name: item for item in PROFILES}
+    found = known.get(profile, known["released-code"])
+    scorer = (repeat.get("fingerprints") or {}).get("scorer", "") if found.follows_scorer else ""
+    return found.match, SCORER_HYPHENS.get(scorer, found.hyphens)
+
+
+def phrases_of(question: Mapping[str, Any]) -> list[Json]:
+    """The gold phrases of all variants in their order; the same phrase again is the one before."""
+    first: dict[str, int] = {}
+    for number, variant in enumerate(question.get("answers") or ()):
+        for phrase in variant:
+            first.setdefault(str(phrase), number)
+    return [{"text": text, "variant": number} for text, number in first.items()]
+
+
+def detail(view: Mapping[str, Any], profile: str, pool: Pool, picture: Picture) -> Json:
+    """The question with all its repeats; its long texts go into `pool`."""
+    question = view["question"]
+    phrases = phrases_of(question)
+    return {
+        "original_id": str(question["id"]),
+        "question": pool.add(str(question.get("text") or "")),
+        "reference": question.get("reference"),
+        "answers": question.get("answers") or [],
+        "phrases": phrases,
+        "files": question.get("files") or [],
+        "evidence": [
+            {key: item.get(key) for key in ("document", "page", "quote")}
+            | {"thumbnail": picture(str(item.get("document")), item.get("page"), True)}
+            for item in question.get("evidence") or ()
+        ],
+        "repeats": [
+            _repeat(repeat, question, [phrase["text"] for phrase in phrases], profile, pool, picture)
+            for repeat in view.get("repeats") or ()
+        ],
+    }
+
+
+def _repeat(
+    repeat: Mapping[str, Any],
+    question: Mapping[str, Any],
+    phrases: Sequence[str],
+    profile: str,
+    pool: Pool,
+    picture: Picture,
+) -> Json:
+    """One answer, or the failure."""
+    match, hyphens = rule_of(profile, repeat)
+    marker: Marker = partial(marks, phrases=phrases, match=match, hyphens=hyphens)
+    answer, scores = repeat.get("answer") or {}, (repeat.get("scores") or {}).get(profile) or {}
+    hits = repeat.get("hits")
+    return {
+        "repeat": repeat.get("repeat", 0),
+        "answer": pool.add(str(answer.get("text") or ""), marker) if answer else None,
+        "reasoning": pool.add(answer["reasoning"]) if answer.get("reasoning") else None,
+        **{key: answer.get(key) for key in ("stop_reason", "refusal", "usage", "cost", "latency")},
+        "first_token": answer.get("first_token"),
+        "cached": bool(answer.get("cached")),
+        "prompt_cut": answer.get("prompt_cut"),
+        "error": _error(repeat.get("error"), pool),
+        **{key: repeat.get(key) for key in ("seed", "finished", "citations")},
+        "attempts": repeat.get("attempts", 1),
+        "timings": repeat.get("timings") or {},
+        "scores": _scores(scores),
+        "funnel": list(_funnel(scores)) or None,
+        "left_out": (scores.get("funnel") or {}).get("left_out"),
+        "hits": None if hits is None else [_hit(hit, question, pool, marker, picture) for hit in hits],
+        "prompt": _prompt(repeat.get("prompt"), hits or (), pool),
+    }
+
+
+def _error(error: Mapping[str, Any] | None, pool: Pool) -> Json | None:
+    """The failure; its message may be long."""
+    if not error:
+        return None
+    return {"kind": error.get("kind"), "message": pool.add(str(error.get("message") or ""))}
+
+
+def _scores(scores: Mapping[str, Any]) -> Json:
+    """What the answer scored, and why."""
+    same = {key: scores.get(key) for key in ("correctness", "hallucination", "abstained")}
+    return {
+        **same,
+        "label": scores.get("abstention"),
+        "matched": scores.get("matched") or [],
+        "missed": scores.get("missed") or [],
+        "why": scores.get("why") or {},
+    }
+
+
+def _funnel(scores: Mapping[str, Any]) -> Iterator[Json]:
+    """Recall at the stages that are known, what was lost and gained there, and the phrases that are missing
+    from there on."""
+    funnel = scores.get("funnel") or {}
+    missed = funnel.get("missed") or {}
+    if funnel.get("left_out"):
+        return
+    for stage in STAGES:
+        if funnel.get(stage) is not None:
+            yield {
+                "stage": stage,
+                "recall": funnel[stage],
+                "lost": (funnel.get("lost") or {}).get(stage),
+                "gained": (funnel.get("gained") or {}).get(stage),
+                "missed": [phrase for phrase, place in missed.items() if place == stage],
+            }
+
+
+def _hit(
+    hit: Mapping[str, Any], question: Mapping[str, Any], pool: Pool, marker: Marker, picture: Picture
+) -> Json:
+    """One thing that was retrieved."""
+    document, pages = str(hit.get("document") or ""), hit.get("pages") or []
+    gold = is_gold(question, document, pages)
+    found = {
+        "rank": hit.get("rank"),
+        "document": document,
+        "pages": pages,
+        "score": hit.get("score"),
+        "text": pool.add(hit["text"], marker) if hit.get("text") else None,
+        "gold": gold,
+        "thumbnail": picture(document, pages[0] if pages else None, bool(gold)),
+    }
+    if hit.get("header"):
+        found["header"] = pool.add(hit["header"], marker)
+    return found | ({"modality": hit["modality"]} if hit.get("modality") else {})
+
+
+def is_gold(question: Mapping[str, Any], document: str, pages: Sequence[int]) -> bool | None:
+    """Whether some pages of a document are gold; `None` where nobody knows its pages."""
+    evidence = question.get("evidence") or [{"document": name} for name in question.get("files") or ()]
+    gold = [item.get("page") for item in evidence if item.get("document") == document]
+    if not gold or None in gold:
+        return bool(gold)
+    return bool(set(pages).intersection(gold)) if pages else None
+
+
+def _prompt(prompt: Mapping[str, Any] | None, hits: Sequence[Mapping[str, Any]], pool: Pool) -> Json | None:
+    """What was sent, in which retrieved texts stand as references."""
+    if not prompt:
+        return None
+    made: Json = {
+        "messages": [_message(message, hits, pool) for message in prompt.get("messages") or ()],
+        "cuts": [_cut(cut) for cut in prompt.get("cuts") or ()],
+        "tokens": prompt.get("tokens"),
+        "budget": prompt.get("budget"),
+    }
+    parts = [
+        {
+            "messages": [_message(message, hits, pool) for message in part["prompt"].get("messages") or ()],
+            "reply": pool.add(str(part["reply"].get("text") or "")),
+        }
+        for part in prompt.get("parts") or ()
+    ]
+    return made | ({"parts": parts} if parts else {})
+
+
+def _message(message: Mapping[str, Any], hits: Sequence[Mapping[str, Any]], pool: Pool) -> Json:
+    """One turn, and the names of the files that go with it."""
+    files = [
+        f"{file.get('document')}, pages {', '.join(map(str, file.get('pages') or ()))}"
+        for file in message.get("files") or ()
+    ]
+    images = [str(image).replace("\\", "/").rpartition("/")[2] for image in message.get("images") or ()]
+    made = {"role": message.get("role"), "parts": list(_parts(str(message.get("text") or ""), hits, pool))}
+    return made | ({"attached": [*files, *images]} if files or images else {})
+
+
+def _parts(text: str, hits: Sequence[Mapping[str, Any]], pool: Pool) -> Iterator[Json]:
+    """A message as texts and references to the retrieved texts that stand in it word for word."""
+    done = 0
+    for start, end, rank in _places(text, hits):
+        if start < done:
+            continue
+        if start > done:
+            yield pool.add(text[done:start])
+        yield {"hit": rank}
+        done = end
+    if done < len(text):
+        yield pool.add(text[done:])
+
+
+def _places(text: str, hits: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, int]]:
+    """Where retrieved texts stand in a message, from left to right."""
+    places = []
+    for hit in hits:
+        held = hit.get("text") or ""
+        at = text.find(held) if len(held) >= LEAST else -1
+        if at >= 0:
+            places.append((at, at + len(held), hit["rank"]))
+    return sorted(places)
+
+
+def _cut(cut: Mapping[str, Any]) -> str:
+    """A sentence about context that did not fit."""
+    return f"{cut.get('chunk')}: {cut.get('dropped')} of {cut.get('length')} characters did not fit"

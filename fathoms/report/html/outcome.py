@@ -1,0 +1,52 @@
+"""What became of one question in one run, over all its repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from fathoms.report.worst import mean
+
+Json = Mapping[str, Any]
+
+
+def outcome(question: Json, repeats: Sequence[Json], scores: Sequence[Json]) -> str:
+    """One word for the question; `scores` are those of one profile, one a repeat.
+
+    Where repeats disagree, correctness is their mean, and abstained is what at least half of those that tell
+    did.
+    """
+    if all(repeat.get("error") for repeat in repeats):
+        return "error"
+    answers = [repeat["answer"] for repeat in repeats if repeat.get("answer")]
+    if all(answer.get("refusal") is not None for answer in answers):
+        return "refused"
+    correctness = mean([row.get("correctness") for row in scores])
+    abstained = share_abstained(scores)
+    if not question.get("answerable", True):
+        if abstained is None:
+            return "not scored"
+        return "right to abstain" if abstained >= 0.5 else "answered the unanswerable"
+    if correctness is None:
+        return "not scored"
+    if correctness == 0:
+        return "abstained" if abstained is not None and abstained >= 0.5 else "wrong"
+    return "correct" if correctness == 1 else "partial"
+
+
+def share_abstained(scores: Sequence[Json]) -> float | None:
+    """The share of the repeats that abstained, of those of which that is known."""
+    known = [bool(row["abstained"]) for row in scores if row.get("abstained") is not None]
+    return fmean(known) if known else None
+
+
+def lost_at(scores: Sequence[Json]) -> str | None:
+    """The stage that lost most of the answer, the first of several alike; `None` where nothing was lost, or
+    nobody knows."""
+    losses: dict[str, float] = {}
+    for row in scores:
+        for stage, value in ((row.get("funnel") or {}).get("lost") or {}).items():
+            losses[stage] = losses.get(stage, 0.0) + value
+    worst = max(losses, key=losses.__getitem__, default=None)
+    return worst if worst is not None and losses[worst] > 0 else None

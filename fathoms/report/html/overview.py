@@ -1,0 +1,193 @@
+"""What the page knows at once: the figures of every run, without a word of its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fathoms.metrics.intervals import rate_interval
+from fathoms.metrics.stages import STAGES
+from fathoms.report.funnel import funnel_of, funnel_rows, notes
+from fathoms.report.html.config import flat
+from fathoms.report.html.reading import Sums, known_mean, rounded, spread
+from fathoms.report.outcomes import OUTCOMES, RATES
+from fathoms.report.view import RunView
+
+Json = dict[str, Any]
+METRICS = ("correctness", "hallucination")
+COUNTS = ("answered", "errors", "unanswerable", "refused", "cut_prompts", "cut_by_server", "cached")
+WARNINGS = 20
+
+
+def overview_run(key: int, label: str, run: RunView, profile: str, sums: Sums, chunks: Sequence[str]) -> Json:
+    """One run of the overview; what is not known is `None`."""
+    figures, summary, manifest = run.figures(profile), run.summary, run.manifest
+    counts = summary.get("counts") or {}
+    return {
+        "key": key,
+        "id": run.run,
+        "name": run.name,
+        "label": label,
+        "model": run.model,
+        "pipeline": run.pipeline,
+        "profile": profile,
+        "data": summary.get("data"),
+        "complete": bool(summary.get("complete")),
+        "incomplete": [] if summary.get("complete") else list(summary.get("incomplete") or ()),
+        "warnings": some(list(_warnings(run))),
+        "questions": counts.get("questions"),
+        "asked": counts.get("asked"),
+        "repeats": summary.get("repeats") or 1,
+        "metrics": {metric: metric_of(figures, metric) for metric in METRICS},
+        "counts": {name: counts.get(name) for name in COUNTS} | {"abstained": _abstained(figures)},
+        "abstention": abstention_of(figures, summary.get("repeats") or 1),
+        "funnel": funnel_figures(run, profile),
+        "cost": {
+            "total": summary.get("cost") if sums.costs else None,
+            "per_question": rounded(known_mean(sums.costs)),
+            "currency": "USD",
+        },
+        "tokens": {
+            name: (summary.get("usage") or {}).get(f"{name}_tokens") for name in ("prompt", "completion")
+        },
+        "seconds": seconds_of(summary, sums),
+        "errors": errors_of(sums),
+        "config": flat(manifest.get("config") or {}),
+        "started": manifest.get("created"),
+        "documents": documents_of(run),
+        "chunks": list(chunks),
+    }
+
+
+def figure_of(values: Mapping[str, Any], metric: str, count: str) -> Json:
+    """A mean with its interval and what it is a mean of."""
+    interval = (values.get("intervals") or {}).get(metric) or {}
+    return {
+        "mean": rounded(values.get(metric)),
+        "low": rounded(interval.get("low")),
+        "high": rounded(interval.get("high")),
+        "n": values.get(count) or 0,
+        "method": interval.get("method"),
+    }
+
+
+def metric_of(figures: Mapping[str, Any], metric: str) -> Json:
+    """Overall and by category."""
+    count = "hallucination_n" if metric == "hallucination" else "n"
+    categories = figures.get("categories") or {}
+    return {
+        "overall": figure_of(figures.get("overall") or {}, metric, count),
+        "micro": figure_of(_micro(figures.get("overall") or {}), metric, count),
+        "categories": {name: figure_of(values, metric, count) for name, values in categories.items()},
+    }
+
+
+def _micro(overall: Mapping[str, Any]) -> Json:
+    """The means over all questions, under the names of the others."""
+    intervals = overall.get("intervals") or {}
+    return {
+        **{key: overall.get(key) for key in ("n", "hallucination_n")},
+        **{metric: overall.get(f"micro_{metric}") for metric in METRICS},
+        "intervals": {metric: intervals.get(f"micro_{metric}") for metric in METRICS},
+    }
+
+
+def _abstained(figures: Mapping[str, Any]) -> int | None:
+    """Answers that abstained, whatever was asked."""
+    table = figures.get("abstention_table")
+    return sum(line.get("abstained") or 0 for line in table.values()) if table else None
+
+
+def abstention_of(figures: Mapping[str, Any], repeats: int) -> Json | None:
+    """The 2 x 2 table with the share of each cell in its line; `None` where that is not known."""
+    table, rates = figures.get("abstention_table"), figures.get("abstention_rates") or {}
+    if not table:
+        return None
+    classifier = figures.get("classifier")
+    return {
+        "classifier": classifier.get("kind") if isinstance(classifier, Mapping) else None,
+        **{line: _line(table.get(line) or {}, repeats) for line in ("answerable", "unanswerable")},
+        **{name: figure_of(rates, name, f"{name}_n") for name in RATES},
+    }
+
+
+def _line(counts: Mapping[str, int], repeats: int) -> Json:
+    """A line of the table. Repeats of one question are no further questions: its intervals are those of so
+    many fewer answers."""
+    cells = {name: counts.get(name) or 0 for name in OUTCOMES}
+    answers = sum(cells.values())
+    shares = {name: _share(count, answers, -(-answers // repeats)) for name, count in cells.items()}
+    return {**cells, "share": shares}
+
+
+def _share(count: int, answers: int, questions: int) -> Json | None:
+    """A share with Wilson's interval."""
+    if not answers:
+        return None
+    interval = rate_interval(count / answers, questions, answers)
+    return figure_of({"share": count / answers, "intervals": {"share": interval}, "n": answers}, "share", "n")
+
+
+def funnel_figures(run: RunView, profile: str) -> Json | None:
+    """The funnel of a run, stage by stage; `None` where nothing is known but the answers."""
+    funnel = funnel_of(run, profile)
+    if not funnel:
+        return None
+    known = [stage for stage in STAGES if (funnel["overall"].get(stage) or {}).get("n")]
+    keys = {"recall": "recall", "loss": "lost", "gain": "gained", "n": "n", "compared": "compared"}
+    return {
+        "stages": known,
+        "notes": list(notes(funnel))[1:],  # the first explains the cells of the text table
+        "estimated": bool(funnel.get("estimate")),
+        "estimate": funnel.get("estimate"),
+        "categories": {
+            name.removesuffix("*"): {
+                ours: {stage: rounded((stages.get(stage) or {}).get(theirs)) for stage in known}
+                for ours, theirs in keys.items()
+            }
+            for name, stages in funnel_rows(funnel)
+        },
+    }
+
+
+def seconds_of(summary: Mapping[str, Any], sums: Sums) -> Json:
+    """Seconds of the whole run, of a question, and of its stages."""
+    whole = spread(sums.whole)
+    stages = [{"name": name, **(spread(values) or {})} for name, values in sums.seconds.items()]
+    return {
+        "total": rounded((summary.get("seconds") or {}).get("wall")),
+        "per_question": whole["mean"] if whole else None,
+        "whole": whole,
+        "stages": stages,
+        "first_token": spread(sums.first_token),
+    }
+
+
+def errors_of(sums: Sums) -> list[Json]:
+    """The kinds of failure, the most frequent first."""
+    kinds = sorted(sums.errors.items(), key=lambda item: -item[1][0])
+    return [{"kind": kind, "n": count, "example": example} for kind, (count, example) in kinds]
+
+
+def documents_of(run: RunView) -> Json:
+    """How many documents were read, `None` where that is not known, and which were not."""
+    failures = run.ingest.get("failures") or {}
+    kept = (run.manifest.get("data") or {}).get("documents") or {}
+    number = run.ingest.get("documents", len(kept) or None)
+    return {"n": number, "failed": [{"document": name, "why": why} for name, why in failures.items()]}
+
+
+def _warnings(run: RunView) -> Iterator[str]:
+    """What whoever reads the figures should know."""
+    if cut := (run.summary.get("counts") or {}).get("cut_by_server"):
+        subject = "1 prompt was" if cut == 1 else f"{cut} prompts were"
+        yield f"{subject} cut by the server: raise generate.n_ctx or retrieve less"
+    yield from map(str, (run.manifest.get("data") or {}).get("warnings") or ())
+    for document, said in (run.ingest.get("warnings") or {}).items():
+        yield from (f"{document}: {warning}" for warning in said)
+
+
+def some(sentences: list[str]) -> list[str]:
+    """The first of many sentences, and how many more there are."""
+    more = len(sentences) - WARNINGS
+    return sentences if more <= 0 else [*sentences[:WARNINGS], f"and {more} more: manifest.json has them"]

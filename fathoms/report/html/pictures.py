@@ -1,0 +1,156 @@
+"""Small pictures of the pages that questions are about: of their evidence, and of what was retrieved.
+
+They are made of the documents that a run names, where these are still on the disk and still the same: the
+picture of another file would say something that is not true.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fathoms.errors import DocumentError, FathomsError
+from fathoms.paths import sha256_file
+from fathoms.report.html.detail import Picture
+from fathoms.report.view import RunView
+
+PAGES = 300
+BYTES = 4_000_000
+"""The most that all pictures may take in the file."""
+WIDTH = 220
+NAMED = 5
+"""Documents that a warning names."""
+
+
+@dataclass
+class Wanted:
+    """A page, and how often it is looked at, as gold evidence and at all."""
+
+    document: str
+    path: Path
+    number: int
+    gold: int = 0
+    uses: int = 0
+
+
+class Pictures:
+    """Which pages are wanted, and in the end their pictures."""
+
+    def __init__(self) -> None:
+        self._wanted: dict[str, Wanted] = {}
+        self._missing: dict[str, None] = {}
+        self._failed: dict[str, None] = {}
+
+    def of(self, run: RunView) -> Picture:
+        """What the details of a run ask for pictures."""
+        return partial(self._key, documents=_Documents(run))
+
+    def _key(self, document: str, page: int | None, gold: bool, *, documents: _Documents) -> str | None:
+        """The key of a page; `None` where the page or the document is not known."""
+        if page is None:
+            return None
+        found = documents.find(document)
+        if found is None:
+            self._missing.setdefault(document)
+            return None
+        path, sha256 = found
+        key = f"{sha256[:16]}-{page}"
+        wanted = self._wanted.setdefault(key, Wanted(document, path, page))
+        wanted.gold += gold
+        wanted.uses += 1
+        return key
+
+    def draw(self) -> dict[str, str]:
+        """The pictures by key, as addresses that hold the data: gold pages first, then those most often
+        retrieved, as many as there is room for."""
+        ranked = sorted(self._wanted.items(), key=lambda item: (-item[1].gold, -item[1].uses))[:PAGES]
+        pictures: dict[str, str] = {}
+        for path in dict.fromkeys(wanted.path for _, wanted in ranked):
+            pictures |= self._of_document(path, {key: page for key, page in ranked if page.path == path})
+        drawn: dict[str, str] = {}
+        room = BYTES
+        for key, _ in ranked:
+            room -= len(pictures.get(key, ""))
+            if key in pictures and room >= 0:
+                drawn[key] = pictures[key]
+        return drawn
+
+    def _of_document(self, path: Path, pages: dict[str, Wanted]) -> dict[str, str]:
+        """The pictures of one file."""
+        from fathoms.ingest.thumbnails import page_thumbnails
+
+        try:
+            found = page_thumbnails(path, {page.number for page in pages.values()}, WIDTH)
+        except DocumentError:
+            self._failed.update(dict.fromkeys(page.document for page in pages.values()))
+            return {}
+        return {key: _address(found[page.number]) for key, page in pages.items() if page.number in found}
+
+    def warnings(self) -> Iterator[str]:
+        """What there are no pictures of."""
+        if self._missing:
+            yield f"no pictures of pages of {_some(self._missing)}: not found on this machine as it was then"
+        if self._failed:
+            yield f"no pictures of pages of {_some(self._failed)}: they cannot be rendered"
+
+
+class _Documents:
+    """The files of one run's documents."""
+
+    def __init__(self, run: RunView) -> None:
+        data = run.manifest.get("data") or {}
+        self._hashes = {name: entry.get("sha256") for name, entry in (data.get("documents") or {}).items()}
+        self._folders = list(folders(run))
+        self._files: dict[str, list[Path]] | None = None
+        self._found: dict[str, tuple[Path, str] | None] = {}
+
+    def find(self, name: str) -> tuple[Path, str] | None:
+        """The file of a document and its sha256, `None` where it is not there or is another by now."""
+        if name not in self._found:
+            self._found[name] = self._look(name)
+        return self._found[name]
+
+    def _look(self, name: str) -> tuple[Path, str] | None:
+        """Look for a document once: of the files with its name, the one that the run read."""
+        if self._files is None:
+            self._files = {}
+            for path in (path for folder in self._folders for path in _pdfs(folder)):
+                self._files.setdefault(path.name, []).append(path)
+        for path in self._files.get(name, ()):
+            sha256 = sha256_file(path)
+            if sha256 == self._hashes.get(name):
+                return path, sha256
+        return None
+
+
+def folders(run: RunView) -> Iterator[Path]:
+    """Where the documents of a run may be: the folder of its configuration, and that of its data set."""
+    from fathoms.corpora import find_manifest
+
+    source: Any = (run.manifest.get("config") or {}).get("data") or {}
+    if isinstance(source, dict) and source.get("documents"):
+        yield Path(str(source["documents"])).expanduser()
+    name = (run.manifest.get("data") or {}).get("name")
+    with suppress(FathomsError):
+        yield find_manifest(str(name)).folder
+
+
+def _pdfs(folder: Path) -> list[Path]:
+    """The PDFs below a folder that there may be."""
+    return sorted(folder.rglob("*.pdf")) if folder.is_dir() else []
+
+
+def _some(names: dict[str, None]) -> str:
+    """A few names, and how many more."""
+    more = len(names) - NAMED
+    return ", ".join(list(names)[:NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _address(picture: bytes) -> str:
+    """A JPEG as an address."""
+    return f"data:image/jpeg;base64,{base64.b64encode(picture).decode('ascii')}"

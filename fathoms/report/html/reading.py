@@ -1,0 +1,143 @@
+"""One run read from end to end, a question at a time: its lines of the index, its details, and its sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, floor
+from statistics import fmean
+from typing import Any
+
+from fathoms.report.html.chunks import Details
+from fathoms.report.html.detail import Picture, detail
+from fathoms.report.html.outcome import lost_at, outcome, share_abstained
+from fathoms.report.html.questions import Questions
+from fathoms.report.html.texts import start
+from fathoms.report.view import RunView
+from fathoms.report.worst import mean
+
+ANSWER = 280
+EXAMPLE = 500
+COLUMNS = ("correctness", "hallucination", "abstained", "outcome", "lost", "cost", "latency", "answer")
+
+Json = Mapping[str, Any]
+
+
+@dataclass
+class Sums:
+    """What is counted over the answers of a run; seconds and costs of replies that are known."""
+
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    whole: list[float] = field(default_factory=list)
+    first_token: list[float] = field(default_factory=list)
+    costs: list[float | None] = field(default_factory=list)
+    errors: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def add(self, repeat: Json) -> None:
+        """One answer or failure."""
+        if error := repeat.get("error"):
+            kind = str(error.get("kind"))
+            count, example = self.errors.get(kind, (0, start(error.get("message") or "", EXAMPLE)))
+            self.errors[kind] = (count + 1, example)
+        if answer := repeat.get("answer"):
+            self.costs.append(answer.get("cost"))
+            if answer.get("first_token") is not None and not answer.get("cached"):
+                self.first_token.append(answer["first_token"])
+        taken = seconds_of(repeat)
+        if taken is not None:
+            self.whole.append(taken)
+            for stage, value in (repeat.get("timings") or {}).items():
+                self.seconds.setdefault(stage, []).append(value)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """`rows` are the columns of the index by the place of the question, `numbers` its chunk."""
+
+    rows: dict[int, tuple[Any, ...]]
+    numbers: dict[int, int]
+    sums: Sums
+
+    def columns(self, order: Sequence[int]) -> dict[str, list[Any]]:
+        """The run's part of the index; a question that it was not asked has `None`, and the chunk -1."""
+        nothing = (None,) * len(COLUMNS)
+        rows = [self.rows.get(place, nothing) for place in order]
+        made = {name: [row[number] for row in rows] for number, name in enumerate(COLUMNS)}
+        return made | {"detail": [self.numbers.get(place, -1) for place in order]}
+
+
+def read_run(run: RunView, profile: str, questions: Questions, details: Details, picture: Picture) -> Reading:
+    """Read all question views of a run once."""
+    rows: dict[int, tuple[Any, ...]] = {}
+    numbers: dict[int, int] = {}
+    sums = Sums()
+    for view in run.questions():
+        name, place = questions.place(view["question"], run)
+        for repeat in view.get("repeats") or ():
+            sums.add(repeat)
+        rows[place] = row_of(view, profile)
+        file = run.question_file(str(view["question"]["id"]))
+        made = detail(view, profile, details.pool, picture)
+        numbers[place] = details.add(name, {"id": name, **made, "file": file and f"questions/{file.name}"})
+    details.close()
+    return Reading(rows, numbers, sums)
+
+
+def row_of(view: Json, profile: str) -> tuple[Any, ...]:
+    """The columns of one question, in the order of `COLUMNS`; figures are means over its repeats."""
+    repeats = view.get("repeats") or []
+    scores = [(repeat.get("scores") or {}).get(profile) or {} for repeat in repeats]
+    answers = [repeat["answer"] for repeat in repeats if repeat.get("answer")]
+    costs = [answer.get("cost") for answer in answers]
+    return (
+        rounded(mean([row.get("correctness") for row in scores])),
+        rounded(mean([row.get("hallucination") for row in scores])),
+        rounded(share_abstained(scores)),
+        outcome(view["question"], repeats, scores),
+        lost_at(scores),
+        rounded(known_mean(costs)),
+        rounded(mean([seconds_of(repeat) for repeat in repeats])),
+        start(answers[0].get("text") or "", ANSWER) if answers else None,
+    )
+
+
+def seconds_of(repeat: Json) -> float | None:
+    """How long an answer took: all its stages, or else as long as the reply says; `None` for a reply of an
+    earlier run and where nobody knows."""
+    answer, timings = repeat.get("answer") or {}, repeat.get("timings") or {}
+    if answer.get("cached"):
+        return None
+    latency: float | None = answer.get("latency")
+    return sum(timings.values()) if timings else latency
+
+
+def known_mean(values: Sequence[float | None]) -> float | None:
+    """The mean, not known where any part is not."""
+    known = [value for value in values if value is not None]
+    return fmean(known) if known and len(known) == len(values) else None
+
+
+def spread(values: Sequence[float]) -> dict[str, Any] | None:
+    """Mean, median and 95th percentile, by linear interpolation (Hyndman & Fan 1996, type 7), and of how
+    many; `None` of none."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    return {
+        "mean": rounded(fmean(ordered)),
+        "p50": rounded(quantile(ordered, 0.5)),
+        "p95": rounded(quantile(ordered, 0.95)),
+        "n": len(ordered),
+    }
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """A quantile of sorted values."""
+    at = (len(ordered) - 1) * share
+    low, high = ordered[floor(at)], ordered[ceil(at)]
+    return low + (high - low) * (at - floor(at))
+
+
+def rounded(value: float | None) -> float | None:
+    """To seven digits after the point: more than anybody sees, and half the bytes."""
+    return None if value is None else round(value, 7)

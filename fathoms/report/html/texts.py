@@ -1,0 +1,100 @@
+"""Texts of a report: made fit for a page, kept once, marked and cut.
+
+A text is `{"s": text}` or, where it is long, `{"p": place in the pool}`; `marks` are `[start, end, phrase]`
+in UTF-16 code units, as JavaScript counts; `cut` is the number of characters of a text that was shortened,
+and `beyond` the number of marks in what is not shown.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any
+
+from fathoms.metrics.marks import Mark
+
+POOLED = 100
+"""Characters from which on a text stands in the pool."""
+_UNFIT = re.compile(r"[\x00\ud800-\udfff]")
+
+Marker = Callable[[str], Sequence[Mark]]
+
+
+def clean(value: Any) -> Any:
+    """JSON data whose texts any page takes: U+2400 stands for NUL and U+FFFD for half a character. What is
+    no number is `None`."""
+    if isinstance(value, str):
+        return _UNFIT.sub(lambda found: "\u2400" if found[0] == "\0" else "\ufffd", value)
+    if isinstance(value, dict):
+        return {clean(key): clean(child) for key, child in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return [clean(child) for child in value] if isinstance(value, list) else value
+
+
+def start(text: object, length: int) -> str:
+    """The beginning of a text on one line, with an ellipsis where more follows."""
+    line = " ".join(str(text)[: 4 * length].split())
+    return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def units(text: str) -> int:
+    """UTF-16 code units."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def in_units(text: str, marks: Sequence[Mark]) -> list[list[int]]:
+    """Marks counted in UTF-16 code units."""
+    if not marks or text.isascii() or max(text) <= "\uffff":
+        return [list(mark) for mark in marks]
+    before = [0, *accumulate(1 + (letter > "\uffff") for letter in text)]
+    return [[before[mark.start], before[mark.end], mark.phrase] for mark in marks]
+
+
+class Pool:
+    """The long texts of one chunk, each once, and who refers to them."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.size = 0
+        self._places: dict[str, int] = {}
+        self._users: list[list[dict[str, Any]]] = []
+        self._whole: list[int] = []
+
+    def add(self, text: str, marker: Marker | None = None) -> dict[str, Any]:
+        """A text as the page reads it."""
+        found = in_units(text, marker(text)) if marker else []
+        marked: dict[str, Any] = {"marks": found} if found else {}
+        if len(text) < POOLED:
+            return {"s": text, **marked}
+        if text not in self._places:
+            self._places[text] = len(self.texts)
+            self.texts.append(text)
+            self._whole.append(len(text))
+            self._users.append([])
+            self.size += len(text)
+        user = {"p": self._places[text], **marked}
+        self._users[user["p"]].append(user)
+        return user
+
+    def cut(self, length: int) -> bool:
+        """Shorten all texts to at most `length` characters; whether any was longer."""
+        longer = [place for place, text in enumerate(self.texts) if len(text) > length]
+        for place in longer:
+            self.texts[place] = self.texts[place][:length]
+            size = units(self.texts[place])
+            for user in self._users[place]:
+                _cut(user, size, self._whole[place])
+        return bool(longer)
+
+
+def _cut(user: dict[str, Any], size: int, whole: int) -> None:
+    """Tell one reference to a text that it was shortened to `size` code units."""
+    user["cut"] = whole
+    found = user.get("marks") or []
+    kept = [mark for mark in found if mark[1] <= size]
+    if len(kept) < len(found):
+        user["beyond"] = user.get("beyond", 0) + len(found) - len(kept)
+        user["marks"] = kept

@@ -1,0 +1,396 @@
+"""`report.html` in a real Chromium: every view is clicked through, and nothing leaves the file.
+
+The runs are worked by hand (tests/report_runs.py): of 120 questions, alpha is right on the 60 even ones, beta
+on the 40 multiples of three, gamma on none. The categories go round, so each has 40, and beta is right on all
+of Text-Only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_browser import Watched, chromium, eventually, texts, watch, written
+from report_runs import made_runs
+
+from fathoms.report.view import RunView
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    yield from chromium()
+
+
+@pytest.fixture
+def watched(browser: Any) -> Iterator[Watched]:
+    yield from watch(browser)
+
+
+@pytest.fixture
+def narrow(browser: Any) -> Iterator[Watched]:
+    yield from watch(browser, width=390)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("report")
+
+
+@pytest.fixture(scope="module")
+def made(folder: Path) -> str:
+    """The address of the report of alpha, beta and gamma."""
+    return written(folder / "made.html", made_runs())
+
+
+def runs_of(page: Any) -> list[str]:
+    """The leaderboard's runs from top to bottom."""
+    return [text.split()[0] for text in texts(page, "#leaderboard tbody th")]
+
+
+# ---- overview
+
+
+def test_the_leaderboard_has_the_figures_and_marks_the_best(watched: Watched, made: str) -> None:
+    page = watched.open(made)
+    assert runs_of(page) == ["alpha", "beta", "gamma"]
+    means = [texts(page, f"#leaderboard tbody tr:nth-child({row}) .mean") for row in (1, 2, 3)]
+    # overall, then Text-Only, Tables, Images, each correctness and hallucination: 20 even numbers in every 40
+    assert means[0] == ["0.50"] * 8
+    assert means[1][0::2] == ["0.33", "1.00", "0.00", "0.00"]
+    assert means[1][1::2] == ["0.67", "0.00", "1.00", "1.00"]
+    best = texts(page, "#leaderboard tbody tr:nth-child(1) .best .mean")
+    assert len(best) == 6  # all but Text-Only, which beta has
+    assert texts(page, "#leaderboard thead th[colspan]")[1] == "Text-Only n 40"
+    assert texts(page, "#leaderboard tbody tr:nth-child(1) td .range")[0] == "[.40, .60]"
+    assert page.locator("#leaderboard .interval .span").count() > 0
+
+
+FIRST_RUN = "document.querySelector('#leaderboard tbody th').innerText.trim().startsWith('{}')"
+
+
+def test_sorting_by_click_and_by_keyboard(watched: Watched, made: str) -> None:
+    page = watched.open(made)
+    head = page.locator("#sort-correctness_3AText_Only")
+    head.click()
+    eventually(page, FIRST_RUN.format("beta"))
+    assert runs_of(page) == ["beta", "alpha", "gamma"]
+    sorted_by = page.locator("#leaderboard th[aria-sort]")
+    assert sorted_by.count() == 1
+    assert sorted_by.get_attribute("aria-sort") == "descending"
+    assert page.evaluate("document.activeElement.id") == "sort-correctness_3AText_Only"
+    page.keyboard.press("Enter")
+    eventually(page, FIRST_RUN.format("gamma"))
+    assert runs_of(page) == ["gamma", "alpha", "beta"]
+    assert page.locator("#leaderboard th[aria-sort]").get_attribute("aria-sort") == "ascending"
+    page.locator("#sort-hallucination").focus()
+    page.keyboard.press("Space")
+    eventually(page, FIRST_RUN.format("alpha"))  # lower is better, so the best is first and the order rises
+    assert page.locator("#leaderboard th[aria-sort]").get_attribute("aria-sort") == "ascending"
+    page.go_back()
+    eventually(page, FIRST_RUN.format("gamma"))
+
+
+def test_the_radar_switches_its_scale(watched: Watched, made: str) -> None:
+    page = watched.open(made)
+    line = page.locator("figure.radar").first.locator("path.line1")
+    relative = line.get_attribute("d")
+    page.get_by_role("button", name="Plain 0\u20131").click()
+    eventually(page, "document.getElementById('scale-plain').ariaPressed === 'true'")
+    assert page.locator("figure.radar svg.chart").first.get_attribute("aria-label").endswith("from 0 to 1")
+    plain = page.locator("figure.radar").first.locator("path.line1").get_attribute("d")
+    # beta's Overall is 1/3 of the radius, and 2/3 of it where the axis is divided by alpha's 1/2
+    assert upward(relative) == pytest.approx(2 * upward(plain), abs=0.1)
+    assert "scale=plain" in page.url
+
+
+def upward(path: str | None) -> float:
+    """How far up the first point of a radar line is."""
+    assert path
+    return float(path[1:].split("L")[0].split(",")[1])
+
+
+def test_the_paper_s_radar_labels_do_not_collide(
+    browser: Any, folder: Path, paper_runs: list[RunView]
+) -> None:
+    address = written(folder / "paper.html", paper_runs)
+    for width in (1280, 390):
+        watched = Watched(browser, width=width)
+        page = watched.open(address, "view=overview")
+        assert page.locator("figure.radar").first.locator("[class^=line]").count() == 8
+        for figure in page.locator("figure.radar svg.chart").all():
+            boxes = [label.bounding_box() for label in figure.locator("text.label").all()]
+            assert len(boxes) == 6
+            assert not any(meet(a, b) for at, a in enumerate(boxes) for b in boxes[:at])
+        assert (
+            len(
+                set(page.eval_on_selector_all("path[class^=run]", "all => all.map(e => e.getAttribute('d'))"))
+            )
+            == 8
+        )
+        watched.close()
+
+
+def meet(a: Any, b: Any) -> bool:
+    return bool(
+        a["x"] < b["x"] + b["width"]
+        and b["x"] < a["x"] + a["width"]
+        and a["y"] < b["y"] + b["height"]
+        and b["y"] < a["y"] + a["height"]
+    )
+
+
+def test_more_than_eight_runs_are_picked_from(
+    watched: Watched, folder: Path, paper_runs: list[RunView]
+) -> None:
+    page = watched.open(written(folder / "nine.html", [*paper_runs, *made_runs(["alpha"], 4)]))
+    assert len(runs_of(page)) == 9
+    page.locator("#pick").click()
+    assert page.locator("#run-8").is_disabled()
+    page.locator("#run-0").uncheck()
+    page.locator("#run-8").check()
+    eventually(page, "location.hash.includes('8')")
+    assert page.locator("figure.radar").first.locator("path.line7").count() == 1
+    assert "alpha" in texts(page, "#radar > .legend li")[-1]
+
+
+def test_the_funnel_is_stacked_and_has_a_table(watched: Watched, made: str) -> None:
+    page = watched.open(made)
+    bars = page.eval_on_selector_all(
+        "#funnel rect.segment title", "all => all.map(title => title.textContent)"
+    )
+    # alpha misses the 60 odd ones, all lost at retrieved; beta 80, 40 odd and 40 even; gamma all
+    assert bars == [
+        *("reached the answer: 0.50", "lost at retrieved: 0.50"),
+        *("reached the answer: 0.33", "lost at retrieved: 0.33", "lost at answer: 0.33"),
+        *("lost at retrieved: 0.50", "lost at answer: 0.50"),
+    ]
+    page.locator("#funnel-figures").click()
+    assert page.locator("#funnel details table tbody tr").count() == 3
+
+
+def test_the_pareto_front_and_what_is_not_known(watched: Watched, made: str) -> None:
+    page = watched.open(made)
+    spots = page.eval_on_selector_all(
+        "#cost figure path > title", "all => all.map(title => title.textContent)"
+    )
+    assert spots == ["alpha: $0.0100, correctness 0.50", "beta: $0.0020, correctness 0.33"]
+    assert texts(page, "#cost .note") == ["Not drawn, for the cost is not known: gamma"]
+    page.locator("#cost-figures").click()
+    assert [row.split()[-1] for row in texts(page, "#cost tbody tr")] == ["yes", "yes", "no"]
+
+
+def test_without_costs_seconds_stand_in_their_place(watched: Watched, folder: Path) -> None:
+    page = watched.open(written(folder / "seconds.html", made_runs(["alpha", "beta"], 6, costs=False)))
+    assert texts(page, "#cost-title") == ["Time against quality"]
+    assert "No run here has a cost" in texts(page, "#cost p")[0]
+
+
+def test_abstention_latency_errors_and_settings(watched: Watched, made: str) -> None:
+    page = watched.open(made)
+    cells = [text.split()[0] for text in texts(page, "#abstention .square:nth-child(3) td.figure")]
+    assert cells == ["107", "12", "0", "0"]  # gamma: 120 less one error and twelve abstentions
+    assert texts(page, "#errors tbody tr") == ["gamma Timeout 1 no answer within 60 s"]
+    assert texts(page, "#about table.runs thead")[0] == "alpha beta gamma"
+    page.locator("#differences").click()
+    assert texts(page, "#about details[open] tbody tr") == ["name alpha beta gamma"]
+    page.locator("#latency-figures").click()
+    assert texts(page, "#latency tbody tr")[0] == "alpha retrieve 0.10 s 0.10 s 0.10 s 120"
+
+
+# ---- questions
+
+
+def test_filters_search_and_pages(watched: Watched, made: str) -> None:
+    page = watched.open(made, "view=questions&runs=0")
+    assert page.locator("ol.questions > li").count() == 50
+    assert texts(page, "#live") == ["120 questions of 120"]
+    page.locator("#page-after").click()
+    eventually(page, "location.hash.includes('page=2')")
+    page.locator("#outcome").select_option("correct")
+    eventually(page, "document.getElementById('live').textContent === '60 questions of 120'")
+    assert "page=" not in page.url
+    page.locator("#category").select_option("Tables")
+    eventually(page, "document.getElementById('live').textContent === '20 questions of 120'")
+    page.locator("#clear").click()
+    page.locator("#lost").select_option("retrieved")
+    eventually(page, "document.getElementById('live').textContent === '60 questions of 120'")
+    page.locator("#clear").click()
+    page.locator("#q").press_sequentially("DOOR 117")
+    eventually(page, "document.getElementById('live').textContent === '1 question of 120'")
+    assert page.evaluate("document.activeElement.id") == "q"
+    assert texts(page, "ol.questions a") == ["What does door 117 cost?"]
+    page.locator("#q").fill("no such words")
+    eventually(page, "document.getElementById('live').textContent === '0 questions of 120'")
+    assert texts(page, "main .note") == ["No question fits. Clear a filter."]
+
+
+def test_the_order_by_difficulty(watched: Watched, made: str) -> None:
+    page = watched.open(made, "view=questions&order=easiest")
+    first = page.locator("ol.questions > li").first
+    assert [text.split()[-1] for text in texts(page, "ol.questions > li:first-child .marks li")] == [
+        "correct",
+        "correct",
+        "answer",
+    ]
+    assert "door 0 " in first.inner_text()
+
+
+def test_compare_shows_the_flipped_first(watched: Watched, made: str) -> None:
+    page = watched.open(made, "view=compare&a=0&b=1")
+    # both right on the 20 multiples of six: B has 20 alone, A has 40, the other 60 are tied
+    assert texts(page, "table.tally tbody tr")[-1] == "All questions 20 40 60 0.50 0.33 \u22120.17"
+    assert texts(page, "table.tally tbody tr")[0] == "Text-Only 20 0 20 0.50 1.00 +0.50"
+    assert texts(page, ".toggle [aria-pressed=true]")[-1] == "flipped (60)"
+    assert page.locator("ol.questions > li").count() == 50
+    page.get_by_role("button", name="won by B (20)").click()
+    eventually(page, "document.querySelectorAll('ol.questions > li').length === 20")
+    page.locator("#swap").click()
+    eventually(page, "location.hash.includes('a=1&b=0')")
+    assert texts(page, "table.tally tbody tr")[-1] == "All questions 40 20 60 0.33 0.50 +0.17"
+    page.locator("#run-b").select_option("2")
+    eventually(page, "location.hash.includes('b=2')")
+    page.locator("#flips-flipped").click()
+    page.wait_for_selector("ol.questions a")
+    page.locator("ol.questions a").first.click()
+    page.wait_for_selector("article.run")
+    assert [text.split()[0] for text in texts(page, "article.run h3")] == ["beta", "gamma"]
+
+
+def test_one_question_of_all_runs(watched: Watched, made: str) -> None:
+    page = watched.open(made, "view=question&id=q-003")
+    assert [text.split()[0] for text in texts(page, "article.run h3")] == ["alpha", "beta", "gamma"]
+    beta = page.locator("article.run").nth(1)
+    assert beta.locator(".said mark").all_inner_texts() == ["41.5 crowns"]
+    stages = texts(page, "article.run:nth-child(1) table.stages tbody tr")
+    assert stages[1] == "retrieved 0.00 1.00 0.00 41.5 crowns"
+    hit = beta.locator(".hit").first
+    assert "gold page" in hit.inner_text()
+    assert "gold page" not in beta.locator(".hit").nth(1).inner_text()
+    hit.locator("summary").click()
+    hit.locator("mark").first.wait_for()
+    assert hit.locator("mark").all_inner_texts() == ["41.5 crowns"] * 20
+    beta.get_by_text("Prompt", exact=True).click()
+    beta.get_by_text("context 1, as above").wait_for()
+    beta.get_by_text("Usage and timings").click()
+    beta.get_by_text("$0.0020").wait_for()
+    page.locator("#after").click()
+    eventually(page, "location.hash.includes('id=q-006')")  # the next of Text-Only
+    page.locator("#before").click()
+    eventually(page, "location.hash.includes('id=q-003')")
+    assert "The door is blue." in page.locator("article.run").nth(0).inner_text()
+
+
+def test_a_link_opens_the_same_view(browser: Any, watched: Watched, made: str) -> None:
+    page = watched.open(made, "view=questions&runs=1&category=Images&outcome=wrong&q=door&order=hardest")
+    page.wait_for_selector("ol.questions")
+    other = Watched(browser)
+    again = other.open(made, page.url.split("#")[1])
+    again.wait_for_selector("ol.questions")
+    assert texts(again, "ol.questions a") == texts(page, "ol.questions a")
+    assert [again.locator(f"#{field}").input_value() for field in ("category", "outcome", "q", "order")] == [
+        *("Images", "wrong", "door", "hardest")
+    ]
+    again.locator("ol.questions a").nth(3).click()
+    again.wait_for_selector("article.run")
+    again.go_back()
+    again.wait_for_selector("ol.questions")
+    again.go_forward()
+    again.wait_for_selector("article.run")
+    again.locator("#up").click()
+    again.wait_for_selector("ol.questions")
+    assert texts(again, "ol.questions a") == texts(page, "ol.questions a")
+    other.close()
+
+
+def test_an_address_that_means_nothing(watched: Watched, made: str) -> None:
+    page = watched.open(made, "view=nowhere&runs=99,x&sort=best-nothing&page=-3&theme=pink")
+    assert texts(page, "#title") == ["Overview"]
+    assert len(runs_of(page)) == 3
+    page = watched.open(made, "view=question&id=%3Cb%3E")
+    assert "There is no question “<b>”" in texts(page, "main .note")[0]
+
+
+# ---- for everybody
+
+
+def test_light_and_dark(browser: Any, made: str) -> None:
+    seen = {}
+    for scheme in ("light", "dark"):
+        watched = Watched(browser, color_scheme=scheme)
+        page = watched.open(made)
+        seen[scheme] = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        other = {"light": "Dark", "dark": "Light"}[scheme]
+        page.get_by_role("button", name=other, exact=True).click()
+        eventually(page, f"document.documentElement.dataset.theme === '{other.lower()}'")
+        seen[f"{scheme} switched"] = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        page.emulate_media(media="print")
+        seen[f"{scheme} printed"] = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert not page.locator("#views").is_visible()
+        assert not page.locator("#scale-plain").is_visible()
+        watched.close()
+    white, black = "rgb(255, 255, 255)", "rgb(22, 24, 28)"
+    assert seen["light"] == seen["dark switched"] == seen["light printed"] == seen["dark printed"] == white
+    assert seen["dark"] == seen["light switched"] == black
+
+
+def test_the_keyboard_alone(watched: Watched, made: str) -> None:
+    page = watched.open(made)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert texts(page, "#title") == ["Overview"]
+    page.locator("#view-questions").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("ol.questions")
+    page.locator("#question-0").focus()
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    page.keyboard.press("Enter")
+    page.wait_for_selector("article.run")
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert page.title().startswith("q-000 · ")
+
+
+AUDIT = """() => {
+  const wrong = [];
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const check = (selector, good, what) => all(selector).forEach((e) => {
+    if (!good(e)) wrong.push(what + e.outerHTML.slice(0, 90));
+  });
+  check('button, a, summary', (e) => e.getAttribute('aria-label') || e.textContent.trim(), 'no name: ');
+  check('input, select', (e) => e.labels.length, 'no label: ');
+  check('table', (e) => e.caption?.textContent, 'no caption: ');
+  check('img', (e) => e.alt, 'no alt: ');
+  check('svg:not([aria-hidden=true])', (e) => e.matches('[role=img]') && e.querySelector('title'), 'svg: ');
+  const ids = all('[id]').map((e) => e.id);
+  check('[id]', (e) => ids.filter((id) => id === e.id).length === 1, 'id twice: ');
+  let last = 0;
+  check('h1, h2, h3, h4, h5', (e) => {
+    const next = Number(e.tagName[1]) <= last + 1;
+    last = Number(e.tagName[1]);
+    return next;
+  }, 'skips a level: ');
+  return [...wrong, ...['header', 'nav', 'main', 'footer'].filter((tag) => !document.querySelector(tag))];
+}"""
+VIEWS = ("view=overview", "view=compare", "view=questions", "view=question&id=q-001")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_what_a_screen_reader_needs(watched: Watched, made: str, view: str) -> None:
+    page = watched.open(made, view)
+    for closed in page.locator("main details").all():
+        closed.evaluate("details => { details.open = true; }")
+    assert page.evaluate(AUDIT) == []
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_narrow_screen_does_not_scroll_sideways(narrow: Watched, made: str, view: str) -> None:
+    page = narrow.open(made, view)
+    for closed in page.locator("details").all():
+        closed.evaluate("details => { details.open = true; }")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

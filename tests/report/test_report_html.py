@@ -1,0 +1,375 @@
+"""What `report.html` holds, read back as the page reads it; known answers are worked by hand."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.errors import UsageError
+from fathoms.report import RunView, load, report_html, write_report
+from fathoms.report.html import payload
+
+Json = dict[str, Any]
+CHUNK = re.compile(r'<script type="text/plain" id="chunk-([\w-]+)">([A-Za-z0-9+/=]*)</script>')
+OVERVIEW = re.compile(r'<script type="application/json" id="overview">(.*?)</script>', re.DOTALL)
+SCRIPT = re.compile(r'<script type="module">(.*?)</script>', re.DOTALL)
+
+
+def unpacked(text: str) -> tuple[Json, dict[str, Json]]:
+    """The overview and the chunks of a file."""
+    [overview] = OVERVIEW.findall(text)
+    chunks = {
+        name: json.loads(gzip.decompress(base64.b64decode(data, validate=True)))
+        for name, data in CHUNK.findall(text)
+    }
+    return json.loads(overview), chunks
+
+
+def detail_of(chunks: dict[str, Json], run: int, question: str) -> tuple[Json, list[str]]:
+    """The details of a question, and the texts of its chunk."""
+    place = chunks["index"]["questions"]["id"].index(question)
+    chunk = chunks[f"d{run}-{chunks['index']['runs'][run]['detail'][place]}"]
+    return chunk["questions"][question], chunk["texts"]
+
+
+def text_of(text: Json, texts: list[str]) -> str:
+    """A text, wherever it stands."""
+    return str(text["s"] if "s" in text else texts[text["p"]])
+
+
+def held(text: Json, texts: list[str]) -> list[tuple[str, int]]:
+    """What is marked in a text, cut out as JavaScript would."""
+    raw = text_of(text, texts).encode("utf-16-le")
+    return [(raw[2 * a : 2 * b].decode("utf-16-le"), k) for a, b, k in text.get("marks", [])]
+
+
+def test_the_small_run_is_in_the_overview(small_run: Callable[..., RunView]) -> None:
+    overview, chunks = unpacked(report_html([small_run()]))
+    [run] = overview["runs"]
+    assert overview["title"] == "fathoms: small"
+    assert overview["categories"] == ["Tables", "Images"]
+    assert run["metrics"]["correctness"]["overall"]["mean"] == 0.375
+    assert run["metrics"]["hallucination"]["categories"]["Images"] == {
+        "mean": 1.0,
+        "low": None,
+        "high": None,
+        "n": 1,
+        "method": None,
+    }
+    assert run["counts"]["errors"] == 1
+    assert run["errors"] == [{"kind": "Timeout", "n": 1, "example": "no answer within 300 s"}]
+    assert run["cost"] == {"total": 0.0125, "per_question": None, "currency": "USD"}
+    assert run["tokens"] == {"prompt": 300, "completion": 40}
+    assert run["chunks"] == [name for name in chunks if name.startswith("d0-")]
+    assert run["funnel"] is None
+
+
+def test_the_abstention_table_has_intervals(small_run: Callable[..., RunView]) -> None:
+    [run] = payload([small_run()]).overview["runs"]
+    line = run["abstention"]["answerable"]
+    assert (line["answered"], line["abstained"]) == (2, 1)
+    share = line["share"]["answered"]
+    assert share["mean"] == pytest.approx(2 / 3)
+    # Wilson for 2 of 3 is the interval that the summary has for coverage
+    assert (share["low"], share["high"]) == (pytest.approx(0.2077, abs=1e-4), pytest.approx(0.9385, abs=1e-4))
+    assert run["abstention"]["unanswerable"]["share"] == {"answered": None, "abstained": None}
+    assert run["abstention"]["coverage"]["n"] == 3
+
+
+def test_the_index_tells_what_became_of_each_question(small_run: Callable[..., RunView]) -> None:
+    _, chunks = unpacked(report_html([small_run()]))
+    questions, [run] = chunks["index"]["questions"], chunks["index"]["runs"]
+    assert dict(zip(questions["id"], run["outcome"], strict=True)) == {
+        "half": "partial",
+        "right": "correct",
+        "failed": "error",
+        "wrong": "wrong",
+    }
+    assert questions["category"] == ["Tables", "Tables", "Images", "Images"]
+    assert questions["gold"][0] == "red + blue or purple"
+    assert run["correctness"] == [0.5, 1.0, 0.0, 0.0]
+    assert run["hallucination"] == [0.0, 0.0, None, 1.0]
+    assert run["latency"][:2] == [0.25, 0.25]
+    assert run["answer"][2] is None
+
+
+def test_seconds_are_of_the_answers_that_were_really_asked(
+    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+) -> None:
+    views = [question(f"q{number}", 1.0, 0.0) for number in range(5)]
+    for number, view in enumerate(views):
+        view["repeats"][0]["timings"] = {"retrieve": 0.5, "generate": float(number)}
+    views[4]["repeats"][0]["answer"]["cached"] = True
+    summary = dict(small_run().summary)
+    [run] = payload([run_of(summary, views)]).overview["runs"]
+    assert run["seconds"]["stages"] == [
+        {"name": "retrieve", "mean": 0.5, "p50": 0.5, "p95": 0.5, "n": 4},
+        {"name": "generate", "mean": 1.5, "p50": 1.5, "p95": 2.85, "n": 4},
+    ]
+    assert run["seconds"]["whole"] == {"mean": 2.0, "p50": 2.0, "p95": 3.35, "n": 4}
+    assert run["cost"]["per_question"] is None
+
+
+def test_phrases_are_marked_in_the_answer_and_in_what_was_retrieved(
+    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+) -> None:
+    view = question("q", 0.5, 0.0)
+    view["repeats"][0]["answer"]["text"] = "🐟 Red herrings are reddish."
+    view["repeats"][0]["hits"][0]["text"] = "Blue. " * 40
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary), [view])]))
+    found, texts = detail_of(chunks, 0, "q")
+    assert [phrase["text"] for phrase in found["phrases"]] == ["red", "blue", "purple"]
+    [repeat] = found["repeats"]
+    assert held(repeat["answer"], texts) == [("Red", 0), ("red", 0)]
+    assert held(repeat["hits"][0]["text"], texts) == [("Blue", 1)] * 40
+    assert repeat["hits"][0]["gold"] is True
+
+
+def test_a_prompt_refers_to_what_was_retrieved(
+    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+) -> None:
+    view = question("q", 1.0, 0.0)
+    texts = ["All red things are listed in this table. " * 5, "Nothing is blue in here, not one thing. " * 5]
+    view["repeats"][0]["hits"] = [
+        {"rank": rank, "score": 1 / rank, "document": "a.pdf", "pages": [rank], "text": text}
+        for rank, text in enumerate(texts, 1)
+    ]
+    whole = f"Context: {texts[1]}\n---\n{texts[0]}\nWhat?"
+    view["repeats"][0]["prompt"]["messages"] = [{"role": "user", "text": whole}]
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary), [view])]))
+    found, pool = detail_of(chunks, 0, "q")
+    [repeat] = found["repeats"]
+    parts = repeat["prompt"]["messages"][0]["parts"]
+    assert [part.get("hit") for part in parts] == [None, 2, None, 1, None]
+    said = {hit["rank"]: text_of(hit["text"], pool) for hit in repeat["hits"]}
+    assert "".join(said[part["hit"]] if "hit" in part else text_of(part, pool) for part in parts) == whole
+    assert sum(text in pool for text in texts) == 2
+    assert [hit["gold"] for hit in repeat["hits"]] == [False, True]
+
+
+def test_what_the_chunker_wrote_before_a_text_is_marked_too(
+    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+) -> None:
+    view = question("q", 1.0, 0.0)
+    view["repeats"][0]["hits"][0] |= {"header": "file_name: red.pdf", "modality": "text"}
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary), [view])]))
+    found, texts = detail_of(chunks, 0, "q")
+    [hit] = found["repeats"][0]["hits"]
+    assert held(hit["header"], texts) == [("red", 0)]
+    assert hit["modality"] == "text"
+
+
+def test_the_funnel_of_a_question(
+    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+) -> None:
+    view = question("q", 0.0, 1.0)
+    view["repeats"][0]["scores"]["paper"]["funnel"] = {
+        "documents": 1.0,
+        "retrieved": 0.5,
+        "prompt": 0.5,
+        "answer": 0.0,
+        "lost": {"documents": 0.0, "retrieved": 0.5, "prompt": 0.0, "answer": 0.5},
+        "gained": {},
+        "missed": {"red": "retrieved", "blue": "answer"},
+        "left_out": None,
+        "chance": 0.0,
+    }
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary), [view])]))
+    found, _ = detail_of(chunks, 0, "q")
+    stages = found["repeats"][0]["funnel"]
+    assert [(stage["stage"], stage["lost"], stage["missed"]) for stage in stages] == [
+        ("documents", 0.0, []),
+        ("retrieved", 0.5, ["red"]),
+        ("prompt", 0.0, []),
+        ("answer", 0.5, ["blue"]),
+    ]
+    assert chunks["index"]["runs"][0]["lost"] == ["retrieved"]
+
+
+def test_runs_over_different_data_stand_side_by_side(
+    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+) -> None:
+    first, second = dict(small_run().summary), dict(small_run().summary)
+    second |= {"run": "another", "name": "other", "data": "mine"}
+    same, other = question("same", 1.0, 0.0), question("q1", 0.0, 1.0, text="Another question?")
+    runs = [run_of(first, [question("q1", 1.0, 0.0), same]), run_of(second, [other, same])]
+    overview, chunks = unpacked(report_html(runs))
+    index = chunks["index"]
+    assert index["questions"]["id"] == ["q1", "q1 (mine)", "same"]
+    assert [run["outcome"] for run in index["runs"]] == [
+        ["correct", None, "correct"],
+        [None, "wrong", "correct"],
+    ]
+    assert [run["detail"] for run in index["runs"]] == [[0, -1, 0], [-1, 0, 0]]
+    assert overview["same_questions"] is False
+    assert detail_of(chunks, 1, "q1 (mine)")[0]["original_id"] == "q1"
+
+
+def test_repeats_are_all_there(
+    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+) -> None:
+    view, again = question("q", 1.0, 0.0), question("q", 0.0, 1.0)
+    view["repeats"].append({**again["repeats"][0], "repeat": 1})
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary), [view])]))
+    [run] = chunks["index"]["runs"]
+    assert (run["correctness"], run["hallucination"], run["outcome"]) == ([0.5], [0.5], ["partial"])
+    assert [repeat["repeat"] for repeat in detail_of(chunks, 0, "q")[0]["repeats"]] == [0, 1]
+
+
+def test_unanswerable_and_refused_questions_have_outcomes_of_their_own(
+    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+) -> None:
+    views = [question(name, None, None, answerable=False, answers=[]) for name in ("a", "b", "c")]
+    for view, abstained in zip(views, (True, False, None), strict=True):
+        view["repeats"][0]["scores"]["paper"]["abstained"] = abstained
+    views[2]["repeats"][0]["answer"]["refusal"] = "policy"
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary), views)]))
+    assert chunks["index"]["runs"][0]["outcome"] == [
+        "right to abstain",
+        "answered the unanswerable",
+        "refused",
+    ]
+    assert chunks["index"]["questions"]["answerable"] == [False] * 3
+
+
+def test_a_run_without_a_scored_question_has_a_report(
+    run_of: Callable[..., RunView], small_run: Callable[..., RunView]
+) -> None:
+    summary = dict(small_run().summary)
+    overall = {"correctness": None, "hallucination": None, "n": 0, "hallucination_n": 0, "errors": 0}
+    summary["profiles"] = {"paper": {"overall": overall, "categories": {}}}
+    overview, chunks = unpacked(report_html([run_of(summary, [])]))
+    [run] = overview["runs"]
+    assert run["metrics"]["correctness"]["overall"]["mean"] is None
+    assert run["abstention"] is None
+    assert chunks["index"]["questions"]["id"] == []
+
+
+def test_secrets_are_masked_and_the_names_of_variables_are_not(
+    run_of: Callable[..., RunView], small_run: Callable[..., RunView]
+) -> None:
+    config = {
+        "generate": {"api_key": "sk-1234567890", "api_key_env": "OPENAI_API_KEY", "max_tokens": 5},
+        "pipeline": {"url": "https://me:hunter2@example.org/rag", "headers": {"Authorization": "Bearer x"}},
+        "retrieve": {"of": [{"kind": "dense"}, {"kind": "bm25"}], "weights": None},
+    }
+    run = small_run()
+    run = dataclasses.replace(run, manifest={**run.manifest, "config": config})
+    text = report_html([run])
+    lines = dict(unpacked(text)[0]["runs"][0]["config"])
+    assert not any(secret in text for secret in ("sk-1234567890", "hunter2", "Bearer x"))
+    assert lines["generate.api_key_env"] == "OPENAI_API_KEY"
+    assert lines["generate.max_tokens"] == "5"
+    assert lines["pipeline.url"] == "https://***@example.org/rag"
+    assert lines["retrieve.of.1.kind"] == "bm25"
+    assert lines["retrieve.weights"] == "none"
+
+
+def test_the_file_asks_no_network(small_run: Callable[..., RunView]) -> None:
+    text = report_html([small_run()])
+    [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)
+    [script] = SCRIPT.findall(text)
+    known = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{known}'" in policy
+    assert "default-src 'none'" in policy
+    shown = CHUNK.sub("", OVERVIEW.sub("", text))
+    addresses = set(re.findall(r"(?:https?:)?//[\w.-]+\.\w+[^\s\"'`]*", shown)) - {
+        "http://www.w3.org/2000/svg"
+    }
+    assert not addresses
+    assert not re.search(r"<(?:link|img|iframe|script)[^>]+(?:src|href)=[\"'](?!data:)", shown)
+
+
+HOSTILE = [
+    "</script><img src=x onerror=alert(1)>",
+    "<!-- <script>",
+    "{{ 7 * 7 }} {% raw %} ${x}",
+    "line\u2028separator\u2029",
+    "]]> & &lt; \"quotes' \\u003c",
+    "\u202eright to left\u2066",
+    "tab\tand\x1b[31mescape",
+]
+
+
+def test_hostile_texts_come_back_as_they_were(
+    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+) -> None:
+    summary = dict(small_run().summary)
+    plain_file = report_html([small_run()])
+    evil = " ".join(HOSTILE)
+    view = question("q", 0.0, 1.0, text=evil, category=evil, answers=[[evil]], reference=evil)
+    view["repeats"][0]["answer"]["text"] = evil
+    view["repeats"][0]["hits"][0] |= {"text": evil, "document": evil}
+    summary |= {"name": evil, "model": evil, "categories": [evil], "data": evil}
+    text = report_html([run_of(summary, [view])])
+    overview, chunks = unpacked(text)
+    found, texts = detail_of(chunks, 0, "q")
+    [repeat] = found["repeats"]
+    assert overview["runs"][0]["model"] == evil
+    assert text_of(found["question"], texts) == text_of(repeat["answer"], texts) == evil
+    assert found["reference"] == repeat["hits"][0]["document"] == evil
+    assert held(repeat["answer"], texts) == [(evil, 0)]
+    assert text.count("</script") == plain_file.count("</script")
+    assert text.count("<!--") == plain_file.count("<!--")
+    assert "49" not in re.findall(r"<title>(.*?)</title>", text, re.DOTALL)[0]
+
+
+def test_what_no_page_can_show_is_replaced(
+    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+) -> None:
+    view = question("q", 1.0, 0.0)
+    view["repeats"][0]["answer"]["text"] = "nul \0, written \\u0000, half \ud83d red"
+    view["repeats"][0]["answer"]["latency"] = float("inf")
+    text = report_html([run_of(dict(small_run().summary), [view])])
+    text.encode()
+    found, texts = detail_of(unpacked(text)[1], 0, "q")
+    assert text_of(found["repeats"][0]["answer"], texts) == "nul \u2400, written \\u0000, half \ufffd red"
+    assert held(found["repeats"][0]["answer"], texts) == [("red", 0)]
+
+
+def test_long_texts_are_cut_where_room_is_short_and_it_is_said(
+    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+) -> None:
+    views = [question(f"q{number}", 1.0, 0.0) for number in range(60)]
+    for number, view in enumerate(views):
+        noise = hashlib.shake_256(bytes([number])).hexdigest(4000)
+        view["repeats"][0]["hits"][0]["text"] = f"red {noise} blue"
+    run = run_of({**small_run().summary, "counts": {"asked": 60}}, views)
+    whole, cut = payload([run]), payload([run], size=100_000)
+    sizes = [sum(len(chunk.data) for chunk in made.chunks if chunk.name != "index") for made in (whole, cut)]
+    assert sizes[0] > 300_000
+    assert sizes[1] < 100_000
+    assert not whole.warnings
+    assert cut.overview["notes"] == cut.warnings
+    assert "shortened" in cut.warnings[0]
+    chunk = next(chunk for chunk in cut.chunks if chunk.name == "d0-0")
+    held_in = json.loads(gzip.decompress(base64.b64decode(chunk.data)))
+    found = held_in["questions"]["q0"]
+    text = found["repeats"][0]["hits"][0]["text"]
+    assert text["cut"] == 8009
+    assert len(held_in["texts"][text["p"]]) < 8009
+    assert (held(text, held_in["texts"]), text["beyond"]) == ([("red", 0)], 1)
+    assert found["file"] is None
+
+
+def test_the_same_runs_give_the_same_bytes(small_run: Callable[..., RunView]) -> None:
+    assert report_html([small_run()]) == report_html([small_run()])
+
+
+def test_it_is_written_beside_the_others(run_dir: Path, tmp_path: Path) -> None:
+    [page, *_] = write_report([load(run_dir)], tmp_path / "out")
+    assert page.name == "report.html"
+    _, chunks = unpacked(page.read_text(encoding="utf-8"))
+    assert detail_of(chunks, 0, "right")[0]["file"] == "questions/right.json"
+    assert not any(path.name == "report.html" for path in write_report([load(run_dir)], tmp_path, html=False))
+    with pytest.raises(UsageError):
+        write_report([load(run_dir)], tmp_path, "no-such-profile")

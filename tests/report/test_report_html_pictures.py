@@ -1,0 +1,96 @@
+"""Small pictures of pages, drawn from the files that a run read and from no others."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import gzip
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from fathoms.paths import sha256_file
+from fathoms.report import RunView
+from fathoms.report.html import Payload, payload
+from fathoms.report.html.pictures import WIDTH
+
+Json = dict[str, Any]
+SAMPLE = Path(__file__).parents[2] / "data" / "sample"
+PUMP, FERRY = "lumet-3-pump-manual.pdf", "tallowmere-ferry-audit.pdf"
+
+
+@pytest.fixture
+def sample_run(
+    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+) -> Callable[..., RunView]:
+    """Makes a run of one question on two documents of the sample, and on one that is nowhere."""
+
+    def make(hashes: dict[str, str]) -> RunView:
+        evidence = [{"document": PUMP, "page": 2, "quote": None}, {"document": "lost.pdf", "page": 1}]
+        view = question("q", 1.0, 0.0, files=[PUMP], evidence=evidence)
+        view["repeats"][0]["hits"] = [
+            {"rank": 1, "score": 2.0, "document": FERRY, "pages": [1, 2], "text": "red"},
+            {"rank": 2, "score": 1.0, "document": PUMP, "pages": [999], "text": "red"},
+            {"rank": 3, "score": 0.5, "document": PUMP, "pages": [], "text": "red"},
+        ]
+        run = run_of(dict(small_run().summary), [view])
+        documents = {name: {"sha256": sha256} for name, sha256 in hashes.items()}
+        data = {"name": "sample", "documents": documents}
+        return dataclasses.replace(run, manifest={**run.manifest, "data": data})
+
+    return make
+
+
+def chunk(made: Payload, name: str) -> Json:
+    """One chunk, unpacked; empty where it is not there."""
+    found = [chunk.data for chunk in made.chunks if chunk.name == name]
+    return dict(json.loads(gzip.decompress(base64.b64decode(found[0])))) if found else {}
+
+
+def test_gold_and_retrieved_pages_have_pictures(sample_run: Callable[..., RunView]) -> None:
+    hashes = {name: sha256_file(SAMPLE / name) for name in (PUMP, FERRY)}
+    made = payload([sample_run(hashes)], thumbnails=True)
+    pictures, found = chunk(made, "thumbnails"), chunk(made, "d0-0")["questions"]["q"]
+    gold, lost = (item["thumbnail"] for item in found["evidence"])
+    first, beyond, unknown = (hit["thumbnail"] for hit in found["repeats"][0]["hits"])
+    assert list(pictures) == [gold, first]
+    assert (lost, unknown) == (None, None)
+    assert beyond not in pictures  # there is no page 999
+    for address in pictures.values():
+        head, _, data = address.partition(",")
+        assert head == "data:image/jpeg;base64"
+        picture = Image.open(io.BytesIO(base64.b64decode(data)))
+        assert abs(picture.width - WIDTH) <= 1
+        low, high = picture.convert("L").getextrema()
+        assert (low < 100, high) == (True, 255)  # print on white
+    assert made.warnings == ["no pictures of pages of lost.pdf: not found on this machine as it was then"]
+
+
+def test_a_document_that_has_changed_has_no_picture(sample_run: Callable[..., RunView]) -> None:
+    hashes = {PUMP: "0" * 64, FERRY: sha256_file(SAMPLE / FERRY)}
+    made = payload([sample_run(hashes)], thumbnails=True)
+    assert len(chunk(made, "thumbnails")) == 1
+    assert PUMP in made.warnings[0]
+
+
+def test_nobody_looks_for_documents_unasked(sample_run: Callable[..., RunView]) -> None:
+    made = payload([sample_run({PUMP: sha256_file(SAMPLE / PUMP)})])
+    assert not chunk(made, "thumbnails")
+    assert not made.warnings
+
+
+def test_a_document_that_cannot_be_rendered_is_named(
+    sample_run: Callable[..., RunView], tmp_path: Path
+) -> None:
+    (tmp_path / "lost.pdf").write_bytes(b"%PDF-1.7\nand nothing else")
+    run = sample_run({"lost.pdf": sha256_file(tmp_path / "lost.pdf")})
+    config = {"data": {"documents": str(tmp_path)}}
+    run = dataclasses.replace(run, manifest={**run.manifest, "config": config})
+    made = payload([run], thumbnails=True)
+    assert f"{PUMP}, {FERRY}: not found" in made.warnings[0]  # nobody knows which files the run read
+    assert made.warnings[1] == "no pictures of pages of lost.pdf: they cannot be rendered"
