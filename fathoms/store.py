@@ -47,6 +47,7 @@ What one pipeline answered, and how good that was. Nothing here needs fathoms to
 | verdicts/ | judgements that scores were made from, kept so that scoring again asks nobody |
 | summary.json | means by category and overall, with counts |
 | report.md, radar-*.png | the same for people |
+| scores.csv, table.tex | the same for spreadsheets and LaTeX |
 | reviews.jsonl | what people said of the scores, where somebody was asked |
 
 Scores go from 0 to 1; null means "does not apply" or "not known", never 0. Pages count from 1.

@@ -96,12 +96,13 @@ def report(
     scores: Annotated[
         str | None, typer.Option("--scores", help="paper, released-code, fathoms or released.")
     ] = None,
+    intervals: Annotated[bool, typer.Option("--intervals", help="With intervals in table.tex.")] = False,
     reviews: Reviews = None,
     as_json: Json = False,
 ) -> int:
     """Write the report of runs.
 
-    Tables, radar plots and JSON; of one run into its own folder, of several into one for all.
+    Tables, radar plots, CSV, LaTeX and JSON; of one run into its own folder, of several into one for all.
     """
     from fathoms import report as room
     from fathoms.store import find_run
@@ -112,7 +113,7 @@ def report(
         console.show_json(room.report_json(views, scores))
         return 0
     folder = to or (found[0].path if len(found) == 1 else out / "reports" / _folder_name(found))
-    written = room.write_report(views, folder, scores)
+    written = room.write_report(views, folder, scores, intervals=intervals)
     console.show(*room.comparison_panel(views, scores))
     for path in written:
         console.say(str(path))

@@ -1,4 +1,4 @@
-"""Reports of runs: tables for the terminal, for Markdown and for programs, and radar plots.
+"""Reports of runs: tables for the terminal, for Markdown, LaTeX, spreadsheets and programs, and radar plots.
 
 The room reads what runs keep on disk (`manifest.json`, `summary.json`, `questions/`) as plain data, so a
 report needs nothing that made the run.
@@ -12,8 +12,10 @@ from pathlib import Path
 
 from fathoms.errors import StoreError, UsageError
 from fathoms.paths import write_atomic
+from fathoms.report.as_csv import report_csv
 from fathoms.report.as_json import report_json
 from fathoms.report.change import last_comparable
+from fathoms.report.latex import report_latex
 from fathoms.report.markdown import report_markdown
 from fathoms.report.question import question_panel
 from fathoms.report.radar import draw_radar, radar_figure
@@ -30,7 +32,9 @@ __all__ = [
     "load",
     "question_panel",
     "radar_figure",
+    "report_csv",
     "report_json",
+    "report_latex",
     "report_markdown",
     "review_panel",
     "summary_panel",
@@ -38,10 +42,14 @@ __all__ = [
 ]
 
 
-def write_report(runs: Sequence[RunView], out: Path, scores: str | None = None) -> list[Path]:
-    """Write `report.md`, `report.json` and the radar plots of some runs into the folder `out`.
+def write_report(
+    runs: Sequence[RunView], out: Path, scores: str | None = None, *, intervals: bool = False
+) -> list[Path]:
+    """Write `report.md`, `table.tex`, `scores.csv`, `report.json` and the radar plots of some runs into the
+    folder `out`.
 
-    `scores` names the profile; without it each run is shown under its own. Returns the files written.
+    `scores` names the profile; without it each run is shown under its own. `intervals` stand in `table.tex`
+    on request, elsewhere always. Returns the files written.
     Raises UsageError without a run or where `scores` names no profile, and DataError where a run has no such
     scores; then nothing is written. Raises StoreError where the folder cannot be made or written.
     """
@@ -49,6 +57,8 @@ def write_report(runs: Sequence[RunView], out: Path, scores: str | None = None) 
         raise UsageError("a report needs at least one run")
     texts = {
         "report.md": report_markdown(runs, out, scores),
+        "table.tex": report_latex(runs, scores, intervals),
+        "scores.csv": report_csv(runs, scores),
         "report.json": json.dumps(report_json(runs, scores), indent=2, ensure_ascii=False) + "\n",
     }
     try:

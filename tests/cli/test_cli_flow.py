@@ -95,7 +95,14 @@ def test_what_is_written_fits_its_schema(project: Project) -> None:
     assert len(questions) == 4
     for path in questions:
         jsonschema.validate(json.loads(path.read_text()), schema("question"))
-    for name in ("README.md", "report.md", "report.json", "radar-correctness.png", "radar-hallucination.svg"):
+    for name in (
+        "README.md",
+        "report.md",
+        "report.json",
+        "scores.csv",
+        "table.tex",
+        "radar-hallucination.pdf",
+    ):
         assert (run / name).stat().st_size > 0
 
 
