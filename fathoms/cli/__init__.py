@@ -25,6 +25,7 @@ from fathoms.cli import (
     reproducing,
     reviewing,
     running,
+    starting,
 )
 from fathoms.errors import FathomsError
 
@@ -37,6 +38,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: importing Rich for it would triple the time to the first word
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("init")(starting.init)
 app.command("ingest")(running.ingest)
 app.command("run")(asking.run)
 app.command("score")(running.score)

@@ -43,7 +43,8 @@ def doctor(
     if not configs:
         report |= {"weights": _weights(), "servers": _servers()}
     report["configs"] = [
-        {"config": str(config), "checks": list(_checks(config, settings or ()))} for config in configs or ()
+        {"config": str(config), "checks": list(config_checks(config, settings or ()))}
+        for config in configs or ()
     ]
     report["ok"] = all(check["ok"] for entry in report["configs"] for check in entry["checks"])
     if as_json:
@@ -53,7 +54,7 @@ def doctor(
     return 0 if report["ok"] else 1
 
 
-def _checks(config: Path, settings: Sequence[str]) -> Iterator[dict[str, Any]]:
+def config_checks(config: Path, settings: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
     """Everything that the config needs, whatever failed before it."""
     from fathoms.experiment import load_experiment
 
