@@ -1,4 +1,4 @@
-"""A project to start from: a pipeline, a PDF of the sample corpus with its questions, and what git leaves out."""
+"""A project to start from: a pipeline, a PDF of the sample corpus, its questions, and what goes with them."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathoms.cli import console
+from fathoms.cli import completing, console
 from fathoms.cli.options import RUNS, Json, Out, References
 from fathoms.errors import FathomsError, StoreError, UsageError
 
@@ -94,7 +94,12 @@ def report(
     out: Out = RUNS,
     to: Annotated[Path | None, typer.Option("--to", help="Where the report is written.")] = None,
     scores: Annotated[
-        str | None, typer.Option("--scores", help="paper, released-code, fathoms or released.")
+        str | None,
+        typer.Option(
+            "--scores",
+            help="paper, released-code, fathoms or released.",
+            autocompletion=completing.scores,
+        ),
     ] = None,
     intervals: Annotated[bool, typer.Option("--intervals", help="With intervals in table.tex.")] = False,
     reviews: Reviews = None,
@@ -207,7 +212,12 @@ def _cell(key: str, value: Any) -> str:
 
 
 def show(
-    run: Annotated[str, typer.Argument(help="A run: a path, an id, a name, `latest`, NAME~1.")] = "latest",
+    run: Annotated[
+        str,
+        typer.Argument(
+            help="A run: a path, an id, a name, `latest`, NAME~1.", autocompletion=completing.run_names
+        ),
+    ] = "latest",
     question: Annotated[str | None, typer.Option("--question", help="One question, whole.")] = None,
     out: Out = RUNS,
     as_json: Json = False,
