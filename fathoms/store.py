@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
+from fathoms.config import suggest
 from fathoms.errors import StoreError, UsageError
 from fathoms.journal import Journal
 from fathoms.paths import safe_name, write_atomic
@@ -379,8 +380,9 @@ def find_run(reference: str, out: Path) -> Run:
     if runs:
         raise UsageError(f"no run '{reference}': {out} holds {len(runs)} of '{name}'")
     names = sorted({run_name(run) for run in list_runs(out)})
-    there = f"; there are: {', '.join(names)}" if names else f"; {out} holds no runs"
-    raise UsageError(f"no run '{reference}'{there}")
+    if not names:
+        raise UsageError(f"no run '{reference}'; {out} holds no runs")
+    raise UsageError(f"no run '{reference}'{suggest(name, [*names, 'latest'])}")
 
 
 def run_name(run: Run) -> str:

@@ -19,6 +19,7 @@ from fathoms.schemas import schema
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 
 VERBS = (
+    "init",
     "ingest",
     "run",
     "score",
