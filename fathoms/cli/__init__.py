@@ -83,13 +83,13 @@ def _options(
     console.settings.quiet = quiet
     console.settings.verbose = verbose or debug
     console.settings.debug = debug
-    if console.settings.verbose:
-        from fathoms.cli.telling import told
-
-        context.with_resource(told())
     from fathoms.paths import load_env
 
     load_env(Path.cwd())
+    if console.settings.verbose:  # after `.env`: its secrets are not told either
+        from fathoms.cli.telling import told
+
+        context.with_resource(told())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -24,11 +24,13 @@ def init(
 
     for path in make_project(folder):
         console.say(str(path))
+    missing = [row["detail"] for row in config_checks(folder / CONFIG) if not row["ok"]]
+    if missing:
+        console.say("\nmissing here:")
+    for detail in missing:
+        console.say(f"  {detail}")
     console.say("\nnext:")
     if folder.resolve() != Path.cwd().resolve():
         console.say(f"  cd {shlex.quote(str(folder))}")
-    missing = [row["detail"] for row in config_checks(folder / CONFIG) if not row["ok"]]
-    for detail in missing:
-        console.say(f"  # {detail}")
     console.say(f"  fathoms run {CONFIG}")
     return 0

@@ -117,25 +117,24 @@ def test_bash_takes_the_script_and_leaves_files_to_itself(project: Project) -> N
 # ----- what is told
 
 
-def test_verbose_tells_every_event_and_no_secret(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "The Varn tower is planted")
-    done = project.fathoms("-v", "run", "tiny.yaml")
+def test_verbose_tells_every_event_and_no_secret(project: Project) -> None:
+    """The name of the run is in an event, and here it is a secret of `.env`, too."""
+    project.write(".env", "SOME_API_KEY=planted-4711\n")
+    done = project.fathoms("-v", "run", "tiny.yaml", "--set", "name=planted-4711")
     assert done.returncode == 0, done.stderr
-    events = [line.split()[1] for line in done.stderr.splitlines() if re.match(r"\d\d:\d\d:\d\d ", line)]
+    told = [line for line in done.stderr.splitlines() if re.match(r"\d\d:\d\d:\d\d ", line)]
+    events = [line.split()[1] for line in told]
     assert events.count("question-answered") == 4
     assert events[-1] == "run-reported"
+    assert "***" in told[-1]
+    assert not any("4711" in line for line in told)
     assert "question-answered" not in project.fathoms("run", "tiny.yaml").stderr
-    record = LOGGER.makeRecord(
-        "fathoms",
-        20,
-        "f",
-        1,
-        "said",
-        (),
-        None,
-        extra={"facts": {"event": "e", "a": "xsecret!x\ny", "b": None}},
-    )
-    assert PlainLines(Mask(["secret!!", "xsecret!x"])).format(record)[9:] == "e a=*** y"
+
+
+def test_an_event_is_one_line_without_what_is_not_known() -> None:
+    facts = {"event": "e", "a": "x\n y", "b": None, "c": 0}
+    record = LOGGER.makeRecord("fathoms", 20, "f", 1, "said", (), None, extra={"facts": facts})
+    assert PlainLines(Mask()).format(record)[8:] == " e a=x y c=0"
 
 
 def test_verbose_and_quiet_contradict_each_other(project: Project) -> None:
