@@ -40,13 +40,13 @@ def written(
     views = [report.load(run.path) for run in runs]
     panels: list[RenderableType] = []
     for view, run in zip(views, runs, strict=True):
-        paths = report.write_report([view], run.path)
+        paths = report.write_report([view], run.path, pdf=False)
         if each or len(runs) == 1:
             earlier = _earlier(run, out)
             previous = report.last_comparable(view, earlier) or next(iter(earlier), None)
             panels += report.summary_panel(view, previous)
     if len(runs) > 1:
-        paths = report.write_report(views, out / "reports" / _folder_name(runs))
+        paths = report.write_report(views, out / "reports" / _folder_name(runs), pdf=False)
         panels += report.comparison_panel(views)
     radar = next(path for path in paths if path.suffix == ".png")
     return panels, (f"report: {paths[0]}", f"radar:  {radar}")

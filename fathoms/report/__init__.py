@@ -43,20 +43,27 @@ __all__ = [
 
 
 def write_report(
-    runs: Sequence[RunView], out: Path, scores: str | None = None, *, intervals: bool = False
+    runs: Sequence[RunView],
+    out: Path,
+    scores: str | None = None,
+    *,
+    intervals: bool = False,
+    pdf: bool = True,
 ) -> list[Path]:
     """Write `report.md`, `table.tex`, `scores.csv`, `report.json` and the radar plots of some runs into the
     folder `out`.
 
     `scores` names the profile; without it each run is shown under its own. `intervals` stand in `table.tex`
-    on request, elsewhere always. Returns the files written.
+    on request, elsewhere always. `pdf` draws the radar plots as PDF too: their fonts take longer than all
+    else. Returns the files written.
+
     Raises UsageError without a run or where `scores` names no profile, and DataError where a run has no such
     scores; then nothing is written. Raises StoreError where the folder cannot be made or written.
     """
     if not runs:
         raise UsageError("a report needs at least one run")
     texts = {
-        "report.md": report_markdown(runs, out, scores),
+        "report.md": report_markdown(runs, out, scores, pdf=pdf),
         "table.tex": report_latex(runs, scores, intervals),
         "scores.csv": report_csv(runs, scores),
         "report.json": json.dumps(report_json(runs, scores), indent=2, ensure_ascii=False) + "\n",
@@ -65,8 +72,8 @@ def write_report(
         for name, text in texts.items():
             write_atomic(out / name, text.encode("utf-8", "backslashreplace"))
         plots = [
-            *draw_radar(runs, "correctness", out / "radar-correctness", scores),
-            *draw_radar(runs, "hallucination", out / "radar-hallucination", scores),
+            *draw_radar(runs, "correctness", out / "radar-correctness", scores, pdf=pdf),
+            *draw_radar(runs, "hallucination", out / "radar-hallucination", scores, pdf=pdf),
         ]
     except OSError as error:
         raise StoreError(f"{out} cannot be written: {error.strerror or error}") from error

@@ -29,8 +29,11 @@ STAGES = ("retrieve", "prompt", "generate")
 EXCERPT = 200
 
 
-def report_markdown(runs: Sequence[RunView], out: Path, scores: str | None = None) -> str:
-    """The report of some runs under one profile, with links that work from the folder `out`."""
+def report_markdown(
+    runs: Sequence[RunView], out: Path, scores: str | None = None, *, pdf: bool = True
+) -> str:
+    """The report of some runs under one profile, with links that work from the folder `out`; `pdf` says that
+    the radar plots are there as PDF too."""
     scored = score_table(runs, scores)
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs"
     sections = (
@@ -46,7 +49,7 @@ def report_markdown(runs: Sequence[RunView], out: Path, scores: str | None = Non
         failure_section(runs, scored),
         worst_sections(runs, scored, out),
         cost_section(runs, scored),
-        file_section(runs, out),
+        file_section(runs, out, pdf),
     )
     return "\n".join("\n".join(section) + "\n" for section in map(list, sections) if section)
 
@@ -330,7 +333,7 @@ def cost_cells(summary: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def file_section(runs: Sequence[RunView], out: Path) -> Iterator[str]:
+def file_section(runs: Sequence[RunView], out: Path, pdf: bool) -> Iterator[str]:
     """Where the figures and the runs are."""
     yield "## Files\n"
     yield "- [report.json](report.json): these figures, unrounded"
@@ -338,7 +341,8 @@ def file_section(runs: Sequence[RunView], out: Path) -> Iterator[str]:
     yield "- [table.tex](table.tex): the scores for LaTeX"
     for metric in METRICS:
         name = f"radar-{metric}"
-        yield f"- {name}: [PNG]({name}.png), [SVG]({name}.svg), [PDF]({name}.pdf)"
+        also = f", [PDF]({name}.pdf)" if pdf else ""
+        yield f"- {name}: [PNG]({name}.png), [SVG]({name}.svg){also}"
     for run in runs:
         if run.path:
             files = (

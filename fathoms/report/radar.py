@@ -59,7 +59,7 @@ MARGIN = 0.3
 STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "fathoms",
-    "pdf.fonttype": 42,
+    "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
     "font.family": ["DejaVu Sans", "sans-serif"],
     "font.size": FONT,
 }
@@ -81,11 +81,19 @@ class Chart:
         return len(self.values) <= 2
 
 
-def draw_radar(runs: Sequence[RunView], metric: Metric, path: Path, scores: str | None = None) -> list[Path]:
-    """Draw some runs under one profile; writes `path` with `.png`, `.svg` and `.pdf` added; returns them."""
+def draw_radar(
+    runs: Sequence[RunView], metric: Metric, path: Path, scores: str | None = None, *, pdf: bool = True
+) -> list[Path]:
+    """Draw some runs under one profile; writes `path` with `.png`, `.svg` and `.pdf` added; returns them.
+
+    Without `pdf` there is none afterwards: one of before may be of other scores.
+    """
     if not runs:
         raise UsageError("a radar plot needs at least one run")
-    return save(make_chart(score_table(runs, scores), metric), path)
+    formats = [suffix for suffix in FORMATS if pdf or suffix != "pdf"]
+    if not pdf:
+        path.with_name(f"{path.name}.pdf").unlink(missing_ok=True)
+    return save(make_chart(score_table(runs, scores), metric), path, formats)
 
 
 def radar_figure(runs: Sequence[RunView], metric: Metric, scores: str | None = None) -> Figure:
@@ -120,15 +128,15 @@ def legend_label(row: Row) -> str:
     return row.label + model + (" (incomplete)" if row.mark else "")
 
 
-def save(chart: Chart, path: Path) -> list[Path]:
+def save(chart: Chart, path: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
     """Draw a chart and write its files. A sign that the font lacks is a box in the PNG and the PDF."""
     written = []
     with plain_style(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         picture = draw(chart)
-        for suffix, options in FORMATS.items():
+        for suffix in formats:
             buffer = io.BytesIO()
-            picture.savefig(buffer, format=suffix, facecolor="white", **options)
+            picture.savefig(buffer, format=suffix, facecolor="white", **FORMATS[suffix])
             written.append(path.with_name(f"{path.name}.{suffix}"))
             write_atomic(written[-1], buffer.getvalue())
     return written

@@ -102,7 +102,7 @@ def test_what_is_written_fits_its_schema(project: Project) -> None:
         "report.json",
         "scores.csv",
         "table.tex",
-        "radar-hallucination.pdf",
+        "radar-hallucination.svg",
     ):
         assert (run / name).stat().st_size > 0
 

@@ -250,6 +250,15 @@ def test_write_report_writes_all_files(run_dir):
     assert json.loads((run_dir / "report.json").read_text())[0]["overall"]["correctness"] == 0.375
 
 
+def test_without_pdf_none_is_written_or_linked(run_dir):
+    write_report([load(run_dir)], run_dir)
+    assert "[PDF](radar-correctness.pdf)" in (run_dir / "report.md").read_text()
+    written = write_report([load(run_dir)], run_dir, pdf=False)
+    assert not [path for path in written if path.suffix == ".pdf"]
+    assert ".pdf)" not in (run_dir / "report.md").read_text()
+    assert not list(run_dir.glob("*.pdf"))  # it would be of the scores of before
+
+
 def test_nothing_is_written_where_scores_are_missing(run_dir, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(DataError, match="there are: paper"):
