@@ -6,7 +6,7 @@ import platform
 from collections.abc import Iterator
 from importlib import metadata
 
-from fathoms import __version__
+import fathoms
 
 PACKAGES = (
     "pydantic",
@@ -32,7 +32,7 @@ PACKAGES = (
 
 def version_lines() -> Iterator[str]:
     """A line each; nothing is imported."""
-    yield f"fathoms {__version__}"
+    yield f"fathoms {fathoms.__version__}"
     yield f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     for name in PACKAGES:
         try:
