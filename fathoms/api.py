@@ -234,7 +234,7 @@ def score(
     found = find_run(str(name), Path(out))
     headline: Iterable[str] = [f"profile={profile}"] if profile else []
     _outside_loops(lambda: score_run(found, [*settings, *headline]))
-    report.write_report([report.load(found.path)], found.path)
+    report.write_report([report.load(found.path)], found.path, pdf=False)
     return Result(found.path.absolute())
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -219,6 +220,9 @@ def _sentence(model: type[BaseModel], source: Source, detail: ErrorDetails) -> s
         text = detail["msg"].removeprefix("Value error, ")
         message = f"{dotted}: {text[:1].lower()}{text[1:]}"
         given = detail["input"]
+        if kind == "literal_error" and isinstance(given, str):
+            meant = suggest(given, re.findall(r"'([^']*)'", context["expected"]))
+            message += meant if "did you mean" in meant else ""
         secret = isinstance(given, str) and "://" in given and "@" in given  # a password in an address
         if isinstance(given, str | int | float | bool) and "did you mean" not in message and not secret:
             message += f" (this is {given!r})"

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
+from fathoms.config import suggest
 from fathoms.errors import StoreError, UsageError
 from fathoms.journal import Journal
 from fathoms.paths import safe_name, write_atomic
@@ -47,6 +48,7 @@ What one pipeline answered, and how good that was. Nothing here needs fathoms to
 | verdicts/ | judgements that scores were made from, kept so that scoring again asks nobody |
 | summary.json | means by category and overall, with counts |
 | report.html, report.md, radar-*.png | the same for people |
+| scores.csv, table.tex | the same for spreadsheets and LaTeX |
 | reviews.jsonl | what people said of the scores, where somebody was asked |
 
 Scores go from 0 to 1; null means "does not apply" or "not known", never 0. Pages count from 1.
@@ -381,8 +383,9 @@ def find_run(reference: str, out: Path) -> Run:
     if runs:
         raise UsageError(f"no run '{reference}': {out} holds {len(runs)} of '{name}'")
     names = sorted({run_name(run) for run in list_runs(out)})
-    there = f"; there are: {', '.join(names)}" if names else f"; {out} holds no runs"
-    raise UsageError(f"no run '{reference}'{there}")
+    if not names:
+        raise UsageError(f"no run '{reference}'; {out} holds no runs")
+    raise UsageError(f"no run '{reference}'{suggest(name, [*names, 'latest'])}")
 
 
 def run_name(run: Run) -> str:

@@ -29,7 +29,7 @@ LEVELS = [
     },
     {"models", "dev"},
     {"corpora", "ingest", "retrieve", "prompt", "answers", "parsed"},
-    {"attachments"},
+    {"attachments", "project"},
     {"answering"},
     {"estimating"},
     {"pipeline", "external", "metrics", "construct"},

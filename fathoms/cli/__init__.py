@@ -26,8 +26,9 @@ from fathoms.cli import (
     reproducing,
     reviewing,
     running,
+    starting,
 )
-from fathoms.errors import FathomsError
+from fathoms.errors import FathomsError, UsageError
 
 app = typer.Typer(
     name="fathoms",
@@ -38,6 +39,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: importing Rich for it would triple the time to the first word
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("init")(starting.init)
 app.command("ingest")(running.ingest)
 app.command("run")(asking.run)
 app.command("score")(running.score)
@@ -61,25 +63,35 @@ app.add_typer(questions.app, name="questions")
 def _version(wanted: bool) -> None:
     """`--version`."""
     if wanted:
-        import fathoms
+        from fathoms.cli.versions import version_lines
 
-        print(f"fathoms {fathoms.__version__}")
+        for line in version_lines():
+            console.say(line)
         raise typer.Exit
 
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Print the version."
+        False, "--version", callback=_version, is_eager=True, help="Print the versions of what matters."
     ),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
-    debug: bool = typer.Option(False, "--debug", help="Show tracebacks."),
+    verbose: bool = typer.Option(False, "--verbose", "-v", help="Tell every event, a line each."),
+    debug: bool = typer.Option(False, "--debug", help="As --verbose, and show tracebacks."),
 ) -> None:
+    if quiet and (verbose or debug):
+        raise UsageError("--quiet hides what --verbose and --debug tell: name one of them")
     console.settings.quiet = quiet
+    console.settings.verbose = verbose or debug
     console.settings.debug = debug
     from fathoms.paths import load_env
 
     load_env(Path.cwd())
+    if console.settings.verbose:  # after `.env`: its secrets are not told either
+        from fathoms.cli.telling import told
+
+        context.with_resource(told())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fathoms.cli import console
+from fathoms.cli import completing, console
 from fathoms.cli.options import Json
 
 data_app = typer.Typer(help="The data sets on this machine.", no_args_is_help=True, rich_markup_mode=None)
@@ -19,7 +19,12 @@ models_app = typer.Typer(
 From = Annotated[
     Path | None, typer.Option("--from", help="Take the files from this folder instead of the network.")
 ]
-SetName = Annotated[str, typer.Argument(help="A data set (`fathoms data list`).", show_default=False)]
+SetName = Annotated[
+    str,
+    typer.Argument(
+        help="A data set (`fathoms data list`).", show_default=False, autocompletion=completing.data_sets
+    ),
+]
 
 
 @data_app.command("list")
@@ -95,7 +100,12 @@ def models_list(as_json: Json = False) -> int:
 
 @models_app.command("pull")
 def models_pull(
-    names: Annotated[list[str], typer.Argument(help="Models (`fathoms models list`).", show_default=False)],
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            help="Models (`fathoms models list`).", show_default=False, autocompletion=completing.weights
+        ),
+    ],
     source: From = None,
 ) -> int:
     """Fetch model weights; each file is checked by its sha256."""

@@ -22,6 +22,7 @@ class Settings:
     """The options before the verb."""
 
     quiet: bool = False
+    verbose: bool = False
     debug: bool = False
 
 
@@ -86,7 +87,7 @@ _PLAIN_SECONDS = 60
 
 class Bars:
     """Progress: on a terminal a bar a stage and a provider, with rate, time left, failures and cost;
-    elsewhere a plain line a minute. With `--quiet`, nothing."""
+    elsewhere, and among the lines of `--verbose`, a plain line a minute. With `--quiet`, nothing."""
 
     def __init__(self, plain_seconds: float = _PLAIN_SECONDS) -> None:
         from rich.console import Console
@@ -100,8 +101,9 @@ class Bars:
             TimeRemainingColumn,
         )
 
-        self._loud = sys.stderr.isatty() and not settings.quiet and not os.environ.get("CI")
-        self._plain = not sys.stderr.isatty() and not settings.quiet
+        watched = sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not settings.verbose
+        self._loud = watched and not settings.quiet and not os.environ.get("CI")
+        self._plain = not watched and not settings.quiet
         self._plain_seconds = plain_seconds
         self._began = time.monotonic()
         self._said: dict[str, float] = {}

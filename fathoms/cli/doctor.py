@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathoms.cli import console
+from fathoms.cli.findings import findings, next_commands
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.cli.running import Set
 from fathoms.errors import FathomsError
@@ -37,23 +38,28 @@ def doctor(
     """Find what is missing.
 
     Of every CONFIG: its data, every stage and its scoring, each with the command that mends it. Of this
-    machine: space, extras, and without CONFIG also weights and servers.
+    machine: Python, space, extras, and without CONFIG also weights, servers, keys, and what to do next. Exit
+    code 1: a CONFIG cannot be run, or a folder cannot be written to.
     """
     report: dict[str, Any] = {"machine": _machine(out), "extras": _extras()}
     if not configs:
-        report |= {"weights": _weights(), "servers": _servers()}
+        report |= {"weights": _weights(), "servers": _servers(), "keys": _keys()}
+        report["next"] = next_commands(report)
     report["configs"] = [
-        {"config": str(config), "checks": list(_checks(config, settings or ()))} for config in configs or ()
+        {"config": str(config), "checks": list(config_checks(config, settings or ()))}
+        for config in configs or ()
     ]
-    report["ok"] = all(check["ok"] for entry in report["configs"] for check in entry["checks"])
+    checks = [check["ok"] for entry in report["configs"] for check in entry["checks"]]
+    report["ok"] = all([*checks, *(report["machine"][name]["writable"] for name in ("cache", "runs"))])
     if as_json:
         console.show_json(report)
     else:
-        _print(report)
+        for line in findings(report):
+            console.say(line)
     return 0 if report["ok"] else 1
 
 
-def _checks(config: Path, settings: Sequence[str]) -> Iterator[dict[str, Any]]:
+def config_checks(config: Path, settings: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
     """Everything that the config needs, whatever failed before it."""
     from fathoms.experiment import load_experiment
 
@@ -110,8 +116,8 @@ def _machine(out: Path) -> dict[str, Any]:
         "system": platform.platform(),
         "cpus": available_cpus(),
         "memory_gb": _memory(),
-        "cache": {"folder": str(cache_dir()), "free_gb": _free(cache_dir())},
-        "runs": {"folder": str(out), "free_gb": _free(out)},
+        "cache": _folder(cache_dir()),
+        "runs": _folder(out),
     }
 
 
@@ -123,10 +129,11 @@ def _memory() -> float | None:
         return None
 
 
-def _free(folder: Path) -> float:
-    """Gigabytes that are free where a folder is, or will be made."""
-    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
-    return round(shutil.disk_usage(there).free / 1e9, 1)
+def _folder(folder: Path) -> dict[str, Any]:
+    """A folder that is there or will be made: the gigabytes that are free, and whether it can be written."""
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    free = round(shutil.disk_usage(there).free / 1e9, 1)
+    return {"folder": str(folder), "free_gb": free, "writable": there.is_dir() and os.access(there, os.W_OK)}
 
 
 def _extras() -> list[dict[str, Any]]:
@@ -157,49 +164,25 @@ def _weights() -> list[dict[str, Any]]:
     from fathoms.models.assets import ASSETS
     from fathoms.models.weights import is_installed
 
-    return [{"name": name, "here": is_installed(name)} for name in ASSETS]
+    return [{"name": name, "here": is_installed(name), "use": asset.use} for name, asset in ASSETS.items()]
 
 
 def _servers() -> list[dict[str, Any]]:
-    """The Ollama server that a config finds by itself; its version where it answers."""
-    from fathoms.models.ollama import server_address, server_version
+    """The Ollama server that a config finds by itself; its version and models where it answers."""
+    from fathoms.models.ollama import server_address, server_models, server_version
 
     try:
         address = server_address()
     except FathomsError as error:
-        return [{"name": "ollama", "address": str(error), "version": None}]
-    return [{"name": "ollama", "address": address, "version": server_version(address)}]
+        return [{"name": "ollama", "address": str(error), "version": None, "models": []}]
+    version = server_version(address)
+    models = [] if version is None else server_models(address)
+    return [{"name": "ollama", "address": address, "version": version, "models": models}]
 
 
-def _print(report: dict[str, Any]) -> None:
-    """The findings for people."""
-    machine = report["machine"]
-    memory = "memory unknown" if machine["memory_gb"] is None else f"{machine['memory_gb']} GB"
-    console.say(f"Python {machine['python']}, {machine['cpus']} CPUs, {memory}")
-    for name in ("cache", "runs"):
-        console.say(f"{name}: {machine[name]['folder']} ({machine[name]['free_gb']} GB free)")
-    whole = [row["extra"] for row in report["extras"] if not row["missing"]]
-    console.say(f"extras: {', '.join(whole) or 'none'}")
-    partly = [row["extra"] for row in report["extras"] if row["missing"]]
-    if partly:
-        console.say(f"not installed: {', '.join(partly)} (pip install 'fathoms[NAME]')")
-    _print_weights(report)
-    for entry in report["configs"]:
-        console.say(f"\n{entry['config']}")
-        for row in entry["checks"]:
-            detail = row["detail"].replace("\n", "\n" + " " * 17)
-            console.say(f"  {'ok' if row['ok'] else 'fails':<6} {row['name']:<8} {detail}")
+def _keys() -> list[dict[str, Any]]:
+    """The variables that closed models take their keys from, and whether each is set; never what it says."""
+    from fathoms.models import AnthropicLLM, GoogleLLM, OpenAILLM
 
-
-def _print_weights(report: dict[str, Any]) -> None:
-    """Weights and servers, where no config was named."""
-    if "weights" not in report:
-        return
-    here = [row["name"] for row in report["weights"] if row["here"]]
-    console.say(f"weights: {', '.join(here) or 'none'}")
-    absent = [row["name"] for row in report["weights"] if not row["here"]]
-    if absent:
-        console.say(f"not here: {', '.join(absent)} (fathoms models pull NAME)")
-    for server in report["servers"]:
-        answer = "does not answer" if server["version"] is None else f"version {server['version']}"
-        console.say(f"{server['name']}: {answer} at {server['address']}")
+    names = [str(llm.model_fields["api_key_env"].default) for llm in (OpenAILLM, AnthropicLLM, GoogleLLM)]
+    return [{"name": name, "set": bool(os.environ.get(name, "").strip())} for name in names]

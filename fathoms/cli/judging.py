@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathoms.cli import console, nightly
+from fathoms.cli import completing, console, nightly
 from fathoms.cli.options import RUNS, Json, LogFile, Out, References, allowance
 from fathoms.errors import FathomsError, UsageError
 
@@ -20,10 +20,20 @@ if TYPE_CHECKING:
 FAILED, UNDECIDED = 100, 101
 
 Metrics = Annotated[
-    list[str] | None, typer.Option("--metric", help="correctness or hallucination; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        help="correctness or hallucination; may be repeated.",
+        autocompletion=completing.metrics,
+    ),
 ]
 Profile = Annotated[
-    str | None, typer.Option("--profile", help="Scores of this profile; by default the runs' own.")
+    str | None,
+    typer.Option(
+        "--profile",
+        help="Scores of this profile; by default the runs' own.",
+        autocompletion=completing.scores,
+    ),
 ]
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fathoms.cli import completing
 from fathoms.errors import UsageError
 
 RUNS = Path("runs")
@@ -15,7 +16,12 @@ RUNS = Path("runs")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Out = Annotated[Path, typer.Option("--out", help="The folder that holds the runs.")]
 References = Annotated[
-    list[str], typer.Argument(help="Runs: a path, an id, a name, `latest`, NAME~1.", show_default=False)
+    list[str],
+    typer.Argument(
+        help="Runs: a path, an id, a name, `latest`, NAME~1.",
+        show_default=False,
+        autocompletion=completing.run_names,
+    ),
 ]
 LogFile = Annotated[
     Path | None, typer.Option("--log-file", help="Append what happens to this file, as JSON lines.")

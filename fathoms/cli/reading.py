@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathoms.cli import console
+from fathoms.cli import completing, console
 from fathoms.cli.browser import show_in_browser
 from fathoms.cli.options import RUNS, Json, Out, References
 from fathoms.errors import FathomsError, StoreError, UsageError
@@ -41,13 +41,13 @@ def written(
     views = [report.load(run.path) for run in runs]
     panels: list[RenderableType] = []
     for view, run in zip(views, runs, strict=True):
-        paths = report.write_report([view], run.path)
+        paths = report.write_report([view], run.path, pdf=False)
         if each or len(runs) == 1:
             earlier = _earlier(run, out)
             previous = report.last_comparable(view, earlier) or next(iter(earlier), None)
             panels += report.summary_panel(view, previous)
     if len(runs) > 1:
-        paths = report.write_report(views, out / "reports" / _folder_name(runs))
+        paths = report.write_report(views, out / "reports" / _folder_name(runs), pdf=False)
         panels += report.comparison_panel(views)
     radar = next(path for path in paths if path.suffix == ".png")
     lines = [f"report: {paths[0]}", f"radar:  {radar}"]
@@ -98,8 +98,14 @@ def report(
     out: Out = RUNS,
     to: Annotated[Path | None, typer.Option("--to", help="Where the report is written.")] = None,
     scores: Annotated[
-        str | None, typer.Option("--scores", help="paper, released-code, fathoms or released.")
+        str | None,
+        typer.Option(
+            "--scores",
+            help="paper, released-code, fathoms or released.",
+            autocompletion=completing.scores,
+        ),
     ] = None,
+    intervals: Annotated[bool, typer.Option("--intervals", help="With intervals in table.tex.")] = False,
     reviews: Reviews = None,
     thumbnails: Annotated[
         bool, typer.Option("--thumbnails", help="With small pictures of pages, where the PDFs are here.")
@@ -109,8 +115,8 @@ def report(
 ) -> int:
     """Write the report of runs.
 
-    One page for the browser, tables, radar plots and JSON; of one run into its own folder, of several into
-    one for all.
+    A page for the browser, tables, radar plots, CSV, LaTeX and JSON; of one run into its own folder, of
+    several into one for all.
     """
     from fathoms import report as room
     from fathoms.store import find_run
@@ -123,7 +129,9 @@ def report(
         console.show_json(room.report_json(views, scores))
         return 0
     folder = to or (found[0].path if len(found) == 1 else out / "reports" / _folder_name(found))
-    written = room.write_report(views, folder, scores, html=True, thumbnails=thumbnails, warn=console.note)
+    written = room.write_report(
+        views, folder, scores, html=True, thumbnails=thumbnails, intervals=intervals, warn=console.note
+    )
     console.show(*room.comparison_panel(views, scores))
     for path in written:
         console.say(str(path))
@@ -219,7 +227,12 @@ def _cell(key: str, value: Any) -> str:
 
 
 def show(
-    run: Annotated[str, typer.Argument(help="A run: a path, an id, a name, `latest`, NAME~1.")] = "latest",
+    run: Annotated[
+        str,
+        typer.Argument(
+            help="A run: a path, an id, a name, `latest`, NAME~1.", autocompletion=completing.run_names
+        ),
+    ] = "latest",
     question: Annotated[str | None, typer.Option("--question", help="One question, whole.")] = None,
     out: Out = RUNS,
     as_json: Json = False,

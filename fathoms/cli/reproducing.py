@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathoms.cli import console
+from fathoms.cli import completing, console
 from fathoms.cli.asking import MaxCost
 from fathoms.cli.caching import opened
 from fathoms.cli.options import RUNS, Json, Out
@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 def reproduce(
     name: Annotated[
-        str, typer.Argument(metavar="TABLE", help="A table's name, or its YAML file.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="A table's name, or its YAML file.",
+            show_default=False,
+            autocompletion=completing.tables,
+        ),
     ],
     results: Annotated[
         Path | None, typer.Option("--results", help="The folder of the released result files.")

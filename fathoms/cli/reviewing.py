@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathoms.cli import console
+from fathoms.cli import completing, console
 from fathoms.cli.options import RUNS, Out, References
 from fathoms.errors import DataError, UsageError
 
@@ -42,7 +42,12 @@ def review(
         Path | None, typer.Option("--to", help="Where ratings are saved, if not in each run's folder.")
     ] = None,
     scores: Annotated[
-        str | None, typer.Option("--scores", help="paper, released-code, fathoms or released.")
+        str | None,
+        typer.Option(
+            "--scores",
+            help="paper, released-code, fathoms or released.",
+            autocompletion=completing.scores,
+        ),
     ] = None,
     out: Out = RUNS,
 ) -> int:

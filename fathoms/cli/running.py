@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathoms.cli import console, reading
+from fathoms.cli import completing, console, reading
 from fathoms.cli.caching import opened
 from fathoms.cli.options import RUNS, Json, Out, References, Refresh
 
@@ -168,7 +168,12 @@ def score(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of `scoring`.")
     ] = None,
     profile: Annotated[
-        str | None, typer.Option("--profile", help="The headline: paper, released-code or fathoms.")
+        str | None,
+        typer.Option(
+            "--profile",
+            help="The headline: paper, released-code or fathoms.",
+            autocompletion=completing.profiles,
+        ),
     ] = None,
     out: Out = RUNS,
 ) -> int:

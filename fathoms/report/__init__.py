@@ -1,4 +1,4 @@
-"""Reports of runs: tables for the terminal, for Markdown and for programs, and radar plots.
+"""Reports of runs: tables for the terminal, for Markdown, LaTeX, spreadsheets and programs, and radar plots.
 
 The room reads what runs keep on disk (`manifest.json`, `summary.json`, `questions/`) as plain data, so a
 report needs nothing that made the run.
@@ -12,9 +12,11 @@ from pathlib import Path
 
 from fathoms.errors import StoreError, UsageError
 from fathoms.paths import write_atomic
+from fathoms.report.as_csv import report_csv
 from fathoms.report.as_json import report_json
 from fathoms.report.change import last_comparable
 from fathoms.report.html import report_html
+from fathoms.report.latex import report_latex
 from fathoms.report.markdown import report_markdown
 from fathoms.report.question import question_panel
 from fathoms.report.radar import draw_radar, radar_figure
@@ -31,8 +33,10 @@ __all__ = [
     "load",
     "question_panel",
     "radar_figure",
+    "report_csv",
     "report_html",
     "report_json",
+    "report_latex",
     "report_markdown",
     "review_panel",
     "summary_panel",
@@ -50,14 +54,19 @@ def write_report(
     *,
     html: bool | None = None,
     thumbnails: bool = False,
+    intervals: bool = False,
+    pdf: bool = True,
     warn: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
-    """Write `report.html`, `report.md`, `report.json` and the radar plots of some runs into the folder `out`.
+    """Write `report.html`, `report.md`, `table.tex`, `scores.csv`, `report.json` and the radar plots of some
+    runs into the folder `out`.
 
     `scores` names the profile; without it each run is shown under its own. `html` says whether the page is
     written; if not given, it is where that takes less than half a second, and else an old one is deleted.
-    `thumbnails` are for the page, and `warn` hears what is not in it. Returns the files written, the page
-    first.
+    `thumbnails` are for the page, and `warn` hears what is not in it. `intervals` stand in `table.tex` on
+    request, elsewhere always. `pdf` draws the radar plots as PDF too: their fonts take longer than all else.
+    Returns the files written, the page first.
+
     Raises UsageError without a run or where `scores` names no profile, and DataError where a run has no such
     scores; then nothing is written. Raises StoreError where the folder cannot be made or written.
     """
@@ -66,7 +75,9 @@ def write_report(
     page = html if html is not None else _answers(runs) <= QUICK
     texts = {
         **({"report.html": report_html(runs, scores, thumbnails=thumbnails, warn=warn)} if page else {}),
-        "report.md": report_markdown(runs, out, scores),
+        "report.md": report_markdown(runs, out, scores, pdf=pdf),
+        "table.tex": report_latex(runs, scores, intervals),
+        "scores.csv": report_csv(runs, scores),
         "report.json": json.dumps(report_json(runs, scores), indent=2, ensure_ascii=False) + "\n",
     }
     try:
@@ -75,8 +86,8 @@ def write_report(
         for name, text in texts.items():
             write_atomic(out / name, text.encode("utf-8", "backslashreplace"))
         plots = [
-            *draw_radar(runs, "correctness", out / "radar-correctness", scores),
-            *draw_radar(runs, "hallucination", out / "radar-hallucination", scores),
+            *draw_radar(runs, "correctness", out / "radar-correctness", scores, pdf=pdf),
+            *draw_radar(runs, "hallucination", out / "radar-hallucination", scores, pdf=pdf),
         ]
     except OSError as error:
         raise StoreError(f"{out} cannot be written: {error.strerror or error}") from error

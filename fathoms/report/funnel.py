@@ -11,7 +11,7 @@ from rich.text import Text
 
 from fathoms.metrics.stages import STAGES
 from fathoms.report.table import Row, figure
-from fathoms.report.text import plain, shorten
+from fathoms.report.text import plain, squeeze
 from fathoms.report.view import RunView
 
 HEADS = ("in the documents", "retrieved", "in the prompt", "in the answer")
@@ -59,7 +59,7 @@ def funnel_panel(run: RunView, profile: str) -> list[RenderableType]:
     table.add_column("n", justify="right", no_wrap=True)
     for name, stages in funnel_rows(funnel):
         cells = [stage_cell(stages.get(stage) or {}) for stage in STAGES]
-        table.add_row(Text(shorten(name, 24)), *cells, "\n".join(count_lines(stages)))
+        table.add_row(Text(squeeze(name, 24)), *cells, "\n".join(count_lines(stages)))
     return [table, *(Text(plain(line), style="dim") for line in notes(funnel)), Text()]
 
 

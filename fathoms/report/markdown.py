@@ -13,7 +13,7 @@ from urllib.parse import quote
 from fathoms.report.agreement import agreement, agreement_tables, remarks
 from fathoms.report.funnel import HEADS, funnel_section
 from fathoms.report.outcomes import RATES, outcomes, rate_text
-from fathoms.report.table import Metric, Row, ScoreTable, figure, interval_note, score_table
+from fathoms.report.table import Metric, Row, ScoreTable, bracket, figure, interval_note, score_table
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.view import RunView
 from fathoms.report.worst import Miss, first_messages, worst_questions
@@ -24,12 +24,16 @@ TITLES: dict[Metric, str] = {
     "correctness": "Correctness",
     "hallucination": "Hallucination rate (lower is better)",
 }
+ARROWS: dict[Metric, str] = {"correctness": "↑", "hallucination": "↓"}
 STAGES = ("retrieve", "prompt", "generate")
 EXCERPT = 200
 
 
-def report_markdown(runs: Sequence[RunView], out: Path, scores: str | None = None) -> str:
-    """The report of some runs under one profile, with links that work from the folder `out`."""
+def report_markdown(
+    runs: Sequence[RunView], out: Path, scores: str | None = None, *, pdf: bool = True
+) -> str:
+    """The report of some runs under one profile, with links that work from the folder `out`; `pdf` says that
+    the radar plots are there as PDF too."""
     scored = score_table(runs, scores)
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs"
     sections = (
@@ -45,7 +49,7 @@ def report_markdown(runs: Sequence[RunView], out: Path, scores: str | None = Non
         failure_section(runs, scored),
         worst_sections(runs, scored, out),
         cost_section(runs, scored),
-        file_section(runs, out),
+        file_section(runs, out, pdf),
     )
     return "\n".join("\n".join(section) + "\n" for section in map(list, sections) if section)
 
@@ -130,11 +134,36 @@ def document_notes(ingest: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def score_sections(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
-    """A table for each metric, every figure with its denominator."""
+    """The scores, every figure with its denominator."""
     yield "## Scores\n"
     yield "Overall is the unweighted mean of the categories (macro), Micro the mean over all questions."
-    yield "In round brackets: the number of questions behind a figure. A failed question scores 0 in"
-    yield "correctness and has no hallucination."
+    if len(runs) > 1:
+        yield "In round brackets: the number of questions behind a figure."
+    yield "A failed question scores 0 in correctness and has no hallucination."
+    if len(runs) == 1:
+        yield from ["", *category_table(scored, scored.rows[0])]
+    else:
+        yield from side_by_side(scored)
+    yield from meanings(runs, scored)
+    yield from footnotes(scored)
+
+
+def category_table(scored: ScoreTable, row: Row) -> list[str]:
+    """One run in the shape of lm-evaluation-harness: a line for each category and metric."""
+    lines = []
+    names = ["Overall (macro)", "Micro", *map(escape, scored.categories)]
+    for name, (_, cell) in zip(names, scored.cells(row), strict=True):
+        for metric, arrow in ARROWS.items():
+            interval = bracket(cell.intervals.get(metric)).strip()
+            value = figure(cell.value(metric))
+            lines.append([name, metric.capitalize(), arrow, value, interval, str(cell.count(metric))])
+            name = ""
+        lines.append(["", "Abstention", "", figure(cell.abstention), "", str(cell.hallucination_n)])
+    return table(["Category", "Metric", "", "Value", "95 % interval", "n"], lines, 3)
+
+
+def side_by_side(scored: ScoreTable) -> Iterator[str]:
+    """Several runs: a table for each metric, a line for each run."""
     headers = ["Run", "Model", "Overall (macro)", "Micro", *map(escape, scored.categories)]
     for metric in METRICS:
         rows = [
@@ -143,10 +172,17 @@ def score_sections(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]
         ]
         yield f"\n### {TITLES[metric]}\n"
         yield from table(headers, rows, len(headers) - 2)
+
+
+def meanings(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
+    """What the intervals are, once for all runs of which the same is true."""
+    found: dict[str, list[str]] = {}
     for run, row in zip(runs, scored.rows, strict=True):
         if meaning := interval_note(run, row.profile):
-            yield f"\n{title(row)}: {escape(meaning)}."
-    yield from footnotes(scored)
+            found.setdefault(meaning, []).append(title(row))
+    for meaning, names in found.items():
+        whose = "" if len(names) == len(runs) else f"{', '.join(names)}: "
+        yield f"\n{whose}{escape(meaning)}."
 
 
 def score_lines(runs: Sequence[RunView]) -> list[str]:
@@ -297,13 +333,16 @@ def cost_cells(summary: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def file_section(runs: Sequence[RunView], out: Path) -> Iterator[str]:
+def file_section(runs: Sequence[RunView], out: Path, pdf: bool) -> Iterator[str]:
     """Where the figures and the runs are."""
     yield "## Files\n"
     yield "- [report.json](report.json): these figures, unrounded"
+    yield "- [scores.csv](scores.csv): every question, repeat and run"
+    yield "- [table.tex](table.tex): the scores for LaTeX"
     for metric in METRICS:
         name = f"radar-{metric}"
-        yield f"- {name}: [PNG]({name}.png), [SVG]({name}.svg)"
+        also = f", [PDF]({name}.pdf)" if pdf else ""
+        yield f"- {name}: [PNG]({name}.png), [SVG]({name}.svg){also}"
     for run in runs:
         if run.path:
             files = (

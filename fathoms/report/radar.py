@@ -1,9 +1,10 @@
-"""Radar plots of runs: one axis a category plus Overall, one plot a metric, as PNG and SVG.
+"""Radar plots of runs: one axis a category plus Overall, one plot a metric, as PNG, SVG and PDF.
 
 Nothing of Matplotlib's global state is used or left changed, a user's own style is ignored, and the same
-figures give the same SVG bytes. Colours are Okabe and Ito's palette, which colour-blind people can tell
-apart; markers and dashes differ too. One or two runs have their raw values at the vertices; more would
-hide each other there, so theirs stand in a list beside each axis label, named by the markers.
+figures give the same bytes. Colours are Okabe and Ito's palette, which colour-blind people can tell apart,
+with grey for its yellow, which is hardly seen on white; markers and dashes differ too. One or two runs have
+their raw values at the vertices; more would hide each other there, so theirs stand in a list beside each axis
+label, named by the markers.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from fathoms.errors import UsageError
 from fathoms.paths import write_atomic
 from fathoms.report.layout import Box, Point, Values, directions, normalise, place, value_spot
 from fathoms.report.table import Metric, Row, ScoreTable, figure, score_table
-from fathoms.report.text import shorten, wrap
+from fathoms.report.text import squeeze, wrap
 from fathoms.report.view import RunView
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ TITLES: dict[Metric, str] = {
     "correctness": "Correctness",
     "hallucination": "Hallucination rate (lower is better)",
 }
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = (
     "-",
@@ -47,12 +48,18 @@ DASHES = (
 INK, GREY = "#222222", "#707070"
 FONT = 9.0
 LINE = 0.17
+FORMATS: dict[str, dict[str, Any]] = {
+    "png": {"dpi": 150, "metadata": {"Software": None}},
+    "svg": {"metadata": {"Date": None}},
+    "pdf": {"metadata": {"CreationDate": None}},
+}
 ENTRY = 0.62
 LEGEND_LINE = 0.235
 MARGIN = 0.3
 STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "fathoms",
+    "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
     "font.family": ["DejaVu Sans", "sans-serif"],
     "font.size": FONT,
 }
@@ -74,11 +81,19 @@ class Chart:
         return len(self.values) <= 2
 
 
-def draw_radar(runs: Sequence[RunView], metric: Metric, path: Path, scores: str | None = None) -> list[Path]:
-    """Draw some runs under one profile; writes `path` with `.png` and with `.svg` added, and returns both."""
+def draw_radar(
+    runs: Sequence[RunView], metric: Metric, path: Path, scores: str | None = None, *, pdf: bool = True
+) -> list[Path]:
+    """Draw some runs under one profile; writes `path` with `.png`, `.svg` and `.pdf` added; returns them.
+
+    Without `pdf` there is none afterwards: one of before may be of other scores.
+    """
     if not runs:
         raise UsageError("a radar plot needs at least one run")
-    return save(make_chart(score_table(runs, scores), metric), path)
+    formats = [suffix for suffix in FORMATS if pdf or suffix != "pdf"]
+    if not pdf:
+        path.with_name(f"{path.name}.pdf").unlink(missing_ok=True)
+    return save(make_chart(score_table(runs, scores), metric), path, formats)
 
 
 def radar_figure(runs: Sequence[RunView], metric: Metric, scores: str | None = None) -> Figure:
@@ -113,15 +128,15 @@ def legend_label(row: Row) -> str:
     return row.label + model + (" (incomplete)" if row.mark else "")
 
 
-def save(chart: Chart, path: Path) -> list[Path]:
-    """Draw a chart and write both files. A sign that the font lacks is a box in the PNG."""
+def save(chart: Chart, path: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
+    """Draw a chart and write its files. A sign that the font lacks is a box in the PNG and the PDF."""
     written = []
     with plain_style(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         picture = draw(chart)
-        for suffix, options in (("png", {"dpi": 150}), ("svg", {"metadata": {"Date": None}})):
+        for suffix in formats:
             buffer = io.BytesIO()
-            picture.savefig(buffer, format=suffix, facecolor="white", **options)
+            picture.savefig(buffer, format=suffix, facecolor="white", **FORMATS[suffix])
             written.append(path.with_name(f"{path.name}.{suffix}"))
             write_atomic(written[-1], buffer.getvalue())
     return written
@@ -183,7 +198,7 @@ def blank(chart: Chart, radius: float, boxes: Sequence[Box]) -> tuple[Figure, Ax
     """An empty figure that holds the boxes, with its title above and its legend below."""
     from matplotlib.figure import Figure
 
-    names = [shorten(label, 64) for label in chart.labels]
+    names = [squeeze(label, 64) for label in chart.labels]  # what sets names apart is often their end
     wide = max(radius + MARGIN, text_width(names, FONT) / 2 + 0.5, text_width([chart.subtitle], FONT) / 2)
     wide = max(wide, *(abs(box.x) + box.width / 2 for box in boxes)) + MARGIN
     top = max(radius, *(box.y + box.height / 2 for box in boxes)) + 0.75

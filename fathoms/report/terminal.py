@@ -20,7 +20,7 @@ from fathoms.report.ending import dollars
 from fathoms.report.funnel import funnel_panel
 from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
 from fathoms.report.table import Cell, Row, ScoreTable, figure, interval_note, score_table
-from fathoms.report.text import abbreviate, plain, shorten
+from fathoms.report.text import abbreviate, plain, shorten, squeeze
 from fathoms.report.view import RunView
 from fathoms.report.worst import Miss, first_messages, worst_questions
 
@@ -72,7 +72,7 @@ def run_table(run: RunView, scores: str | None = None) -> list[RenderableType]:
     table.add_row(overall, *texts(row.overall), style="bold")
     table.add_row("Micro (question mean)", *texts(row.micro), style="dim", end_section=True)
     for category in scored.categories:
-        table.add_row(Text(shorten(category, CATEGORY)), *texts(row.cell(category)))
+        table.add_row(Text(squeeze(category, CATEGORY)), *texts(row.cell(category)))
     meaning = interval_note(run, row.profile)
     return [apart(table), *map(note, [meaning] if meaning else []), *map(note, scored.notes)]
 

@@ -78,3 +78,12 @@ def test_what_is_missing_is_one_line_that_names_the_command(
     assert package in done.stderr
     assert not project.runs()
     assert len([line for line in done.stderr.splitlines() if line.startswith("fathoms:")]) == 1
+
+
+def test_a_project_is_made_and_what_it_lacks_is_named(project: Project) -> None:
+    done = bare(project, "init", "new")
+    assert done.returncode == 0, done.stderr
+    missing = done.stdout.split("missing here:\n")[1].split("\nnext:")[0].splitlines()
+    assert any("pip install 'fathoms[llamaindex]'" in line for line in missing)
+    assert any("pip install 'fathoms[embedded]'" in line for line in missing)
+    assert (project.path / "new" / "first.yaml").is_file()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from ollama_server import OllamaServer
 from support import Project
 
+from fathoms.cli.findings import machine_lines, next_commands
 from fathoms.models.assets import ASSETS
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
@@ -23,8 +25,6 @@ STAGES = ["config", "data", "ingest", "chunk", "embed", "retrieve", "generate", 
 
 def findings(project: Project, *arguments: str) -> tuple[int, dict[str, dict[str, Any]], str]:
     """The exit code, the checks of the first config by name, and what is printed for people."""
-    import json
-
     done = project.fathoms("doctor", *arguments, "--json")
     report = json.loads(done.stdout)
     assert report["ok"] is (done.returncode == 0)
@@ -56,10 +56,70 @@ def test_the_machine(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {"embedded", "ollama", "docling"} <= set(extras)
     assert "all" not in extras
     assert {row["name"]: row["here"] for row in report["weights"]} == dict.fromkeys(ASSETS, False)
-    assert report["servers"] == [{"name": "ollama", "address": "http://127.0.0.1:9", "version": None}]
+    assert report["servers"] == [
+        {"name": "ollama", "address": "http://127.0.0.1:9", "version": None, "models": []}
+    ]
+    assert all(row["use"] for row in report["weights"])
+    assert report["next"][-1] == "fathoms init DIR"
+    assert "fathoms models pull smollm2-135m minilm-l6-v2" in report["next"]
     printed = project.fathoms("doctor").stdout
     assert "ollama: does not answer at http://127.0.0.1:9" in printed
+    assert "('ollama serve' starts it)" in printed
+    assert "easyocr-en (OCR of ingest: docling)" in printed
     assert "(fathoms models pull NAME)" in printed
+    assert "next: fathoms models pull smollm2-135m minilm-l6-v2; fathoms init DIR" in printed
+
+
+def test_keys_are_told_by_presence_only(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-4711")
+    monkeypatch.setenv("GEMINI_API_KEY", "  ")
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    done = project.fathoms("doctor", "--json")
+    assert {row["name"]: row["set"] for row in json.loads(done.stdout)["keys"]} == {
+        "OPENAI_API_KEY": True,
+        "ANTHROPIC_API_KEY": False,
+        "GEMINI_API_KEY": False,
+    }
+    printed = project.fathoms("doctor").stdout
+    assert "keys: OPENAI_API_KEY; not set: ANTHROPIC_API_KEY, GEMINI_API_KEY" in printed
+    assert "4711" not in done.stdout + printed
+
+
+def test_a_folder_that_cannot_be_written_is_a_failure(project: Project) -> None:
+    project.write("file", "")
+    done = project.fathoms("doctor", "tiny.yaml", "--out", "file/runs")
+    assert done.returncode == 1
+    assert "runs: file/runs (cannot be written: name another by --out)" in done.stdout
+    assert "fails" not in done.stdout
+
+
+def test_little_space_is_said() -> None:
+    folder = {"folder": "runs", "free_gb": 1.9, "writable": True}
+    machine = {"python": "3.11.7", "cpus": 2, "memory_gb": None, "cache": folder, "runs": folder}
+    lines = list(machine_lines(machine))
+    assert lines[0] == "Python 3.11.7, 2 CPUs, memory unknown"
+    assert lines[1] == "cache: runs (1.9 GB free, which is little: set FATHOMS_CACHE_DIR to another)"
+
+
+def test_what_lacks_for_a_first_run_is_named_in_order() -> None:
+    extras = [{"extra": "embedded", "missing": ["xllamacpp"]}, {"extra": "docling", "missing": ["docling"]}]
+    weights = [{"name": name, "here": name != "minilm-l6-v2"} for name in ASSETS]
+    assert next_commands({"extras": extras, "weights": weights}) == [
+        "pip install 'fathoms[embedded,llamaindex]'",
+        "fathoms models pull minilm-l6-v2",
+        "fathoms init DIR",
+    ]
+
+
+def test_the_models_of_a_server_are_listed(
+    project: Project, ollama: OllamaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", ollama.address)
+    (server,) = project.json("doctor")["servers"]
+    assert server["version"]
+    assert any(name.startswith("gemma3:4b") for name in server["models"])
+    assert ", ".join(server["models"]) in project.fathoms("doctor").stdout
 
 
 def test_a_missing_server_and_all_that_is_well_beside_it(

@@ -19,6 +19,7 @@ from fathoms.schemas import schema
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 
 VERBS = (
+    "init",
     "ingest",
     "run",
     "score",
@@ -100,6 +101,8 @@ def test_what_is_written_fits_its_schema(project: Project) -> None:
         "report.html",
         "report.md",
         "report.json",
+        "scores.csv",
+        "table.tex",
         "radar-correctness.png",
         "radar-hallucination.svg",
     ):

@@ -349,7 +349,7 @@ def test_a_page_on_github(
     found = night(nights, capsys)
     text = page.read_text()
     assert text.startswith("before\n- night: correctness .74 (50 questions, 0 failed), ")
-    assert "### Correctness" in text
+    assert "| Overall (macro) | Correctness | ↑ | 0.74 |" in text
     assert found.code == 0
     assert night(nights, capsys, "generate.nothing=1").code == 2
     assert "**night: not finished: FAILED**" in page.read_text()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import re
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -77,3 +80,40 @@ def test_the_papers_rule_differs_in_two_cells(imported: Project) -> None:
 def test_the_headline_of_an_import_is_the_papers_rule(imported: Project) -> None:
     (row,) = imported.json("report", "gpt_4o_openai_api")
     assert (row["profile"], row["model"]) == ("paper", "gpt-4o")
+
+
+@pytest.fixture(scope="module")
+def files(imported: Project) -> Path:
+    """The files of the report on the released scores."""
+    done = imported.fathoms("report", *TABLE, "--scores", "released", "--to", "files")
+    assert done.returncode == 0, done.stderr
+    return imported.path / "files"
+
+
+def test_the_latex_table_holds_the_papers_cells(files: Path) -> None:
+    tex = (files / "table.tex").read_text()
+    body = tex.split(r"\midrule")[1].strip().splitlines()
+    rows = [line.removesuffix(r" \\").split(" & ")[2:] for line in body]
+    found = [" ".join(re.sub(r"\\textbf\{(.*)\}", r"\1", cell) for cell in row) for row in rows]
+    assert found == list(TABLE.values())
+    # the best by the paper's figures: GPT-4.1 overall, GPT-4o in Multimodal
+    assert [name for name, row in zip(TABLE, rows, strict=True) if "textbf" in row[0]] == [
+        "gpt_4_1_openai_api"
+    ]
+    assert [name for name, row in zip(TABLE, rows, strict=True) if "textbf" in row[8]] == [
+        "gpt_4o_openai_api"
+    ]
+
+
+def test_the_csv_has_every_question_and_its_mean_is_the_papers(files: Path) -> None:
+    """Overall is the mean of five categories; here from the lines of the file itself."""
+    with (files / "scores.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, strict=True))
+    assert len(rows) == 93 * len(TABLE)
+    for name in TABLE:
+        for metric in ("correctness", "hallucination"):
+            means = [
+                fmean(float(row[metric]) for row in rows if (row["name"], row["category"]) == (name, column))
+                for column in COLUMNS[1:]
+            ]
+            assert f"{fmean(means):.2f}".removeprefix("0") == printed(name, metric)[0]

@@ -93,8 +93,18 @@ def test_the_first_message_of_every_kind(run_of, question, small_run):
 
 def test_the_report_of_one_run(run_dir):
     text = report_markdown([load(run_dir)], run_dir)
-    assert "| small | a-model | 0.38 (4) | 0.38 (4) | 0.75 (2) | 0.00 (2) |" in text
-    assert "| small | a-model | 0.50 (3) | 0.33 (3) | 0.00 (2) | 1.00 (1) |" in text
+    assert "| Category | Metric |  | Value | 95 % interval | n |" in text
+    for line in (
+        "| Overall (macro) | Correctness | ↑ | 0.38 |  | 4 |",
+        "|  | Hallucination | ↓ | 0.50 |  | 3 |",
+        "| Micro | Correctness | ↑ | 0.38 |  | 4 |",
+        "|  | Hallucination | ↓ | 0.33 |  | 3 |",
+        "| Tables | Correctness | ↑ | 0.75 |  | 2 |",
+        "| Images | Correctness | ↑ | 0.00 |  | 2 |",
+        "|  | Hallucination | ↓ | 1.00 |  | 1 |",
+        "|  | Abstention |  | 0.50 |  | 2 |",
+    ):
+        assert f"\n{line}\n" in text
     assert "| small | answerable | 2 (0.67) | 1 (0.33) |" in text
     assert "| small | unanswerable | 0 | 0 |" in text
     assert "| Run | Coverage | Selective accuracy |\n| --- | ---: | ---: |\n" in text
@@ -108,6 +118,23 @@ def test_the_report_of_one_run(run_dir):
     assert "[wrong](questions/wrong.json)" in text
     assert "red + blue or purple" in text
     assert "![Correctness as a radar plot](radar-correctness.svg)" in text
+
+
+def test_the_report_of_several_runs_has_a_line_a_run(run_dir):
+    text = report_markdown([load(run_dir), load(run_dir)], run_dir)
+    assert " | a-model | 0.38 (4) | 0.38 (4) | 0.75 (2) | 0.00 (2) |" in text
+    assert " | a-model | 0.50 (3) | 0.33 (3) | 0.00 (2) | 1.00 (1) |" in text
+
+
+def test_intervals_stand_in_the_table_and_are_told_once(small_run, tmp_path):
+    run = small_run()
+    found = {"low": 0.17, "high": 1.0, "method": "wilson", "n": 4}
+    run.summary["profiles"]["paper"]["overall"]["intervals"] = {"correctness": found}
+    text = report_markdown([run], tmp_path)
+    assert "| Overall (macro) | Correctness | ↑ | 0.38 | [.17, 1] | 4 |" in text
+    assert report_markdown([run, run], tmp_path).count("95 % intervals, for other questions") == 1
+    told = report_markdown([run, small_run(name="other")], tmp_path)
+    assert "\nsmall: \\[low, high\\]: 95 % intervals" in told
 
 
 def test_every_table_has_as_many_cells_in_each_line(paper_runs, small_run, tmp_path):
@@ -190,7 +217,11 @@ def test_hostile_text_is_shown_and_does_nothing(run_of, question, small_run, tmp
         "radar-correctness.png",
         "radar-hallucination.svg",
         "radar-hallucination.png",
+        "radar-correctness.pdf",
+        "radar-hallucination.pdf",
         "report.json",
+        "scores.csv",
+        "table.tex",
         "manifest.json",
         "summary.json",
         "questions",
@@ -208,12 +239,24 @@ def test_escaped_text_reads_as_it_was():
 # ----- all files
 
 
-def test_write_report_writes_seven_files(run_dir):
+def test_write_report_writes_all_files(run_dir):
     written = write_report([load(run_dir)], run_dir)
-    names = ["report.html", "report.md", "report.json", "radar-correctness.png", "radar-correctness.svg"]
-    assert [path.name for path in written] == [*names, "radar-hallucination.png", "radar-hallucination.svg"]
+    names = ["report.html", "report.md", "table.tex", "scores.csv", "report.json"]
+    plots = [
+        f"radar-{m}.{suffix}" for m in ("correctness", "hallucination") for suffix in ("png", "svg", "pdf")
+    ]
+    assert [path.name for path in written] == [*names, *plots]
     assert all(path.parent == run_dir and path.stat().st_size > 0 for path in written)
     assert json.loads((run_dir / "report.json").read_text())[0]["overall"]["correctness"] == 0.375
+
+
+def test_without_pdf_none_is_written_or_linked(run_dir):
+    write_report([load(run_dir)], run_dir)
+    assert "[PDF](radar-correctness.pdf)" in (run_dir / "report.md").read_text()
+    written = write_report([load(run_dir)], run_dir, pdf=False)
+    assert not [path for path in written if path.suffix == ".pdf"]
+    assert ".pdf)" not in (run_dir / "report.md").read_text()
+    assert not list(run_dir.glob("*.pdf"))  # it would be of the scores of before
 
 
 def test_nothing_is_written_where_scores_are_missing(run_dir, tmp_path):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from fathoms.errors import UsageError
 from fathoms.report.layout import Box, collide, directions, normalise, place, value_spot
-from fathoms.report.radar import draw_radar
+from fathoms.report.radar import draw_radar, line_style
 
 
 def svg_texts(path):
@@ -80,9 +80,12 @@ def test_figures_of_different_axes_do_not_hide_each_other(axes, sides):
 
 
 def test_the_raw_values_of_all_eight_runs_are_written(paper_runs, tmp_path):
-    png, svg = draw_radar(paper_runs, "correctness", tmp_path / "radar-correctness")
-    assert (png.name, svg.name) == ("radar-correctness.png", "radar-correctness.svg")
+    png, svg, pdf = draw_radar(paper_runs, "correctness", tmp_path / "radar-correctness")
+    assert [path.name for path in (png, svg, pdf)] == [
+        f"radar-correctness.{suffix}" for suffix in ("png", "svg", "pdf")
+    ]
     assert png.read_bytes().startswith(b"\x89PNG")
+    assert pdf.read_bytes().startswith(b"%PDF-")
     texts = svg_texts(svg)
     values = [f"{v:.2f}" for run in paper_runs for v in raw_values(run)]
     written = [text for text in texts if re.fullmatch(r"\d\.\d\d", text)]
@@ -99,7 +102,7 @@ def raw_values(run):
 
 
 def test_one_run_is_drawn_from_0_to_1_with_its_values_at_the_vertices(paper_runs, tmp_path):
-    _, svg = draw_radar(paper_runs[:1], "hallucination", tmp_path / "radar")
+    _, svg, _ = draw_radar(paper_runs[:1], "hallucination", tmp_path / "radar")
     texts = svg_texts(svg)
     assert {"0.75", "0.48", "0.85", "0.86", "0.84", "0.70"} <= set(texts)
     assert {"0.50", "1.00", "Hallucination rate (lower is better)"} <= set(texts)
@@ -119,6 +122,32 @@ def test_the_same_figures_give_the_same_bytes(paper_runs, tmp_path):
     first, second = (draw_radar(paper_runs, "correctness", tmp_path / name) for name in "ab")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     assert b"<dc:date>" not in first[1].read_bytes()
+    assert b"Date" not in first[2].read_bytes()
+
+
+def test_long_names_keep_what_sets_them_apart(paper_runs, small_run, tmp_path):
+    """By hand: of 64 characters the last 32 are kept, and the model is among them."""
+    runs = [small_run(name="the same long beginning " * 4 + f"run {n}", model=f"model-{n}") for n in range(8)]
+    texts = svg_texts(draw_radar(runs, "correctness", tmp_path / "radar")[1])
+    legend = [text for text in texts if text.startswith("the same")]
+    assert [text[-15:] for text in legend] == [f"run {n} (model-{n})" for n in range(8)]
+    assert all(len(text) <= 64 for text in legend)
+
+
+def test_every_run_of_eight_has_a_colour_a_marker_and_a_dash_of_its_own():
+    styles = [line_style(run) for run in range(8)]
+    assert len({style["color"] for style in styles}) == 8
+    assert len({style["marker"] for style in styles}) == 8
+    assert len({(str(style["linestyle"]), style["marker"]) for style in styles}) == 8
+    for style in styles:  # WCAG 2.2, 1.4.11 asks 3 : 1 of graphics; the markers' dark edge carries the rest
+        assert contrast(style["color"]) > 2
+
+
+def contrast(colour):
+    """Contrast of a colour with white, by the formula of WCAG 2.2."""
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 1.05 / (sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True)) + 0.05)
 
 
 def test_hostile_names_are_drawn_as_they_are(small_run, tmp_path):

@@ -51,6 +51,26 @@ def test_many_categories_take_several_tables(small_run):
     assert "Cate…er 19" in " ".join(lines)
 
 
+@pytest.mark.parametrize("number", [1, 2, 5, 8])
+def test_long_names_and_twelve_categories_fit_and_lose_no_figure(small_run, number):
+    names = [f"A category with a long name, number {index}" for index in range(12)]
+    runs = []
+    for run in range(number):
+        made = small_run(name="nightly evaluation with page images " * 3 + str(run), model="model" * 20)
+        figures = made.summary["profiles"]["paper"]
+        cell = figures["categories"]["Tables"]
+        figures["categories"] = {
+            name: {**cell, "correctness": 0.81 + index / 100} for index, name in enumerate(names)
+        }
+        made.summary["categories"] = names
+        runs.append(made)
+    text = "\n".join(render(comparison_panel(runs)))
+    for index in range(12):
+        assert text.count(f"{0.81 + index / 100:.2f}") == number
+    if number == 1:
+        assert [f"er {index} " in text for index in range(12)] == [True] * 12
+
+
 def test_one_run_has_a_line_for_each_category_with_denominators(small_run):
     lines = render(comparison_panel([small_run()]))
     assert line_of(lines, "Tables") == ["Tables", "0.75", "0.00", "0.50", "2", "0"]

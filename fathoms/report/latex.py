@@ -1,0 +1,150 @@
+"""`table.tex`: runs as rows, categories as columns of correctness and hallucination, as in FATHOMS-RAG's
+Table II; the best figure of each column in bold.
+
+The text is a `table*` of the package booktabs, for `\\input`. It needs no other package, except graphicx
+where the table is too wide for a page and is scaled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fathoms.report.table import Cell, Metric, Row, ScoreTable, bracket, figure, score_table
+from fathoms.report.text import plain, wrap
+from fathoms.report.view import RunView
+
+SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "`": r"\textasciigrave{}",
+    '"': r"\textquotedblright{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    **{sign: f"{{{sign}}}" for sign in "[]*-"},  # after \\ an argument; as -- a dash
+    **{sign: rf"\textsuperscript{{{digit}}}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
+}
+TABLE = str.maketrans(SPECIAL)
+METRICS: dict[Metric, str] = {"correctness": r"C\,$\uparrow$", "hallucination": r"H\,$\downarrow$"}
+Figure = tuple[Cell, Metric]
+WIDEST = 6
+"""Groups of two columns that fit a page beside the names; more are scaled."""
+HEAD = 14
+"""Characters of a line in the head of a column."""
+
+
+def report_latex(runs: Sequence[RunView], scores: str | None = None, intervals: bool = False) -> str:
+    """The table of some runs under one profile, with `intervals` behind the figures where they are known.
+
+    Figures have two digits and no leading zero. Bold is the highest correctness and the lowest hallucination
+    of a column as printed, where there is any difference; ties are all bold. The last line has the questions
+    behind the figures. Raises as `score_table` does.
+    """
+    scored = score_table(runs, scores)
+    groups = ["Overall", *scored.categories]
+    wide = intervals or len(groups) > WIDEST
+    lines = [
+        "% " + r"\usepackage{booktabs}" + (r", \usepackage{graphicx}" if wide else ""),
+        r"\begin{table*}",
+        r"\centering\small\setlength{\tabcolsep}{4pt}",
+        rf"\caption{{{caption(scored, intervals)}}}",
+        r"\label{tab:fathoms}",
+        *([r"\resizebox{\linewidth}{!}{%"] if wide else []),
+        *tabular(runs, scored, groups, intervals),
+        *(["}"] if wide else []),
+        *(rf"\par\footnotesize {escape(note)}" for note in scored.notes),
+        r"\end{table*}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def escape(text: object) -> str:
+    """Text that LaTeX prints as it is, on one line."""
+    return plain(text).translate(TABLE)
+
+
+def caption(scored: ScoreTable, intervals: bool) -> str:
+    """What the figures are."""
+    profiles = " and ".join(sorted({escape(row.profile) for row in scored.rows}))
+    parts = [
+        f"Correctness (C) and hallucination rate (H) under the profile {profiles}.",
+        "Overall is the unweighted mean of the categories.",
+    ]
+    parts += ["The best of each column is bold."] if len(scored.rows) > 1 else []
+    parts += ["In brackets: 95\\,\\% intervals."] if intervals else []
+    return " ".join([*parts, "$n$: questions behind a figure."])
+
+
+def tabular(
+    runs: Sequence[RunView], scored: ScoreTable, groups: Sequence[str], intervals: bool
+) -> Iterator[str]:
+    """The table itself."""
+    rows = [figures_of(scored, row) for row in scored.rows]
+    columns = list(zip(*rows, strict=True))
+    best = [best_of(column) for column in columns]
+    yield rf"\begin{{tabular}}{{ll*{{{len(columns)}}}{{r}}}}"
+    yield r"\toprule"
+    yield line(["", "", *(rf"\multicolumn{{2}}{{c}}{{{stacked(group)}}}" for group in groups)])
+    yield "".join(rf"\cmidrule(lr){{{at}-{at + 1}}}" for at in range(3, len(columns) + 3, 2))
+    yield line(["Pipeline", "Model", *(head for _ in groups for head in METRICS.values())])
+    yield r"\midrule"
+    for name, row, figures in zip(pipeline_names(runs, scored), scored.rows, rows, strict=True):
+        cells = (cell_text(*figure, top, intervals) for figure, top in zip(figures, best, strict=True))
+        yield line([escape(name + row.mark), escape(row.model or ""), *cells])
+    yield r"\midrule"
+    yield line(["$n$", "", *map(counts, columns)])
+    yield from (r"\bottomrule", r"\end{tabular}")
+
+
+def figures_of(scored: ScoreTable, row: Row) -> list[Figure]:
+    """The figures of a run in the order of the columns."""
+    cells = [row.overall, *map(row.cell, scored.categories)]
+    return [(cell, metric) for cell in cells for metric in METRICS]
+
+
+def stacked(name: str) -> str:
+    """The name of a category on short lines, so that it widens no column."""
+    lines = [escape(part) for part in wrap(name, HEAD, 3)]
+    return lines[0] if len(lines) == 1 else r"\shortstack{" + r"\\".join(lines) + "}"
+
+
+def line(cells: Sequence[str]) -> str:
+    """One line of the table."""
+    return " & ".join(cells) + r" \\"
+
+
+def pipeline_names(runs: Sequence[RunView], scored: ScoreTable) -> list[str]:
+    """The pipeline of each run where that and the model tell the runs apart, else the labels."""
+    pairs = {(run.pipeline, run.model) for run in runs}
+    return [run.pipeline for run in runs] if len(pairs) == len(runs) else [row.label for row in scored.rows]
+
+
+def cell_text(cell: Cell, metric: Metric, best: str | None, intervals: bool) -> str:
+    """A figure as printed, with its interval on request; bold where it is the best."""
+    value = printed(cell.value(metric))
+    interval = bracket(cell.intervals.get(metric)).strip() if intervals else ""
+    return (rf"\textbf{{{value}}}" if value == best else value) + (
+        rf" {{\scriptsize {interval}}}" if interval else ""
+    )
+
+
+def printed(value: float | None) -> str:
+    """`.19`, `1.00`; a dash where the metric does not apply."""
+    return "--" if value is None else figure(value).removeprefix("0")
+
+
+def best_of(column: Sequence[Figure]) -> str | None:
+    """The best figure of a column as printed; `None` where all are the same, or there is one."""
+    values = [value for cell, metric in column if (value := cell.value(metric)) is not None]
+    if len(set(map(printed, values))) < 2:
+        return None
+    _, metric = column[0]
+    return printed(max(values) if metric == "correctness" else min(values))
+
+
+def counts(column: Sequence[Figure]) -> str:
+    """The questions behind the figures of a column, from the fewest to the most."""
+    found = sorted({cell.count(metric) for cell, metric in column})
+    return str(found[0]) if len(found) == 1 else f"{found[0]}--{found[-1]}"

@@ -1,0 +1,146 @@
+"""`table.tex`: read back as LaTeX reads it, with the paper's figures, and with text that would break it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathoms.report.latex import escape, report_latex
+
+SPELLED = {
+    "textbackslash": "\\",
+    "textasciicircum": "^",
+    "textasciitilde": "~",
+    "textless": "<",
+    "textgreater": ">",
+    "textbar": "|",
+    "textasciigrave": "`",
+    "textquotedblright": '"',
+}
+
+
+def read(text):
+    """What LaTeX prints of escaped text; fails on a sign that would do something."""
+    out, at = "", 0
+    while at < len(text):
+        sign = text[at]
+        if command := re.match(r"\\([a-z]+)\{\}", text[at:]):
+            out, at = out + SPELLED[command[1]], at + len(command[0])
+        elif raised := re.match(r"\\textsuperscript\{(\d)\}", text[at:]):
+            out, at = out + "⁰¹²³⁴⁵⁶⁷⁸⁹"[int(raised[1])], at + len(raised[0])
+        elif special := re.match(r"\\([&%$#_{}])", text[at:]):
+            out, at = out + special[1], at + 2
+        elif grouped := re.match(r"\{([\[\]*-])\}", text[at:]):
+            out, at = out + grouped[1], at + 3
+        else:
+            assert sign not in '\\{}[]&%$#_^~<>|`"*', text
+            out, at = out + sign, at + 1
+    return out
+
+
+def rows(tex):
+    """The cells of every line between the rules, as they stand."""
+    body = re.search(r"\\begin\{tabular\}.*?\n(.*)\\end\{tabular\}", tex, re.DOTALL)[1]
+    lines = [line for line in body.splitlines() if line.endswith(r" \\")]
+    return [[cell.strip() for cell in line.removesuffix(r"\\").split(" & ")] for line in lines]
+
+
+def bare(cell):
+    """A figure without its letters."""
+    return re.sub(r"\\textbf\{([^}]*)\}", r"\1", cell)
+
+
+@given(st.text())
+def test_what_is_escaped_reads_as_it_was(text):
+    shown = read(escape(text))
+    assert shown == " ".join(shown.split())
+    assert set(shown) <= set(text) | {" "}
+    assert [c for c in text if c in SPELLED.values()] == [c for c in shown if c in SPELLED.values()]
+
+
+def test_every_special_sign_is_shown():
+    text = r"""\ { } $ & # _ ^ ~ % < > | " ` [ ] * -- \input{/etc/passwd}"""
+    assert read(escape(text)) == text
+    assert escape("¹²") == r"\textsuperscript{1}\textsuperscript{2}"
+
+
+def test_the_papers_table_has_models_as_rows_and_the_best_in_bold(paper_runs):
+    head, metrics, *lines, counts = rows(report_latex(paper_runs))
+    assert len(head) == 8  # two names, then six groups of two columns
+    assert [read(cell[cell.index("}{c}{") + 5 : -1]) for cell in head[2:5]] == [
+        "Overall",
+        "Text-Only",
+        "Tables",
+    ]
+    assert head[-1] == r"\multicolumn{2}{c}{\shortstack{Cross{-}Document\\Multimodal}}"
+    assert metrics == ["Pipeline", "Model", *[r"C\,$\uparrow$", r"H\,$\downarrow$"] * 6]
+    assert len(lines) == 8
+    gpt = lines[6]
+    assert [read(cell) for cell in gpt[:2]] == ["gpt_4_1 closed", "gpt_4_1"]
+    assert " ".join(map(bare, gpt[2:])) == ".79 .20 .90 .06 .92 .08 .79 .21 .72 .24 .64 .40"
+    bold = [
+        [index for index, line in enumerate(lines) if "textbf" in line[column]] for column in range(2, 14)
+    ]
+    # by eye from the printed table: both GPTs are best in Text-Only and two share the best of Cross' H.
+    assert bold == [[6], [6], [6, 7], [6], [6], [6], [6], [5], [7], [6], [6], [4, 6]]
+    assert counts[2:] == [str(n) for n in (93, 31, 13, 14, 25, 10) for _ in range(2)]
+
+
+def test_nothing_is_best_of_one_or_of_the_same(small_run):
+    for runs in ([small_run()], [small_run(), small_run()]):
+        assert "textbf" not in report_latex(runs)
+
+
+def test_what_does_not_apply_is_a_dash_and_never_best(small_run):
+    other = small_run(name="other")
+    figures = other.summary["profiles"]["paper"]["categories"]["Images"]
+    figures |= {"hallucination": None, "hallucination_n": 0, "correctness": 0.5}
+    *_, first, second, counts = rows(report_latex([small_run(), other]))
+    assert (first[6:], second[6:]) == ([".00", "1.00"], [r"\textbf{.50}", "--"])
+    assert counts[2:] == ["4", "3", "2", "2", "2", "0--1"]
+
+
+def test_intervals_on_request(small_run):
+    run = small_run()
+    found = {"low": 0.17, "high": 1.0, "method": "wilson", "n": 4}
+    run.summary["profiles"]["paper"]["overall"]["intervals"] = {"correctness": found}
+    assert "[.17, 1]" not in report_latex([run])
+    assert r".38 {\scriptsize [.17, 1]}" in report_latex([run], intervals=True)
+
+
+def test_runs_that_pipeline_and_model_do_not_tell_apart_have_their_labels(small_run):
+    *_, first, second, _ = rows(report_latex([small_run(run="a_1"), small_run(run="b_2")]))
+    assert [read(cell) for cell in (first[0], second[0])] == ["small (a_1)", "small (b_2)"]
+
+
+HOSTILE = r"\end{tabular}\input{x} & 100% $x$ \\ [1] ^~#"
+
+
+def test_names_break_no_table(small_run):
+    runs = [small_run(name=f"{HOSTILE}{n}", model=HOSTILE, categories=[HOSTILE, "Tables"]) for n in range(2)]
+    runs[0].summary.update(complete=False, incomplete=[HOSTILE])
+    tex = report_latex(runs)
+    assert tex.count(r"\end{tabular}") == 1
+    assert not re.search(r"(?<!\\)\\input", tex)  # \\input is the end of a line, and a word
+    assert len({len(row) for row in rows(tex)[1:]}) == 1
+    assert r"\textsuperscript{1}" in tex
+
+
+@pytest.mark.slow
+def test_pdflatex_takes_it(paper_runs, small_run, tmp_path):
+    if not shutil.which("pdflatex"):
+        pytest.skip("pdflatex is not installed")
+    wide = small_run(name=HOSTILE, categories=[f"{HOSTILE} {n}" for n in range(12)])
+    (tmp_path / "a.tex").write_text(report_latex(paper_runs))
+    (tmp_path / "b.tex").write_text(report_latex([wide], intervals=True))
+    (tmp_path / "main.tex").write_text(
+        r"\documentclass{article}\usepackage{booktabs,graphicx}\begin{document}\input{a}\input{b}\end{document}"
+    )
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "main.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]
