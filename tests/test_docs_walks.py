@@ -1,0 +1,76 @@
+"""The pages that are followed step by step: every file of them is written, every command run, in order."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from doc_pages import DOCS, ROOT, blocks_of, words
+
+SETS_UP = ("python3 -m venv", ".venv/bin/python -m pip")
+"""Commands that `make demo` is held to instead (test_docs.py)."""
+
+
+def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """One command as its reader would run it, with the checkout's fathoms."""
+    first, *rest = words(command.removeprefix(".venv/bin/"))
+    program = {"fathoms": [sys.executable, "-m", "fathoms"], "python": [sys.executable]}.get(first, [first])
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
+    return subprocess.run(
+        [*program, *rest], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+
+
+def walk(page: Path, folder: Path) -> list[str]:
+    """Do what a page says; returns what its commands printed. A `cd` holds for what follows."""
+    printed = []
+    for block in blocks_of(page):
+        if block.file is not None:
+            (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / block.file).write_text(block.text)
+        for command in block.commands if block.language == "bash" else []:
+            if command.startswith("cd "):
+                folder = folder / words(command)[1]
+            elif not command.startswith(SETS_UP):
+                done = run(command, folder)
+                assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+                printed.append(done.stdout)
+    return printed
+
+
+def write_tower(folder: Path) -> None:
+    """A PDF whose gold phrase is cut in two by the end of a line, and a question about it."""
+    from reportlab.pdfgen.canvas import Canvas
+
+    canvas = Canvas(str(folder / "varn.pdf"), invariant=True)
+    text = canvas.beginText(72, 720)
+    for line in ("The Varn tower is 41.5 m tall. It is built of lime-", "stone."):
+        text.textLine(line)
+    canvas.drawText(text)
+    canvas.save()
+    questions = [
+        {"question": "How tall is the Varn tower?", "files": ["varn.pdf"], "answers": [["41.5"]]},
+        {"question": "What is the Varn tower built of?", "files": ["varn.pdf"], "answers": [["limestone"]]},
+    ]
+    (folder / "questions.json").write_text(json.dumps(questions))
+
+
+@pytest.mark.slow
+def test_extending(tmp_path: Path) -> None:
+    """As a third party: the files of the page are all there is."""
+    (tmp_path / "pdfs").mkdir()
+    write_tower(tmp_path / "pdfs")
+    shutil.move(tmp_path / "pdfs" / "questions.json", tmp_path)
+    (tmp_path / "lighthouses").mkdir()
+    write_tower(tmp_path / "lighthouses")
+    recall, ran, validated, lighthouses, brevity = walk(DOCS / "extending.md", tmp_path)
+    assert "1.00 (2)" in recall  # with the words put together, both answers are there
+    assert "correctness 1.00" in ran.splitlines()[-1]
+    assert "name: lighthouses.yaml" in validated
+    assert "correctness 0.50" in lighthouses.splitlines()[-1]
+    assert brevity == "brief 1.00 [0.34, 1.00] (2 answers, wilson)\n"
