@@ -72,5 +72,5 @@ def test_extending(tmp_path: Path) -> None:
     assert "1.00 (2)" in recall  # with the words put together, both answers are there
     assert "correctness 1.00" in ran.splitlines()[-1]
     assert "name: lighthouses.yaml" in validated
-    assert "correctness 0.50" in lighthouses.splitlines()[-1]
+    assert "correctness .50" in lighthouses.splitlines()[-1]
     assert brevity == "brief 1.00 [0.34, 1.00] (2 answers, wilson)\n"

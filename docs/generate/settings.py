@@ -32,7 +32,7 @@ def config_page() -> str:
     head = (
         "`pipeline` stands in the place of the stages from `ingest` to `generate`: a configuration has"
         " either. A heading such as `ingest: pdfium` stands for `ingest: {kind: pdfium}`. A key that is not"
-        " named here is an error. `fathoms validate CONFIG` prints a configuration with every default filled in."
+        " named here is an error. `fathoms validate CONFIG` prints a configuration with every default in it."
     )
     parts = ["# Configuration", MADE, head, _keys({key: top[key] for key in keys}, places)]
     for model, title in places.items():

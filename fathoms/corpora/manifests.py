@@ -64,7 +64,7 @@ class Manifest(BaseModel):
         if len(set(names)) < len(names):
             raise ValueError("a file stands twice in this data set")
         if len({entry.url is None for entry in self.files}) > 1:
-            raise ValueError("either every file has a 'url' or none has (they lie in the folder of that name)")
+            raise ValueError("either every file has a 'url' or none has (they lie in the folder NAME/)")
         return self
 
     @property
