@@ -13,6 +13,8 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 WALKS = ("extending.md", "tutorial.md")
 """Pages that are followed from the first line to the last, in one folder."""
+SETS_UP = ("python3 -m venv", ".venv/bin/python -m pip")
+"""Commands of these that are not run but held to what `make demo` does."""
 
 _BLOCK = re.compile(
     r"^(?:`(?P<file>[\w./-]+)`:\n\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
@@ -32,10 +34,16 @@ class Block:
         return f"{self.page}:{self.file or self.text[:30]}"
 
     @property
-    def commands(self) -> list[str]:
-        """The lines of a bash block, without comments."""
-        lines = [line.split("   #")[0].strip() for line in self.text.splitlines()]
-        return [line for line in lines if line and not line.startswith("#")]
+    def commands(self) -> dict[str, int]:
+        """The lines of a bash block without their comments, and the exit code of each: 0, unless the comment
+        says `ends with 1`."""
+        found = {}
+        for line in self.text.splitlines():
+            command, _, comment = line.partition("   #")
+            if command.strip() and not command.startswith("#"):
+                ends = re.search(r"ends with (\d+)", comment)
+                found[command.strip()] = int(ends[1]) if ends else 0
+        return found
 
 
 def blocks_of(page: Path) -> Iterator[Block]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from doc_pages import PAGES, ROOT, WALKS, Block, blocks, words
+from doc_pages import PAGES, ROOT, SETS_UP, WALKS, Block, blocks, words
 from support import Project, write_two_pages
 
 from fathoms.config import Source, validate
@@ -19,7 +19,12 @@ from fathoms.experiment import Experiment, ExternalExperiment
 from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.pipeline import Pipeline
 
-COMMANDS = {line for block in blocks("bash") if block.page not in WALKS for line in block.commands}
+COMMANDS = {
+    line
+    for block in blocks("bash")
+    for line in block.commands
+    if block.page not in WALKS or line.startswith(SETS_UP)
+}
 FATHOMS = sorted(line for line in COMMANDS if re.match(r"(\.venv/bin/)?fathoms ", line))
 OTHERS = sorted(COMMANDS - set(FATHOMS))
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from doc_pages import DOCS, ROOT, blocks_of, words
+import typer
+from doc_pages import DOCS, ROOT, SETS_UP, blocks_of, words
 
-SETS_UP = ("python3 -m venv", ".venv/bin/python -m pip")
-"""Commands that `make demo` is held to instead (test_docs.py)."""
+from fathoms.cli import app
+from fathoms.models import Embedded, OnnxEmbedder
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -26,19 +29,22 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def walk(page: Path, folder: Path) -> list[str]:
-    """Do what a page says; returns what its commands printed. A `cd` holds for what follows."""
+def walk(page: Path, folder: Path, shorter: Sequence[str] = ()) -> list[str]:
+    """Do what a page says; returns what its commands printed. A `cd` holds for what follows.
+
+    `shorter` are arguments that make every run quick.
+    """
     printed = []
     for block in blocks_of(page):
         if block.file is not None:
-            (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
             (folder / block.file).write_text(block.text)
-        for command in block.commands if block.language == "bash" else []:
+        for command, code in block.commands.items() if block.language == "bash" else ():
             if command.startswith("cd "):
                 folder = folder / words(command)[1]
             elif not command.startswith(SETS_UP):
-                done = run(command, folder)
-                assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+                more = shorter if command.startswith("fathoms run") else ()
+                done = run(shlex.join([*words(command), *more]), folder)
+                assert done.returncode == code, f"{command}\n{done.stdout}\n{done.stderr}"
                 printed.append(done.stdout)
     return printed
 
@@ -74,3 +80,16 @@ def test_extending(tmp_path: Path) -> None:
     assert "name: lighthouses.yaml" in validated
     assert "correctness .50" in lighthouses.splitlines()[-1]
     assert brevity == "brief 1.00 [0.34, 1.00] (2 answers, wilson)\n"
+
+
+@pytest.mark.slow
+def test_the_tutorial(tmp_path: Path, smollm: Embedded, minilm: OnnxEmbedder) -> None:
+    """On one question a run, for a model is asked; what it shows of the checks is what they print."""
+    if not {"init", "questions"} <= typer.main.get_command(app).commands.keys():
+        pytest.skip("waits for `fathoms init` and `fathoms questions`")
+    printed = walk(DOCS / "tutorial.md", tmp_path, shorter=("--limit", "1"))
+    shown = [block.text for block in blocks_of(DOCS / "tutorial.md") if block.language == "text"]
+    assert shown[0] in printed
+    (recall,) = [text for text in printed if "recall of the gold phrases" in text]
+    assert shown[1] in "".join(f"{line.rstrip()}\n" for line in recall.splitlines())
+    assert printed[-1].count("no difference shown") == 2

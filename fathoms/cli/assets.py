@@ -19,12 +19,7 @@ models_app = typer.Typer(
 From = Annotated[
     Path | None, typer.Option("--from", help="Take the files from this folder instead of the network.")
 ]
-SetName = Annotated[
-    str,
-    typer.Argument(
-        help="A data set (`fathoms data list`), or the path of a manifest of yours.", show_default=False
-    ),
-]
+SetName = Annotated[str, typer.Argument(help="A data set (`fathoms data list`).", show_default=False)]
 
 
 @data_app.command("list")
