@@ -144,6 +144,15 @@ def test_links_lead_somewhere() -> None:
                 assert (page.parent / target).is_file() or page.name == "README.md", f"{page.name}: {target}"
 
 
+def test_tables_are_whole() -> None:
+    """A row with a bar too many loses its end."""
+    for page in PAGES:
+        prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+        for table in re.findall(r"(?:^\|.*\n)+", prose, re.MULTILINE):
+            widths = {len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}
+            assert len(widths) == 1, f"{page.name}: {table[:80]}"
+
+
 def test_nothing_is_left_to_fill_in() -> None:
     for page in PAGES:
         assert not re.findall(r"^[A-Z_]{4,}$", page.read_text(), re.MULTILINE), page.name

@@ -87,7 +87,7 @@ def test_the_tutorial(tmp_path: Path, smollm: Embedded, minilm: OnnxEmbedder) ->
     """On one question a run, for a model is asked; what it shows of the checks is what they print."""
     if not {"init", "questions"} <= typer.main.get_command(app).commands.keys():
         pytest.skip("waits for `fathoms init` and `fathoms questions`")
-    printed = walk(DOCS / "tutorial.md", tmp_path, shorter=("--limit", "1"))
+    printed = walk(DOCS / "tutorial.md", tmp_path, shorter=("--limit", "1", "--set", "generate.max_tokens=8"))
     shown = [block.text for block in blocks_of(DOCS / "tutorial.md") if block.language == "text"]
     assert shown[0] in printed
     (recall,) = [text for text in printed if "recall of the gold phrases" in text]
