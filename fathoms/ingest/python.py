@@ -69,8 +69,9 @@ class PythonParser(PdfParser):
 
     def accepted(self, reading: Any) -> Reading:
         """What the function returned, checked; an error of the file where it has another shape."""
-        if isinstance(reading, dict) and isinstance(reading.get("error"), list):
-            return {"error": tuple(reading["error"])}  # of the process, not of the function
+        match reading:
+            case {"error": [str(reason), str(detail)]}:  # of the process, not of the function
+                return {"error": (reason, detail)}
         try:
             found = _Returned.model_validate(reading)
         except ValidationError as error:
