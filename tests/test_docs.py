@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from doc_pages import PAGES, ROOT, SETS_UP, WALKS, Block, blocks, words
+from doc_pages import PAGES, ROOT, SETS_UP, WALKS, Block, blocks, blocks_of, words
 from support import Project, write_two_pages
 
 from fathoms.config import Source, validate
@@ -120,6 +120,15 @@ def test_configurations(block: Block) -> None:
         validate(ExternalExperiment, Source(block.page, data))
     else:
         validate(Experiment if "data" in data else Pipeline, Source(block.page, data))
+
+
+def test_every_block_is_seen() -> None:
+    """A block without a language, or in one that nobody looks at, would be neither run nor validated."""
+    for page in PAGES:
+        fences = re.findall(r"^\s*```.*$", page.read_text(), re.MULTILINE)
+        seen = list(blocks_of(page))
+        assert len(fences) == 2 * len(seen), page.name
+        assert {block.language for block in seen} <= {"bash", "csv", "python", "text", "yaml"}, page.name
 
 
 def test_configurations_and_commands_are_marked_as_such() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -57,6 +56,7 @@ class Manifest(BaseModel):
     """Statements and abstentions for the abstention classifier."""
     documents: tuple[ManifestFile, ...]
     """The PDFs."""
+    _path: Path | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _consistent(self) -> Manifest:
@@ -72,8 +72,6 @@ class Manifest(BaseModel):
         """Every file: questions, exemplars, documents."""
         exemplars = (self.exemplars,) if self.exemplars else ()
         return (self.questions, *exemplars, *self.documents)
-
-    _path: Path | None = PrivateAttr(default=None)
 
     @property
     def reference(self) -> str:
@@ -121,7 +119,6 @@ def find_manifest(name: str, base: Path = Path()) -> Manifest:
     return read_manifest(data_dir() / f"{name}.yaml")
 
 
-@lru_cache
 def read_manifest(path: Path) -> Manifest:
     """Read and check one manifest; raises ConfigError with file:line:col."""
     source = read_yaml(path)
