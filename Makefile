@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # tests start hundreds of processes: where modules are not kept compiled, each takes seconds more
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-fast check lint types slow clean
+.PHONY: demo test test-fast check lint types slow docs reference clean
 
 demo: $(VENV)/.demo
 	$(BIN)/fathoms models pull smollm2-135m minilm-l6-v2
@@ -33,6 +33,12 @@ lint: $(VENV)/.test
 
 types: $(VENV)/.test
 	$(BIN)/mypy
+
+docs: $(VENV)/.test
+	$(BIN)/python -m mkdocs build --strict
+
+reference: $(VENV)/.test
+	$(BIN)/python docs/generate
 
 clean:
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*

@@ -4,40 +4,29 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from doc_pages import PAGES, ROOT, SETS_UP, WALKS, Block, blocks, blocks_of, words
 from support import Project, write_two_pages
 
 from fathoms.config import Source, validate
+from fathoms.corpora.manifests import Manifest
 from fathoms.experiment import Experiment, ExternalExperiment
 from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.pipeline import Pipeline
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-
-
-def blocks(language: str) -> Iterator[tuple[str, str]]:
-    for page in PAGES:
-        for text in re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL):
-            yield page.name, text
-
-
-def commands() -> list[tuple[str, str]]:
-    lines = [
-        (page, line.split("   #")[0].strip()) for page, text in blocks("bash") for line in text.splitlines()
-    ]
-    return [(page, line) for page, line in lines if line]
-
-
-FATHOMS = sorted({line for _, line in commands() if re.match(r"(\.venv/bin/)?fathoms ", line)})
-OTHERS = sorted({line for _, line in commands()} - set(FATHOMS))
+COMMANDS = {
+    line
+    for block in blocks("bash")
+    for line in block.commands
+    if block.page not in WALKS or line.startswith(SETS_UP)
+}
+FATHOMS = sorted(line for line in COMMANDS if re.match(r"(\.venv/bin/)?fathoms ", line))
+OTHERS = sorted(COMMANDS - set(FATHOMS))
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +58,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, smollm: Embedded, minilm: On
 @pytest.mark.parametrize("line", FATHOMS)
 def test_fathoms_commands(place: Project, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "not-sent-anywhere")  # a dry run asks nothing
-    done = place.fathoms(*_shorter(place, shlex.split(line)[1:]), timeout=900)
+    done = place.fathoms(*_shorter(place, words(line)[1:]), timeout=900)
     assert done.returncode == 0, done.stderr
     assert done.stdout
 
@@ -115,24 +104,42 @@ def test_the_uv_commands(tmp_path: Path) -> None:
             "requirements.lock": f"{ROOT}/requirements.lock",
             ".[embedded,llamaindex]": f"{ROOT}[embedded,llamaindex]",
         }
-        command = [moved.get(word, word) for word in shlex.split(line)]
+        command = [moved.get(word, word) for word in words(line)]
         if "install" in command:
             command.insert(3, "--dry-run")
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
 
 
-@pytest.mark.parametrize(("page", "text"), list(blocks("yaml")))
-def test_configurations(page: str, text: str) -> None:
-    if page == "data.md":
-        for line in text.splitlines():
+@pytest.mark.parametrize("block", blocks("yaml"), ids=str)
+def test_configurations(block: Block) -> None:
+    if block.page == "data.md":
+        for line in block.text.splitlines():
             data = {**yaml.safe_load(line), "name": "x", "generate": {"kind": "scripted"}}
-            validate(Experiment, Source(page, data))
+            validate(Experiment, Source(block.page, data))
         return
-    data = yaml.safe_load(text)
-    if "pipeline" in data:
-        validate(ExternalExperiment, Source(page, data))
+    data = yaml.safe_load(block.text)
+    if "licence" in data:
+        validate(Manifest, Source(block.page, data))
+    elif "pipeline" in data:
+        validate(ExternalExperiment, Source(block.page, data))
     else:
-        validate(Experiment if "data" in data else Pipeline, Source(page, data))
+        validate(Experiment if "data" in data else Pipeline, Source(block.page, data))
+
+
+def test_every_block_is_seen() -> None:
+    """A block without a language, or in one that nobody looks at, would be neither run nor validated."""
+    for page in PAGES:
+        fences = re.findall(r"^\s*```.*$", page.read_text(), re.MULTILINE)
+        seen = list(blocks_of(page))
+        assert len(fences) == 2 * len(seen), page.name
+        assert {block.language for block in seen} <= {"bash", "csv", "python", "text", "yaml"}, page.name
+
+
+def test_configurations_and_commands_are_marked_as_such() -> None:
+    """What is marked as plain text is not looked at, so no configuration may hide there."""
+    for block in blocks("text"):
+        hides = re.search(r"^(name|generate|retrieve|ingest|pipeline|data): ", block.text, re.MULTILINE)
+        assert not hides, block
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").rglob("*.yaml")), ids=lambda path: path.stem)
@@ -147,6 +154,16 @@ def test_links_lead_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
+                assert (page.parent / target).is_file() or page.name == "README.md", f"{page.name}: {target}"
+
+
+def test_tables_are_whole() -> None:
+    """A row with a bar too many loses its end."""
+    for page in PAGES:
+        prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+        for table in re.findall(r"(?:^\|.*\n)+", prose, re.MULTILINE):
+            widths = {len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}
+            assert len(widths) == 1, f"{page.name}: {table[:80]}"
 
 
 def test_nothing_is_left_to_fill_in() -> None:

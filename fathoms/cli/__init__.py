@@ -95,7 +95,7 @@ def _options(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code (`docs/reference.md` lists them)."""
+    """Run one command; returns the exit code (`docs/reference/exit-codes.md` lists them)."""
     command = typer.main.get_command(app)
     try:
         result = command.main(args=arguments, prog_name="fathoms", standalone_mode=False)

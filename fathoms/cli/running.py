@@ -25,7 +25,10 @@ Configs = Annotated[list[Path], typer.Argument(help="Pipelines' YAML files.", sh
 Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the config.")
 ]
-Workers = Annotated[int, typer.Option("--workers", min=1, help="Documents that are parsed at once.")]
+Workers = Annotated[
+    int,
+    typer.Option("--workers", min=1, help="Documents that are parsed at once.", show_default="one a CPU"),
+]
 
 CORES = os.cpu_count() or 1
 

@@ -24,7 +24,7 @@ def load(source: FileSource | NamedSource | str, base: Path = Path()) -> Corpus:
     changed since).
     """
     if isinstance(source, str):
-        source = NamedSource(name=find_manifest(source).name)
+        source = NamedSource(name=find_manifest(source, base).reference)
     return _load_files(source, base) if isinstance(source, FileSource) else _load_named(source, base)
 
 
@@ -37,7 +37,7 @@ def located(source: FileSource | NamedSource, base: Path = Path()) -> tuple[Path
     if isinstance(source, FileSource):
         folder = source.documents
         return _at(source.questions, base), find_pdfs(_at(folder, base))[0] if folder else {}
-    manifest = find_manifest(source.name)
+    manifest = find_manifest(source.name, base)
     return _named_questions(manifest, source, base), _named_documents(manifest, source, base)[0]
 
 
@@ -56,7 +56,7 @@ def _load_files(source: FileSource, base: Path) -> Corpus:
 
 def _load_named(source: NamedSource, base: Path) -> Corpus:
     """The corpus of a manifest; of the documents only those that the manifest names."""
-    manifest = find_manifest(source.name)
+    manifest = find_manifest(source.name, base)
     path = _named_questions(manifest, source, base)
     questions = read_questions(path)
     documents, warnings = _named_documents(manifest, source, base)
@@ -160,5 +160,5 @@ def _at(path: Path, base: Path) -> Path:
 def _how_to_get(manifest: Manifest) -> str:
     """What to do about files of a data set that are not here."""
     if manifest.shipped:
-        return "it ships with fathoms, so this installation is damaged"
-    return f"run 'fathoms data pull {manifest.name}'"
+        return f"its files have to be in {manifest.folder}"
+    return f"run 'fathoms data pull {manifest.reference}'"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 import fathoms
 from fathoms.config import read_yaml, suggest, validate
@@ -29,7 +28,7 @@ class ManifestFile(BaseModel):
     file: Annotated[str, AfterValidator(_plain_name)]
     """Its name in the data set."""
     url: Annotated[str, Field(pattern=r"^https?://")] | None = None
-    """Where it comes from; none if it ships with fathoms."""
+    """Where it comes from; none if it lies beside the manifest, in the folder `NAME/`."""
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
     """What it must be; none if that is not known before the first pull."""
     licence: str | None = None
@@ -57,6 +56,7 @@ class Manifest(BaseModel):
     """Statements and abstentions for the abstention classifier."""
     documents: tuple[ManifestFile, ...]
     """The PDFs."""
+    _path: Path | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _consistent(self) -> Manifest:
@@ -64,7 +64,7 @@ class Manifest(BaseModel):
         if len(set(names)) < len(names):
             raise ValueError("a file stands twice in this data set")
         if len({entry.url is None for entry in self.files}) > 1:
-            raise ValueError("either every file has a 'url' or none has (the set ships with fathoms)")
+            raise ValueError("either every file has a 'url' or none has (they lie in the folder NAME/)")
         return self
 
     @property
@@ -74,14 +74,20 @@ class Manifest(BaseModel):
         return (self.questions, *exemplars, *self.documents)
 
     @property
+    def reference(self) -> str:
+        """What configurations and commands call the set: its name, or the path of its manifest."""
+        return str(self._path) if self._path and self._path.parent != data_dir() else self.name
+
+    @property
     def shipped(self) -> bool:
-        """Whether the files are part of fathoms, and nothing has to be pulled."""
+        """Whether the files are beside the manifest, and nothing has to be pulled."""
         return self.questions.url is None
 
     @property
     def folder(self) -> Path:
         """Where the files are on this machine, or will be once they are pulled."""
-        return (data_dir() if self.shipped else cache_dir() / "data") / self.name
+        beside = self._path.parent if self._path else data_dir()
+        return (beside if self.shipped else cache_dir() / "data") / self.name
 
 
 def data_dir() -> Path:
@@ -96,18 +102,28 @@ def known_sets() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in data_dir().glob("*.yaml")))
 
 
-def find_manifest(name: str) -> Manifest:
-    """The manifest of a data set; raises UsageError with a suggestion for a name that has none."""
+def is_path(name: str) -> bool:
+    """Whether a data set is called by the path of its manifest."""
+    return name.endswith(".yaml")
+
+
+def find_manifest(name: str, base: Path = Path()) -> Manifest:
+    """The manifest of a data set: one that comes with fathoms, or that of a file, found from `base`.
+
+    Raises UsageError with a suggestion for a name that has none, and ConfigError for a file that is none.
+    """
+    if is_path(name):
+        return read_manifest((base / name).absolute())
     if name not in known_sets():
         raise UsageError(f"unknown data set '{name}'{suggest(name, known_sets())}")
     return read_manifest(data_dir() / f"{name}.yaml")
 
 
-@lru_cache
 def read_manifest(path: Path) -> Manifest:
     """Read and check one manifest; raises ConfigError with file:line:col."""
     source = read_yaml(path)
     manifest = validate(Manifest, source)
     if manifest.name != path.stem:
         raise source.complain(("name",), f"'{manifest.name}' has to be '{path.stem}', as the file is called")
+    manifest._path = path
     return manifest

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Tag, field_validator
 
 from fathoms.config import suggest
-from fathoms.corpora.manifests import known_sets
+from fathoms.corpora.manifests import is_path, known_sets
 
 
 class FileSource(BaseModel):
@@ -32,7 +32,7 @@ class NamedSource(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     name: str
-    """The name of the manifest."""
+    """The name of the manifest, or the path of one of yours, which ends in `.yaml`."""
     questions: Path | None = None
     """A question file to read instead of the pulled one."""
     documents: Path | None = None
@@ -43,7 +43,7 @@ class NamedSource(BaseModel):
     @field_validator("name")
     @classmethod
     def _known(cls, name: str) -> str:
-        if name not in known_sets():
+        if not is_path(name) and name not in known_sets():
             raise ValueError(f"no data set of that name{suggest(name, known_sets())}")
         return name
 

@@ -21,9 +21,10 @@ from fathoms.ingest.parser import ElementKind, PdfParser
 from fathoms.ingest.parts import pdf_part
 from fathoms.ingest.pdfium import Pdfium
 from fathoms.ingest.pymupdf import PyMuPDF
+from fathoms.ingest.python import PythonParser
 from fathoms.ingest.sentence import SentenceChunker
 
-Parser = Annotated[Pdfium | PyMuPDF | Docling, Field(discriminator="kind")]
+Parser = Annotated[Pdfium | PyMuPDF | Docling | PythonParser, Field(discriminator="kind")]
 Chunker = Annotated[SentenceChunker | PageChunker | DoclingHybridChunker, Field(discriminator="kind")]
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "PdfParser",
     "Pdfium",
     "PyMuPDF",
+    "PythonParser",
     "SentenceChunker",
     "page_images",
     "parse_all",

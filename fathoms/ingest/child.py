@@ -11,7 +11,6 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -106,7 +105,7 @@ class OneShotReaders:
             if code != 0:
                 return {"error": death(parser, code, complaint)}
             output.seek(0)
-            reading: Reading = json.load(output)
+            reading = parser.accepted(json.load(output))
         reason, detail = reading.get("error", ("", ""))
         if reason == "memory" and not detail:
             return {"error": ("memory", memory_advice(parser))}
@@ -128,9 +127,8 @@ class OneShotReaders:
 
 def _request(parser: PdfParser, path: Path) -> bytes:
     """What the worker is asked, as JSON."""
-    spec = find_spec(parser.reader)
     request = {
-        "reader": spec.origin if spec else None,
+        "reader": parser.reader_file(),
         "path": str(path.absolute()),
         "options": parser.reader_options(),
         "timeout": parser.timeout,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from runpy import run_path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from pydantic import Field
 
 from fathoms.config import Component
 from fathoms.errors import MissingExtraError
-from fathoms.ingest.reading import check_source, to_document
+from fathoms.ingest.reading import Reading, check_source, to_document
 from fathoms.types import Document
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ class PdfParser(Component):
         """
         self.require()
         check_source(path)
-        reading = import_module(self.reader).read(str(path.absolute()), self.reader_options())
+        read = run_path(self.reader_file())["read"]
+        reading = self.accepted(read(str(path.absolute()), self.reader_options()))
         return to_document(path, reading, self.max_pages)
 
     def readers(self, children: Children, workers: int) -> Readers:
@@ -89,6 +90,16 @@ class PdfParser(Component):
         Raises TypeError for a parser that has none (`native` is `None`).
         """
         raise TypeError(f"ingest kind '{self.kind}' has no form of its own")
+
+    def reader_file(self) -> str:
+        """The path of the module with `read`."""
+        spec = find_spec(self.reader)
+        return str(spec.origin) if spec else ""
+
+    def accepted(self, reading: Any) -> Reading:
+        """What `read` returned, as a reading; our own readers need no check."""
+        found: Reading = reading
+        return found
 
     def reader_options(self) -> dict[str, Any]:
         """The options that the reader is given: those that change its result."""

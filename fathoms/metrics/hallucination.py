@@ -6,7 +6,7 @@ from fathoms.metrics.labels import Label
 
 
 def hallucination(label: Label | None, correctness: float | None) -> int | None:
-    """H(p) = 1 iff the answer is a statement and its correctness is not 1, else 0.
+    """H(p) = 1 if the answer is a statement and its correctness is not 1, else 0.
 
     Abstentions, refusals and empty answers are no hallucinations. `None` where the answer has no label (the
     call failed) or no correctness (the question has no answer to compare with).

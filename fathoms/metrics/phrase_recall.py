@@ -1,7 +1,11 @@
 """Phrase-level recall: how much of an acceptable answer stands in what was said (FATHOMS-RAG, section III.B).
 
 R(a, P) is the share of the phrases of variant `a` found in the prediction P; the score is the maximum of
-R over the variants. How a phrase is "found":
+R over the variants:
+
+    correctness = max over the variants a of |{p in a: p is found in P}| / |a|
+
+How a phrase is "found":
 
 - `substring`: anywhere, as in the paper. Then "no" is in "not", "1" in "10" and "cnn" in "cnns".
 - `word`: between word boundaries, with numbers read as numbers: "1" is not in "10", "0.1", "1.5", "-1" or

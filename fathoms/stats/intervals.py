@@ -34,6 +34,8 @@ def normal_quantile(confidence: float) -> float:
 def wilson(mean: ArrayLike, n: ArrayLike, confidence: float = CONFIDENCE) -> tuple[Array, Array]:
     """Low and high of the score interval for a rate `mean` of `n` trials (Wilson 1927).
 
+        (mean + z²/2n ± z sqrt(mean (1 - mean) / n + z²/4n²)) / (1 + z²/n)
+
     The mean of fractional scores has a variance of at most mean * (1 - mean): for it the interval is
     conservative. Arrays of one shape give arrays of that shape.
     """

@@ -1,0 +1,57 @@
+"""Writes the part of the reference that the code knows best.
+
+    python docs/generate            write it (`make reference`)
+    python docs/generate --check    name what is stale, and end with 1 if anything is
+
+| file | made of |
+|---|---|
+| `reference/cli.md` | the Typer app |
+| `reference/config.md` | the pydantic models of all rooms |
+| `reference/exit-codes.md` | `fathoms/errors.py` |
+| `reference/files.md`, `schemas/` | the JSON Schemas in `fathoms/schemas` |
+| `reference/metrics.md` | the docstrings of `fathoms/metrics` and `fathoms/stats` |
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from codes import codes_page
+from commands import cli_page
+from files import files_page
+from measures import metrics_page
+from settings import config_page
+
+DOCS = Path(__file__).parent.parent
+SCHEMAS = DOCS.parent / "fathoms" / "schemas"
+
+
+def pages() -> dict[Path, bytes]:
+    """What every generated file has to hold."""
+    texts = {
+        "cli": cli_page(),
+        "config": config_page(),
+        "exit-codes": codes_page(),
+        "files": files_page(),
+        "metrics": metrics_page(),
+    }
+    made = {DOCS / "reference" / f"{name}.md": text.encode() for name, text in texts.items()}
+    copies = {DOCS / "schemas" / path.name: path.read_bytes() for path in SCHEMAS.glob("*.schema.json")}
+    return {**made, **copies}
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check; the exit code."""
+    stale = {path: data for path, data in pages().items() if not path.is_file() or path.read_bytes() != data}
+    check = arguments == ["--check"]
+    for path, data in stale.items():
+        print(f"{path.relative_to(DOCS.parent)}: {'stale, run make reference' if check else 'written'}")
+        if not check:
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(data)
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,62 @@
+"""The files of a run, from the JSON Schemas in `fathoms/schemas`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from texts import MADE, code, join, table
+
+from fathoms.schemas import NAMES, schema
+
+
+def files_page() -> str:
+    """Every key of every file that has a schema."""
+    head = "What each file is for, and the rules that hold everywhere: [A run on disk](../run-format.md)."
+    parts = ["# The files of a run, key by key", MADE, head]
+    for name in NAMES:
+        whole = schema(name)
+        link = f"[{name}.schema.json](../schemas/{name}.schema.json)"
+        rows = [(code(path), kind, what) for path, kind, what in _entries(whole, whole, "")]
+        parts += [f"## {whole['title']}", f"{whole['description']} JSON Schema: {link}."]
+        parts.append(table(("key", "type", "what"), rows))
+    return join(parts)
+
+
+def _entries(node: dict[str, Any], whole: dict[str, Any], path: str) -> Iterator[tuple[str, str, str]]:
+    """Path, type and description of everything below a node of a schema."""
+    for name, child in node.get("properties", {}).items():
+        yield from _entry(child, whole, f"{path}.{name}".lstrip("."))
+    if isinstance(node.get("additionalProperties"), dict):
+        yield from _entry(node["additionalProperties"], whole, f"{path}.*".lstrip("."))
+    for choice in node.get("anyOf", []):
+        yield from _entries(_resolved(choice, whole), whole, path)
+    if isinstance(node.get("items"), dict):
+        yield from _entries(_resolved(node["items"], whole), whole, f"{path}[]")
+
+
+def _entry(node: dict[str, Any], whole: dict[str, Any], path: str) -> Iterator[tuple[str, str, str]]:
+    resolved = _resolved(node, whole)
+    yield path, _kind(resolved, whole), node.get("description") or resolved.get("description", "")
+    yield from _entries(resolved, whole, path)
+
+
+def _resolved(node: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
+    """What a `$ref` points at."""
+    while "$ref" in node:
+        found: Any = whole
+        for part in node["$ref"].removeprefix("#/").split("/"):
+            found = found[part]
+        node = {**found, **{key: value for key, value in node.items() if key != "$ref"}}
+    return node
+
+
+def _kind(node: dict[str, Any], whole: dict[str, Any]) -> str:
+    """The type of a value in a schema, in words."""
+    if "enum" in node or "const" in node:
+        return ", ".join(code(json.dumps(value)) for value in node.get("enum", [node.get("const")]))
+    if "anyOf" in node:
+        return " or ".join(dict.fromkeys(_kind(_resolved(each, whole), whole) for each in node["anyOf"]))
+    kinds = node.get("type", "any")
+    return " or ".join([kinds] if isinstance(kinds, str) else kinds)

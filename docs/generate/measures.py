@@ -1,0 +1,47 @@
+"""What is measured, from the docstrings of `fathoms/metrics` and `fathoms/stats`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from texts import MADE, join, plain
+
+METRICS = (
+    ("Correctness", "metrics.phrase_recall", ("phrase_recall",)),
+    ("Hallucination", "metrics.hallucination", ("hallucination",)),
+    ("Profiles", "metrics.profiles", ()),
+    ("What counts as the same text", "metrics.folding", ()),
+    ("Abstention by cues", "metrics.cues", ()),
+    ("Abstention by the nearest exemplar", "metrics.nearest", ()),
+    ("The funnel", "metrics.funnel", ()),
+    ("Recall in the documents as parsed", "metrics.ingestion", ("gold_text_recall",)),
+    ("Categories and runs", "metrics.aggregate", ("summarise", "_abstention_rates")),
+    ("Intervals of a run", "metrics.intervals", ()),
+    ("Intervals of one mean", "stats.intervals", ("wilson", "mean_interval", "mover", "stratified_interval")),
+    ("Intervals for groups of documents", "stats.clusters", ()),
+    ("Intervals of a difference", "stats.difference", ()),
+    ("Tests of a difference", "stats.paired", ("sign_flip_p", "mcnemar_p", "holm")),
+    ("The gate", "stats.gate", ()),
+    ("Agreement of people", "stats.kappa", ("kappa",)),
+)
+"""Heading, module, and the functions whose docstrings follow that of the module."""
+
+
+def metrics_page() -> str:
+    """What is measured, as its modules say."""
+    head = (
+        "What each figure is, with its formula and its source, in the words of the modules that compute it."
+    )
+    parts = ["# Metrics", MADE, head]
+    for title, name, functions in METRICS:
+        module = import_module(f"fathoms.{name}")
+        path = f"fathoms/{name.replace('.', '/')}.py"
+        parts += [f"## {title}", f"[{path}](../../{path})", plain(module.__doc__)]
+        parts += [_function(getattr(module, function)) for function in functions]
+    return join(parts)
+
+
+def _function(function: Any) -> str:
+    """One function's docstring, under its name."""
+    return f"**`{function.__name__.lstrip('_')}`**\n\n{plain(function.__doc__)}"

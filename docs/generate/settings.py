@@ -1,0 +1,132 @@
+"""Configurations, from the pydantic models of all rooms: every key, its type, default and docstring."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import PurePath
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from texts import MADE, code, join, plain, table
+
+from fathoms.corpora import FileSource, NamedSource
+from fathoms.experiment import Experiment, ExternalExperiment
+
+KEYS = ("name", "data", "pipeline", "ingest", "chunk", "embed", "retrieve", "prompt", "generate")
+"""The keys at the top of a configuration in the order of the data; others follow."""
+
+
+def config_page() -> str:
+    """Every key of a configuration, room by room."""
+    top = {**Experiment.model_fields, **ExternalExperiment.model_fields}
+    keys = sorted(top, key=lambda key: KEYS.index(key) if key in KEYS else len(KEYS))
+    places: dict[type[BaseModel], str] = {}
+    for key in keys:
+        _place(top[key].annotation, key, places)
+    head = (
+        "`pipeline` stands in the place of the stages from `ingest` to `generate`: a configuration has"
+        " either. A heading such as `ingest: pdfium` stands for `ingest: {kind: pdfium}`. A key that is not"
+        " named here is an error. `fathoms validate CONFIG` prints a configuration with every default in it."
+    )
+    parts = ["# Configuration", MADE, head, _keys({key: top[key] for key in keys}, places)]
+    for model, title in places.items():
+        parts += [f"## {title}", plain(model.__doc__), _keys(model.model_fields, places)]
+    return join(parts)
+
+
+def _place(annotation: Any, key: str, places: dict[type[BaseModel], str]) -> None:
+    """Give every model in an annotation, and all below it, a heading."""
+    models = [model for model in _inside(annotation) if model not in places]
+    for model in models:
+        form = _form(model)
+        places[model] = f"{key}: {form}" if form else key
+    for model in models:
+        for name, info in model.model_fields.items():
+            if name not in KEYS:  # a part that is a stage has its place there
+                _place(info.annotation, f"{key}.{name}", places)
+
+
+def _form(model: type[BaseModel]) -> str:
+    """What tells a model from the others at its key; empty where it is alone there."""
+    kind = model.model_fields.get("kind")
+    return str(kind.default) if kind else {NamedSource: "a name", FileSource: "files of yours"}.get(model, "")
+
+
+def _inside(annotation: Any) -> list[type[BaseModel]]:
+    """Every model class in an annotation, in order."""
+    if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in _inside(argument)]
+
+
+def _anchor(title: str) -> str:
+    """The fragment of a heading, as Markdown renderers make it."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def _keys(fields: dict[str, FieldInfo], places: dict[type[BaseModel], str]) -> str:
+    rows = [
+        (code(name), _type(info, places), _default(info), info.description or "")
+        for name, info in fields.items()
+        if name != "kind"
+    ]
+    return table(("key", "type", "default", "what"), rows)
+
+
+def _type(info: FieldInfo, places: dict[type[BaseModel], str]) -> str:
+    limits = [text for item in info.metadata for text in _limits(item)]
+    return ", ".join([_words(info.annotation, places), *limits])
+
+
+def _limits(item: Any) -> Iterator[str]:
+    """The bounds that a piece of metadata sets."""
+    signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
+    yield from (f"{sign} {getattr(item, name)}" for name, sign in signs.items() if hasattr(item, name))
+    if getattr(item, "min_length", None):
+        yield "not empty"
+
+
+def _words(annotation: Any, places: dict[type[BaseModel], str]) -> str:
+    """A type in words."""
+    simple: dict[Any, str] = {str: "text", int: "integer", float: "number", bool: "true or false"}
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    say = partial(_words, places=places)
+    if inspect.isclass(annotation) and issubclass(annotation, PurePath):
+        return "path"
+    if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
+        return f"[{_form(annotation) or places[annotation]}](#{_anchor(places[annotation])})"
+    if origin is Literal:
+        return ", ".join(code(str(value)) for value in arguments)
+    if origin is Annotated:
+        return say(arguments[0])
+    if origin in (Union, UnionType):
+        return " or ".join(map(say, arguments))
+    if origin in (list, tuple, frozenset, set):
+        return f"list of {say(arguments[0])}"
+    if origin is dict or annotation is dict:
+        return "mapping"
+    return "null" if annotation is type(None) else simple.get(annotation, "any")
+
+
+def _default(info: FieldInfo) -> str:
+    if info.is_required():
+        return "required"
+    value = info.get_default(call_default_factory=True)
+    if isinstance(value, BaseModel):
+        kind = getattr(value, "kind", None)
+        return code(f"{{kind: {kind}}}") if kind else ""
+    if value is None or value in ("", {}, []):
+        return ""
+    return code(json.dumps(value, default=_jsonable) if not isinstance(value, str) else value)
+
+
+def _jsonable(value: Any) -> Any:
+    if not isinstance(value, BaseModel):
+        return str(value)
+    return {"kind": getattr(value, "kind", None), **value.model_dump(mode="json", exclude_defaults=True)}
