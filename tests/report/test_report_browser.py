@@ -307,7 +307,7 @@ def test_a_link_opens_the_same_view(browser: Any, watched: Watched, made: str) -
 
 
 def test_an_address_that_means_nothing(watched: Watched, made: str) -> None:
-    page = watched.open(made, "view=nowhere&runs=99,x&sort=best-nothing&page=-3&theme=pink")
+    page = watched.open(made, "view=constructor&runs=99,x&sort=best-nothing&page=-3&theme=pink")
     assert texts(page, "#title") == ["Overview"]
     assert len(runs_of(page)) == 3
     page = watched.open(made, "view=question&id=%3Cb%3E")
