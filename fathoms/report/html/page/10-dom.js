@@ -1,7 +1,7 @@
 // Elements and texts. Whatever a model or a document said reaches the page as text nodes, never as markup.
 
 const LONG = 20000;
-// control characters, and the marks that turn the direction of writing: shown by name, not obeyed
+// control characters and the marks that turn the direction of writing are shown by name, not obeyed
 const CONTROLS =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g;
 
@@ -58,7 +58,8 @@ function clip(text, limit) {
 
 /** A long text with its marks `[start, end, phrase]`; more than 20,000 characters are shown when asked for. */
 function passage(text, marks = [], note = null) {
-  const box = h('div.passage', { dir: 'auto' });
+  // what may be higher than its box scrolls by keyboard too
+  const box = h('div.passage', { dir: 'auto', tabindex: text.length > 1500 ? 0 : null });
   const first = clip(text, LONG);
   box.append(...marked(first, marks).map(asNode));
   if (first.length < text.length) {
@@ -108,7 +109,7 @@ function seconds(value) {
   if (value >= 100) return `${Math.round(value)} s`;
   return value >= 0.1 || value === 0
     ? `${value.toFixed(value >= 10 ? 1 : 2)} s`
-    : `${(1000 * value).toPrecision(2)} ms`;
+    : `${Number((1000 * value).toPrecision(2))} ms`;
 }
 
 function money(value) {
@@ -127,7 +128,7 @@ const mean = (values) => (values.length ? sum(values) / values.length : null);
 // ---- parts that every view has
 
 /** A table with a caption, in a box that scrolls by itself; `rows` are lists of cells. */
-function table(caption, heads, rows, { kind = '', seen = true, rowHead = true } = {}) {
+function table(caption, heads, rows, { kind = '', seen = true } = {}) {
   const name = h(seen ? 'caption' : 'caption.unseen', {}, caption);
   const head = h(
     'thead',
@@ -142,10 +143,7 @@ function table(caption, heads, rows, { kind = '', seen = true, rowHead = true } 
     h(
       'tr',
       {},
-      cells.map((cell, column) => {
-        if (cell instanceof HTMLTableCellElement) return cell;
-        return rowHead && column === 0 ? h('th', { scope: 'row' }, cell) : h('td', {}, cell);
-      }),
+      cells.map((cell, column) => (column ? h('td', {}, cell) : h('th', { scope: 'row' }, cell))),
     ),
   );
   return scroller(
