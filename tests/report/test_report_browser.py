@@ -314,9 +314,8 @@ def test_pictures_of_pages(watched: Watched, folder: Path, root: Path) -> None:
     path = folder / "pictures.html"
     path.write_text(report_html([made], thumbnails=True), encoding="utf-8")
     page = watched.open(path.as_uri(), "view=question&id=q-000")
-    eventually(
-        page, "[...document.images].length === 2 && [...document.images].every((i) => i.naturalWidth > 100)"
-    )
+    assert page.locator("img").count() == 2
+    eventually(page, "[...document.images].every((image) => image.naturalWidth > 100)")
     assert page.locator(".hit.gold img").get_attribute("alt") == f"page 1 of {pdf.name}"
 
 

@@ -91,6 +91,10 @@ function scoreCell(run, column, best, common) {
   );
 }
 
+const HOW_TO_READ = `Mean of each category; Overall is the mean of the categories. Correctness: higher is better.
+  Hallucination: lower is better. The line under a figure goes from 0 to 1, with the 95 % interval where it is
+  known. A shaded figure is the best of its column.`;
+
 function leaderboard() {
   const columns = scoreColumns();
   const commons = columns.map(commonCount);
@@ -130,11 +134,7 @@ function leaderboard() {
   return section(
     'leaderboard',
     'Leaderboard',
-    h(
-      'p.small',
-      {},
-      'Mean of each category; Overall is the mean of the categories. Correctness: higher is better. Hallucination: lower is better. The line under a figure goes from 0 to 1, with the 95 % interval where it is known. A shaded figure is the best of its column.',
-    ),
+    h('p.small', {}, HOW_TO_READ),
     scroller(
       'Leaderboard',
       h(

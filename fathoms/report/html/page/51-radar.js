@@ -3,7 +3,7 @@
 const TALL = 340;
 const MOST_LABELS = 12;
 
-/** What is drawn of the values of some runs, one list a run: on the paper's scale each axis is divided by its highest. */
+/** What is drawn of some runs, one list of values a run; the paper's scale divides each axis by its highest. */
 function normalise(runs, scale) {
   if (scale !== 'paper' || runs.length === 1) return runs;
   const tops = runs[0].map((_, axis) => Math.max(0, ...runs.map((values) => values[axis]).filter(known)));
@@ -48,7 +48,9 @@ function radarChart(metric, axes, runs, scale, room) {
     Math.max(radius, ...boxes.map((box) => box[reach] + box[reach === 'x' ? 'width' : 'height'] / 2)),
   ];
   const [[left, right], [top, bottom]] = [edges('x'), edges('y')];
-  const title = `${METRICS[metric]} by category, ${scale === 'paper' && runs.length > 1 ? 'each axis divided by its highest value' : 'from 0 to 1'}`;
+  const scaling =
+    scale === 'paper' && runs.length > 1 ? 'each axis divided by its highest value' : 'from 0 to 1';
+  const title = `${METRICS[metric]} by category, ${scaling}`;
   const picture = chart(
     right - left + 8,
     bottom - top + 8,
@@ -168,7 +170,7 @@ function radars(room) {
         'p.small',
         {},
         state.scale === 'paper' && runs.length > 1
-          ? 'Each axis is divided by the highest value that any of these runs has on it, as in the paper’s figures.'
+          ? 'Each axis is divided by the highest value that any of these runs has on it, as in the paper.'
           : 'Values as measured.',
       ),
     ),

@@ -190,7 +190,7 @@ function funnelLegend(stages) {
 function funnelWords(keys, stages) {
   const all = keys.flatMap((key) => Object.values(report.runs[key].funnel.categories));
   return [
-    'Phrase recall of the gold answer, stage by stage. Losses and gains are means over questions and are never netted.',
+    'Phrase recall of the gold answer, by stage. Losses and gains are means over questions, never netted.',
     all.some((values) => stages.some((stage) => values.gain[stage] > 0))
       ? 'Gains stand under their bar, which may be longer than 1 by them.'
       : '',
@@ -198,7 +198,7 @@ function funnelWords(keys, stages) {
       ? 'What a bar lacks to 1 was lost before the first stage that is known.'
       : '',
     all.some((values) => mixed(values, stages))
-      ? 'Parts of a bar with a † are means over different numbers of questions, which the table has, and need not add up to 1.'
+      ? 'Parts of a bar with a † are of different numbers of questions (see the table): they need not add up.'
       : '',
     keys.some((key) => report.runs[key].funnel.estimated) ? 'Some stages are estimates.' : '',
   ].filter(Boolean);

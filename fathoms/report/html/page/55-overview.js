@@ -15,7 +15,8 @@ function abstention() {
     h(
       'p.small',
       {},
-      'Answers by whether the documents hold an answer, with the share of each line. Selective accuracy: correctness of what was answered.',
+      `Answers by whether the documents hold an answer, with the share of each line. Selective accuracy:
+        correctness of what was answered.`,
     ),
     h('div.multiples', {}, keys.map(abstentionTable)),
   );
@@ -180,7 +181,8 @@ function overviewView(room) {
     : h(
         'p.note',
         {},
-        'These runs did not ask the same questions: their figures are not of one kind. Compare shows those that two of them share.',
+        `These runs did not ask the same questions: their figures are not of one kind. Compare shows those that
+          two of them share.`,
       );
   const notes = report.notes.map((note) => h('p.note', {}, said(note, 1000)));
   return [

@@ -71,7 +71,7 @@ function drawRuns() {
       ? h(
           'p.small',
           {},
-          `At most ${MOST_RUNS} at a time: more could not be told apart in the charts. The leaderboard always has all.`,
+          `At most ${MOST_RUNS} at a time: more could not be told apart. The leaderboard always has all.`,
         )
       : null;
   place.replaceChildren(
@@ -149,7 +149,8 @@ document.getElementById('skip').addEventListener('click', (event) => {
 drawFrame();
 await draw();
 performance.mark('overview');
-// the index is unpacked after the first paint, so that the other views open at once; a view that needs it says what is wrong with it
+// the index is unpacked after the first paint, so that the other views open at once; where it cannot be
+// read, the view that needs it says so
 requestAnimationFrame(() =>
   setTimeout(
     () =>
