@@ -317,7 +317,9 @@ def _view(record: Record, scores: dict[str, Any]) -> dict[str, Any]:
     whole = record.model_dump(mode="json", exclude={"question", "released"})
     hits = record.hits and [
         {"rank": hit.rank, "score": hit.score, "document": hit.chunk.document}
-        | {"pages": list(hit.chunk.pages), "text": hit.chunk.text}
+        | {"pages": list(hit.chunk.pages), "modality": hit.chunk.modality}
+        | ({"header": hit.chunk.header} if hit.chunk.header else {})
+        | {"text": hit.chunk.text}
         for hit in record.hits
     ]
     if record.prompt and any(record.prompt.context in message.text for message in record.prompt.messages):

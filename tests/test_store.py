@@ -111,6 +111,7 @@ def test_a_view_reads_by_itself(tmp_path: Path) -> None:
         "score": 0.5,
         "document": "d.pdf",
         "pages": [1],
+        "modality": "text",
         "text": "long " * 200,
     }
     assert view["repeats"][0]["scores"] == {"paper": {"correctness": 1.0}}

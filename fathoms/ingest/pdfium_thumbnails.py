@@ -19,7 +19,7 @@ def read(path: str, options: dict[str, Any]) -> Reading:
     """Write `0001.jpg`, ... for the pages `options["numbers"]` into `options["folder"]`, at most
     `options["width"]` pixels wide."""
     with pdfium.PdfDocument(path) as document:
-        numbers = [number for number in options["numbers"] if number <= len(document)]
+        numbers = [number for number in options["numbers"] if 0 < number <= len(document)]
         pages = [_render(document, number, options) for number in numbers]
         return {"page_count": len(pages), "pages": pages, "warnings": []}
 

@@ -156,6 +156,18 @@ def test_a_prompt_refers_to_what_was_retrieved(
     assert [hit["gold"] for hit in repeat["hits"]] == [False, True]
 
 
+def test_what_the_chunker_wrote_before_a_text_is_marked_too(
+    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+) -> None:
+    view = question("q", 1.0, 0.0)
+    view["repeats"][0]["hits"][0] |= {"header": "file_name: red.pdf", "modality": "text"}
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary), [view])]))
+    found, texts = detail_of(chunks, 0, "q")
+    [hit] = found["repeats"][0]["hits"]
+    assert held(hit["header"], texts) == [("red", 0)]
+    assert hit["modality"] == "text"
+
+
 def test_the_funnel_of_a_question(
     run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
 ) -> None:

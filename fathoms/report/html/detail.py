@@ -145,6 +145,8 @@ def _hit(
         "gold": gold,
         "thumbnail": picture(document, pages[0] if pages else None, bool(gold)),
     }
+    if hit.get("header"):
+        found["header"] = pool.add(hit["header"], marker)
     return found | ({"modality": hit["modality"]} if hit.get("modality") else {})
 
 

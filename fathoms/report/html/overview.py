@@ -16,6 +16,7 @@ from fathoms.report.view import RunView
 Json = dict[str, Any]
 METRICS = ("correctness", "hallucination")
 COUNTS = ("answered", "errors", "unanswerable", "refused", "cut_prompts", "cut_by_server", "cached")
+WARNINGS = 20
 
 
 def overview_run(key: int, label: str, run: RunView, profile: str, sums: Sums, chunks: Sequence[str]) -> Json:
@@ -33,7 +34,7 @@ def overview_run(key: int, label: str, run: RunView, profile: str, sums: Sums, c
         "data": summary.get("data"),
         "complete": bool(summary.get("complete")),
         "incomplete": [] if summary.get("complete") else list(summary.get("incomplete") or ()),
-        "warnings": list(_warnings(run)),
+        "warnings": some(list(_warnings(run))),
         "questions": counts.get("questions"),
         "asked": counts.get("asked"),
         "repeats": summary.get("repeats") or 1,
@@ -184,3 +185,9 @@ def _warnings(run: RunView) -> Iterator[str]:
     yield from map(str, (run.manifest.get("data") or {}).get("warnings") or ())
     for document, said in (run.ingest.get("warnings") or {}).items():
         yield from (f"{document}: {warning}" for warning in said)
+
+
+def some(sentences: list[str]) -> list[str]:
+    """The first of many sentences, and how many more there are."""
+    more = len(sentences) - WARNINGS
+    return sentences if more <= 0 else [*sentences[:WARNINGS], f"and {more} more: manifest.json has them"]

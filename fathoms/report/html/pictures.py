@@ -104,11 +104,9 @@ class _Documents:
 
     def __init__(self, run: RunView) -> None:
         data = run.manifest.get("data") or {}
-        self._hashes: dict[str, str | None] = {
-            name: entry.get("sha256") for name, entry in (data.get("documents") or {}).items()
-        }
+        self._hashes = {name: entry.get("sha256") for name, entry in (data.get("documents") or {}).items()}
         self._folders = list(folders(run))
-        self._files: dict[str, Path] | None = None
+        self._files: dict[str, list[Path]] | None = None
         self._found: dict[str, tuple[Path, str] | None] = {}
 
     def find(self, name: str) -> tuple[Path, str] | None:
@@ -118,14 +116,16 @@ class _Documents:
         return self._found[name]
 
     def _look(self, name: str) -> tuple[Path, str] | None:
-        """Look for a document once."""
+        """Look for a document once: of the files with its name, the one that the run read."""
         if self._files is None:
-            self._files = {path.name: path for folder in self._folders for path in _pdfs(folder)}
-        path = self._files.get(name)
-        if path is None:
-            return None
-        found, known = sha256_file(path), self._hashes.get(name)
-        return (path, found) if known in (None, found) else None
+            self._files = {}
+            for path in (path for folder in self._folders for path in _pdfs(folder)):
+                self._files.setdefault(path.name, []).append(path)
+        for path in self._files.get(name, ()):
+            sha256 = sha256_file(path)
+            if sha256 == self._hashes.get(name):
+                return path, sha256
+        return None
 
 
 def folders(run: RunView) -> Iterator[Path]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fathoms.errors import DataError
 from fathoms.report.html.texts import start
 from fathoms.report.text import gold
 from fathoms.report.view import RunView
@@ -39,7 +40,7 @@ class Questions:
                 return name, self.ids[name]
             if self._identities[self.ids[name]] == identity:
                 return name, self.ids[name]
-        raise ValueError(f"{run.run} has two questions '{original}'")
+        raise DataError(f"{run.run} has two different questions '{original}'")
 
     def _add(self, name: str, question: Mapping[str, Any], identity: tuple[str, str], data: str) -> None:
         """A question that is new."""
