@@ -288,6 +288,17 @@ def test_one_question_of_all_runs(watched: Watched, made: str) -> None:
     assert "The door is blue." in page.locator("article.run").nth(0).inner_text()
 
 
+def test_back_leads_to_where_one_was(watched: Watched, made: str) -> None:
+    page = watched.open(made, "view=questions")
+    page.wait_for_selector("ol.questions")
+    page.locator("ol.questions a").nth(40).click()
+    page.wait_for_selector("article.run")
+    assert page.evaluate("scrollY") == 0
+    page.go_back()
+    page.wait_for_selector("ol.questions")
+    assert page.evaluate("scrollY") > 1000
+
+
 def test_repeats_are_switched(watched: Watched, folder: Path) -> None:
     [run] = made_runs(["alpha"], 1)
     [view] = run.questions()

@@ -9,6 +9,7 @@ const VIEW = {
 const main = document.getElementById('main');
 let turn = 0;
 let drawn = { view: null, id: null };
+const scrolled = new Map();
 
 function drawHeader() {
   const tabs = Object.entries(VIEWS).map(([view, text]) =>
@@ -113,7 +114,7 @@ async function draw() {
   if (mine === turn) show(content.flat(Infinity).filter(present).map(asNode), focus);
 }
 
-/** Put the view in place; what had the focus has it still, and a new view starts at its top. */
+/** Put the view in place; what had the focus has it still, and a view is where it was left, or at its top. */
 function show(nodes, focus) {
   const moved = drawn.view !== null && (drawn.view !== state.view || drawn.id !== state.id);
   main.replaceChildren(...nodes);
@@ -122,7 +123,7 @@ function show(nodes, focus) {
     clip(`${state.view === 'question' ? state.id : VIEWS[state.view]} · ${report.title}`, 200),
   );
   drawn = { view: state.view, id: state.id };
-  if (moved) window.scrollTo(0, 0);
+  if (moved) window.scrollTo(0, scrolled.get(location.hash) ?? 0);
   const again = focus ? document.getElementById(focus) : null;
   if (again) again.focus({ preventScroll: true });
   else if (moved) main.focus({ preventScroll: true });
@@ -131,7 +132,11 @@ function show(nodes, focus) {
 let width = window.innerWidth;
 let resizing = 0;
 
-window.addEventListener('hashchange', draw);
+history.scrollRestoration = 'manual';
+window.addEventListener('hashchange', (event) => {
+  scrolled.set(new URL(event.oldURL).hash, window.scrollY);
+  draw();
+});
 window.addEventListener('resize', () => {
   clearTimeout(resizing);
   resizing = setTimeout(() => {
