@@ -35,7 +35,7 @@ class Shot:
 
 
 SHOTS = (
-    Shot("report-overview", "paper", "view=overview", height=1560),
+    Shot("report-overview", "paper", "view=overview", height=1640),
     Shot("report-funnel", "sample", "view=overview", theme="dark", top="#funnel", height=640),
     Shot("report-question", "sample", "view=question&id=text-02&runs=0,1,7", height=1000),
     Shot("report-compare", "sample", "view=compare&a=0&b=1", theme="dark"),

@@ -7,6 +7,8 @@ of Text-Only.
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ import pytest
 from report_browser import Watched, chromium, eventually, texts, watch, written
 from report_runs import made_runs
 
+from fathoms.paths import sha256_file
+from fathoms.report.html import report_html
 from fathoms.report.view import RunView
 
 pytestmark = pytest.mark.slow
@@ -284,6 +288,48 @@ def test_one_question_of_all_runs(watched: Watched, made: str) -> None:
     assert "The door is blue." in page.locator("article.run").nth(0).inner_text()
 
 
+def test_back_leads_to_where_one_was(watched: Watched, made: str) -> None:
+    page = watched.open(made, "view=questions")
+    page.wait_for_selector("ol.questions")
+    page.locator("ol.questions a").nth(40).click()
+    page.wait_for_selector("article.run")
+    assert page.evaluate("scrollY") == 0
+    page.go_back()
+    page.wait_for_selector("ol.questions")
+    assert page.evaluate("scrollY") > 1000
+
+
+def test_repeats_are_switched(watched: Watched, folder: Path) -> None:
+    [run] = made_runs(["alpha"], 1)
+    [view] = run.questions()
+    again = copy.deepcopy(view["repeats"][0]) | {"repeat": 1}
+    again["answer"]["text"] = "Another time."
+    twice = {**view, "repeats": [*view["repeats"], again]}
+    address = written(folder / "twice.html", [dataclasses.replace(run, questions=lambda: [twice])])
+    page = watched.open(address, "view=question&id=q-000")
+    assert texts(page, ".said .passage") == ["It is 41.5 crowns, says alpha."]
+    page.locator("#repeat").select_option("2")
+    page.get_by_text("Another time.").wait_for()
+    assert "repeat=1" in page.url
+
+
+def test_pictures_of_pages(watched: Watched, folder: Path, root: Path) -> None:
+    pdf = sorted((root / "data" / "sample").rglob("*.pdf"))[0]
+    [run] = made_runs(["alpha"], 1)
+    [view] = run.questions()
+    view["question"] |= {"evidence": [{"document": pdf.name, "page": 1}], "files": [pdf.name]}
+    view["repeats"][0]["hits"][0] |= {"document": pdf.name, "pages": [1]}
+    documents = {pdf.name: {"sha256": sha256_file(pdf)}}
+    manifest = {**run.manifest, "data": {"name": "sample", "documents": documents}}
+    made = dataclasses.replace(run, manifest=manifest, questions=lambda: [view])
+    path = folder / "pictures.html"
+    path.write_text(report_html([made], thumbnails=True), encoding="utf-8")
+    page = watched.open(path.as_uri(), "view=question&id=q-000")
+    assert page.locator("img").count() == 2
+    eventually(page, "[...document.images].every((image) => image.naturalWidth > 100)")
+    assert page.locator(".hit.gold img").get_attribute("alt") == f"page 1 of {pdf.name}"
+
+
 def test_a_link_opens_the_same_view(browser: Any, watched: Watched, made: str) -> None:
     page = watched.open(made, "view=questions&runs=1&category=Images&outcome=wrong&q=door&order=hardest")
     page.wait_for_selector("ol.questions")
@@ -307,7 +353,7 @@ def test_a_link_opens_the_same_view(browser: Any, watched: Watched, made: str) -
 
 
 def test_an_address_that_means_nothing(watched: Watched, made: str) -> None:
-    page = watched.open(made, "view=nowhere&runs=99,x&sort=best-nothing&page=-3&theme=pink")
+    page = watched.open(made, "view=constructor&runs=99,x&sort=best-nothing&page=-3&theme=pink")
     assert texts(page, "#title") == ["Overview"]
     assert len(runs_of(page)) == 3
     page = watched.open(made, "view=question&id=%3Cb%3E")

@@ -1,8 +1,9 @@
 // Elements and texts. Whatever a model or a document said reaches the page as text nodes, never as markup.
 
 const LONG = 20000;
-// control characters, and the marks that turn the direction of writing: shown by name, not obeyed
-const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g;
+// control characters and the marks that turn the direction of writing are shown by name, not obeyed
+const CONTROLS =
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g;
 
 /** An element: `properties` are attributes, `on…` listeners; children are nodes, texts, or lists of them. */
 function h(tag, properties = {}, ...children) {
@@ -43,7 +44,8 @@ function pieces(text) {
   return [...nodes, text.slice(start)];
 }
 
-const controlName = (character) => `‹U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}›`;
+const controlName = (character) =>
+  `‹U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}›`;
 
 /** For attributes, which hold no elements. */
 const plain = (text) => String(text ?? '').replace(CONTROLS, controlName);
@@ -56,14 +58,22 @@ function clip(text, limit) {
 
 /** A long text with its marks `[start, end, phrase]`; more than 20,000 characters are shown when asked for. */
 function passage(text, marks = [], note = null) {
-  const box = h('div.passage', { dir: 'auto' });
+  // what may be higher than its box scrolls by keyboard too
+  const box = h('div.passage', { dir: 'auto', tabindex: text.length > 1500 ? 0 : null });
   const first = clip(text, LONG);
   box.append(...marked(first, marks).map(asNode));
   if (first.length < text.length) {
-    const more = h('button.more', { type: 'button', onclick: () => {
-      more.remove();
-      box.replaceChildren(...marked(text, marks).map(asNode));
-    } }, `Show all ${count(text.length)} characters`);
+    const more = h(
+      'button.more',
+      {
+        type: 'button',
+        onclick: () => {
+          more.remove();
+          box.replaceChildren(...marked(text, marks).map(asNode));
+        },
+      },
+      `Show all ${count(text.length)} characters`,
+    );
     return [box, more, note];
   }
   return [box, note];
@@ -91,12 +101,15 @@ const known = (value) => value !== null && value !== undefined;
 const figure = (value, digits = 2) => (known(value) ? value.toFixed(digits) : 'n/a');
 const count = (value) => (known(value) ? value.toLocaleString('en') : 'not known');
 const bound = (value) => (value >= 0.995 ? '1' : value.toFixed(2).replace(/^0/, ''));
-const bracket = (fig) => (fig && known(fig.low) && known(fig.high) ? `[${bound(fig.low)}, ${bound(fig.high)}]` : '');
+const bracket = (fig) =>
+  fig && known(fig.low) && known(fig.high) ? `[${bound(fig.low)}, ${bound(fig.high)}]` : '';
 
 function seconds(value) {
   if (!known(value)) return 'n/a';
   if (value >= 100) return `${Math.round(value)} s`;
-  return value >= 0.1 || value === 0 ? `${value.toFixed(value >= 10 ? 1 : 2)} s` : `${(1000 * value).toPrecision(2)} ms`;
+  return value >= 0.1 || value === 0
+    ? `${value.toFixed(value >= 10 ? 1 : 2)} s`
+    : `${Number((1000 * value).toPrecision(2))} ms`;
 }
 
 function money(value) {
@@ -105,7 +118,8 @@ function money(value) {
 }
 
 /** A time to the minute, as the run noted it. */
-const moment = (iso) => (iso ? iso.slice(0, 16).replace('T', ' ') + (/(Z|\+00:00)$/.test(iso) ? ' UTC' : '') : 'not known');
+const moment = (iso) =>
+  iso ? iso.slice(0, 16).replace('T', ' ') + (/(Z|\+00:00)$/.test(iso) ? ' UTC' : '') : 'not known';
 
 const plural = (n, noun, many = `${noun}s`) => `${count(n)} ${n === 1 ? noun : many}`;
 const sum = (values) => values.reduce((total, value) => total + value, 0);
@@ -114,14 +128,28 @@ const mean = (values) => (values.length ? sum(values) / values.length : null);
 // ---- parts that every view has
 
 /** A table with a caption, in a box that scrolls by itself; `rows` are lists of cells. */
-function table(caption, heads, rows, { kind = '', seen = true, rowHead = true } = {}) {
+function table(caption, heads, rows, { kind = '', seen = true } = {}) {
   const name = h(seen ? 'caption' : 'caption.unseen', {}, caption);
-  const head = h('thead', {}, h('tr', {}, heads.map((text) => h('th', { scope: 'col' }, text))));
-  const body = rows.map((cells) => h('tr', {}, cells.map((cell, column) => {
-    if (cell instanceof HTMLTableCellElement) return cell;
-    return rowHead && column === 0 ? h('th', { scope: 'row' }, cell) : h('td', {}, cell);
-  })));
-  return scroller(typeof caption === 'string' ? caption : 'table', h('table', { class: kind }, name, head, h('tbody', {}, body)));
+  const head = h(
+    'thead',
+    {},
+    h(
+      'tr',
+      {},
+      heads.map((text) => h('th', { scope: 'col' }, text)),
+    ),
+  );
+  const body = rows.map((cells) =>
+    h(
+      'tr',
+      {},
+      cells.map((cell, column) => (column ? h('td', {}, cell) : h('th', { scope: 'row' }, cell))),
+    ),
+  );
+  return scroller(
+    typeof caption === 'string' ? caption : 'table',
+    h('table', { class: kind }, name, head, h('tbody', {}, body)),
+  );
 }
 
 /** What is wider than the page scrolls in a box of its own, also by keyboard. */
@@ -130,24 +158,55 @@ function scroller(label, ...content) {
 }
 
 function section(id, title, ...content) {
-  return h('section', { id, 'aria-labelledby': `${id}-title` }, h('h3', { id: `${id}-title` }, title), content);
+  return h(
+    'section',
+    { id, 'aria-labelledby': `${id}-title` },
+    h('h3', { id: `${id}-title` }, title),
+    content,
+  );
 }
 
 /** A labelled choice; `options` are [value, text] pairs. */
 function choice(id, label, options, value, onchange) {
-  const list = options.map(([key, text]) => h('option', { value: key, selected: key === value }, plain(text)));
-  return h('label.field', { for: id }, h('span', {}, label), h('select', { id, onchange: (event) => onchange(event.target.value) }, list));
+  const list = options.map(([key, text]) =>
+    h('option', { value: key, selected: key === value }, plain(text)),
+  );
+  return h(
+    'label.field',
+    { for: id },
+    h('span', {}, label),
+    h('select', { id, onchange: (event) => onchange(event.target.value) }, list),
+  );
 }
 
 /** Buttons of which one is pressed. */
 function toggle(id, label, options, value, onclick) {
-  return h('div.toggle', { role: 'group', 'aria-label': label }, options.map(([key, text]) =>
-    h('button', { id: `${id}-${key}`, type: 'button', 'aria-pressed': String(key === value), onclick: () => onclick(key) }, text)));
+  return h(
+    'div.toggle',
+    { role: 'group', 'aria-label': label },
+    options.map(([key, text]) =>
+      h(
+        'button',
+        {
+          id: `${id}-${key}`,
+          type: 'button',
+          'aria-pressed': String(key === value),
+          onclick: () => onclick(key),
+        },
+        text,
+      ),
+    ),
+  );
 }
 
 /** The figures of a chart, for those who do not see it or want them to the digit. */
 function behind(id, caption, heads, rows) {
-  return h('details.behind', {}, h('summary', { id: `${id}-figures` }, 'Figures as a table'), table(caption, heads, rows, { seen: false }));
+  return h(
+    'details.behind',
+    {},
+    h('summary', { id: `${id}-figures` }, 'Figures as a table'),
+    table(caption, heads, rows, { seen: false }),
+  );
 }
 
 /** Tell a screen reader what has changed. */

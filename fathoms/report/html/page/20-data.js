@@ -55,13 +55,22 @@ async function readDetail(index, run, at) {
   return detail ? { ...detail, texts } : null;
 }
 
-const readText = (texts, text) => (text.p === undefined ? text.s ?? '' : texts[text.p] ?? '');
+const readText = (texts, text) => (text.p === undefined ? (text.s ?? '') : (texts[text.p] ?? ''));
 
 /** A text of a detail, with its marks, and a line where the file holds a part of it only. */
 function passageOf(detail, text) {
   const whole = readText(detail.texts, text);
-  const note = text.cut ? h('p.small', {}, `This file holds ${count(whole.length)} of ${count(text.cut)} characters; the run’s own file has all: `, h('code', {}, said(detail.file ?? ''))) : null;
-  const beyond = text.beyond ? h('p.small', {}, `${plural(text.beyond, 'more gold phrase')} in the part that is not here.`) : null;
+  const note = text.cut
+    ? h(
+        'p.small',
+        {},
+        `This file holds ${count(whole.length)} of ${count(text.cut)} characters; the run’s own file has all: `,
+        h('code', {}, said(detail.file ?? '')),
+      )
+    : null;
+  const beyond = text.beyond
+    ? h('p.small', {}, `${plural(text.beyond, 'more gold phrase')} in the part that is not here.`)
+    : null;
   return passage(whole, text.marks ?? [], [note, beyond]);
 }
 

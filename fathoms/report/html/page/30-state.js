@@ -2,8 +2,23 @@
 
 const VIEWS = { overview: 'Overview', compare: 'Compare', questions: 'Questions' };
 const DEFAULTS = {
-  view: 'overview', runs: '', sort: '', scale: 'paper', theme: 'auto', category: '', outcome: '', lost: '', q: '',
-  order: 'data', page: '1', id: '', repeat: '0', a: '', b: '', flips: 'flipped', metric: 'correctness',
+  view: 'overview',
+  runs: '',
+  sort: '',
+  scale: 'paper',
+  theme: 'auto',
+  category: '',
+  outcome: '',
+  lost: '',
+  q: '',
+  order: 'data',
+  page: '1',
+  id: '',
+  repeat: '0',
+  a: '',
+  b: '',
+  flips: 'flipped',
+  metric: 'correctness',
 };
 // what a change of these leaves behind is another list, so its first page is shown
 const FILTERS = ['category', 'outcome', 'lost', 'q', 'order', 'runs', 'a', 'b', 'flips', 'metric', 'view'];
@@ -14,14 +29,15 @@ function parseHash() {
   const given = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
   const next = { ...DEFAULTS };
   for (const key of Object.keys(DEFAULTS)) if (given[key] !== undefined) next[key] = given[key];
-  if (!(next.view in VIEWS) && next.view !== 'question') next.view = 'overview';
+  if (!Object.hasOwn(VIEWS, next.view) && next.view !== 'question') next.view = 'overview';
   return next;
 }
 
 /** The address of the present view with some things changed. */
 function link(changes = {}) {
   const next = { ...state, ...changes };
-  if (!('page' in changes) && FILTERS.some((key) => key in changes && changes[key] !== state[key])) next.page = '1';
+  if (!('page' in changes) && FILTERS.some((key) => key in changes && changes[key] !== state[key]))
+    next.page = '1';
   const said = Object.entries(next).filter(([key, value]) => value !== DEFAULTS[key] && value !== '');
   return `#${new URLSearchParams(said.length ? said : [['view', next.view]])}`;
 }
@@ -36,7 +52,10 @@ function go(changes, { replace = false } = {}) {
 /** The numbers of the chosen runs: at most 8, for more cannot be told apart. */
 function chosen() {
   const all = report.runs.map((_, key) => key);
-  const wanted = state.runs.split(',').filter((key) => /^\d+$/.test(key)).map(Number);
+  const wanted = state.runs
+    .split(',')
+    .filter((key) => /^\d+$/.test(key))
+    .map(Number);
   const found = all.filter((key) => wanted.includes(key));
   return (found.length ? found : all).slice(0, MOST_RUNS);
 }
@@ -46,7 +65,8 @@ const chosenRuns = () => chosen().map((key) => report.runs[key]);
 /** The two runs that are compared. */
 function pair() {
   const runs = chosen();
-  const pick = (text, fallback) => (/^\d+$/.test(text) && Number(text) < report.runs.length ? Number(text) : fallback);
+  const pick = (text, fallback) =>
+    /^\d+$/.test(text) && Number(text) < report.runs.length ? Number(text) : fallback;
   const a = pick(state.a, runs[0]);
   const others = [...runs, ...report.runs.map((_, key) => key)].filter((key) => key !== a);
   return [a, pick(state.b, others[0] ?? a)];

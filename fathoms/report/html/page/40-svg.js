@@ -15,7 +15,12 @@ function s(tag, properties = {}, ...children) {
 /** A chart: an image with a name. What it shows stands in a table beside it too. */
 function chart(width, height, title, ...children) {
   const box = { viewBox: `0 0 ${round(width)} ${round(height)}`, width: round(width), height: round(height) };
-  return s('svg', { class: 'chart', role: 'img', 'aria-label': plain(title), ...box }, s('title', {}, plain(title)), children);
+  return s(
+    'svg',
+    { class: 'chart', role: 'img', 'aria-label': plain(title), ...box },
+    s('title', {}, plain(title)),
+    children,
+  );
 }
 
 const round = (value) => Math.round(value * 100) / 100;
@@ -33,7 +38,8 @@ function fit(text, room, size = FONT) {
   let [low, high] = [0, all.length];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
-    if (textWidth(`${clip(all, middle)}…`, size) <= room) low = middle; else high = middle - 1;
+    if (textWidth(`${clip(all, middle)}…`, size) <= room) low = middle;
+    else high = middle - 1;
   }
   return `${clip(all, low)}…`;
 }
@@ -41,10 +47,13 @@ function fit(text, room, size = FONT) {
 /** At most `most` lines of words, none wider than `room`. */
 function lines(text, room, most = 2) {
   const found = [''];
-  for (const word of plain(clip(text, 200)).trim().split(/\s+|(?<=[-_/:])/)) {
+  for (const word of plain(clip(text, 200))
+    .trim()
+    .split(/\s+|(?<=[-_/:])/)) {
     const glue = /[-_/:]$/.test(found.at(-1)) ? '' : ' ';
     const longer = `${found.at(-1)}${glue}${word}`.trim();
-    if (textWidth(longer) <= room || found.at(-1) === '') found[found.length - 1] = longer; else found.push(word);
+    if (textWidth(longer) <= room || found.at(-1) === '') found[found.length - 1] = longer;
+    else found.push(word);
   }
   const kept = found.slice(0, most);
   if (found.length > most) kept[most - 1] += ` ${found[most]}`;
@@ -64,14 +73,22 @@ const SHAPES = [
 
 /** The shape of the nth chosen run, in its colour, at a spot. */
 function spot(nth, x, y, title = null) {
-  const shape = s('path', { d: SHAPES[nth], transform: `translate(${round(x)} ${round(y)})`, class: `run${nth}` });
+  const shape = s('path', {
+    d: SHAPES[nth],
+    transform: `translate(${round(x)} ${round(y)})`,
+    class: `run${nth}`,
+  });
   if (title) shape.append(s('title', {}, plain(title)));
   return shape;
 }
 
 /** The same shape for legends and tables; the name stands beside it. */
 function swatch(nth) {
-  return s('svg', { class: 'swatch', width: 14, height: 14, viewBox: '-7 -7 14 14', 'aria-hidden': 'true' }, spot(nth, 0, 0));
+  return s(
+    'svg',
+    { class: 'swatch', width: 14, height: 14, viewBox: '-7 -7 14 14', 'aria-hidden': 'true' },
+    spot(nth, 0, 0),
+  );
 }
 
 /** The name of a run with its shape, as far as it is among the chosen. */
@@ -84,18 +101,41 @@ function named(key, text = runLabel(report.runs[key])) {
 function breakable(text) {
   const name = said(text, 60);
   for (const node of [...name.childNodes].filter((child) => child.nodeType === Node.TEXT_NODE)) {
-    node.replaceWith(...node.data.split(/(?<=[-_/])(?![-_/])/).flatMap((part, at) => (at ? [h('wbr'), part] : [part])));
+    node.replaceWith(
+      ...node.data.split(/(?<=[-_/])(?![-_/])/).flatMap((part, at) => (at ? [h('wbr'), part] : [part])),
+    );
   }
   return name;
 }
 
 /** Which shape, colour and dashes belong to which run. */
 function legend(keys = chosen()) {
-  return h('ul.legend', { 'aria-label': 'Legend' }, keys.map((key) => {
-    const nth = chosen().indexOf(key);
-    const line = s('line', { x1: -15, x2: 15, y1: 0, y2: 0, class: `line${nth}`, 'stroke-dasharray': DASHES[nth] });
-    return h('li', {}, s('svg', { width: 32, height: 14, viewBox: '-16 -7 32 14', 'aria-hidden': 'true' }, line, spot(nth, 0, 0)), said(runLabel(report.runs[key]), 60));
-  }));
+  return h(
+    'ul.legend',
+    { 'aria-label': 'Legend' },
+    keys.map((key) => {
+      const nth = chosen().indexOf(key);
+      const line = s('line', {
+        x1: -15,
+        x2: 15,
+        y1: 0,
+        y2: 0,
+        class: `line${nth}`,
+        'stroke-dasharray': DASHES[nth],
+      });
+      return h(
+        'li',
+        {},
+        s(
+          'svg',
+          { width: 32, height: 14, viewBox: '-16 -7 32 14', 'aria-hidden': 'true' },
+          line,
+          spot(nth, 0, 0),
+        ),
+        said(runLabel(report.runs[key]), 60),
+      );
+    }),
+  );
 }
 
 /** Round steps from 0 to at least `most`. */

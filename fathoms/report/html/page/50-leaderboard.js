@@ -2,16 +2,24 @@
 
 /** Columns in the paper's order: overall, then the categories, each by correctness and hallucination. */
 function scoreColumns() {
-  return [OVERALL, ...CATEGORIES].flatMap((category) => Object.entries(METRICS).map(([metric, label]) => ({
-    key: category === OVERALL ? metric : `${metric}:${category}`, metric, category, label, better: BETTER[metric],
-  })));
+  return [OVERALL, ...CATEGORIES].flatMap((category) =>
+    Object.entries(METRICS).map(([metric, label]) => ({
+      key: category === OVERALL ? metric : `${metric}:${category}`,
+      metric,
+      category,
+      label,
+      better: BETTER[metric],
+    })),
+  );
 }
 
 /** The column that sorts, and whether its best comes first. */
 function sorting() {
   const [way, ...rest] = state.sort.split('-');
   const columns = scoreColumns();
-  const column = columns.find((each) => each.key === rest.join('-')) ?? (state.sort.endsWith('-name') ? { key: 'name' } : columns[0]);
+  const column =
+    columns.find((each) => each.key === rest.join('-')) ??
+    (state.sort.endsWith('-name') ? { key: 'name' } : columns[0]);
   return { column, bestFirst: way !== 'worst' };
 }
 
@@ -19,10 +27,13 @@ function sortedKeys() {
   const { column, bestFirst } = sorting();
   const keys = report.runs.map((_, key) => key);
   const sign = bestFirst ? 1 : -1;
-  if (column.key === 'name') return keys.sort((a, b) => sign * runLabel(report.runs[a]).localeCompare(runLabel(report.runs[b])));
+  if (column.key === 'name')
+    return keys.sort((a, b) => sign * runLabel(report.runs[a]).localeCompare(runLabel(report.runs[b])));
   const value = (key) => fig(report.runs[key], column.metric, column.category).mean;
   const upward = column.better === 'high' ? -sign : sign;
-  return keys.sort((a, b) => known(value(b)) - known(value(a)) || upward * ((value(a) ?? 0) - (value(b) ?? 0)) || a - b);
+  return keys.sort(
+    (a, b) => known(value(b)) - known(value(a)) || upward * ((value(a) ?? 0) - (value(b) ?? 0)) || a - b,
+  );
 }
 
 /** A head that sorts: best first, then the other way round. */
@@ -31,19 +42,33 @@ function sortHead(column, text) {
   const mine = now.column.key === column.key;
   const rising = mine && (column.better === 'high' ? !now.bestFirst : now.bestFirst);
   const next = `${mine && now.bestFirst ? 'worst' : 'best'}-${column.key}`;
-  return h('th', { scope: 'col', 'aria-sort': mine ? (rising ? 'ascending' : 'descending') : null, class: mine ? 'sorted' : '' },
-    h('button.sort', { id: `sort-${slug(column.key)}`, type: 'button', onclick: () => go({ sort: next }) },
-      text, h('span', { 'aria-hidden': 'true', class: 'arrow' }, mine ? (rising ? '▲' : '▼') : '')));
+  return h(
+    'th',
+    {
+      scope: 'col',
+      'aria-sort': mine ? (rising ? 'ascending' : 'descending') : null,
+      class: mine ? 'sorted' : '',
+    },
+    h(
+      'button.sort',
+      { id: `sort-${slug(column.key)}`, type: 'button', onclick: () => go({ sort: next }) },
+      text,
+      h('span', { 'aria-hidden': 'true', class: 'arrow' }, mine ? (rising ? '▲' : '▼') : ''),
+    ),
+  );
 }
 
 /** The interval as a line from 0 to 1 with the mean on it. */
 function intervalBar(found) {
   const x = (value) => round(2 + 48 * Math.min(1, Math.max(0, value)));
   const wide = known(found.low) && known(found.high);
-  return s('svg', { class: 'interval', width: 52, height: 9, viewBox: '0 0 52 9', 'aria-hidden': 'true' },
+  return s(
+    'svg',
+    { class: 'interval', width: 52, height: 9, viewBox: '0 0 52 9', 'aria-hidden': 'true' },
     s('line', { x1: 2, x2: 50, y1: 4.5, y2: 4.5, class: 'rail' }),
     wide ? s('line', { x1: x(found.low), x2: x(found.high), y1: 4.5, y2: 4.5, class: 'span' }) : null,
-    known(found.mean) ? s('circle', { cx: x(found.mean), cy: 4.5, r: 3, class: 'dot' }) : null);
+    known(found.mean) ? s('circle', { cx: x(found.mean), cy: 4.5, r: 3, class: 'dot' }) : null,
+  );
 }
 
 /** The number of answers behind a column, where it is the same for all runs. */
@@ -55,35 +80,77 @@ function commonCount(column) {
 function scoreCell(run, column, best, common) {
   const found = fig(run, column.metric, column.category);
   const first = known(found.mean) && found.mean === best;
-  return h('td', { class: `figure${first ? ' best' : ''}${column.category === OVERALL ? ' overall' : ''}` },
-    h('span.mean', {}, figure(found.mean)), first ? h('span.unseen', {}, ' best') : null,
+  return h(
+    'td',
+    { class: `figure${first ? ' best' : ''}${column.category === OVERALL ? ' overall' : ''}` },
+    h('span.mean', {}, figure(found.mean)),
+    first ? h('span.unseen', {}, ' best') : null,
     known(found.mean) ? intervalBar(found) : null,
     h('span.range', {}, bracket(found) || ' '),
-    common === null && known(found.n) ? h('span.range', {}, `n ${count(found.n)}`) : null);
+    common === null && known(found.n) ? h('span.range', {}, `n ${count(found.n)}`) : null,
+  );
 }
+
+const HOW_TO_READ = `Mean of each category; Overall is the mean of the categories. Correctness: higher is better.
+  Hallucination: lower is better. The line under a figure goes from 0 to 1, with the 95 % interval where it is
+  known. A shaded figure is the best of its column.`;
 
 function leaderboard() {
   const columns = scoreColumns();
   const commons = columns.map(commonCount);
-  const means = columns.map((column) => report.runs.map((run) => fig(run, column.metric, column.category).mean).filter(known));
+  const means = columns.map((column) =>
+    report.runs.map((run) => fig(run, column.metric, column.category).mean).filter(known),
+  );
   // where all runs have the same figure, none is the best
-  const bests = means.map((found, at) => (new Set(found).size < 2 ? null : columns[at].better === 'high' ? Math.max(...found) : Math.min(...found)));
-  const groups = [OVERALL, ...CATEGORIES].map((category, at) => h('th', { colspan: 2, scope: 'colgroup' }, said(category, 40),
-    known(commons[2 * at]) && commons[2 * at] === commons[2 * at + 1] ? h('span.range', {}, `n ${count(commons[2 * at])}`) : null));
+  const bests = means.map((found, at) =>
+    new Set(found).size < 2 ? null : columns[at].better === 'high' ? Math.max(...found) : Math.min(...found),
+  );
+  const groups = [OVERALL, ...CATEGORIES].map((category, at) =>
+    h(
+      'th',
+      { colspan: 2, scope: 'colgroup' },
+      said(category, 40),
+      known(commons[2 * at]) && commons[2 * at] === commons[2 * at + 1]
+        ? h('span.range', {}, `n ${count(commons[2 * at])}`)
+        : null,
+    ),
+  );
   const rows = sortedKeys().map((key) => {
     const run = report.runs[key];
-    return h('tr', {}, h('th', { scope: 'row' }, named(key), footnote(run), run.model && !runLabel(run).includes(run.model) ? h('span.range', {}, said(run.model, 40)) : null),
-      columns.map((column, at) => scoreCell(run, column, bests[at], sharedCount(commons, at))));
+    return h(
+      'tr',
+      {},
+      h(
+        'th',
+        { scope: 'row' },
+        named(key),
+        footnote(run),
+        run.model && !runLabel(run).includes(run.model) ? h('span.range', {}, said(run.model, 40)) : null,
+      ),
+      columns.map((column, at) => scoreCell(run, column, bests[at], sharedCount(commons, at))),
+    );
   });
   const heads = columns.map((column) => sortHead(column, column.label));
-  return section('leaderboard', 'Leaderboard',
-    h('p.small', {}, 'Mean of each category; Overall is the mean of the categories. Correctness: higher is better. Hallucination: lower is better. The line under a figure goes from 0 to 1, with the 95 % interval where it is known. A shaded figure is the best of its column.'),
-    scroller('Leaderboard', h('table.scores', {}, h('caption.unseen', {}, 'Correctness and hallucination of every run, overall and by category'),
-      h('thead', {}, h('tr', {}, sortRunHead(), groups), h('tr', {}, heads)), h('tbody', {}, rows))),
-    footnotes());
+  return section(
+    'leaderboard',
+    'Leaderboard',
+    h('p.small', {}, HOW_TO_READ),
+    scroller(
+      'Leaderboard',
+      h(
+        'table.scores',
+        {},
+        h('caption.unseen', {}, 'Correctness and hallucination of every run, overall and by category'),
+        h('thead', {}, h('tr', {}, sortRunHead(), groups), h('tr', {}, heads)),
+        h('tbody', {}, rows),
+      ),
+    ),
+    footnotes(),
+  );
 }
 
-const sharedCount = (commons, at) => (known(commons[at]) && commons[at] === commons[at ^ 1] ? commons[at] : null);
+const sharedCount = (commons, at) =>
+  known(commons[at]) && commons[at] === commons[at ^ 1] ? commons[at] : null;
 
 function sortRunHead() {
   const head = sortHead({ key: 'name', better: 'low' }, 'Run');
@@ -94,14 +161,25 @@ function sortRunHead() {
 // ---- what must be known before the figures are read
 
 const reasons = () => [...new Set(report.runs.flatMap(reasonsOf))];
-const reasonsOf = (run) => [...(run.complete ? [] : [`Incomplete: ${run.incomplete.join('; ') || 'the run does not say why'}`]), ...run.warnings];
+const reasonsOf = (run) => [
+  ...(run.complete ? [] : [`Incomplete: ${run.incomplete.join('; ') || 'the run does not say why'}`]),
+  ...run.warnings,
+];
 
 function footnote(run) {
-  const numbers = reasonsOf(run).map((reason) => reasons().indexOf(reason) + 1).sort((a, b) => a - b);
+  const numbers = reasonsOf(run)
+    .map((reason) => reasons().indexOf(reason) + 1)
+    .sort((a, b) => a - b);
   return numbers.length ? h('sup', {}, numbers.join(', ')) : null;
 }
 
 function footnotes() {
   const list = [...reasons()];
-  return list.length ? h('ol.footnotes', {}, list.map((reason) => h('li', {}, said(reason, 1000)))) : null;
+  return list.length
+    ? h(
+        'ol.footnotes',
+        {},
+        list.map((reason) => h('li', {}, said(reason, 1000))),
+      )
+    : null;
 }

@@ -3,23 +3,31 @@
 const TALL = 340;
 const MOST_LABELS = 12;
 
-/** What is drawn of the values of some runs, one list a run: on the paper's scale each axis is divided by its highest. */
+/** What is drawn of some runs, one list of values a run; the paper's scale divides each axis by its highest. */
 function normalise(runs, scale) {
   if (scale !== 'paper' || runs.length === 1) return runs;
   const tops = runs[0].map((_, axis) => Math.max(0, ...runs.map((values) => values[axis]).filter(known)));
-  return runs.map((values) => values.map((value, axis) => (known(value) && tops[axis] > 0 ? value / tops[axis] : value)));
+  return runs.map((values) =>
+    values.map((value, axis) => (known(value) && tops[axis] > 0 ? value / tops[axis] : value)),
+  );
 }
 
-const directions = (axes) => Array.from({ length: axes }, (_, at) => [Math.sin(2 * Math.PI * at / axes), -Math.cos(2 * Math.PI * at / axes)]);
+const directions = (axes) =>
+  Array.from({ length: axes }, (_, at) => [
+    Math.sin((2 * Math.PI * at) / axes),
+    -Math.cos((2 * Math.PI * at) / axes),
+  ]);
 
 /** Label boxes outside the circle; it grows, up to a limit, until no two of them meet. */
 function placeLabels(texts, radius) {
   const sizes = texts.map((rows) => [Math.max(...rows.map((row) => textWidth(row))) + 6, rows.length * 15]);
-  const around = (reach) => directions(texts.length).map(([x, y], at) => {
-    const distance = reach + 12 + (Math.abs(x) * sizes[at][0] + Math.abs(y) * sizes[at][1]) / 2;
-    return { x: x * distance, y: y * distance, width: sizes[at][0], height: sizes[at][1] };
-  });
-  const meet = (a, b) => Math.abs(a.x - b.x) < (a.width + b.width) / 2 && Math.abs(a.y - b.y) < (a.height + b.height) / 2;
+  const around = (reach) =>
+    directions(texts.length).map(([x, y], at) => {
+      const distance = reach + 12 + (Math.abs(x) * sizes[at][0] + Math.abs(y) * sizes[at][1]) / 2;
+      return { x: x * distance, y: y * distance, width: sizes[at][0], height: sizes[at][1] };
+    });
+  const meet = (a, b) =>
+    Math.abs(a.x - b.x) < (a.width + b.width) / 2 && Math.abs(a.y - b.y) < (a.height + b.height) / 2;
   const collide = (boxes) => boxes.some((box, at) => boxes.slice(0, at).some((other) => meet(box, other)));
   let boxes = around(radius);
   for (let grown = 0; collide(boxes) && grown < 12; grown += 1) {
@@ -35,45 +43,106 @@ function radarChart(metric, axes, runs, scale, room) {
   const wide = Math.max(60, Math.min(110, (room - 200) / 2));
   const texts = axes.map((axis, at) => (axes.length > MOST_LABELS ? [String(at + 1)] : lines(axis, wide, 3)));
   const { radius, boxes } = placeLabels(texts, Math.min(TALL / 2, Math.max(72, (room - 2 * wide - 40) / 2)));
-  const edges = (reach) => [Math.min(-radius, ...boxes.map((box) => box[reach] - box[reach === 'x' ? 'width' : 'height'] / 2)), Math.max(radius, ...boxes.map((box) => box[reach] + box[reach === 'x' ? 'width' : 'height'] / 2))];
+  const edges = (reach) => [
+    Math.min(-radius, ...boxes.map((box) => box[reach] - box[reach === 'x' ? 'width' : 'height'] / 2)),
+    Math.max(radius, ...boxes.map((box) => box[reach] + box[reach === 'x' ? 'width' : 'height'] / 2)),
+  ];
   const [[left, right], [top, bottom]] = [edges('x'), edges('y')];
-  const title = `${METRICS[metric]} by category, ${scale === 'paper' && runs.length > 1 ? 'each axis divided by its highest value' : 'from 0 to 1'}`;
-  const picture = chart(right - left + 8, bottom - top + 8, title, s('g', { transform: `translate(${round(4 - left)} ${round(4 - top)})` },
-    grid(axes.length, radius), boxes.map((box, at) => radarLabel(box, texts[at], axes[at])),
-    drawn.map((values, nth) => outline(values, raw[nth], axes, radius, nth, runs[nth])), ringLabels(radius)));
-  const numbers = axes.length > MOST_LABELS ? h('ol.axes', {}, axes.map((axis) => h('li', {}, said(axis, 60)))) : null;
-  return h('figure', { class: 'radar' }, h('figcaption', {}, METRICS[metric], metric === 'hallucination' ? ' (lower is better)' : ''), picture, numbers,
-    behind(`radar-${metric}`, title, ['Run', ...axes.map((axis) => said(axis, 60))], runs.map((run, nth) => [said(runLabel(run), 60), ...raw[nth].map((value) => figure(value))])));
+  const scaling =
+    scale === 'paper' && runs.length > 1 ? 'each axis divided by its highest value' : 'from 0 to 1';
+  const title = `${METRICS[metric]} by category, ${scaling}`;
+  const picture = chart(
+    right - left + 8,
+    bottom - top + 8,
+    title,
+    s(
+      'g',
+      { transform: `translate(${round(4 - left)} ${round(4 - top)})` },
+      grid(axes.length, radius),
+      boxes.map((box, at) => radarLabel(box, texts[at], axes[at])),
+      drawn.map((values, nth) => outline(values, raw[nth], axes, radius, nth, runs[nth])),
+      ringLabels(radius),
+    ),
+  );
+  const numbers =
+    axes.length > MOST_LABELS
+      ? h(
+          'ol.axes',
+          {},
+          axes.map((axis) => h('li', {}, said(axis, 60))),
+        )
+      : null;
+  return h(
+    'figure',
+    { class: 'radar' },
+    h('figcaption', {}, METRICS[metric], metric === 'hallucination' ? ' (lower is better)' : ''),
+    picture,
+    numbers,
+    behind(
+      `radar-${metric}`,
+      title,
+      ['Run', ...axes.map((axis) => said(axis, 60))],
+      runs.map((run, nth) => [said(runLabel(run), 60), ...raw[nth].map((value) => figure(value))]),
+    ),
+  );
 }
 
 const polygon = (points) => points.map(([x, y]) => `${round(x)},${round(y)}`).join(' ');
 
 function grid(axes, radius) {
   const ways = directions(axes);
-  const rings = axes < 3 ? [0.25, 0.5, 0.75, 1].map((part) => s('circle', { r: round(part * radius), class: 'rail' }))
-    : [0.25, 0.5, 0.75, 1].map((part) => s('polygon', { points: polygon(ways.map(([x, y]) => [x * part * radius, y * part * radius])), class: 'rail' }));
-  return [rings, ways.map(([x, y]) => s('line', { x1: 0, y1: 0, x2: round(x * radius), y2: round(y * radius), class: 'rail' }))];
+  const rings =
+    axes < 3
+      ? [0.25, 0.5, 0.75, 1].map((part) => s('circle', { r: round(part * radius), class: 'rail' }))
+      : [0.25, 0.5, 0.75, 1].map((part) =>
+          s('polygon', {
+            points: polygon(ways.map(([x, y]) => [x * part * radius, y * part * radius])),
+            class: 'rail',
+          }),
+        );
+  return [
+    rings,
+    ways.map(([x, y]) =>
+      s('line', { x1: 0, y1: 0, x2: round(x * radius), y2: round(y * radius), class: 'rail' }),
+    ),
+  ];
 }
 
-const ringLabels = (radius) => [0.5, 1].map((part) => s('text', { x: 4, y: round(-part * radius + 12), class: 'tick' }, String(part)));
+const ringLabels = (radius) =>
+  [0.5, 1].map((part) => s('text', { x: 4, y: round(-part * radius + 12), class: 'tick' }, String(part)));
 
 function radarLabel(box, rows, axis) {
   const top = box.y - box.height / 2 + 11;
-  return s('text', { x: round(box.x), y: round(top), class: 'label' }, s('title', {}, plain(axis)),
-    rows.map((row, at) => s('tspan', { x: round(box.x), dy: at ? 15 : 0 }, row)));
+  return s(
+    'text',
+    { x: round(box.x), y: round(top), class: 'label' },
+    s('title', {}, plain(axis)),
+    rows.map((row, at) => s('tspan', { x: round(box.x), dy: at ? 15 : 0 }, row)),
+  );
 }
 
 /** One run: a line through its values and a mark on each; an axis without a value breaks the line. */
 function outline(values, raw, axes, radius, nth, run) {
   const ways = directions(axes.length);
-  const points = values.map((value, at) => (known(value) ? [ways[at][0] * value * radius, ways[at][1] * value * radius] : null));
-  const marks = points.map((point, at) => point && spot(nth, ...point, `${runLabel(run)}, ${axes[at]}: ${figure(raw[at])}`));
-  return s('g', {}, s('path', { d: closedPath(points), class: `line${nth}`, 'stroke-dasharray': DASHES[nth] }), marks);
+  const points = values.map((value, at) =>
+    known(value) ? [ways[at][0] * value * radius, ways[at][1] * value * radius] : null,
+  );
+  const marks = points.map(
+    (point, at) => point && spot(nth, ...point, `${runLabel(run)}, ${axes[at]}: ${figure(raw[at])}`),
+  );
+  return s(
+    'g',
+    {},
+    s('path', { d: closedPath(points), class: `line${nth}`, 'stroke-dasharray': DASHES[nth] }),
+    marks,
+  );
 }
 
 function closedPath(points) {
   if (points.every(present)) return `M${polygon(points).replaceAll(' ', 'L')}Z`;
-  const pairs = points.map((point, at) => [point, points[(at + 1) % points.length]]).filter(([a, b]) => a && b);
+  const pairs = points
+    .map((point, at) => [point, points[(at + 1) % points.length]])
+    .filter(([a, b]) => a && b);
   return pairs.map(([a, b]) => `M${polygon([a])}L${polygon([b])}`).join('');
 }
 
@@ -81,8 +150,37 @@ function radars(room) {
   const axes = [OVERALL, ...CATEGORIES];
   const runs = chosenRuns();
   const width = room > 820 ? (room - 32) / 2 : room;
-  return section('radar', 'By category',
-    h('div.controls', {}, toggle('scale', 'Scale of the axes', [['paper', 'Paper’s scale'], ['plain', 'Plain 0–1']], state.scale, (scale) => go({ scale })),
-      h('p.small', {}, state.scale === 'paper' && runs.length > 1 ? 'Each axis is divided by the highest value that any of these runs has on it, as in the paper’s figures.' : 'Values as measured.')),
-    legend(), h('div.pairs', {}, Object.keys(METRICS).map((metric) => radarChart(metric, axes, runs, state.scale === 'plain' ? 'plain' : 'paper', width))));
+  return section(
+    'radar',
+    'By category',
+    h(
+      'div.controls',
+      {},
+      toggle(
+        'scale',
+        'Scale of the axes',
+        [
+          ['paper', 'Paper’s scale'],
+          ['plain', 'Plain 0–1'],
+        ],
+        state.scale,
+        (scale) => go({ scale }),
+      ),
+      h(
+        'p.small',
+        {},
+        state.scale === 'paper' && runs.length > 1
+          ? 'Each axis is divided by the highest value that any of these runs has on it, as in the paper.'
+          : 'Values as measured.',
+      ),
+    ),
+    legend(),
+    h(
+      'div.pairs',
+      {},
+      Object.keys(METRICS).map((metric) =>
+        radarChart(metric, axes, runs, state.scale === 'plain' ? 'plain' : 'paper', width),
+      ),
+    ),
+  );
 }

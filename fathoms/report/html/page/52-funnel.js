@@ -11,36 +11,73 @@ function funnelStages(runs) {
 /** Segments of one bar: what reached the answer, then what each stage lost. */
 function segments(values, stages) {
   const parts = [{ kind: 'reached', name: 'reached the answer', value: values.recall.answer ?? 0 }];
-  for (const stage of stages) parts.push({ kind: `lost-${stage}`, name: `lost at ${STAGES[stage]}`, value: values.loss[stage] ?? 0 });
+  for (const stage of stages)
+    parts.push({ kind: `lost-${stage}`, name: `lost at ${STAGES[stage]}`, value: values.loss[stage] ?? 0 });
   return parts.filter((part) => part.value > 0);
 }
 
 function funnelBar(values, stages, x, y, left) {
   let at = 0;
   const parts = segments(values, stages);
-  if (!parts.length) return s('text', { x: left, y: y + 12.5, class: 'tick start' }, 'nothing reached the answer; losses not known');
+  if (!parts.length)
+    return s(
+      'text',
+      { x: left, y: y + 12.5, class: 'tick start' },
+      'nothing reached the answer; losses not known',
+    );
   const drawn = parts.map((part) => {
     const [start, width] = [left + x * at, x * part.value];
     at += part.value;
-    const text = width > 30 ? s('text', { x: round(start + width / 2), y: y + 12.5, class: `inside ${part.kind}` }, figure(part.value)) : null;
-    return [s('rect', { x: round(start), y, width: round(width), height: BAR, class: `segment ${part.kind}` }, s('title', {}, `${part.name}: ${figure(part.value)}`)), text];
+    const text =
+      width > 30
+        ? s(
+            'text',
+            { x: round(start + width / 2), y: y + 12.5, class: `inside ${part.kind}` },
+            figure(part.value),
+          )
+        : null;
+    return [
+      s(
+        'rect',
+        { x: round(start), y, width: round(width), height: BAR, class: `segment ${part.kind}` },
+        s('title', {}, `${part.name}: ${figure(part.value)}`),
+      ),
+      text,
+    ];
   });
-  const sign = mixed(values, stages) ? s('text', { x: round(left + x * at + 3), y: y + 15, class: 'name' }, '†') : null;
+  const sign = mixed(values, stages)
+    ? s('text', { x: round(left + x * at + 3), y: y + 15, class: 'name' }, '†')
+    : null;
   return [drawn, sign, gainBar(values, stages, x, y + BAR + 2, left)];
 }
 
 /** What came in at a stage that the stage before did not hold, under the bar: never set against the losses. */
 function gainBar(values, stages, x, y, left) {
   let at = 0;
-  return stages.filter((stage) => values.gain[stage] > 0).map((stage) => {
-    const start = left + x * at;
-    at += values.gain[stage];
-    return s('rect', { x: round(start), y, width: round(Math.max(2, x * values.gain[stage] - 1)), height: 4, class: 'gained' }, s('title', {}, `gained at ${STAGES[stage]}: ${figure(values.gain[stage])}`));
-  });
+  return stages
+    .filter((stage) => values.gain[stage] > 0)
+    .map((stage) => {
+      const start = left + x * at;
+      at += values.gain[stage];
+      return s(
+        'rect',
+        {
+          x: round(start),
+          y,
+          width: round(Math.max(2, x * values.gain[stage] - 1)),
+          height: 4,
+          class: 'gained',
+        },
+        s('title', {}, `gained at ${STAGES[stage]}: ${figure(values.gain[stage])}`),
+      );
+    });
 }
 
 function funnelChart(category, keys, stages, most, room) {
-  const names = Math.min(room * 0.36, Math.max(...keys.map((key) => textWidth(runLabel(report.runs[key])))) + 30);
+  const names = Math.min(
+    room * 0.36,
+    Math.max(...keys.map((key) => textWidth(runLabel(report.runs[key])))) + 30,
+  );
   const x = (room - names - 14) / most;
   const step = BAR + 12;
   const rows = keys.map((key, nth) => {
@@ -48,72 +85,194 @@ function funnelChart(category, keys, stages, most, room) {
     const values = run.funnel?.categories?.[category];
     const y = 4 + nth * step;
     const label = fit(runLabel(run), names - 30);
-    return [spot(chosen().indexOf(key), 8, y + 8), s('text', { x: 20, y: y + 12.5, class: 'name' }, s('title', {}, plain(runLabel(run))), label),
-      values ? funnelBar(values, stages, x, y, names) : s('text', { x: names, y: y + 12.5, class: 'tick start' }, 'not known')];
+    return [
+      spot(chosen().indexOf(key), 8, y + 8),
+      s('text', { x: 20, y: y + 12.5, class: 'name' }, s('title', {}, plain(runLabel(run))), label),
+      values
+        ? funnelBar(values, stages, x, y, names)
+        : s('text', { x: names, y: y + 12.5, class: 'tick start' }, 'not known'),
+    ];
   });
   const foot = 8 + keys.length * step;
-  const axis = [0, 0.5, 1].map((part) => [s('line', { x1: round(names + part * x), x2: round(names + part * x), y1: 0, y2: foot - 6, class: 'rail' }), s('text', { x: round(names + part * x), y: foot + 8, class: 'tick middle' }, String(part))]);
-  return h('figure', { class: 'funnel' }, h('figcaption', {}, said(category, 60), h('span.range', {}, funnelCounts(category, keys))),
-    chart(room, foot + 14, `Funnel of ${category}: what reached the answer and what each stage lost, by run`, axis, rows));
+  const axis = [0, 0.5, 1].map((part) => [
+    s('line', {
+      x1: round(names + part * x),
+      x2: round(names + part * x),
+      y1: 0,
+      y2: foot - 6,
+      class: 'rail',
+    }),
+    s('text', { x: round(names + part * x), y: foot + 8, class: 'tick middle' }, String(part)),
+  ]);
+  return h(
+    'figure',
+    { class: 'funnel' },
+    h('figcaption', {}, said(category, 60), h('span.range', {}, funnelCounts(category, keys))),
+    chart(
+      room,
+      foot + 14,
+      `Funnel of ${category}: what reached the answer and what each stage lost, by run`,
+      axis,
+      rows,
+    ),
+  );
 }
 
 function funnelCounts(category, keys) {
-  const counts = [...new Set(keys.map((key) => report.runs[key].funnel?.categories?.[category]?.n?.answer).filter(known))].sort((a, b) => a - b);
+  const counts = [
+    ...new Set(keys.map((key) => report.runs[key].funnel?.categories?.[category]?.n?.answer).filter(known)),
+  ].sort((a, b) => a - b);
   if (!counts.length) return ' not known';
   return counts.length === 1 ? ` n ${counts[0]}` : ` n ${counts[0]} to ${counts.at(-1)}`;
 }
 
 function funnelTable(keys, stages, categories) {
-  const heads = ['Run', 'Category', ...stages.flatMap((stage) => [`in ${STAGES[stage]}`, 'n', `lost at ${STAGES[stage]}`, `gained at ${STAGES[stage]}`, 'compared'])];
-  const rows = keys.flatMap((key) => categories.filter((category) => report.runs[key].funnel?.categories?.[category]).map((category) => {
-    const values = report.runs[key].funnel.categories[category];
-    return [said(runLabel(report.runs[key]), 60), said(category, 60), ...stages.flatMap((stage) => [figure(values.recall[stage]), count(values.n[stage]), figure(values.loss[stage]), figure(values.gain[stage]), count(values.compared[stage])])];
-  }));
+  const heads = [
+    'Run',
+    'Category',
+    ...stages.flatMap((stage) => [
+      `in ${STAGES[stage]}`,
+      'n',
+      `lost at ${STAGES[stage]}`,
+      `gained at ${STAGES[stage]}`,
+      'compared',
+    ]),
+  ];
+  const rows = keys.flatMap((key) =>
+    categories
+      .filter((category) => report.runs[key].funnel?.categories?.[category])
+      .map((category) => {
+        const values = report.runs[key].funnel.categories[category];
+        return [
+          said(runLabel(report.runs[key]), 60),
+          said(category, 60),
+          ...stages.flatMap((stage) => [
+            figure(values.recall[stage]),
+            count(values.n[stage]),
+            figure(values.loss[stage]),
+            figure(values.gain[stage]),
+            count(values.compared[stage]),
+          ]),
+        ];
+      }),
+  );
   return behind('funnel', 'Recall, losses and gains by stage, run and category', heads, rows);
 }
 
 function funnelLegend(stages) {
-  const entry = (kind, text) => h('li', {}, s('svg', { width: 16, height: 14, viewBox: '0 0 16 14', 'aria-hidden': 'true' }, s('rect', { x: 1, y: kind === 'gained' ? 5 : 1, width: 14, height: kind === 'gained' ? 4 : 12, class: kind === 'gained' ? 'gained' : `segment ${kind}` })), text);
-  return h('ul.legend', { 'aria-label': 'Legend of the funnel' }, entry('reached', 'reached the answer'), stages.map((stage) => entry(`lost-${stage}`, `lost at ${STAGES[stage]}`)), entry('gained', 'gained at a stage (apart)'));
+  const entry = (kind, text) =>
+    h(
+      'li',
+      {},
+      s(
+        'svg',
+        { width: 16, height: 14, viewBox: '0 0 16 14', 'aria-hidden': 'true' },
+        s('rect', {
+          x: 1,
+          y: kind === 'gained' ? 5 : 1,
+          width: 14,
+          height: kind === 'gained' ? 4 : 12,
+          class: kind === 'gained' ? 'gained' : `segment ${kind}`,
+        }),
+      ),
+      text,
+    );
+  return h(
+    'ul.legend',
+    { 'aria-label': 'Legend of the funnel' },
+    entry('reached', 'reached the answer'),
+    stages.map((stage) => entry(`lost-${stage}`, `lost at ${STAGES[stage]}`)),
+    entry('gained', 'gained at a stage (apart)'),
+  );
 }
 
 /** What must be said of the bars that are shown. */
 function funnelWords(keys, stages) {
   const all = keys.flatMap((key) => Object.values(report.runs[key].funnel.categories));
-  return ['Phrase recall of the gold answer, stage by stage. Losses and gains are means over questions and are never netted.',
-    all.some((values) => stages.some((stage) => values.gain[stage] > 0)) ? 'Gains stand under their bar, which may be longer than 1 by them.' : '',
-    keys.some((key) => !report.runs[key].funnel.stages.includes('documents')) ? 'What a bar lacks to 1 was lost before the first stage that is known.' : '',
-    all.some((values) => mixed(values, stages)) ? 'Parts of a bar with a † are means over different numbers of questions, which the table has, and need not add up to 1.' : '',
-    keys.some((key) => report.runs[key].funnel.estimated) ? 'Some stages are estimates.' : ''].filter(Boolean);
+  return [
+    'Phrase recall of the gold answer, by stage. Losses and gains are means over questions, never netted.',
+    all.some((values) => stages.some((stage) => values.gain[stage] > 0))
+      ? 'Gains stand under their bar, which may be longer than 1 by them.'
+      : '',
+    keys.some((key) => !report.runs[key].funnel.stages.includes('documents'))
+      ? 'What a bar lacks to 1 was lost before the first stage that is known.'
+      : '',
+    all.some((values) => mixed(values, stages))
+      ? 'Parts of a bar with a † are of different numbers of questions (see the table): they need not add up.'
+      : '',
+    keys.some((key) => report.runs[key].funnel.estimated) ? 'Some stages are estimates.' : '',
+  ].filter(Boolean);
 }
 
 /** Whether the stages are known of different numbers of questions. */
 function mixed(values, stages) {
-  const counts = stages.flatMap((stage) => [known(values.recall[stage]) ? values.n[stage] : null, known(values.loss[stage]) ? values.compared[stage] : null]);
+  const counts = stages.flatMap((stage) => [
+    known(values.recall[stage]) ? values.n[stage] : null,
+    known(values.loss[stage]) ? values.compared[stage] : null,
+  ]);
   return new Set(counts.filter(known)).size > 1;
 }
 
 /** What was left out and what is an estimate, with the runs of which it is said. */
 function funnelNotes(keys) {
   const runs = new Map();
-  for (const key of keys) for (const note of report.runs[key].funnel.notes) runs.set(note, [...(runs.get(note) ?? []), runLabel(report.runs[key])]);
+  for (const key of keys)
+    for (const note of report.runs[key].funnel.notes)
+      runs.set(note, [...(runs.get(note) ?? []), runLabel(report.runs[key])]);
   const names = (list) => (list.length === keys.length ? null : [' (', said(list.join(', '), 400), ')']);
-  return runs.size ? h('ul.notes', {}, [...runs].map(([note, list]) => h('li', {}, said(note.replace(/^\* /, 'Overall is a mean of fewer categories: '), 1000), names(list)))) : null;
+  return runs.size
+    ? h(
+        'ul.notes',
+        {},
+        [...runs].map(([note, list]) =>
+          h(
+            'li',
+            {},
+            said(note.replace(/^\* /, 'Overall is a mean of fewer categories: '), 1000),
+            names(list),
+          ),
+        ),
+      )
+    : null;
 }
 
 function funnel(room) {
   const keys = chosen().filter((key) => report.runs[key].funnel);
-  if (!keys.length) return section('funnel', 'Where answers were lost', h('p.note', {}, 'Not known: these runs have no funnel under this profile.'));
+  if (!keys.length)
+    return section(
+      'funnel',
+      'Where answers were lost',
+      h('p.note', {}, 'Not known: these runs have no funnel under this profile.'),
+    );
   const others = chosen().filter((key) => !keys.includes(key));
   const stages = funnelStages(keys.map((key) => report.runs[key]));
-  const categories = [OVERALL, ...CATEGORIES].filter((category) => keys.some((key) => report.runs[key].funnel.categories[category]));
-  const totals = keys.flatMap((key) => Object.values(report.runs[key].funnel.categories)).map((values) => sum(segments(values, stages).map((part) => part.value)));
+  const categories = [OVERALL, ...CATEGORIES].filter((category) =>
+    keys.some((key) => report.runs[key].funnel.categories[category]),
+  );
+  const totals = keys
+    .flatMap((key) => Object.values(report.runs[key].funnel.categories))
+    .map((values) => sum(segments(values, stages).map((part) => part.value)));
   const columns = room > 1100 ? 3 : room > 700 ? 2 : 1;
   const width = (room - 28 * (columns - 1)) / columns;
-  return section('funnel', 'Where answers were lost',
+  return section(
+    'funnel',
+    'Where answers were lost',
     h('p.small', {}, funnelWords(keys, stages).join(' ')),
-    funnelLegend(stages), h('div.multiples', {}, categories.map((category) => funnelChart(category, keys, stages, Math.max(1, ...totals), width))),
-    others.length ? h('p.small', {}, 'Not drawn, for nothing but the answers is known: ', said(others.map((key) => runLabel(report.runs[key])).join(', '), 600)) : null,
+    funnelLegend(stages),
+    h(
+      'div.multiples',
+      {},
+      categories.map((category) => funnelChart(category, keys, stages, Math.max(1, ...totals), width)),
+    ),
+    others.length
+      ? h(
+          'p.small',
+          {},
+          'Not drawn, for nothing but the answers is known: ',
+          said(others.map((key) => runLabel(report.runs[key])).join(', '), 600),
+        )
+      : null,
     funnelNotes(keys),
-    funnelTable(keys, stages, categories));
+    funnelTable(keys, stages, categories),
+  );
 }

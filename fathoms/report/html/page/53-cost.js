@@ -1,15 +1,24 @@
-// Cost against quality, and where the seconds go.
+// Cost against quality, with the Pareto front.
 
 /** What a question costs: dollars where any run knows them, else seconds where any knows those. */
 function costAxis(runs) {
   const priced = runs.some((run) => known(run.cost?.per_question));
-  if (priced || !runs.some((run) => known(run.seconds?.per_question))) return { label: 'Cost per question', value: (run) => run.cost?.per_question ?? null, print: money, tick: (value) => `$${Number(value.toPrecision(3))}`, what: 'cost' };
-  return { label: 'Seconds per question', value: (run) => run.seconds?.per_question ?? null, print: seconds, tick: secondsTick, what: 'seconds' };
+  if (priced || !runs.some((run) => known(run.seconds?.per_question)))
+    return {
+      label: 'Cost per question',
+      value: (run) => run.cost?.per_question ?? null,
+      print: money,
+      tick: (value) => `$${Number(value.toPrecision(3))}`,
+      what: 'cost',
+    };
+  return {
+    label: 'Seconds per question',
+    value: (run) => run.seconds?.per_question ?? null,
+    print: seconds,
+    tick: secondsTick,
+    what: 'seconds',
+  };
 }
-
-const secondsEach = (run) => sum(run.seconds.stages.map((stage) => stage.mean ?? 0));
-
-const secondsTick = (value) => `${Number(value.toPrecision(3))} s`;
 
 /** Those that no other beats in both: nothing is cheaper and at least as good, or as cheap and better. */
 function paretoFront(points) {
@@ -25,8 +34,32 @@ function paretoFront(points) {
 /** Where the name of a point can stand without meeting another: to its right, left, above or below. */
 function placeName(text, x, y, taken, room, height) {
   const width = textWidth(text) + 4;
-  const spots = [[x + 9, y - 8], [x - 9 - width, y - 8], [x - width / 2, y - 25], [x - width / 2, y + 9], [x + 7, y - 21], [x + 7, y + 6], [x - 7 - width, y - 21], [x - 7 - width, y + 6]];
-  const free = spots.map(([left, top]) => ({ left, top, right: left + width, bottom: top + 16 })).find((box) => box.left >= 0 && box.right <= room && box.top >= 0 && box.bottom <= height && !taken.some((other) => box.left < other.right && other.left < box.right && box.top < other.bottom && other.top < box.bottom));
+  const spots = [
+    [x + 9, y - 8],
+    [x - 9 - width, y - 8],
+    [x - width / 2, y - 25],
+    [x - width / 2, y + 9],
+    [x + 7, y - 21],
+    [x + 7, y + 6],
+    [x - 7 - width, y - 21],
+    [x - 7 - width, y + 6],
+  ];
+  const free = spots
+    .map(([left, top]) => ({ left, top, right: left + width, bottom: top + 16 }))
+    .find(
+      (box) =>
+        box.left >= 0 &&
+        box.right <= room &&
+        box.top >= 0 &&
+        box.bottom <= height &&
+        !taken.some(
+          (other) =>
+            box.left < other.right &&
+            other.left < box.right &&
+            box.top < other.bottom &&
+            other.top < box.bottom,
+        ),
+    );
   if (free) taken.push(free);
   return free ?? null;
 }
@@ -36,28 +69,83 @@ function paretoChart(points, front, axis, room) {
   const low = height - 44;
   const steps = ticks(Math.max(...points.map((point) => point.x)) * 1.04 || 1, room < 500 ? 3 : 5);
   const tall = ticks(Math.max(0.1, ...points.map((point) => point.high ?? point.y)), 5);
-  const x = (value) => left + (room - left - right) * value / steps.at(-1);
-  const y = (value) => low - (low - top) * value / tall.at(-1);
-  const taken = points.map((point) => ({ left: x(point.x) - 6, right: x(point.x) + 6, top: y(point.y) - 6, bottom: y(point.y) + 6 }));
+  const x = (value) => left + ((room - left - right) * value) / steps.at(-1);
+  const y = (value) => low - ((low - top) * value) / tall.at(-1);
+  const taken = points.map((point) => ({
+    left: x(point.x) - 6,
+    right: x(point.x) + 6,
+    top: y(point.y) - 6,
+    bottom: y(point.y) + 6,
+  }));
   const names = points.map((point) => {
     const text = fit(runLabel(report.runs[point.key]), room / 3);
     const box = placeName(text, x(point.x), y(point.y), taken, room, low);
     return box && s('text', { x: round(box.left + 2), y: round(box.top + 12), class: 'name' }, text);
   });
-  return chart(room, height, `${axis.label} against overall correctness, with the Pareto front`,
-    tall.map((value) => [s('line', { x1: left, x2: room - right, y1: round(y(value)), y2: round(y(value)), class: 'rail' }), s('text', { x: left - 6, y: round(y(value) + 4), class: 'tick end' }, figure(value))]),
-    steps.map((value, at) => s('text', { x: round(x(value)), y: low + 18, class: at ? (at === steps.length - 1 ? 'tick end' : 'tick middle') : 'tick start' }, value ? axis.tick(value) : '0')),
-    s('text', { x: room - right, y: height - 6, class: 'tick end' }, `${axis.label} →`),
-    s('text', { x: left, y: height - 6, class: 'tick start' }, '↑ Overall correctness'),
+  return chart(
+    room,
+    height,
+    `${axis.label} against overall correctness, with the Pareto front`,
+    paretoAxes({ x, y, left, end: room - right, low }, steps, tall, axis),
     s('path', { d: frontPath(front, x, y, room - right), class: 'front' }),
-    points.map((point) => known(point.low) && known(point.high) ? s('line', { x1: round(x(point.x)), x2: round(x(point.x)), y1: round(y(point.low)), y2: round(y(point.high)), class: `whisker line${point.nth}` }) : null),
-    points.map((point) => spot(point.nth, x(point.x), y(point.y), `${runLabel(report.runs[point.key])}: ${axis.print(point.x)}, correctness ${figure(point.y)}`)), names);
+    points.map((point) =>
+      known(point.low) && known(point.high)
+        ? s('line', {
+            x1: round(x(point.x)),
+            x2: round(x(point.x)),
+            y1: round(y(point.low)),
+            y2: round(y(point.high)),
+            class: `whisker line${point.nth}`,
+          })
+        : null,
+    ),
+    points.map((point) =>
+      spot(
+        point.nth,
+        x(point.x),
+        y(point.y),
+        `${runLabel(report.runs[point.key])}: ${axis.print(point.x)}, correctness ${figure(point.y)}`,
+      ),
+    ),
+    names,
+  );
+}
+
+/** Lines for quality, figures for both, and what they are; `frame` has the scales and the edges. */
+function paretoAxes(frame, steps, tall, axis) {
+  return [
+    tall.map((value) => [
+      s('line', {
+        x1: frame.left,
+        x2: frame.end,
+        y1: round(frame.y(value)),
+        y2: round(frame.y(value)),
+        class: 'rail',
+      }),
+      s('text', { x: frame.left - 6, y: round(frame.y(value) + 4), class: 'tick end' }, figure(value)),
+    ]),
+    steps.map((value, at) =>
+      s(
+        'text',
+        {
+          x: round(frame.x(value)),
+          y: frame.low + 18,
+          class: at ? (at === steps.length - 1 ? 'tick end' : 'tick middle') : 'tick start',
+        },
+        value ? axis.tick(value) : '0',
+      ),
+    ),
+    s('text', { x: frame.end, y: frame.low + 38, class: 'tick end' }, `${axis.label} →`),
+    s('text', { x: frame.left, y: frame.low + 38, class: 'tick start' }, '↑ Overall correctness'),
+  ];
 }
 
 /** Steps: between two runs of the front, what the cheaper one reaches is what can be had. */
 function frontPath(front, x, y, end) {
   if (!front.length) return '';
-  const steps = front.map((point, at) => (at ? `H${round(x(point.x))}V${round(y(point.y))}` : `M${round(x(point.x))} ${round(y(point.y))}`));
+  const steps = front.map((point, at) =>
+    at ? `H${round(x(point.x))}V${round(y(point.y))}` : `M${round(x(point.x))} ${round(y(point.y))}`,
+  );
   return `${steps.join('')}H${round(end)}`;
 }
 
@@ -66,47 +154,51 @@ function costAndQuality(room) {
   const axis = costAxis(report.runs);
   const all = keys.map((key, nth) => {
     const quality = fig(report.runs[key], 'correctness', OVERALL);
-    return { key, nth, x: axis.value(report.runs[key]), y: quality.mean ?? null, low: quality.low, high: quality.high };
+    return {
+      key,
+      nth,
+      x: axis.value(report.runs[key]),
+      y: quality.mean ?? null,
+      low: quality.low,
+      high: quality.high,
+    };
   });
   const points = all.filter((point) => known(point.x) && known(point.y));
   const front = paretoFront(points);
   const missing = all.filter((point) => !points.includes(point));
-  const rows = all.map((point) => [named(point.key), axis.print(point.x), figure(point.y), front.includes(point) ? 'yes' : 'no']);
-  const why = axis.what === 'seconds' ? 'No run here has a cost, so seconds per question stand in its place. ' : '';
-  return section('cost', axis.what === 'seconds' ? 'Time against quality' : 'Cost against quality',
-    h('p.small', {}, why, 'The line joins the runs that no other beats in both (the Pareto front); upright lines are 95 % intervals.'),
-    points.length ? [legend(points.map((point) => point.key)), h('figure', {}, paretoChart(points, front, axis, room))] : h('p.note', {}, 'Nothing can be drawn: neither costs nor times of these runs are known.'),
-    missing.length && points.length ? h('p.note', {}, `Not drawn, for the ${axis.what === 'cost' ? 'cost is' : 'seconds are'} not known: `, missing.map((point, at) => [at ? ', ' : '', said(runLabel(report.runs[point.key]), 60)])) : null,
-    behind('cost', 'Cost, quality and the Pareto front', ['Run', axis.label, 'Overall correctness', 'On the front'], rows));
-}
-
-function latency(room) {
-  const keys = chosen().filter((key) => report.runs[key].seconds?.stages?.length);
-  if (!keys.length) return section('latency', 'Latency by stage', h('p.note', {}, 'Not known: these runs have no timings.'));
-  const stages = [...new Set(keys.flatMap((key) => report.runs[key].seconds.stages.map((stage) => stage.name)))];
-  const tone = (stage) => `tone${stages.indexOf(stage) % 5}`;
-  const entry = (stage) => h('li', {}, s('svg', { width: 16, height: 14, viewBox: '0 0 16 14', 'aria-hidden': 'true' }, s('rect', { x: 1, y: 1, width: 14, height: 12, class: `segment ${tone(stage)}` })), said(stage, 40));
-  const first = (run) => run.seconds.first_token;
-  const rows = keys.flatMap((key) => [...report.runs[key].seconds.stages, ...(first(report.runs[key]) ? [{ name: 'first token', ...first(report.runs[key]) }] : [])].map((stage) => [named(key), said(stage.name, 40), seconds(stage.mean), seconds(stage.p50), seconds(stage.p95), count(stage.n)]));
-  return section('latency', 'Latency by stage', h('p.small', {}, 'Mean seconds of a question, by stage.'), h('ul.legend', { 'aria-label': 'Legend of the stages' }, stages.map(entry)),
-    h('figure', {}, latencyChart(keys, tone, room)), h('details.behind', {}, h('summary', { id: 'latency-figures' }, 'Figures as a table'), table('Seconds by run and stage: mean, median, 95th percentile', ['Run', 'Stage', 'Mean', 'p50', 'p95', 'n'], rows, { seen: false })));
-}
-
-function latencyChart(keys, tone, room) {
-  const totals = keys.map((key) => secondsEach(report.runs[key]));
-  const steps = ticks(Math.max(...totals), room < 500 ? 2 : 4);
-  const names = Math.min(room * 0.36, Math.max(...keys.map((key) => textWidth(runLabel(report.runs[key])))) + 30);
-  const x = (value) => names + (room - names - 70) * value / (steps.at(-1) || 1);
-  const foot = 6 + keys.length * 24;
-  const bars = keys.map((key, nth) => {
-    const y = 2 + nth * 24;
-    let at = 0;
-    const parts = report.runs[key].seconds.stages.map((stage) => {
-      const from = at;
-      at += stage.mean ?? 0;
-      return s('rect', { x: round(x(from)), y, width: round(x(at) - x(from)), height: BAR, class: `segment ${tone(stage.name)}` }, s('title', {}, plain(`${stage.name}: ${seconds(stage.mean)}`)));
-    });
-    return [spot(chosen().indexOf(key), 8, y + 8), s('text', { x: 20, y: y + 12.5, class: 'name' }, fit(runLabel(report.runs[key]), names - 30)), parts, s('text', { x: round(x(totals[nth]) + 6), y: y + 12.5, class: 'name' }, seconds(totals[nth]))];
-  });
-  return chart(room, foot + 14, 'Mean seconds of a question by run and stage', steps.map((value) => [s('line', { x1: round(x(value)), x2: round(x(value)), y1: 0, y2: foot - 4, class: 'rail' }), s('text', { x: round(x(value)), y: foot + 9, class: 'tick middle' }, value ? secondsTick(value) : '0')]), bars);
+  const rows = all.map((point) => [
+    named(point.key),
+    axis.print(point.x),
+    figure(point.y),
+    front.includes(point) ? 'yes' : 'no',
+  ]);
+  const why =
+    axis.what === 'seconds' ? 'No run here has a cost, so seconds per question stand in its place. ' : '';
+  return section(
+    'cost',
+    axis.what === 'seconds' ? 'Time against quality' : 'Cost against quality',
+    h(
+      'p.small',
+      {},
+      why,
+      'The line joins the runs that no other beats in both (the Pareto front); upright lines are 95 % intervals.',
+    ),
+    points.length
+      ? [legend(points.map((point) => point.key)), h('figure', {}, paretoChart(points, front, axis, room))]
+      : h('p.note', {}, 'Nothing can be drawn: neither costs nor times of these runs are known.'),
+    missing.length && points.length
+      ? h(
+          'p.note',
+          {},
+          `Not drawn, for the ${axis.what === 'cost' ? 'cost is' : 'seconds are'} not known: `,
+          missing.map((point, at) => [at ? ', ' : '', said(runLabel(report.runs[point.key]), 60)]),
+        )
+      : null,
+    behind(
+      'cost',
+      'Cost, quality and the Pareto front',
+      ['Run', axis.label, 'Overall correctness', 'On the front'],
+      rows,
+    ),
+  );
 }

@@ -1,11 +1,20 @@
 // The list of questions: filters, search, pages.
 
 const PAGE = 50;
-const ORDERS = { data: 'data-set order', hardest: 'hardest first', easiest: 'easiest first', apart: 'runs furthest apart first' };
+const ORDERS = {
+  data: 'data-set order',
+  hardest: 'hardest first',
+  easiest: 'easiest first',
+  apart: 'runs furthest apart first',
+};
 
 /** What the search looks into, in small letters; made once. */
 function haystacks(index) {
-  index.hay ??= index.questions.id.map((id, at) => [id, index.questions.text[at], index.questions.gold[at], ...index.runs.map((run) => run.answer[at])].join('\n').toLowerCase());
+  index.hay ??= index.questions.id.map((id, at) =>
+    [id, index.questions.text[at], index.questions.gold[at], ...index.runs.map((run) => run.answer[at])]
+      .join('\n')
+      .toLowerCase(),
+  );
   return index.hay;
 }
 
@@ -14,21 +23,30 @@ function filtered(index) {
   const runs = chosen().map((key) => index.runs[key]);
   const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
   const hay = words.length ? haystacks(index) : null;
-  const fits = (at) => (!state.category || index.questions.category[at] === state.category)
-    && (!state.outcome && !state.lost || runs.some((run) => (!state.outcome || run.outcome[at] === state.outcome) && (!state.lost || run.lost[at] === state.lost)))
-    && words.every((word) => hay[at].includes(word)) && runs.some((run) => run.outcome[at] !== null);
+  const fits = (at) =>
+    (!state.category || index.questions.category[at] === state.category) &&
+    ((!state.outcome && !state.lost) ||
+      runs.some(
+        (run) =>
+          (!state.outcome || run.outcome[at] === state.outcome) &&
+          (!state.lost || run.lost[at] === state.lost),
+      )) &&
+    words.every((word) => hay[at].includes(word)) &&
+    runs.some((run) => run.outcome[at] !== null);
   return ordered(index.questions.id.map((_, at) => at).filter(fits), runs);
 }
 
 function ordered(places, runs) {
-  if (state.order === 'data' || !(state.order in ORDERS)) return places;
+  if (state.order === 'data' || !Object.hasOwn(ORDERS, state.order)) return places;
   const values = (at) => runs.map((run) => run.correctness[at]).filter(known);
-  const keys = new Map(places.map((at) => {
-    const found = values(at);
-    if (!found.length) return [at, Infinity];
-    if (state.order === 'apart') return [at, Math.min(...found) - Math.max(...found)];
-    return [at, (state.order === 'easiest' ? -1 : 1) * mean(found)];
-  }));
+  const keys = new Map(
+    places.map((at) => {
+      const found = values(at);
+      if (!found.length) return [at, Infinity];
+      if (state.order === 'apart') return [at, Math.min(...found) - Math.max(...found)];
+      return [at, (state.order === 'easiest' ? -1 : 1) * mean(found)];
+    }),
+  );
   return places.sort((a, b) => keys.get(a) - keys.get(b) || a - b);
 }
 
@@ -41,62 +59,136 @@ function options(values, any) {
 
 function filters(index) {
   const runs = chosen().map((key) => index.runs[key]);
-  const any = (field) => index.questions.id.flatMap((_, at) => [...new Set(runs.map((run) => run[field][at]))]);
+  const any = (field) =>
+    index.questions.id.flatMap((_, at) => [...new Set(runs.map((run) => run[field][at]))]);
   const inOrder = (list, order) => list.sort((a, b) => order.indexOf(a[0]) - order.indexOf(b[0]));
   const outcomes = inOrder(options(any('outcome'), 'any'), ['', ...Object.keys(OUTCOMES)]);
   const stages = inOrder(options(any('lost'), 'any'), ['', ...Object.keys(STAGES)]);
-  return h('form.filters', { role: 'search', onsubmit: (event) => event.preventDefault() },
+  return h(
+    'form.filters',
+    { role: 'search', onsubmit: (event) => event.preventDefault() },
     searchField(),
-    choice('category', 'Category', withPresent(options(index.questions.category, 'all'), state.category), state.category, (category) => go({ category })),
-    choice('outcome', runs.length > 1 ? 'Outcome of any run' : 'Outcome', withPresent(outcomes, state.outcome), state.outcome, (outcome) => go({ outcome })),
+    choice(
+      'category',
+      'Category',
+      withPresent(options(index.questions.category, 'all'), state.category),
+      state.category,
+      (category) => go({ category }),
+    ),
+    choice(
+      'outcome',
+      runs.length > 1 ? 'Outcome of any run' : 'Outcome',
+      withPresent(outcomes, state.outcome),
+      state.outcome,
+      (outcome) => go({ outcome }),
+    ),
     choice('lost', 'Lost most at', withPresent(stages, state.lost), state.lost, (lost) => go({ lost })),
     choice('order', 'Order', Object.entries(ORDERS), state.order, (order) => go({ order })),
-    h('button', { id: 'clear', type: 'button', onclick: () => go({ category: '', outcome: '', lost: '', q: '', order: 'data' }) }, 'Clear'));
+    h(
+      'button',
+      {
+        id: 'clear',
+        type: 'button',
+        onclick: () => go({ category: '', outcome: '', lost: '', q: '', order: 'data' }),
+      },
+      'Clear',
+    ),
+  );
 }
 
 /** What stands in the address is an option too, though no question has it. */
-const withPresent = (list, value) => (list.some(([key]) => key === value) ? list : [...list, [value, `${clip(value, 60)} (0)`]]);
+const withPresent = (list, value) =>
+  list.some(([key]) => key === value) ? list : [...list, [value, `${clip(value, 60)} (0)`]];
 
 /** The search field stays the same element while someone types. */
 const search = { timer: 0, element: null };
 
 function searchField() {
-  search.element ??= h('input', { id: 'q', type: 'search', autocomplete: 'off', spellcheck: 'false', placeholder: 'id, question, gold, answers', oninput: (event) => {
-    clearTimeout(search.timer);
-    if (!event.isComposing) search.timer = setTimeout(() => go({ q: search.element.value }, { replace: true }), 150);
-  } });
+  search.element ??= h('input', {
+    id: 'q',
+    type: 'search',
+    autocomplete: 'off',
+    spellcheck: 'false',
+    placeholder: 'id, question, gold, answers',
+    oninput: (event) => {
+      clearTimeout(search.timer);
+      if (!event.isComposing)
+        search.timer = setTimeout(() => go({ q: search.element.value }, { replace: true }), 150);
+    },
+  });
   if (document.activeElement !== search.element) search.element.value = state.q;
   return h('label.field.wide', { for: 'q' }, h('span', {}, 'Search'), search.element);
 }
 
 /** The sign of an outcome, with its words for who does not see it. */
 function badge(outcome, lost = null) {
-  if (outcome === null) return h('span.badge.absent', { title: 'not asked' }, '·', h('span.unseen', {}, 'not asked'));
+  if (outcome === null)
+    return h('span.badge.absent', { title: 'not asked' }, '·', h('span.unseen', {}, 'not asked'));
   const [sign, kind] = OUTCOMES[outcome] ?? ['?', 'none'];
   const words = lost ? `${outcome}, lost most at ${STAGES[lost] ?? lost}` : outcome;
-  return h(`span.badge.${kind}`, { title: words }, h('span', { 'aria-hidden': 'true' }, sign), h('span.unseen', {}, words));
+  return h(
+    `span.badge.${kind}`,
+    { title: words },
+    h('span', { 'aria-hidden': 'true' }, sign),
+    h('span.unseen', {}, words),
+  );
 }
 
 function badgeLegend() {
-  return h('ul.legend', { 'aria-label': 'Signs' }, Object.keys(OUTCOMES).map((outcome) => h('li', {}, badge(outcome), h('span', { 'aria-hidden': 'true' }, outcome))));
+  return h(
+    'ul.legend',
+    { 'aria-label': 'Signs' },
+    Object.keys(OUTCOMES).map((outcome) =>
+      h('li', {}, badge(outcome), h('span', { 'aria-hidden': 'true' }, outcome)),
+    ),
+  );
 }
 
 function questionRow(index, at) {
   const keys = chosen();
-  const { id, category, text, gold } = Object.fromEntries(Object.entries(index.questions).map(([name, values]) => [name, values[at]]));
+  const { id, category, text, gold } = Object.fromEntries(
+    Object.entries(index.questions).map(([name, values]) => [name, values[at]]),
+  );
   const answer = keys.length === 1 ? index.runs[keys[0]].answer[at] : null;
-  const marks = keys.map((key, nth) => h('li', {}, keys.length > 1 ? swatch(nth) : null, h('span.unseen', {}, said(runLabel(report.runs[key]), 60), ': '), badge(index.runs[key].outcome[at], index.runs[key].lost[at])));
-  return h('li', {}, h('div.words', {}, h('a', { href: link({ view: 'question', id }), id: `question-${at}` }, said(text, 240)),
-    h('p.small', {}, said(id, 60), ' · ', said(category, 40), gold ? [' · gold: ', said(gold, 120)] : null),
-    answer ? h('p.small.answer', {}, said(answer, 280)) : null), h('ul.marks', {}, marks));
+  const marks = keys.map((key, nth) =>
+    h(
+      'li',
+      {},
+      keys.length > 1 ? swatch(nth) : null,
+      h('span.unseen', {}, said(runLabel(report.runs[key]), 60), ': '),
+      badge(index.runs[key].outcome[at], index.runs[key].lost[at]),
+    ),
+  );
+  return h(
+    'li',
+    {},
+    h(
+      'div.words',
+      {},
+      h('a', { href: link({ view: 'question', id }), id: `question-${at}` }, said(text, 240)),
+      h('p.small', {}, said(id, 60), ' · ', said(category, 40), gold ? [' · gold: ', said(gold, 120)] : null),
+      answer ? h('p.small.answer', {}, said(answer, 280)) : null,
+    ),
+    h('ul.marks', {}, marks),
+  );
 }
 
 function pager(total) {
   const last = Math.max(1, Math.ceil(total / PAGE));
   const page = Math.min(last, Math.max(1, Number.parseInt(state.page, 10) || 1));
   if (last === 1) return { page, element: null };
-  const step = (id, text, to) => (to < 1 || to > last ? h('span.faint', {}, text) : h('a', { id, href: link({ page: String(to) }) }, text));
-  return { page, element: h('nav.pager', { 'aria-label': 'Pages' }, step('page-before', '← Previous', page - 1), h('span', {}, `Page ${page} of ${last}`), step('page-after', 'Next →', page + 1)) };
+  const step = (id, text, to) =>
+    to < 1 || to > last ? h('span.faint', {}, text) : h('a', { id, href: link({ page: String(to) }) }, text);
+  return {
+    page,
+    element: h(
+      'nav.pager',
+      { 'aria-label': 'Pages' },
+      step('page-before', '← Previous', page - 1),
+      h('span', {}, `Page ${page} of ${last}`),
+      step('page-after', 'Next →', page + 1),
+    ),
+  };
 }
 
 async function questionsView() {
@@ -106,7 +198,31 @@ async function questionsView() {
   const shown = places.slice((page - 1) * PAGE, page * PAGE);
   const result = `${plural(places.length, 'question')} of ${count(index.questions.id.length)}`;
   announce(result);
-  const heads = h('div.columns', { 'aria-hidden': 'true' }, h('span', {}, result), h('ul.marks', {}, chosen().map((_, nth) => h('li', {}, swatch(nth)))));
-  return [h('h2', { id: 'title' }, 'Questions'), filters(index), chosen().length > 1 ? legend() : null, badgeLegend(),
-    shown.length ? [heads, h('ol.questions', { 'aria-label': result }, shown.map((at) => questionRow(index, at)))] : h('p.note', {}, 'No question fits. Clear a filter.'), element];
+  const heads = h(
+    'div.columns',
+    { 'aria-hidden': 'true' },
+    h('span', {}, result),
+    h(
+      'ul.marks',
+      {},
+      chosen().map((_, nth) => h('li', {}, swatch(nth))),
+    ),
+  );
+  return [
+    h('h2', { id: 'title' }, 'Questions'),
+    filters(index),
+    chosen().length > 1 ? legend() : null,
+    badgeLegend(),
+    shown.length
+      ? [
+          heads,
+          h(
+            'ol.questions',
+            { 'aria-label': result },
+            shown.map((at) => questionRow(index, at)),
+          ),
+        ]
+      : h('p.note', {}, 'No question fits. Clear a filter.'),
+    element,
+  ];
 }

@@ -6,11 +6,15 @@ const FLIPS = { flipped: 'flipped', won: 'won by B', lost: 'won by A', tied: 'ti
 function comparison(index, a, b, metric) {
   const [first, second] = [index.runs[a], index.runs[b]];
   const sign = metric === 'correctness' ? 1 : -1;
-  const both = index.questions.id.map((_, at) => at).filter((at) => first.outcome[at] !== null && second.outcome[at] !== null);
-  return both.filter((at) => known(first[metric][at]) && known(second[metric][at])).map((at) => {
-    const difference = sign * (second[metric][at] - first[metric][at]);
-    return { at, difference, result: difference > 0 ? 'won' : difference < 0 ? 'lost' : 'tied' };
-  });
+  const both = index.questions.id
+    .map((_, at) => at)
+    .filter((at) => first.outcome[at] !== null && second.outcome[at] !== null);
+  return both
+    .filter((at) => known(first[metric][at]) && known(second[metric][at]))
+    .map((at) => {
+      const difference = sign * (second[metric][at] - first[metric][at]);
+      return { at, difference, result: difference > 0 ? 'won' : difference < 0 ? 'lost' : 'tied' };
+    });
 }
 
 function tally(rows) {
@@ -18,52 +22,143 @@ function tally(rows) {
   return [n('won'), n('lost'), n('tied')];
 }
 
-const signed = (value) => (Math.abs(value) < 0.005 ? '0.00' : `${value > 0 ? '+' : '−'}${figure(Math.abs(value))}`);
+const signed = (value) =>
+  Math.abs(value) < 0.005 ? '0.00' : `${value > 0 ? '+' : '−'}${figure(Math.abs(value))}`;
 
 function tallyTable(index, rows, a, b, metric) {
   const category = (row) => index.questions.category[row.at];
   const line = (name, some) => {
     const [won, lost, tied] = tally(some);
     const value = (key) => mean(some.map((row) => index.runs[key][metric][row.at]));
-    return [name, count(won), count(lost), count(tied), figure(value(a)), figure(value(b)), signed(value(b) - value(a))];
+    return [
+      name,
+      count(won),
+      count(lost),
+      count(tied),
+      figure(value(a)),
+      figure(value(b)),
+      signed(value(b) - value(a)),
+    ];
   };
-  const names = [...new Set(index.questions.category)].filter((name) => rows.some((row) => category(row) === name));
-  const lines = names.map((name) => line(said(name, 60), rows.filter((row) => category(row) === name)));
-  return table(`${METRICS[metric]}, question by question`, ['Category', 'Won by B', 'Won by A', 'Tied', 'A', 'B', 'B − A'], [...lines, line('All questions', rows)], { kind: 'tally' });
+  const names = [...new Set(index.questions.category)].filter((name) =>
+    rows.some((row) => category(row) === name),
+  );
+  const lines = names.map((name) =>
+    line(
+      said(name, 60),
+      rows.filter((row) => category(row) === name),
+    ),
+  );
+  return table(
+    `${METRICS[metric]}, question by question`,
+    ['Category', 'Won by B', 'Won by A', 'Tied', 'A', 'B', 'B − A'],
+    [...lines, line('All questions', rows)],
+    { kind: 'tally' },
+  );
 }
 
 function comparisonRow(index, row, a, b, metric) {
   const { id, text, category, gold } = index.questions;
   const side = (key, letter) => {
     const run = index.runs[key];
-    return h('div.side', {}, h('p', {}, badge(run.outcome[row.at], run.lost[row.at]), h('strong', {}, ` ${letter} `), figure(run[metric][row.at]), h('span.range', {}, run.outcome[row.at])), h('p.small', {}, run.answer[row.at] ? said(run.answer[row.at], 280) : h('span.faint', {}, 'no answer')));
+    return h(
+      'div.side',
+      {},
+      h(
+        'p',
+        {},
+        badge(run.outcome[row.at], run.lost[row.at]),
+        h('strong', {}, ` ${letter} `),
+        figure(run[metric][row.at]),
+        h('span.range', {}, run.outcome[row.at]),
+      ),
+      h('p.small', {}, run.answer[row.at] ? said(run.answer[row.at], 280) : h('span.faint', {}, 'no answer')),
+    );
   };
-  return h('li', {}, h('div.words', {}, h('a', { id: `question-${row.at}`, href: link({ view: 'question', id: id[row.at], runs: [...new Set([a, b])].join(',') }) }, said(text[row.at], 240)),
-    h('p.small', {}, said(id[row.at], 60), ' · ', said(category[row.at], 40), gold[row.at] ? [' · gold: ', said(gold[row.at], 120)] : null)), h('div.sides', {}, side(a, 'A'), side(b, 'B')));
+  return h(
+    'li',
+    {},
+    h(
+      'div.words',
+      {},
+      h(
+        'a',
+        {
+          id: `question-${row.at}`,
+          href: link({ view: 'question', id: id[row.at], runs: [...new Set([a, b])].join(',') }),
+        },
+        said(text[row.at], 240),
+      ),
+      h(
+        'p.small',
+        {},
+        said(id[row.at], 60),
+        ' · ',
+        said(category[row.at], 40),
+        gold[row.at] ? [' · gold: ', said(gold[row.at], 120)] : null,
+      ),
+    ),
+    h('div.sides', {}, side(a, 'A'), side(b, 'B')),
+  );
 }
 
 function compareControls(a, b, metric) {
   const runs = report.runs.map((run, key) => [String(key), clip(runLabel(run), 60)]);
-  return h('form.filters', { onsubmit: (event) => event.preventDefault() },
-    choice('run-a', 'A', runs, String(a), (key) => go({ a: key, b: String(b) })), choice('run-b', 'B', runs, String(b), (key) => go({ a: String(a), b: key })),
+  return h(
+    'form.filters',
+    { onsubmit: (event) => event.preventDefault() },
+    choice('run-a', 'A', runs, String(a), (key) => go({ a: key, b: String(b) })),
+    choice('run-b', 'B', runs, String(b), (key) => go({ a: String(a), b: key })),
     h('button', { id: 'swap', type: 'button', onclick: () => go({ a: String(b), b: String(a) }) }, 'Swap'),
-    choice('metric', 'Metric', Object.entries(METRICS), metric, (key) => go({ metric: key })));
+    choice('metric', 'Metric', Object.entries(METRICS), metric, (key) => go({ metric: key })),
+  );
 }
 
-async function compareView() {
-  if (report.runs.length < 2) return [h('h2', { id: 'title' }, 'Compare'), h('p.note', {}, 'This report has one run. Make it of two or more to compare them: fathoms report RUN RUN.')];
-  const index = await readIndex();
-  const [a, b] = pair();
-  const metric = state.metric in METRICS ? state.metric : 'correctness';
-  const rows = comparison(index, a, b, metric);
-  const show = state.flips in FLIPS ? state.flips : 'flipped';
-  const wanted = { flipped: (row) => row.result !== 'tied', all: () => true }[show] ?? ((row) => row.result === show);
-  const listed = rows.filter(wanted).sort((x, y) => Math.abs(y.difference) - Math.abs(x.difference) || x.at - y.at);
+/** The questions of one kind, those that differ most first. */
+function flipList(index, rows, a, b, metric) {
+  const show = Object.hasOwn(FLIPS, state.flips) ? state.flips : 'flipped';
+  const [won, lost, tied] = tally(rows);
+  const counts = { flipped: won + lost, won, lost, tied, all: rows.length };
+  const wanted = { flipped: (row) => row.result !== 'tied', all: () => true };
+  const listed = rows
+    .filter(wanted[show] ?? ((row) => row.result === show))
+    .sort((x, y) => Math.abs(y.difference) - Math.abs(x.difference) || x.at - y.at);
   const { page, element } = pager(listed.length);
   const result = `${plural(listed.length, 'question')} of ${count(rows.length)} that both were scored on`;
   announce(result);
-  const counts = { flipped: rows.filter((row) => row.result !== 'tied').length, won: tally(rows)[0], lost: tally(rows)[1], tied: tally(rows)[2], all: rows.length };
-  return [h('h2', { id: 'title' }, 'Compare'), compareControls(a, b, metric), h('p.small', {}, 'A win has the better value; the means here are over questions. Whether a difference is more than luck, a paired test says: ', h('code', {}, 'fathoms compare A B'), '.'),
-    rows.length ? [tallyTable(index, rows, a, b, metric), h('h3.next', {}, 'Questions'), toggle('flips', 'Which questions', Object.entries(FLIPS).map(([key, text]) => [key, `${text} (${count(counts[key])})`]), show, (flips) => go({ flips })),
-      h('p.small', {}, result), h('ol.questions.compared', {}, listed.slice((page - 1) * PAGE, page * PAGE).map((row) => comparisonRow(index, row, a, b, metric))), element] : h('p.note', {}, 'These two share no question that both were scored on.')];
+  const kinds = Object.entries(FLIPS).map(([key, text]) => [key, `${text} (${count(counts[key])})`]);
+  return [
+    h('h3.next', {}, 'Questions'),
+    toggle('flips', 'Which questions', kinds, show, (flips) => go({ flips })),
+    h('p.small', {}, result),
+    h(
+      'ol.questions.compared',
+      {},
+      listed.slice((page - 1) * PAGE, page * PAGE).map((row) => comparisonRow(index, row, a, b, metric)),
+    ),
+    element,
+  ];
+}
+
+const MEANING = 'A win has the better value; the means here are over questions. ';
+const LUCK = 'Whether a difference is more than luck, a paired test says: ';
+
+async function compareView() {
+  const title = h('h2', { id: 'title' }, 'Compare');
+  if (report.runs.length < 2) {
+    const how = 'This report has one run. Make it of two or more to compare them: fathoms report RUN RUN.';
+    return [title, h('p.note', {}, how)];
+  }
+  const index = await readIndex();
+  const [a, b] = pair();
+  const metric = Object.hasOwn(METRICS, state.metric) ? state.metric : 'correctness';
+  const rows = comparison(index, a, b, metric);
+  return [
+    title,
+    compareControls(a, b, metric),
+    h('p.small', {}, MEANING, LUCK, h('code', {}, 'fathoms compare A B'), '.'),
+    rows.length
+      ? [tallyTable(index, rows, a, b, metric), flipList(index, rows, a, b, metric)]
+      : h('p.note', {}, 'These two share no question that both were scored on.'),
+  ];
 }

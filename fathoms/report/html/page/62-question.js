@@ -5,21 +5,65 @@ function neighbours(index, at) {
   const listed = filtered(index);
   const places = listed.includes(at) ? listed : index.questions.id.map((_, place) => place);
   const here = places.indexOf(at);
-  const step = (id, text, place) => (place === undefined ? h('span.faint', {}, text) : h('a', { id, href: link({ id: index.questions.id[place], repeat: '0' }) }, text));
-  return h('nav.pager', { 'aria-label': 'Questions' }, step('before', '← Previous', places[here - 1]), h('span', {}, `${here + 1} of ${places.length}`), step('after', 'Next →', places[here + 1]), h('a', { id: 'up', href: link({ view: 'questions', id: '', repeat: '0' }) }, 'All questions'));
+  const step = (id, text, place) =>
+    place === undefined
+      ? h('span.faint', {}, text)
+      : h('a', { id, href: link({ id: index.questions.id[place], repeat: '0' }) }, text);
+  return h(
+    'nav.pager',
+    { 'aria-label': 'Questions' },
+    step('before', '← Previous', places[here - 1]),
+    h('span', {}, `${here + 1} of ${places.length}`),
+    step('after', 'Next →', places[here + 1]),
+    h('a', { id: 'up', href: link({ view: 'questions', id: '', repeat: '0' }) }, 'All questions'),
+  );
 }
 
 /** What is right: phrases, reference, where it stands in the documents. */
 function goldBox(detail, answerable) {
   const number = (phrase) => detail.phrases.findIndex((gold) => gold.text === phrase) + 1;
-  const variants = (detail.answers ?? []).map((phrases, nth) => h('li', {}, nth ? h('span.faint', {}, 'or ') : null, phrases.map((phrase, at) => [at ? h('span.faint', {}, ' and ') : null, h('mark', {}, said(phrase, 300)), h('sup', {}, number(phrase) || '')])));
-  const pages = (detail.evidence ?? []).map((found) => h('li', {}, said(found.document, 120), known(found.page) ? `, page ${found.page}` : '', found.quote ? [': ', h('q', {}, said(found.quote, 400))] : null, thumbnail(found.thumbnail, `page ${found.page} of ${found.document}`, true)));
-  return h('dl.facts', {},
-    answerable === false ? [h('dt', {}, 'Answerable'), h('dd', {}, 'No: the right answer is to say so.')] : null,
+  const variants = (detail.answers ?? []).map((phrases, nth) =>
+    h(
+      'li',
+      {},
+      nth ? h('span.faint', {}, 'or ') : null,
+      phrases.map((phrase, at) => [
+        at ? h('span.faint', {}, ' and ') : null,
+        h('mark', {}, said(phrase, 300)),
+        h('sup', {}, number(phrase) || ''),
+      ]),
+    ),
+  );
+  const pages = (detail.evidence ?? []).map((found) =>
+    h(
+      'li',
+      {},
+      said(found.document, 120),
+      known(found.page) ? `, page ${found.page}` : '',
+      found.quote ? [': ', h('q', {}, said(found.quote, 400))] : null,
+      thumbnail(found.thumbnail, `page ${found.page} of ${found.document}`, true),
+    ),
+  );
+  return h(
+    'dl.facts',
+    {},
+    answerable === false
+      ? [h('dt', {}, 'Answerable'), h('dd', {}, 'No: the right answer is to say so.')]
+      : null,
     variants.length ? [h('dt', {}, 'Gold phrases'), h('dd', {}, h('ul.variants', {}, variants))] : null,
     detail.reference ? [h('dt', {}, 'Reference'), h('dd', {}, said(detail.reference, 2000))] : null,
-    detail.files?.length ? [h('dt', {}, 'Documents'), h('dd', {}, detail.files.map((file, at) => [at ? ', ' : '', said(file, 120)]))] : null,
-    pages.length ? [h('dt', {}, 'Stands on'), h('dd', {}, h('ul', {}, pages))] : null);
+    detail.files?.length
+      ? [
+          h('dt', {}, 'Documents'),
+          h(
+            'dd',
+            {},
+            detail.files.map((file, at) => [at ? ', ' : '', said(file, 120)]),
+          ),
+        ]
+      : null,
+    pages.length ? [h('dt', {}, 'Stands on'), h('dd', {}, h('ul', {}, pages))] : null,
+  );
 }
 
 /** A page as a small picture, filled in when the pictures are read. */
@@ -28,34 +72,89 @@ function thumbnail(name, what, gold) {
   const picture = h('img', { class: `thumbnail${gold ? ' gold' : ''}`, alt: plain(what), width: 110 });
   chunk('thumbnails').then((pages) => {
     const source = pages[name];
-    if (typeof source === 'string' && source.startsWith('data:image/')) picture.src = source; else picture.remove();
+    if (typeof source === 'string' && source.startsWith('data:image/')) picture.src = source;
+    else picture.remove();
   });
   return picture;
 }
 
-const LEFT_OUT = { unanswerable: 'it is unanswerable', 'yes-no': 'its answer is yes or no', common: 'its answer stands in many other documents', 'no-text': 'its texts are not known' };
+const LEFT_OUT = {
+  unanswerable: 'it is unanswerable',
+  'yes-no': 'its answer is yes or no',
+  common: 'its answer stands in many other documents',
+  'no-text': 'its texts are not known',
+};
 
 /** What each stage still held, and from where on a phrase is missing: that stage lost it. */
 function stageTable(repeat) {
-  if (repeat.left_out) return h('p.small', {}, `Not in the funnel: ${LEFT_OUT[repeat.left_out] ?? plain(repeat.left_out)}.`);
+  if (repeat.left_out)
+    return h('p.small', {}, `Not in the funnel: ${LEFT_OUT[repeat.left_out] ?? plain(repeat.left_out)}.`);
   if (!repeat.funnel?.length) return null;
-  const rows = repeat.funnel.map((stage) => [STAGES[stage.stage] ?? said(stage.stage, 40), figure(stage.recall), figure(stage.lost), figure(stage.gained), (stage.missed ?? []).map((phrase, at) => [at ? ', ' : '', said(phrase, 120)])]);
-  return table('Stage by stage', ['Stage', 'Recall', 'Lost', 'Gained', 'Phrases missing from here on'], rows, { kind: 'stages' });
+  const rows = repeat.funnel.map((stage) => [
+    STAGES[stage.stage] ?? said(stage.stage, 40),
+    figure(stage.recall),
+    figure(stage.lost),
+    figure(stage.gained),
+    (stage.missed ?? []).map((phrase, at) => [at ? ', ' : '', said(phrase, 120)]),
+  ]);
+  return table(
+    'Stage by stage',
+    ['Stage', 'Recall', 'Lost', 'Gained', 'Phrases missing from here on'],
+    rows,
+    { kind: 'stages' },
+  );
 }
 
 /** Scores and what they rest on. */
 function scoreBox(repeat) {
   const scores = repeat.scores ?? {};
-  const why = Object.entries(scores.why ?? {}).filter(([, value]) => known(value)).map(([name, value]) => [h('dt', {}, said(name, 40)), h('dd', {}, said(typeof value === 'string' ? value : JSON.stringify(value), 600))]);
-  return h('dl.facts', {}, h('dt', {}, 'Correctness'), h('dd', {}, figure(scores.correctness)), h('dt', {}, 'Hallucination'), h('dd', {}, known(scores.hallucination) ? (scores.hallucination ? 'yes' : 'no') : 'n/a'),
-    h('dt', {}, 'Abstained'), h('dd', {}, known(scores.abstained) ? (scores.abstained ? 'yes' : 'no') : 'n/a', scores.label ? [' (', said(scores.label, 60), ')'] : null),
-    scores.missed?.length ? [h('dt', {}, 'Missed'), h('dd', {}, scores.missed.map((phrase, at) => [at ? ', ' : '', said(phrase, 200)]))] : null, why);
+  const why = Object.entries(scores.why ?? {})
+    .filter(([, value]) => known(value))
+    .map(([name, value]) => [
+      h('dt', {}, said(name, 40)),
+      h('dd', {}, said(typeof value === 'string' ? value : JSON.stringify(value), 600)),
+    ]);
+  return h(
+    'dl.facts',
+    {},
+    h('dt', {}, 'Correctness'),
+    h('dd', {}, figure(scores.correctness)),
+    h('dt', {}, 'Hallucination'),
+    h('dd', {}, known(scores.hallucination) ? (scores.hallucination ? 'yes' : 'no') : 'n/a'),
+    h('dt', {}, 'Abstained'),
+    h(
+      'dd',
+      {},
+      known(scores.abstained) ? (scores.abstained ? 'yes' : 'no') : 'n/a',
+      scores.label ? [' (', said(scores.label, 60), ')'] : null,
+    ),
+    scores.missed?.length
+      ? [
+          h('dt', {}, 'Missed'),
+          h(
+            'dd',
+            {},
+            scores.missed.map((phrase, at) => [at ? ', ' : '', said(phrase, 200)]),
+          ),
+        ]
+      : null,
+    why,
+  );
 }
 
 function hitItem(detail, hit) {
   const pages = (hit.pages ?? []).length ? `, page ${hit.pages.join(', ')}` : '';
-  const about = [`${hit.rank}. `, said(hit.document, 120), pages, known(hit.score) ? h('span.faint', {}, ` score ${Number(hit.score).toPrecision(3)}`) : null, hit.modality && hit.modality !== 'text' ? h('span.faint', {}, ' ', said(hit.modality, 20)) : null, hit.gold ? h('span.tag', {}, 'gold page') : null];
-  const found = hit.text?.marks?.length ? h('span.tag.plainly', {}, plural(hit.text.marks.length, 'gold phrase')) : null;
+  const about = [
+    `${hit.rank}. `,
+    said(hit.document, 120),
+    pages,
+    known(hit.score) ? h('span.faint', {}, ` score ${Number(hit.score).toPrecision(3)}`) : null,
+    hit.modality && hit.modality !== 'text' ? h('span.faint', {}, ' ', said(hit.modality, 20)) : null,
+    hit.gold ? h('span.tag', {}, 'gold page') : null,
+  ];
+  const found = hit.text?.marks?.length
+    ? h('span.tag.plainly', {}, plural(hit.text.marks.length, 'gold phrase'))
+    : null;
   const picture = thumbnail(hit.thumbnail, `page ${hit.pages} of ${hit.document}`, hit.gold);
   const what = hit.text ? lazy([about, found], () => passageOf(detail, hit.text)) : h('p', {}, about);
   return h('li', { class: hit.gold ? 'hit gold' : 'hit' }, picture, what);
@@ -64,60 +163,196 @@ function hitItem(detail, hit) {
 /** What is filled when it is opened. */
 function lazy(summary, content, id = null) {
   const box = h('details', {}, h('summary', { id }, summary));
-  box.addEventListener('toggle', () => { if (box.open && box.children.length === 1) box.append(...content().flat(Infinity).filter(present)); });
+  box.addEventListener('toggle', () => {
+    if (box.open && box.children.length === 1) box.append(...content().flat(Infinity).filter(present));
+  });
   return box;
 }
 
 function promptBox(detail, prompt) {
-  const part = (piece) => (piece.hit === undefined ? passageOf(detail, piece) : h('p.reference', {}, `context ${piece.hit}, as above`));
-  const attached = (message) => (message.attached?.length ? h('p.small', {}, 'With it: ', message.attached.map((file, at) => [at ? '; ' : '', said(file, 200)])) : null);
-  const messages = (list) => list.map((message) => h('div.message', {}, h('h5', {}, said(message.role, 40)), message.parts.map(part), attached(message)));
-  const size = [known(prompt.tokens) ? `${count(prompt.tokens)} tokens` : null, known(prompt.budget) ? `of ${count(prompt.budget)} allowed` : null].filter(Boolean).join(' ');
-  return () => [size ? h('p.small', {}, size) : null, (prompt.cuts ?? []).map((cut) => h('p.note', {}, said(cut, 400))), messages(prompt.messages), (prompt.parts ?? []).map((before, at) => lazy(`Asked before: part ${at + 1}`, () => [messages(before.messages), h('h5', {}, 'reply'), passageOf(detail, before.reply)]))];
+  const part = (piece) =>
+    piece.hit === undefined
+      ? passageOf(detail, piece)
+      : h('p.reference', {}, `context ${piece.hit}, as above`);
+  const attached = (message) =>
+    message.attached?.length
+      ? h(
+          'p.small',
+          {},
+          'With it: ',
+          message.attached.map((file, at) => [at ? '; ' : '', said(file, 200)]),
+        )
+      : null;
+  const messages = (list) =>
+    list.map((message) =>
+      h('div.message', {}, h('h5', {}, said(message.role, 40)), message.parts.map(part), attached(message)),
+    );
+  const size = [
+    known(prompt.tokens) ? `${count(prompt.tokens)} tokens` : null,
+    known(prompt.budget) ? `of ${count(prompt.budget)} allowed` : null,
+  ]
+    .filter(Boolean)
+    .join(' ');
+  return () => [
+    size ? h('p.small', {}, size) : null,
+    (prompt.cuts ?? []).map((cut) => h('p.note', {}, said(cut, 400))),
+    messages(prompt.messages),
+    (prompt.parts ?? []).map((before, at) =>
+      lazy(`Asked before: part ${at + 1}`, () => [
+        messages(before.messages),
+        h('h5', {}, 'reply'),
+        passageOf(detail, before.reply),
+      ]),
+    ),
+  ];
 }
 
 function usageBox(repeat) {
-  const usage = Object.entries(repeat.usage ?? {}).filter(([, value]) => known(value) && typeof value !== 'object').map(([name, value]) => [said(name.replaceAll('_', ' '), 40), typeof value === 'number' ? count(value) : said(value, 60)]);
-  const timings = Object.entries(repeat.timings ?? {}).map(([name, value]) => [[said(name, 40), ' took'], seconds(value)]);
-  const facts = [['cost', money(repeat.cost)], ['latency', seconds(repeat.latency)], ...(known(repeat.first_token) ? [['first token', seconds(repeat.first_token)]] : []), ...usage, ...timings, ['stopped by', said(repeat.stop_reason ?? 'not told', 60)],
-    ...(known(repeat.seed) ? [['seed', String(repeat.seed)]] : []), ...(known(repeat.attempts) ? [['attempts', count(repeat.attempts)]] : []), ['from the cache', repeat.cached ? 'yes' : 'no'], ...(repeat.finished ? [['finished', said(repeat.finished, 40)]] : [])];
-  return () => [h('dl.facts', {}, facts.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]))];
+  const usage = Object.entries(repeat.usage ?? {})
+    .filter(([, value]) => known(value) && typeof value !== 'object')
+    .map(([name, value]) => [
+      said(name.replaceAll('_', ' '), 40),
+      typeof value === 'number' ? count(value) : said(value, 60),
+    ]);
+  const timings = Object.entries(repeat.timings ?? {}).map(([name, value]) => [
+    [said(name, 40), ' took'],
+    seconds(value),
+  ]);
+  const facts = [
+    ['cost', money(repeat.cost)],
+    ['latency', seconds(repeat.latency)],
+    ...(known(repeat.first_token) ? [['first token', seconds(repeat.first_token)]] : []),
+    ...usage,
+    ...timings,
+    ['stopped by', said(repeat.stop_reason ?? 'not told', 60)],
+    ...(known(repeat.seed) ? [['seed', String(repeat.seed)]] : []),
+    ...(known(repeat.attempts) ? [['attempts', count(repeat.attempts)]] : []),
+    ['from the cache', repeat.cached ? 'yes' : 'no'],
+    ...(repeat.finished ? [['finished', said(repeat.finished, 40)]] : []),
+  ];
+  return () => [
+    h(
+      'dl.facts',
+      {},
+      facts.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]),
+    ),
+  ];
 }
 
 function answerBox(detail, repeat) {
-  if (repeat.error) return h('div.note.fail', {}, h('strong', {}, said(repeat.error.kind, 60)), passageOf(detail, repeat.error.message));
-  const refusal = repeat.refusal ? h('p.note', {}, 'Refused: ', said(typeof repeat.refusal === 'string' ? repeat.refusal : JSON.stringify(repeat.refusal), 600)) : null;
-  const citations = (repeat.citations ?? []).map((cited) => h('li', {}, said(cited.document, 120), known(cited.page) ? `, page ${cited.page}` : '', cited.quote ? [': ', h('q', {}, said(cited.quote, 400))] : null));
-  return [refusal, repeat.answer ? h('div.said', {}, passageOf(detail, repeat.answer)) : h('p.note', {}, 'No answer.'), citations.length ? [h('p.small', {}, 'It cites'), h('ul.small', {}, citations)] : null, repeat.prompt_cut ? h('p.note', {}, 'The server cut this prompt.') : null];
+  if (repeat.error)
+    return h(
+      'div.note.fail',
+      {},
+      h('strong', {}, said(repeat.error.kind, 60)),
+      passageOf(detail, repeat.error.message),
+    );
+  const refusal = repeat.refusal
+    ? h(
+        'p.note',
+        {},
+        'Refused: ',
+        said(typeof repeat.refusal === 'string' ? repeat.refusal : JSON.stringify(repeat.refusal), 600),
+      )
+    : null;
+  const citations = (repeat.citations ?? []).map((cited) =>
+    h(
+      'li',
+      {},
+      said(cited.document, 120),
+      known(cited.page) ? `, page ${cited.page}` : '',
+      cited.quote ? [': ', h('q', {}, said(cited.quote, 400))] : null,
+    ),
+  );
+  return [
+    refusal,
+    repeat.answer ? h('div.said', {}, passageOf(detail, repeat.answer)) : h('p.note', {}, 'No answer.'),
+    citations.length ? [h('p.small', {}, 'It cites'), h('ul.small', {}, citations)] : null,
+    repeat.prompt_cut ? h('p.note', {}, 'The server cut this prompt.') : null,
+  ];
 }
 
 function runColumn(index, key, at, detail) {
-  const title = h('h3', {}, named(key), ' ', badge(index.runs[key].outcome[at], index.runs[key].lost[at]), h('span.range', {}, index.runs[key].outcome[at] ?? ''));
+  const title = h(
+    'h3',
+    {},
+    named(key),
+    ' ',
+    badge(index.runs[key].outcome[at], index.runs[key].lost[at]),
+    h('span.range', {}, index.runs[key].outcome[at] ?? ''),
+  );
   if (!detail) return h('article.run', {}, title, h('p.note', {}, 'This run was not asked this question.'));
   const repeat = detail.repeats[Math.min(Number.parseInt(state.repeat, 10) || 0, detail.repeats.length - 1)];
   const hits = repeat.hits;
-  return h('article.run', {}, title,
-    h('h4', {}, 'Answer'), answerBox(detail, repeat), repeat.reasoning ? lazy('Reasoning', () => [passageOf(detail, repeat.reasoning)]) : null,
-    h('h4', {}, 'Scores'), scoreBox(repeat), stageTable(repeat),
-    h('h4', {}, 'Retrieved'), hits === null ? h('p.note', {}, 'Not known: the pipeline does not tell.') : hits.length ? h('ol.hits', {}, hits.map((hit) => hitItem(detail, hit))) : h('p.note', {}, 'Nothing.'),
-    repeat.prompt ? lazy('Prompt', promptBox(detail, repeat.prompt)) : h('p.small', {}, 'The prompt is not known.'), lazy('Usage and timings', usageBox(repeat)),
-    detail.file ? h('p.small', {}, 'In the run: ', h('code', {}, said(detail.file, 200))) : null);
+  return h(
+    'article.run',
+    {},
+    title,
+    h('h4', {}, 'Answer'),
+    answerBox(detail, repeat),
+    repeat.reasoning ? lazy('Reasoning', () => [passageOf(detail, repeat.reasoning)]) : null,
+    h('h4', {}, 'Scores'),
+    scoreBox(repeat),
+    stageTable(repeat),
+    h('h4', {}, 'Retrieved'),
+    hits === null
+      ? h('p.note', {}, 'Not known: the pipeline does not tell.')
+      : hits.length
+        ? h(
+            'ol.hits',
+            {},
+            hits.map((hit) => hitItem(detail, hit)),
+          )
+        : h('p.note', {}, 'Nothing.'),
+    repeat.prompt
+      ? lazy('Prompt', promptBox(detail, repeat.prompt))
+      : h('p.small', {}, 'The prompt is not known.'),
+    lazy('Usage and timings', usageBox(repeat)),
+    detail.file ? h('p.small', {}, 'In the run: ', h('code', {}, said(detail.file, 200))) : null,
+  );
 }
 
 function repeatSwitch(details) {
   const most = Math.max(0, ...details.filter(Boolean).map((detail) => detail.repeats.length));
   if (most < 2) return null;
-  return choice('repeat', 'Repeat', Array.from({ length: most }, (_, at) => [String(at), String(at + 1)]), state.repeat, (repeat) => go({ repeat }));
+  return choice(
+    'repeat',
+    'Repeat',
+    Array.from({ length: most }, (_, at) => [String(at), String(at + 1)]),
+    state.repeat,
+    (repeat) => go({ repeat }),
+  );
 }
 
 async function questionView() {
   const index = await readIndex();
   const at = index.place.get(state.id);
-  if (at === undefined) return [h('h2', { id: 'title' }, 'Question'), h('p.note', {}, 'There is no question “', said(state.id, 100), '” in this report. ', h('a', { href: link({ view: 'questions', id: '' }) }, 'All questions'))];
+  if (at === undefined)
+    return [
+      h('h2', { id: 'title' }, 'Question'),
+      h(
+        'p.note',
+        {},
+        'There is no question “',
+        said(state.id, 100),
+        '” in this report. ',
+        h('a', { href: link({ view: 'questions', id: '' }) }, 'All questions'),
+      ),
+    ];
   const keys = chosen();
   const details = await Promise.all(keys.map((key) => readDetail(index, key, at)));
   const some = details.find(Boolean);
   announce(`Question ${plain(state.id)}`);
-  return [neighbours(index, at), h('p.small', {}, said(state.id, 80), ' · ', said(index.questions.category[at], 60)), h('h2.question', { id: 'title' }, said(index.questions.text[at], 4000)),
-    some ? goldBox(some, index.questions.answerable[at]) : null, repeatSwitch(details), h('div.beside', {}, keys.map((key, nth) => runColumn(index, key, at, details[nth])))];
+  return [
+    neighbours(index, at),
+    h('p.small', {}, said(state.id, 80), ' · ', said(index.questions.category[at], 60)),
+    h('h2.question', { id: 'title' }, said(index.questions.text[at], 4000)),
+    some ? goldBox(some, index.questions.answerable[at]) : null,
+    repeatSwitch(details),
+    h(
+      'div.beside',
+      {},
+      keys.map((key, nth) => runColumn(index, key, at, details[nth])),
+    ),
+  ];
 }

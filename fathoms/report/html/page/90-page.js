@@ -1,14 +1,43 @@
 // The frame: draws the view that the address names, and draws it again when the address or the width changes.
 
-const VIEW = { overview: overviewView, compare: compareView, questions: questionsView, question: questionView };
+const VIEW = {
+  overview: overviewView,
+  compare: compareView,
+  questions: questionsView,
+  question: questionView,
+};
 const main = document.getElementById('main');
 let turn = 0;
 let drawn = { view: null, id: null };
+const scrolled = new Map();
 
 function drawHeader() {
-  const tabs = Object.entries(VIEWS).map(([view, text]) => h('a', { id: `view-${view}`, href: link({ view, id: '', repeat: '0' }), 'aria-current': state.view === view || (view === 'questions' && state.view === 'question') ? 'page' : null }, text));
+  const tabs = Object.entries(VIEWS).map(([view, text]) =>
+    h(
+      'a',
+      {
+        id: `view-${view}`,
+        href: link({ view, id: '', repeat: '0' }),
+        'aria-current':
+          state.view === view || (view === 'questions' && state.view === 'question') ? 'page' : null,
+      },
+      text,
+    ),
+  );
   document.getElementById('views').replaceChildren(...tabs);
-  document.getElementById('theme').replaceChildren(toggle('theme', 'Colours', [['auto', 'Auto'], ['light', 'Light'], ['dark', 'Dark']], state.theme, (theme) => go({ theme }, { replace: true })));
+  document.getElementById('theme').replaceChildren(
+    toggle(
+      'theme',
+      'Colours',
+      [
+        ['auto', 'Auto'],
+        ['light', 'Light'],
+        ['dark', 'Dark'],
+      ],
+      state.theme,
+      (theme) => go({ theme }, { replace: true }),
+    ),
+  );
   document.documentElement.dataset.theme = ['light', 'dark'].includes(state.theme) ? state.theme : 'auto';
   drawRuns();
 }
@@ -18,25 +47,56 @@ function drawRuns() {
   const keys = chosen();
   const place = document.getElementById('runs');
   const open = place.querySelector('details')?.open ?? false;
-  const toggled = (key, on) => go({ runs: (on ? [...keys, key].sort((a, b) => a - b) : keys.filter((other) => other !== key)).join(',') });
+  const toggled = (key, on) =>
+    go({
+      runs: (on ? [...keys, key].sort((a, b) => a - b) : keys.filter((other) => other !== key)).join(','),
+    });
   const boxes = report.runs.map((run, key) => {
     const on = keys.includes(key);
     const blocked = (!on && keys.length >= MOST_RUNS) || (on && keys.length === 1);
-    return h('label', {}, h('input', { id: `run-${key}`, type: 'checkbox', checked: on, disabled: blocked, onchange: (event) => toggled(key, event.target.checked) }), named(key));
+    return h(
+      'label',
+      {},
+      h('input', {
+        id: `run-${key}`,
+        type: 'checkbox',
+        checked: on,
+        disabled: blocked,
+        onchange: (event) => toggled(key, event.target.checked),
+      }),
+      named(key),
+    );
   });
-  const most = report.runs.length > MOST_RUNS ? h('p.small', {}, `At most ${MOST_RUNS} at a time: more could not be told apart in the charts. The leaderboard always has all.`) : null;
-  place.replaceChildren(h('details', { open }, h('summary', { id: 'pick' }, `Runs shown: ${keys.length} of ${report.runs.length}`), h('fieldset', {}, h('legend.unseen', {}, 'Runs shown'), boxes), most));
+  const most =
+    report.runs.length > MOST_RUNS
+      ? h(
+          'p.small',
+          {},
+          `At most ${MOST_RUNS} at a time: more could not be told apart. The leaderboard always has all.`,
+        )
+      : null;
+  place.replaceChildren(
+    h(
+      'details',
+      { open },
+      h('summary', { id: 'pick' }, `Runs shown: ${keys.length} of ${report.runs.length}`),
+      h('fieldset', {}, h('legend.unseen', {}, 'Runs shown'), boxes),
+      most,
+    ),
+  );
 }
 
 /** What does not change: the title, with what is hidden in it shown, and the last line. */
 function drawFrame() {
   document.getElementById('name').replaceChildren(said(report.title, 160));
-  document.getElementById('footer').replaceChildren(`Made by ${plain(report.version)}. This file asks no network.`);
+  document
+    .getElementById('footer')
+    .replaceChildren(`Made by ${plain(report.version)}. This file asks no network.`);
 }
 
 /** Draw the view; where another is wished meanwhile, this one is dropped. */
 async function draw() {
-  const mine = turn += 1;
+  const mine = (turn += 1);
   const focus = document.activeElement?.id;
   state = parseHash();
   drawHeader();
@@ -46,19 +106,24 @@ async function draw() {
   try {
     content = await VIEW[state.view](room);
   } catch (error) {
-    content = [h('h2', { id: 'title' }, 'This part cannot be shown'), h('p.note.fail', { role: 'alert' }, said(error.message))];
+    content = [
+      h('h2', { id: 'title' }, 'This part cannot be shown'),
+      h('p.note.fail', { role: 'alert' }, said(error.message)),
+    ];
   }
   if (mine === turn) show(content.flat(Infinity).filter(present).map(asNode), focus);
 }
 
-/** Put the view in place; what had the focus has it still, and a new view starts at its top. */
+/** Put the view in place; what had the focus has it still, and a view is where it was left, or at its top. */
 function show(nodes, focus) {
   const moved = drawn.view !== null && (drawn.view !== state.view || drawn.id !== state.id);
   main.replaceChildren(...nodes);
   main.removeAttribute('aria-busy');
-  document.title = plain(clip(`${state.view === 'question' ? state.id : VIEWS[state.view]} · ${report.title}`, 200));
+  document.title = plain(
+    clip(`${state.view === 'question' ? state.id : VIEWS[state.view]} · ${report.title}`, 200),
+  );
   drawn = { view: state.view, id: state.id };
-  if (moved) window.scrollTo(0, 0);
+  if (moved) window.scrollTo(0, scrolled.get(location.hash) ?? 0);
   const again = focus ? document.getElementById(focus) : null;
   if (again) again.focus({ preventScroll: true });
   else if (moved) main.focus({ preventScroll: true });
@@ -67,10 +132,19 @@ function show(nodes, focus) {
 let width = window.innerWidth;
 let resizing = 0;
 
-window.addEventListener('hashchange', draw);
+history.scrollRestoration = 'manual';
+window.addEventListener('hashchange', (event) => {
+  scrolled.set(new URL(event.oldURL).hash, window.scrollY);
+  draw();
+});
 window.addEventListener('resize', () => {
   clearTimeout(resizing);
-  resizing = setTimeout(() => { if (window.innerWidth !== width) { width = window.innerWidth; draw(); } }, 120);
+  resizing = setTimeout(() => {
+    if (window.innerWidth !== width) {
+      width = window.innerWidth;
+      draw();
+    }
+  }, 120);
 });
 // the link that skips the header must not change the address, which names the view
 document.getElementById('skip').addEventListener('click', (event) => {
@@ -80,5 +154,15 @@ document.getElementById('skip').addEventListener('click', (event) => {
 drawFrame();
 await draw();
 performance.mark('overview');
-// the index is unpacked after the first paint, so that the other views open at once; a view that needs it says what is wrong with it
-requestAnimationFrame(() => setTimeout(() => readIndex().then(() => performance.mark('index'), () => {}), 0));
+// the index is unpacked after the first paint, so that the other views open at once; where it cannot be
+// read, the view that needs it says so
+requestAnimationFrame(() =>
+  setTimeout(
+    () =>
+      readIndex().then(
+        () => performance.mark('index'),
+        () => {},
+      ),
+    0,
+  ),
+);

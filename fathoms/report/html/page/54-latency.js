@@ -1,0 +1,99 @@
+// Where the seconds go.
+
+const secondsEach = (run) => sum(run.seconds.stages.map((stage) => stage.mean ?? 0));
+
+const secondsTick = (value) => `${Number(value.toPrecision(3))} s`;
+
+function latency(room) {
+  const keys = chosen().filter((key) => report.runs[key].seconds?.stages?.length);
+  if (!keys.length)
+    return section('latency', 'Latency by stage', h('p.note', {}, 'Not known: these runs have no timings.'));
+  const stages = [
+    ...new Set(keys.flatMap((key) => report.runs[key].seconds.stages.map((stage) => stage.name))),
+  ];
+  const tone = (stage) => `tone${stages.indexOf(stage) % 5}`;
+  const entry = (stage) =>
+    h(
+      'li',
+      {},
+      s(
+        'svg',
+        { width: 16, height: 14, viewBox: '0 0 16 14', 'aria-hidden': 'true' },
+        s('rect', { x: 1, y: 1, width: 14, height: 12, class: `segment ${tone(stage)}` }),
+      ),
+      said(stage, 40),
+    );
+  const first = (run) => run.seconds.first_token;
+  const rows = keys.flatMap((key) =>
+    [
+      ...report.runs[key].seconds.stages,
+      ...(first(report.runs[key]) ? [{ name: 'first token', ...first(report.runs[key]) }] : []),
+    ].map((stage) => [
+      named(key),
+      said(stage.name, 40),
+      seconds(stage.mean),
+      seconds(stage.p50),
+      seconds(stage.p95),
+      count(stage.n),
+    ]),
+  );
+  return section(
+    'latency',
+    'Latency by stage',
+    h('p.small', {}, 'Mean seconds of a question, by stage.'),
+    h('ul.legend', { 'aria-label': 'Legend of the stages' }, stages.map(entry)),
+    h('figure', {}, latencyChart(keys, tone, room)),
+    behind(
+      'latency',
+      'Seconds by run and stage: mean, median, 95th percentile',
+      ['Run', 'Stage', 'Mean', 'p50', 'p95', 'n'],
+      rows,
+    ),
+  );
+}
+
+function latencyChart(keys, tone, room) {
+  const totals = keys.map((key) => secondsEach(report.runs[key]));
+  const steps = ticks(Math.max(...totals), room < 500 ? 2 : 4);
+  const names = Math.min(
+    room * 0.36,
+    Math.max(...keys.map((key) => textWidth(runLabel(report.runs[key])))) + 30,
+  );
+  const x = (value) => names + ((room - names - 70) * value) / (steps.at(-1) || 1);
+  const foot = 6 + keys.length * 24;
+  const bars = keys.map((key, nth) => {
+    const y = 2 + nth * 24;
+    let at = 0;
+    const parts = report.runs[key].seconds.stages.map((stage) => {
+      const from = at;
+      at += stage.mean ?? 0;
+      return s(
+        'rect',
+        {
+          x: round(x(from)),
+          y,
+          width: round(x(at) - x(from)),
+          height: BAR,
+          class: `segment ${tone(stage.name)}`,
+        },
+        s('title', {}, plain(`${stage.name}: ${seconds(stage.mean)}`)),
+      );
+    });
+    return [
+      spot(chosen().indexOf(key), 8, y + 8),
+      s('text', { x: 20, y: y + 12.5, class: 'name' }, fit(runLabel(report.runs[key]), names - 30)),
+      parts,
+      s('text', { x: round(x(totals[nth]) + 6), y: y + 12.5, class: 'name' }, seconds(totals[nth])),
+    ];
+  });
+  return chart(
+    room,
+    foot + 14,
+    'Mean seconds of a question by run and stage',
+    steps.map((value) => [
+      s('line', { x1: round(x(value)), x2: round(x(value)), y1: 0, y2: foot - 4, class: 'rail' }),
+      s('text', { x: round(x(value)), y: foot + 9, class: 'tick middle' }, value ? secondsTick(value) : '0'),
+    ]),
+    bars,
+  );
+}

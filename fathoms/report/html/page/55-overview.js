@@ -1,0 +1,201 @@
+// The overview: everything about runs as wholes.
+
+/** Answered or abstained against answerable or not, one table a run. */
+function abstention() {
+  const keys = chosen().filter((key) => report.runs[key].abstention);
+  if (!keys.length)
+    return section(
+      'abstention',
+      'Abstention',
+      h('p.note', {}, 'Not known: these runs were scored without a classifier of abstentions.'),
+    );
+  return section(
+    'abstention',
+    'Abstention',
+    h(
+      'p.small',
+      {},
+      `Answers by whether the documents hold an answer, with the share of each line. Selective accuracy:
+        correctness of what was answered.`,
+    ),
+    h('div.multiples', {}, keys.map(abstentionTable)),
+  );
+}
+
+function abstentionTable(key) {
+  const { answerable, unanswerable, coverage, selective_accuracy: accuracy } = report.runs[key].abstention;
+  const line = (name, cells) => {
+    const shareOf = (found) => (found ? `${figure(found.mean)} ${bracket(found)}` : ' ');
+    return h(
+      'tr',
+      {},
+      h('th', { scope: 'row' }, name),
+      ['answered', 'abstained'].map((cell) =>
+        h('td', { class: 'figure' }, count(cells[cell]), h('span.range', {}, shareOf(cells.share?.[cell]))),
+      ),
+    );
+  };
+  const rate = (name, found) =>
+    known(found?.mean)
+      ? h(
+          'p.small',
+          {},
+          `${name} ${figure(found.mean)} ${bracket(found)}`,
+          known(found.n) ? ` (n ${count(found.n)})` : '',
+        )
+      : null;
+  return h(
+    'div.square',
+    {},
+    h(
+      'table',
+      {},
+      h('caption', {}, named(key)),
+      h(
+        'thead',
+        {},
+        h(
+          'tr',
+          {},
+          h('td', {}),
+          h('th', { scope: 'col' }, 'answered'),
+          h('th', { scope: 'col' }, 'abstained'),
+        ),
+      ),
+      h('tbody', {}, line('answerable', answerable), line('unanswerable', unanswerable)),
+    ),
+    rate('Coverage', coverage),
+    rate('Selective accuracy', accuracy),
+  );
+}
+
+function errors() {
+  const rows = chosen().flatMap((key) =>
+    report.runs[key].errors.map((error) => [
+      named(key),
+      h('code', {}, said(error.kind, 60)),
+      count(error.n),
+      said(error.example, 300),
+    ]),
+  );
+  return section(
+    'errors',
+    'Errors',
+    rows.length
+      ? table(
+          'Questions that failed, by run and kind',
+          ['Run', 'Kind', 'Questions', 'The first one says'],
+          rows,
+        )
+      : h('p.note', {}, 'None: every question of these runs has an answer.'),
+  );
+}
+
+// ---- the runs themselves
+
+const facts = (run) => [
+  ['Id', h('code', {}, said(run.id, 120))],
+  ['Model', said(run.model ?? 'not told', 80)],
+  ['Pipeline', said(run.pipeline, 80)],
+  ['Profile', said(run.profile, 40)],
+  ['Started', said(moment(run.started), 40)],
+  ['Data', said(run.data ?? 'not told', 80)],
+  [
+    'Questions asked',
+    `${count(run.asked ?? run.questions)}${run.repeats > 1 ? `, ${run.repeats} repeats` : ''}`,
+  ],
+  ['Errors', count(run.counts.errors)],
+  ['Refused', count(run.counts.refused)],
+  ['Prompts cut by the server', count(run.counts.cut_by_server)],
+  ['From the cache', count(run.counts.cached)],
+  ['Cost', money(run.cost?.total)],
+  ['Tokens in, out', `${count(run.tokens?.prompt)}, ${count(run.tokens?.completion)}`],
+  ['Time', seconds(run.seconds?.total)],
+  [
+    'Documents',
+    `${count(run.documents?.n)}${run.documents?.failed?.length ? `, ${run.documents.failed.length} failed` : ''}`,
+  ],
+];
+
+/** The settings in which the chosen runs differ. */
+function differences(keys) {
+  const maps = keys.map((key) => new Map(report.runs[key].config));
+  const names = [...new Set(maps.flatMap((map) => [...map.keys()]))];
+  return names
+    .filter((name) => new Set(maps.map((map) => map.get(name))).size > 1)
+    .map((name) => [
+      h('code', {}, said(name, 80)),
+      ...maps.map((map) => (map.has(name) ? said(map.get(name), 120) : h('span.faint', {}, '–'))),
+    ]);
+}
+
+function aboutRuns() {
+  const keys = chosen();
+  const list = keys.map((key) => facts(report.runs[key]));
+  const rows = list[0].map(([name], at) => [name, ...list.map((run) => run[at][1])]);
+  const different = keys.length > 1 ? differences(keys) : [];
+  const heads = () => ['', ...keys.map((key) => named(key))];
+  return section(
+    'about',
+    'The runs',
+    table('What each run was', heads(), rows, { seen: false, kind: 'runs' }),
+    different.length
+      ? h(
+          'details.behind',
+          {},
+          h('summary', { id: 'differences' }, `Settings that differ (${different.length})`),
+          table('Settings in which these runs differ', heads(), different, { seen: false, kind: 'runs' }),
+        )
+      : null,
+    keys.map((key) =>
+      h(
+        'details.behind',
+        {},
+        h('summary', { id: `config-${key}` }, 'All settings of ', named(key)),
+        table(
+          'Settings',
+          ['Setting', 'Value'],
+          report.runs[key].config.map(([name, value]) => [h('code', {}, said(name, 80)), said(value, 2000)]),
+          { seen: false },
+        ),
+      ),
+    ),
+    failedDocuments(keys),
+  );
+}
+
+function failedDocuments(keys) {
+  const rows = keys.flatMap((key) =>
+    (report.runs[key].documents?.failed ?? []).map((failed) => [
+      named(key),
+      said(failed.document, 120),
+      said(failed.why, 300),
+    ]),
+  );
+  return rows.length ? table('Documents that could not be read', ['Run', 'Document', 'Why'], rows) : null;
+}
+
+function overviewView(room) {
+  const different = report.same_questions
+    ? null
+    : h(
+        'p.note',
+        {},
+        `These runs did not ask the same questions: their figures are not of one kind. Compare shows those that
+          two of them share.`,
+      );
+  const notes = report.notes.map((note) => h('p.note', {}, said(note, 1000)));
+  return [
+    h('h2', { id: 'title' }, 'Overview'),
+    notes,
+    different,
+    leaderboard(),
+    radars(room),
+    funnel(room),
+    abstention(),
+    costAndQuality(room),
+    latency(room),
+    errors(),
+    aboutRuns(),
+  ];
+}
