@@ -56,10 +56,13 @@ function clip(text, limit) {
   return text.slice(0, half ? limit - 1 : limit);
 }
 
+/** Whether a text may be higher than its box, also on a narrow screen. */
+const isHigh = (text) => text.length > 600 || text.split('\n', 14).length > 12;
+
 /** A long text with its marks `[start, end, phrase]`; more than 20,000 characters are shown when asked for. */
 function passage(text, marks = [], note = null) {
   // what may be higher than its box scrolls by keyboard too
-  const box = h('div.passage', { dir: 'auto', tabindex: text.length > 1500 ? 0 : null });
+  const box = h('div.passage', { dir: 'auto', tabindex: isHigh(text) ? 0 : null });
   const first = clip(text, LONG);
   box.append(...marked(first, marks).map(asNode));
   if (first.length < text.length) {
@@ -154,7 +157,7 @@ function table(caption, heads, rows, { kind = '', seen = true } = {}) {
 
 /** What is wider than the page scrolls in a box of its own, also by keyboard. */
 function scroller(label, ...content) {
-  return h('div.scroll', { role: 'region', 'aria-label': plain(label), tabindex: 0 }, content);
+  return h('div.scroll', { role: 'group', 'aria-label': plain(label), tabindex: 0 }, content);
 }
 
 function section(id, title, ...content) {

@@ -134,17 +134,20 @@ function aboutRuns() {
   const list = keys.map((key) => facts(report.runs[key]));
   const rows = list[0].map(([name], at) => [name, ...list.map((run) => run[at][1])]);
   const different = keys.length > 1 ? differences(keys) : [];
-  const heads = () => ['', ...keys.map((key) => named(key))];
+  const heads = (first) => [first, ...keys.map((key) => named(key))];
   return section(
     'about',
     'The runs',
-    table('What each run was', heads(), rows, { seen: false, kind: 'runs' }),
+    table('What each run was', heads(h('span.unseen', {}, 'About')), rows, { seen: false, kind: 'runs' }),
     different.length
       ? h(
           'details.behind',
           {},
           h('summary', { id: 'differences' }, `Settings that differ (${different.length})`),
-          table('Settings in which these runs differ', heads(), different, { seen: false, kind: 'runs' }),
+          table('Settings in which these runs differ', heads('Setting'), different, {
+            seen: false,
+            kind: 'runs',
+          }),
         )
       : null,
     keys.map((key) =>

@@ -70,11 +70,11 @@ function goldBox(detail, answerable) {
 function thumbnail(name, what, gold) {
   if (!name || !hasChunk('thumbnails')) return null;
   const picture = h('img', { class: `thumbnail${gold ? ' gold' : ''}`, alt: plain(what), width: 110 });
-  chunk('thumbnails').then((pages) => {
-    const source = pages[name];
-    if (typeof source === 'string' && source.startsWith('data:image/')) picture.src = source;
-    else picture.remove();
-  });
+  const show = (source) => (source?.startsWith('data:image/') ? (picture.src = source) : picture.remove());
+  chunk('thumbnails').then(
+    (pages) => show(pages[name]),
+    () => show(null),
+  );
   return picture;
 }
 
@@ -148,7 +148,7 @@ function hitItem(detail, hit) {
     `${hit.rank}. `,
     said(hit.document, 120),
     pages,
-    known(hit.score) ? h('span.faint', {}, ` score ${Number(hit.score).toPrecision(3)}`) : null,
+    known(hit.score) ? h('span.faint', {}, ` score ${Number(hit.score.toPrecision(3))}`) : null,
     hit.modality && hit.modality !== 'text' ? h('span.faint', {}, ' ', said(hit.modality, 20)) : null,
     hit.gold ? h('span.tag', {}, 'gold page') : null,
   ];
