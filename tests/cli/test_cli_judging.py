@@ -17,6 +17,8 @@ from fathoms.scoring import score_run
 from fathoms.store import Run
 from fathoms.types import Question
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 N = 60
 QUESTIONS = [
     Question(id=f"q{i}", text=f"What is {i}?", category=("Even", "Odd")[i % 2], answers=((f"number {i}",),))

@@ -15,6 +15,8 @@ from fathoms.cli import main
 from fathoms.models import Embedded, OpenAILLM, ScriptedModel
 from fathoms.store import Run
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 
 def views(run: Any) -> dict[str, list[Any]]:
     """The repeats of every question, by its id."""

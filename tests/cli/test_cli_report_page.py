@@ -16,6 +16,8 @@ from fathoms.scoring import score_run
 from fathoms.store import Run
 from fathoms.types import Question
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 
 def make_run(out: Path, number: int) -> Run:
     """A scored run of so many questions."""

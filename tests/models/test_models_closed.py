@@ -20,6 +20,8 @@ from fathoms.models.closed_errors import Fault, quoted, refusal_in
 from fathoms.models.protocols import FileLimits
 from fathoms.types import Usage
 
+pytestmark = pytest.mark.slow  # three SDKs and their servers
+
 for package in ("anthropic", "google.genai", "openai"):
     pytest.importorskip(package)
 

@@ -15,6 +15,8 @@ import pytest
 from fathoms.errors import ConfigError, MissingWeightsError, ModelError
 from fathoms.models import LexicalEmbedder, OnnxEmbedder, embedding
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 TEXTS = ["The pump stops at 130 kPa.", "Ümläute, 漢字 and \u202e a mark", "", "a" * 5000]
 
 

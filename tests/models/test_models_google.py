@@ -14,6 +14,8 @@ from vendor_wire import Fails, Said, error_body
 from fathoms.errors import ConfigError, ModelError, PromptTooLongError, RateLimitError
 from fathoms.types import Message, Prompt, Usage
 
+pytestmark = pytest.mark.slow  # an SDK and its server
+
 pytest.importorskip("google.genai")
 
 
