@@ -18,6 +18,8 @@ from support import Project, write_pdf
 from fathoms.config import Source, validate
 from fathoms.experiment import Experiment, load_experiment
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 ROOT = Path(__file__).parent.parent
 
 SLOW = "generate.latency=0.5"

@@ -13,6 +13,8 @@ import pytest
 
 from fathoms.corpora import verify
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 SAMPLE = Path(__file__).resolve().parent.parent / "data" / "sample"
 PDFS = sorted(SAMPLE.glob("*.pdf"))
 BY_CATEGORY: dict[str, list[dict[str, Any]]] = json.loads(

@@ -11,6 +11,8 @@ from http_stub import serving
 from raw_service import answer, service
 from support import Project
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 CHAT = "/v1/chat/completions"
 BILLED = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
 COST = 0.2

@@ -7,6 +7,8 @@ import json
 import pytest
 from support import Project
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 CLOSED = """\
 name: closed
 data: {questions: questions.json, documents: pdfs}

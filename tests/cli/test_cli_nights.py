@@ -24,6 +24,8 @@ from support import Project, write_pdf
 
 from fathoms.cli import main
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 QUESTIONS = 50
 CONFIG = """\
 name: night

@@ -10,6 +10,8 @@ from support import Project
 from fathoms.cli import main
 from fathoms.corpora import read_questions
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 
 @pytest.fixture(autouse=True)
 def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

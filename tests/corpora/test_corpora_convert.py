@@ -16,6 +16,8 @@ from fathoms.corpora.writing import DUMPERS
 from fathoms.errors import DataError, UsageError
 from fathoms.types import Evidence, Question
 
+pytestmark = pytest.mark.slow  # many examples of every format
+
 TEXT = st.text(
     st.one_of(st.sampled_from(" |&[]\",'\n\r\t;#=\\éµ∅😀"), st.characters(exclude_categories=["Cs"])),
     min_size=1,

@@ -16,6 +16,8 @@ from fathoms.corpora.rows import questions_of
 from fathoms.errors import DataError, UsageError
 from fathoms.types import Evidence, Question
 
+pytestmark = pytest.mark.slow  # many examples of every format
+
 FULL = Question(
     id="q-1",
     text="Who built the pump?",

@@ -16,6 +16,8 @@ from fathoms.errors import ModelError, PromptTooLongError, RateLimitError
 from fathoms.models import AnthropicLLM
 from fathoms.types import Message, Prompt, Usage
 
+pytestmark = pytest.mark.slow  # an SDK and its server
+
 pytest.importorskip("anthropic")
 
 

@@ -17,6 +17,8 @@ from fathoms.errors import ModelError, PromptTooLongError, RateLimitError
 from fathoms.models import OpenAILLM
 from fathoms.types import Usage
 
+pytestmark = pytest.mark.slow  # an SDK and its server
+
 pytest.importorskip("openai")
 
 

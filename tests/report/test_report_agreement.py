@@ -18,6 +18,8 @@ from fathoms.report import comparison_panel, report_json, report_markdown, summa
 from fathoms.report.agreement import Mean, agreement, average, mean_rating, rated_alike
 from fathoms.report.view import RunView
 
+pytestmark = pytest.mark.slow  # they draw
+
 # Table I: three answers of each of 16 runs. A mean is printed with two digits, and of 18 or 12 whole ratings
 # only one sum rounds to it: 88 to 4.89, 80 to 4.44 and 71 to 3.94 of 18; 53 to 4.42 and 57 to 4.75 of 12.
 TABLE_I = {

@@ -16,6 +16,8 @@ from fathoms.report.markdown import escape, report_markdown
 from fathoms.report.worst import first_messages, worst_questions
 from fathoms.schemas import NAMES, schema
 
+pytestmark = pytest.mark.slow  # they draw
+
 
 def html_of(markdown):
     """Markdown as GitHub-flavoured HTML, raw HTML let through."""

@@ -18,6 +18,8 @@ from fathoms.errors import UsageError
 from fathoms.report.layout import Box, collide, directions, normalise, place, value_spot
 from fathoms.report.radar import draw_radar, line_style
 
+pytestmark = pytest.mark.slow  # they draw
+
 
 def svg_texts(path):
     """Everything written in an SVG, in its order."""
