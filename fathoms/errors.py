@@ -7,6 +7,7 @@
       MissingWeightsError        2   model weights are not on this machine; names the command
       ServerError                2   a model server is not there, or has not the model; says what to do
       DataError                  1   questions, manifests, result files
+        QuestionsError           1   rows of a question file, each with its complaint
         ChecksumError            1   a file is not the one that was pinned
       DocumentError              1   one PDF that could not be read, with the reason
       ModelError                 1   a model or its server failed to answer
@@ -21,6 +22,7 @@ code. The message says what is wrong and, where anything can be done, what to do
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -72,6 +74,18 @@ class ServerError(FathomsError):
 
 class DataError(FathomsError):
     """Questions, a manifest or a result file that cannot be used."""
+
+
+class QuestionsError(DataError):
+    """Rows of a question file that cannot be used: all `complaints`, of which the message has the first."""
+
+    _SHOWN: ClassVar[int] = 10
+
+    def __init__(self, complaints: Sequence[str]) -> None:
+        self.complaints = tuple(complaints)
+        left = len(complaints) - self._SHOWN
+        more = [f"... and {left} more"] if left > 0 else []
+        super().__init__("\n".join([*complaints[: self._SHOWN], *more]))
 
 
 class ChecksumError(DataError):

@@ -38,7 +38,8 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
     that the run holds already are not made again. Returns the summary; raises DataError for a run that
     holds neither an answer nor a failure.
     """
-    manifest, records = run.manifest(), run.records(light=True)
+    manifest, entries = run.manifest(), run.entries()  # read once: a run may be going on
+    records = list(run.read(entries.values(), light=True)) if entries else []
     if not records:
         raise DataError(f"{run.path} holds no answers yet: nothing to score")
     scoring = _with_exemplars(run, read_scoring(manifest, settings))
@@ -46,7 +47,7 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
     judged = judge(records, scoring, known)
     if judged.new:
         run.write_verdicts(VERDICTS, {**known, **judged.new})
-    scores = _write_views(run, judged, _texts(run, manifest))
+    scores = _write_views(run, entries, judged, _texts(run, manifest))
     summary = summary_of(run.id, manifest, records, scores)
     for name, funnels in summarise_funnels(records, scores).items():
         summary["profiles"][name]["funnel"] = {**funnels, "estimate": _estimate(manifest)}
@@ -91,10 +92,11 @@ def _with_exemplars(run: Run, scoring: Scoring) -> Scoring:
     )
 
 
-def _write_views(run: Run, judged: Judged, texts: RunTexts) -> Scores:
+def _write_views(
+    run: Run, entries: Mapping[tuple[str, int], Entry], judged: Judged, texts: RunTexts
+) -> Scores:
     """Every question's file, all its repeats in it; returns the figures of its scores, in the order of the
     records. Whole records, and what scores rest on, are in memory for one question at a time."""
-    entries = run.entries()
     told = texts.told(run.read(entries.values()))
     groups: dict[str, list[tuple[int, Entry]]] = {}
     for index, ((question, _), entry) in enumerate(entries.items()):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -102,8 +103,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return result if isinstance(result, int) else 0
     except FathomsError as error:
         if console.settings.debug:
-            raise
-        console.complain(str(error))
+            traceback.print_exc()
+        else:
+            console.complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
         console.complain("stopped")

@@ -30,7 +30,7 @@ settings = Settings()
 
 
 def out() -> Console:
-    """Results; at least 80 columns where nobody looks, so that tables stay whole in logs."""
+    """Results; 100 columns where nobody looks, so that tables stay whole in logs."""
     from rich.console import Console
 
     return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 100, highlight=False)

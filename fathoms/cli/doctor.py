@@ -95,7 +95,8 @@ def _data(experiment: AnyExperiment, config: Path) -> str:
     from fathoms import corpora
 
     corpus = corpora.load(experiment.data, config.parent)
-    return f"{len(corpus.questions)} questions on {len(corpus.documents)} documents of {corpus.name}"
+    plural = "" if len(corpus.documents) == 1 else "s"
+    return f"{len(corpus.questions)} questions on {len(corpus.documents)} document{plural} of {corpus.name}"
 
 
 def _stage(experiment: AnyExperiment, stage: str, check: Callable[[], None]) -> str:
@@ -131,7 +132,8 @@ def _memory() -> float | None:
 
 def _folder(folder: Path) -> dict[str, Any]:
     """A folder that is there or will be made: the gigabytes that are free, and whether it can be written."""
-    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    candidates = (folder.absolute(), *folder.absolute().parents)
+    there = next(path for path in candidates if os.path.exists(path))  # noqa: PTH110 - `exists` of a Path raises where nobody may look
     free = round(shutil.disk_usage(there).free / 1e9, 1)
     return {"folder": str(folder), "free_gb": free, "writable": there.is_dir() and os.access(there, os.W_OK)}
 
@@ -174,7 +176,7 @@ def _servers() -> list[dict[str, Any]]:
     try:
         address = server_address()
     except FathomsError as error:
-        return [{"name": "ollama", "address": str(error), "version": None, "models": []}]
+        return [{"name": "ollama", "address": None, "version": None, "models": [], "error": str(error)}]
     version = server_version(address)
     models = [] if version is None else server_models(address)
     return [{"name": "ollama", "address": address, "version": version, "models": models}]

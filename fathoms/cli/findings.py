@@ -71,6 +71,8 @@ def weight_lines(weights: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def server_line(server: Mapping[str, Any]) -> str:
     """A model server, and its models."""
+    if "error" in server:
+        return f"{server['name']}: {server['error']}"
     if server["version"] is None:
         return f"{server['name']}: does not answer at {server['address']} ('ollama serve' starts it)"
     models = ", ".join(server["models"]) or "none ('ollama pull gemma3:4b' fetches one)"

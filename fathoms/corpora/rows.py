@@ -26,12 +26,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from fathoms.config import Source, suggest, validate
-from fathoms.errors import ConfigError, DataError
+from fathoms.errors import ConfigError, DataError, QuestionsError
 from fathoms.identity import question_ids
 from fathoms.types import Evidence, Question
 
 IGNORED = frozenset({"comment", "notes", "metadata"})
-SHOWN = 10
 
 Placed = tuple[str, dict[str, Any]]
 """A row as it was read, after the place it stands at (`file:line`)."""
@@ -135,10 +134,9 @@ def ignored_keys(rows: Iterable[Placed]) -> tuple[str, ...]:
 
 
 def _raise_for(complaints: list[str]) -> None:
-    """Raise DataError with the first complaints, if there are any."""
+    """Raise QuestionsError, if there are any."""
     if complaints:
-        more = [f"... and {len(complaints) - SHOWN} more"] if len(complaints) > SHOWN else []
-        raise DataError("\n".join(complaints[:SHOWN] + more))
+        raise QuestionsError(complaints)
 
 
 def _checked(place: str, data: dict[str, Any]) -> tuple[Row, list[str]]:

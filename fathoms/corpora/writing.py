@@ -35,7 +35,7 @@ def write_questions(path: Path, questions: Sequence[Question]) -> None:
 
 def refuse_existing(path: Path) -> None:
     """Raise UsageError for a file that is there already."""
-    if path.exists():
+    if path.exists() or path.is_symlink():
         raise UsageError(f"{path} is there already, and nothing is overwritten: name another file")
 
 

@@ -6,8 +6,8 @@ import whatever is installed, but no file beside it.
 
 from __future__ import annotations
 
-from importlib.machinery import PathFinder
-from importlib.util import find_spec
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,7 +32,7 @@ class _Returned(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     pages: list[_Page] = []
-    page_count: int | None = None
+    page_count: int | None = Field(default=None, ge=0)
     warnings: list[str] = []
     error: str | None = None
 
@@ -85,11 +85,20 @@ class PythonParser(PdfParser):
 
     def _file(self) -> Path:
         """Where the module is, found without importing it."""
-        try:
-            spec = PathFinder.find_spec(self.target, [str(Path.cwd())]) or find_spec(self.target)
-        except (ImportError, ValueError):
-            spec = None
+        spec = _spec(self.target, [str(Path.cwd())]) or _spec(self.target, None)
         if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
             places = f"in {Path.cwd()} or among what is installed"
             raise ConfigError(f"ingest: there is no module '{self.target}' {places}")
         return Path(spec.origin).resolve()
+
+
+def _spec(target: str, places: Sequence[str] | None) -> ModuleSpec | None:
+    """A module of these folders (`None`: of what is installed), its packages looked through and not run."""
+    spec, name = None, ""
+    for part in target.split("."):
+        name = f"{name}.{part}" if name else part
+        spec = PathFinder.find_spec(name, places)
+        if spec is None:
+            return None
+        places = spec.submodule_search_locations or []
+    return spec

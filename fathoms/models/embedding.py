@@ -74,18 +74,28 @@ class Worker:
         """The answer to one request, and the bytes that follow it. Raises the errors of the worker."""
         with self._lock:
             process = self._process()
-            assert process.stdin is not None
-            assert process.stdout is not None
-            with suppress(BrokenPipeError):  # it has died: there is no answer then
-                process.stdin.write(json.dumps(request).encode() + b"\n")
-                process.stdin.flush()
-            line = process.stdout.readline()
-            told: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
-            data = process.stdout.read(told.get("bytes", 0))
-            if not told or len(data) < told.get("bytes", 0):
-                raise ModelError(self._death(process))
+            try:
+                told, data = self._exchange(process, json.dumps(request).encode())
+            except BaseException:  # interrupted: what still comes would be taken for the next answer
+                process.kill()
+                _end(self._running)
+                raise
         if "error" in told:
             raise _raised(*told["error"])
+        return told, data
+
+    def _exchange(self, process: subprocess.Popen[bytes], request: bytes) -> tuple[dict[str, Any], bytes]:
+        """Send a request and wait for what comes of it."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(BrokenPipeError):  # it has died: there is no answer then
+            process.stdin.write(request + b"\n")
+            process.stdin.flush()
+        line = process.stdout.readline()
+        told: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
+        data = process.stdout.read(told.get("bytes", 0))
+        if not told or len(data) < told.get("bytes", 0):
+            raise ModelError(_death(process))
         return told, data
 
     def _process(self) -> subprocess.Popen[bytes]:
@@ -102,12 +112,13 @@ class Worker:
             )
         return self._running[0]
 
-    def _death(self, process: subprocess.Popen[bytes]) -> str:
-        """What to say of a process that ended in the middle."""
-        code = process.wait()
-        _end(self._running)
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        return f"embedding broke off: its process ended ({how}), for want of memory?"
+
+def _death(process: subprocess.Popen[bytes]) -> str:
+    """What to say of a process that ended in the middle."""
+    code = process.wait()
+    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    guess = ", for want of memory?" if code == -signal.SIGKILL else ""
+    return f"embedding broke off: its process ended ({how}){guess}"
 
 
 def _end(running: list[subprocess.Popen[bytes]]) -> None:

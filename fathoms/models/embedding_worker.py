@@ -2,7 +2,7 @@
 
 A line of JSON comes for each request: `embedder` (its options), and `texts` and `query`, or no texts: then
 only its `check` is made. A line goes back, `{"shape": [n, d], "bytes": N}` with the vectors behind it,
-`{}` or `{"error": [class, message]}`. It ends when its standard input does.
+`{"bytes": 0}` or `{"error": [class, message]}`. It ends when its standard input does, or nobody hears it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ def main() -> None:
     adapter: TypeAdapter[Embedder] = TypeAdapter(Embedder)
     for line in sys.stdin.buffer:
         told, data = answer(adapter, json.loads(line))
-        output.write(json.dumps(told).encode() + b"\n" + data)
-        output.flush()
+        try:
+            output.write(json.dumps(told).encode() + b"\n" + data)
+            output.flush()
+        except BrokenPipeError:  # the run has ended meanwhile
+            os._exit(0)
 
 
 def answer(adapter: TypeAdapter[Embedder], request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from fathoms.config import suggest
 from fathoms.corpora import find_places, read_questions
 from fathoms.corpora.questions import format_of
-from fathoms.errors import DataError, UsageError
+from fathoms.errors import DataError, QuestionsError, UsageError
 from fathoms.metrics.phrase_recall import Hyphens, Match
 from fathoms.questions import document_rules, file_rules
 from fathoms.questions.finding import Finding, Rule, Subject
@@ -81,7 +81,8 @@ def check(
     try:
         file = read_questions(path)
     except DataError as error:
-        return Checked(tuple(_invalid(path, str(error))), 0, len(paths))
+        complaints = error.complaints if isinstance(error, QuestionsError) else str(error).splitlines()
+        return Checked(tuple(_invalid(path, complaints)), 0, len(paths))
     subject = Subject(
         path=path,
         questions=file.questions,
@@ -109,11 +110,11 @@ def _without_unfilled(findings: list[Finding]) -> list[Finding]:
     return [f for f in findings if f.code == PLACEHOLDER or f.question is None or f.question not in unfilled]
 
 
-def _invalid(path: Path, complaints: str) -> list[Finding]:
+def _invalid(path: Path, complaints: Iterable[str]) -> list[Finding]:
     """What the reader of the file said, line by line, with the places taken out of the sentences."""
     place = re.compile(rf"{re.escape(str(path))}(?::(\d+))?(?::(\d+))?: (.*)")
     found = []
-    for sentence in complaints.splitlines():
+    for sentence in complaints:
         match = place.fullmatch(sentence)
         line, column, message = match.groups() if match else (None, None, sentence)
         found.append(Finding(INVALID, "error", message, str(path), _number(line), _number(column)))

@@ -15,6 +15,11 @@ from fathoms.types import Question
 _ALIKE = 0.8
 """Names of files are more alike than words are: numbers, dates, versions."""
 
+FEW_PAGES = 4
+"""Of fewer an answer stands on most by itself."""
+HALF = 0.5
+"""On more of all pages, an answer says nothing."""
+
 
 def unknown_file(subject: Subject) -> Iterator[Found]:
     """A file name that no document has."""
@@ -121,41 +126,36 @@ def quote_absent(subject: Subject) -> Iterator[Found]:
 
 
 def common_answer(subject: Subject) -> Iterator[Found]:
-    """An answer that stands whole in more than a fifth of what has nothing to do with it."""
+    """An answer that stands whole in more than a fifth of what has nothing to do with it; where all may have
+    to do with it, on more than half of the pages."""
     for number, question, names in _looked_for(subject):
-        if not question.files and not question.evidence:
-            continue  # every document is gold
-        noun, others = _others(subject, question, names)
-        counts = [_holding(subject, variant, others) for variant in question.answers]
+        noun, texts, share = _others(subject, question, names)
+        counts = [_holding(subject, variant, texts) for variant in question.answers]
         held = set().union(*counts)
-        if others and len(held) > COMMON * len(others):
+        if texts and len(held) > share * len(texts):
             worst = max(range(len(counts)), key=lambda index: len(counts[index]))
             phrases = "', '".join(question.answers[worst])
             yield Found(
-                f"an answer stands whole in {len(held)} of {len(others)} other {noun}, '{phrases}' in"
+                f"an answer stands whole in {len(held)} of {len(texts)} {noun}, '{phrases}' in"
                 f" {len(counts[worst])}: write it longer",
                 number,
                 ("answers", worst),
             )
 
 
-def _others(subject: Subject, question: Question, gold: tuple[str, ...]) -> tuple[str, list[str]]:
-    """The texts that are not gold: other documents, or where there are none the other pages."""
+def _others(subject: Subject, question: Question, gold: tuple[str, ...]) -> tuple[str, list[str], float]:
+    """What an answer should not stand in, its name, and in which share it may: other documents, or where
+    there are none other pages; where the gold pages are not named, a few at least, all pages."""
     texts = subject.texts
     named = {*gold, *question.files}
     documents = [name for name in texts.documents if name not in named]
     if documents:
-        return "documents", [texts.parsed.whole(name, texts.match) for name in documents]
+        return "other documents", [texts.parsed.whole(name, texts.match) for name in documents], COMMON
+    pages = {(name, page): text for name in gold for page, text in texts.pages(name).items() if text.strip()}
     cited = {(evidence.document, evidence.page) for evidence in question.evidence}
-    if not cited or any(page is None for _, page in cited):
-        return "pages", []
-    pages = [
-        text
-        for name in gold
-        for page, text in texts.pages(name).items()
-        if (name, page) not in cited and text.strip()
-    ]
-    return "pages", pages
+    if cited and all(page is not None for _, page in cited):
+        return "other pages", [text for place, text in pages.items() if place not in cited], COMMON
+    return "pages", list(pages.values()) if len(pages) >= FEW_PAGES else [], HALF
 
 
 def _holding(subject: Subject, variant: tuple[str, ...], texts: list[str]) -> set[int]:
@@ -172,7 +172,7 @@ def _looked_for(subject: Subject) -> Iterator[tuple[int, Question, tuple[str, ..
     for yes and no."""
     for number, question in enumerate(subject.questions):
         variants = [variant for variant in question.answers if variant]
-        if not question.answerable or not variants or all(map(is_yes_no, variants)):
+        if not question.answerable or not variants or any(map(is_yes_no, variants)):
             continue
         names = subject.texts.gold_documents(question)
         if names is not None:

@@ -81,6 +81,19 @@ def test_the_identity_holds_the_source_and_the_options(pdf: Path) -> None:
     assert before != parser.identity()
 
 
+def test_a_module_of_a_package_is_found_without_running_the_package(pdf: Path) -> None:
+    package = pdf.parent / "odd_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise SystemExit('run')")
+    (package / "reader.py").write_text(PARSER)
+    (pdf.parent / "reader.py").write_text("")  # another one
+    parser = PythonParser(target="odd_package.reader")
+    assert parser.reader_file() == str((package / "reader.py").resolve())
+    assert parse_in_child(parser, pdf).pages[0].text == "one"
+    with pytest.raises(ConfigError, match="there is no module"):
+        PythonParser(target="odd_package.no_reader").require()
+
+
 @pytest.mark.parametrize("target", ["no_such_parser", "no.such.parser", "sys"])
 def test_a_module_that_is_not_there(pdf: Path, target: str) -> None:
     with pytest.raises(ConfigError, match=f"there is no module '{target}' in {pdf.parent}"):

@@ -148,6 +148,7 @@ def test_places_after_an_empty_variant(tmp_path: Path) -> None:
 
 def test_yes_and_no_are_not_looked_for(tmp_path: Path) -> None:
     assert checked(tmp_path, {**GOOD, "answers": [["yes"]]}).findings == ()
+    assert checked(tmp_path, {**GOOD, "answers": [["yes"], ["yes, it is tall"]]}).findings == ()
 
 
 def test_the_same_question_twice(tmp_path: Path) -> None:
@@ -174,6 +175,22 @@ def test_where_there_is_one_document_other_pages_stand_for_others(tmp_path: Path
         ("common-answer", 1, "an answer stands whole in 2 of 3 other pages, '1' in 2: write it longer")
     ]
     assert checked(tmp_path, {**row, "answers": "1 gate"}, pages=pages).findings == ()
+
+
+def test_where_no_gold_page_is_named_an_answer_stands_not_on_most_pages(tmp_path: Path) -> None:
+    pages = {"varn.pdf": ("a gate", "a door", "a roof", "no wall")}
+    row = {"question": "Which?", "files": ["varn.pdf"], "answers": "a"}
+    message = "an answer stands whole in 3 of 4 pages, 'a' in 3: write it longer"
+    assert told(checked(tmp_path, row, pages=pages)) == [("common-answer", 1, message)]
+    assert told(checked(tmp_path, {**row, "files": []}, pages=pages)) == [("common-answer", 1, message)]
+    assert checked(tmp_path, {**row, "answers": "gate"}, pages=pages).findings == ()
+    few = {"varn.pdf": pages["varn.pdf"][:3]}
+    assert checked(tmp_path, row, pages=few).findings == ()
+
+
+def test_every_row_that_cannot_be_read_is_counted(tmp_path: Path) -> None:
+    found = checked(tmp_path, *[{"question": f"Why {number}?"} for number in range(50)])
+    assert (found.count("error"), {finding.code for finding in found.findings}) == (50, {"invalid"})
 
 
 def test_what_cannot_be_parsed_is_named_once(tmp_path: Path) -> None:
