@@ -17,8 +17,10 @@ import pytest
 from report_browser import Watched, chromium, eventually, texts, watch, written
 from report_runs import made_runs
 
+import fathoms
 from fathoms.paths import sha256_file
 from fathoms.report.html import report_html
+from fathoms.report.table import short_figure
 from fathoms.report.view import RunView
 
 pytestmark = pytest.mark.slow
@@ -74,6 +76,16 @@ def test_the_leaderboard_has_the_figures_and_marks_the_best(watched: Watched, ma
 
 
 FIRST_RUN = "document.querySelector('#leaderboard tbody th').innerText.trim().startsWith('{}')"
+
+
+def test_figures_are_printed_as_python_does(watched: Watched) -> None:
+    values = sorted({k / n for n in range(1, 401) for k in range(n + 1)})
+    source = (Path(fathoms.__file__).parent / "report/html/page/10-dom.js").read_text(encoding="utf-8")
+    printed = watched.page.evaluate(f"(values) => {{ {source}; return values.map(figure); }}", values)
+    assert printed == [f"{value:.2f}" for value in values]
+    assert [printed[values.index(value)] for value in (1 / 8, 3 / 8, 5 / 8)] == ["0.12", "0.38", "0.62"]
+    bounds = watched.page.evaluate(f"() => {{ {source}; return [0, 0.125, 0.995, 0.996, 1].map(bound); }}")
+    assert bounds == list(map(short_figure, (0, 0.125, 0.995, 0.996, 1)))
 
 
 def test_sorting_by_click_and_by_keyboard(watched: Watched, made: str) -> None:

@@ -63,9 +63,9 @@ def figure_of(values: Mapping[str, Any], metric: str, count: str) -> Json:
     """A mean with its interval and what it is a mean of."""
     interval = (values.get("intervals") or {}).get(metric) or {}
     return {
-        "mean": rounded(values.get(metric)),
-        "low": rounded(interval.get("low")),
-        "high": rounded(interval.get("high")),
+        "mean": values.get(metric),  # as it is: a rounded one may be printed otherwise than elsewhere
+        "low": interval.get("low"),
+        "high": interval.get("high"),
         "n": values.get(count) or 0,
         "method": interval.get("method"),
     }
