@@ -84,6 +84,21 @@ def test_nobody_looks_for_documents_unasked(sample_run: Callable[..., RunView]) 
     assert not made.warnings
 
 
+def test_a_folder_starts_where_the_configuration_was(
+    sample_run: Callable[..., RunView], tmp_path: Path
+) -> None:
+    (tmp_path / "papers" / "old").mkdir(parents=True)
+    (tmp_path / "papers" / "old" / "lost.PDF").write_bytes((SAMPLE / PUMP).read_bytes())
+    run = sample_run({"lost.PDF": sha256_file(SAMPLE / PUMP)})
+    [view] = run.questions()
+    view["question"]["evidence"] = [{"document": "lost.PDF", "page": 2}]
+    view["repeats"][0]["hits"] = []
+    manifest = {**run.manifest, "folder": str(tmp_path), "config": {"data": {"documents": "papers"}}}
+    made = payload([dataclasses.replace(run, manifest=manifest, questions=lambda: [view])], thumbnails=True)
+    assert len(chunk(made, "thumbnails")) == 1
+    assert not made.warnings
+
+
 def test_a_document_that_cannot_be_rendered_is_named(
     sample_run: Callable[..., RunView], tmp_path: Path
 ) -> None:
