@@ -78,6 +78,7 @@ def payload(
         reading = read_run(run, profile, questions, details, pictures.of(run) if thumbnails else _no_picture)
         names = [chunk.name for chunk in details.chunks]
         overviews.append(overview_run(key, label, run, profile, reading.sums, names))
+        budget.release(_expected(run) - len(reading.rows))
         readings.append(reading)
         chunks += details.chunks
         shortened = shortened or details.shortened
@@ -128,4 +129,5 @@ def _no_picture(document: str, page: int | None, gold: bool) -> None:
 def _expected(run: RunView) -> int:
     """How many questions a run has views of, as far as it says."""
     counts = run.summary.get("counts") or {}
-    return int(counts.get("asked") or counts.get("questions") or 1)
+    asked = counts.get("asked") or counts.get("questions") or 1
+    return max(1, int(asked) - (counts.get("unanswered") or 0))

@@ -7,6 +7,7 @@ and `beyond` the number of marks in what is not shown.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -38,6 +39,13 @@ def start(text: object, length: int) -> str:
     """The beginning of a text on one line, with an ellipsis where more follows."""
     line = " ".join(str(text)[: 4 * length].split())
     return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def brief(value: Any, length: int) -> Any:
+    """A text with an ellipsis for what is beyond `length` characters; other JSON stays what it is, as long as
+    it is not longer."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if len(text) <= length else text[:length] + "…"
 
 
 def units(text: str) -> int:
