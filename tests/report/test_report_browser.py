@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from report_browser import Watched, chromium, eventually, texts, watch, written
-from report_runs import made_runs
+from report_runs import STAGES, made_runs
 
 import fathoms
 from fathoms.paths import sha256_file
@@ -108,6 +108,22 @@ def test_sorting_by_click_and_by_keyboard(watched: Watched, made: str) -> None:
     assert page.locator("#leaderboard th[aria-sort]").get_attribute("aria-sort") == "ascending"
     page.go_back()
     eventually(page, FIRST_RUN.format("gamma"))
+
+
+def test_the_best_is_as_printed_and_what_is_not_known_is_not_lost(watched: Watched, folder: Path) -> None:
+    runs = made_runs(["alpha", "beta"], 6)
+    nothing = {"recall": None, "lost": None, "gained": None, "n": 0, "compared": 0}
+    for run, tables in zip(runs, (0.499, 0.501), strict=True):
+        paper = run.summary["profiles"]["paper"]
+        paper["categories"]["Tables"]["correctness"] = tables
+        paper["funnel"]["categories"] = {"Tables": dict.fromkeys(STAGES, nothing)}
+    page = watched.open(written(folder / "equal.html", runs))
+    cells = page.locator("#leaderboard tbody td:nth-of-type(5)")
+    assert [cell.split()[0] for cell in cells.all_inner_texts()] == ["0.50", "0.50"]
+    assert page.locator("#leaderboard tbody td:nth-of-type(5).best").count() == 0
+    assert page.locator("#leaderboard tbody td:nth-of-type(3).best .mean").all_inner_texts() == ["1.00"]
+    said = [text for text in page.locator("#funnel svg text").all_text_contents() if "known" in text]
+    assert said == ["not known: no question of it is in the funnel"] * 2
 
 
 def test_the_radar_switches_its_scale(watched: Watched, made: str) -> None:
@@ -298,6 +314,24 @@ def test_one_question_of_all_runs(watched: Watched, made: str) -> None:
     page.locator("#before").click()
     eventually(page, "location.hash.includes('id=q-003')")
     assert "The door is blue." in page.locator("article.run").nth(0).inner_text()
+
+
+def test_a_question_of_several_lines_and_what_stands_before_a_text(watched: Watched, folder: Path) -> None:
+    [run] = made_runs(["alpha"], 1)
+    [view] = run.questions()
+    view["question"]["text"] = "Which door?\n\n" + "It is the same door. " * 120
+    view["repeats"][0]["hits"][0]["header"] = "file_name: 41.5 crowns.pdf"
+    address = written(folder / "lines.html", [dataclasses.replace(run, questions=lambda: [view])])
+    page = watched.open(address, "view=question&id=q-000")
+    page.locator("#whole-question").click()
+    page.locator("main > details .passage").wait_for()
+    assert page.locator("main > details .passage").text_content() == view["question"]["text"]
+    assert "3 gold phrases" in texts(page, ".hit summary")[0]  # `41.5 crowns`, or `41.5` and `crowns`
+    page.locator(".hit summary").first.click()
+    page.locator(".hit .header mark").wait_for()
+    assert texts(page, ".hit .header .passage") == ["file_name: 41.5 crowns.pdf"]
+    plain = watched.open(written(folder / "line.html", made_runs(["alpha"], 1)), "view=question&id=q-000")
+    assert plain.locator("#whole-question").count() == 0
 
 
 def test_back_leads_to_where_one_was(watched: Watched, made: str) -> None:

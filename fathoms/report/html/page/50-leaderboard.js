@@ -79,7 +79,7 @@ function commonCount(column) {
 
 function scoreCell(run, column, best, common) {
   const found = fig(run, column.metric, column.category);
-  const first = known(found.mean) && found.mean === best;
+  const first = known(found.mean) && figure(found.mean) === best;
   return h(
     'td',
     { class: `figure${first ? ' best' : ''}${column.category === OVERALL ? ' overall' : ''}` },
@@ -101,9 +101,11 @@ function leaderboard() {
   const means = columns.map((column) =>
     report.runs.map((run) => fig(run, column.metric, column.category).mean).filter(known),
   );
-  // where all runs have the same figure, none is the best
+  // as printed: no figure is better than an equal one, and where all are equal, none is the best
   const bests = means.map((found, at) =>
-    new Set(found).size < 2 ? null : columns[at].better === 'high' ? Math.max(...found) : Math.min(...found),
+    new Set(found.map(figure)).size < 2
+      ? null
+      : figure(columns[at].better === 'high' ? Math.max(...found) : Math.min(...found)),
   );
   const groups = [OVERALL, ...CATEGORIES].map((category, at) =>
     h(

@@ -23,7 +23,9 @@ function funnelBar(values, stages, x, y, left) {
     return s(
       'text',
       { x: left, y: y + 12.5, class: 'tick start' },
-      'nothing reached the answer; losses not known',
+      known(values.recall.answer)
+        ? 'nothing reached the answer; losses not known'
+        : 'not known: no question of it is in the funnel',
     );
   const drawn = parts.map((part) => {
     const [start, width] = [left + x * at, x * part.value];

@@ -15,8 +15,9 @@ function abstention() {
     h(
       'p.small',
       {},
-      `Answers by whether the documents hold an answer, with the share of each line. Selective accuracy:
-        correctness of what was answered.`,
+      `Answers by whether the documents hold an answer, with the share of each line. Coverage: the share of the
+        answerable questions that was answered. Selective accuracy: the share of those answered that is fully
+        right (correctness 1).`,
     ),
     h('div.multiples', {}, keys.map(abstentionTable)),
   );

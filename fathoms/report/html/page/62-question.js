@@ -152,11 +152,15 @@ function hitItem(detail, hit) {
     hit.modality && hit.modality !== 'text' ? h('span.faint', {}, ' ', said(hit.modality, 20)) : null,
     hit.gold ? h('span.tag', {}, 'gold page') : null,
   ];
-  const found = hit.text?.marks?.length
-    ? h('span.tag.plainly', {}, plural(hit.text.marks.length, 'gold phrase'))
-    : null;
+  const phrases = new Set([hit.header, hit.text].flatMap((text) => text?.marks ?? []).map((mark) => mark[2]));
+  const found = phrases.size ? h('span.tag.plainly', {}, plural(phrases.size, 'gold phrase')) : null;
   const picture = thumbnail(hit.thumbnail, `page ${hit.pages} of ${hit.document}`, hit.gold);
-  const what = hit.text ? lazy([about, found], () => passageOf(detail, hit.text)) : h('p', {}, about);
+  // what the chunker wrote before a text is asked with it, and the funnel counts it
+  const whole = () => [
+    hit.header ? h('div.header', {}, passageOf(detail, hit.header)) : null,
+    passageOf(detail, hit.text),
+  ];
+  const what = hit.text ? lazy([about, found], whole) : h('p', {}, about);
   return h('li', { class: hit.gold ? 'hit gold' : 'hit' }, picture, what);
 }
 
@@ -324,6 +328,13 @@ function repeatSwitch(details) {
   );
 }
 
+/** The question as it was asked, where the list's line has not all of it: it is cut, or had lines. */
+function wholeQuestion(detail, line) {
+  const whole = readText(detail.texts, detail.question);
+  if (whole.trim() === line && !detail.question.cut) return null;
+  return lazy('The whole question', () => [passageOf(detail, detail.question)], 'whole-question');
+}
+
 async function questionView() {
   const index = await readIndex();
   const at = index.place.get(state.id);
@@ -347,6 +358,7 @@ async function questionView() {
     neighbours(index, at),
     h('p.small', {}, said(state.id, 80), ' · ', said(index.questions.category[at], 60)),
     h('h2.question', { id: 'title' }, said(index.questions.text[at], 4000)),
+    some ? wholeQuestion(some, index.questions.text[at]) : null,
     some ? goldBox(some, index.questions.answerable[at]) : null,
     repeatSwitch(details),
     h(
