@@ -260,13 +260,24 @@ def test_secrets_are_masked_and_the_names_of_variables_are_not(
     config = {
         "generate": {"api_key": "sk-1234567890", "api_key_env": "OPENAI_API_KEY", "max_tokens": 5},
         "pipeline": {"url": "https://me:hunter2@example.org/rag", "headers": {"Authorization": "Bearer x"}},
+        "more": {
+            "secret_key": "hide-1",
+            "key": "hide-2",
+            "private_key": "hide-3",
+            "api_keys": ["hide-4"],
+            "accessToken": "hide-5",
+            "openaiApiKey": "hide-6",
+            "url": "https://example.org/rag?n=3&api_key=hide-7",
+        },
         "retrieve": {"of": [{"kind": "dense"}, {"kind": "bm25"}], "weights": None},
     }
     run = small_run()
     run = dataclasses.replace(run, manifest={**run.manifest, "config": config})
     text = report_html([run])
     lines = dict(unpacked(text)[0]["runs"][0]["config"])
-    assert not any(secret in text for secret in ("sk-1234567890", "hunter2", "Bearer x"))
+    hidden = ("sk-1234567890", "hunter2", "Bearer x", *(f"hide-{number}" for number in range(1, 8)))
+    assert not any(secret in text for secret in hidden)
+    assert lines["more.url"] == "https://example.org/rag?n=3&api_key=***"
     assert lines["generate.api_key_env"] == "OPENAI_API_KEY"
     assert lines["generate.max_tokens"] == "5"
     assert lines["pipeline.url"] == "https://***@example.org/rag"

@@ -7,7 +7,7 @@ from typing import Any
 
 from fathoms.metrics.intervals import rate_interval
 from fathoms.metrics.stages import STAGES
-from fathoms.report.funnel import funnel_of, funnel_rows, notes
+from fathoms.report.funnel import funnel_of, notes
 from fathoms.report.html.config import flat
 from fathoms.report.html.reading import Sums, known_mean, rounded, spread
 from fathoms.report.outcomes import OUTCOMES, RATES
@@ -134,19 +134,23 @@ def funnel_figures(run: RunView, profile: str) -> Json | None:
     if not funnel:
         return None
     known = [stage for stage in STAGES if (funnel["overall"].get(stage) or {}).get("n")]
-    keys = {"recall": "recall", "loss": "lost", "gain": "gained", "n": "n", "compared": "compared"}
+    categories = funnel.get("categories") or {}
     return {
         "stages": known,
         "notes": list(notes(funnel))[1:],  # the first explains the cells of the text table
         "estimated": bool(funnel.get("estimate")),
         "estimate": funnel.get("estimate"),
-        "categories": {
-            name.removesuffix("*"): {
-                ours: {stage: rounded((stages.get(stage) or {}).get(theirs)) for stage in known}
-                for ours, theirs in keys.items()
-            }
-            for name, stages in funnel_rows(funnel)
-        },
+        "overall": _stages(funnel["overall"], known),
+        "categories": {name: _stages(stages, known) for name, stages in categories.items()},
+    }
+
+
+def _stages(stages: Mapping[str, Any], known: Sequence[str]) -> Json:
+    """What is known of each stage, one figure after the other."""
+    keys = {"recall": "recall", "loss": "lost", "gain": "gained", "n": "n", "compared": "compared"}
+    return {
+        ours: {stage: (stages.get(stage) or {}).get(theirs) for stage in known}
+        for ours, theirs in keys.items()
     }
 
 

@@ -286,7 +286,8 @@ function runColumn(index, key, at, detail) {
     h('span.range', {}, index.runs[key].outcome[at] ?? ''),
   );
   if (!detail) return h('article.run', {}, title, h('p.note', {}, 'This run was not asked this question.'));
-  const repeat = detail.repeats[Math.min(Number.parseInt(state.repeat, 10) || 0, detail.repeats.length - 1)];
+  const wanted = Math.max(0, Number.parseInt(state.repeat, 10) || 0);
+  const repeat = detail.repeats[Math.min(wanted, detail.repeats.length - 1)];
   const hits = repeat.hits;
   return h(
     'article.run',
