@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -52,7 +53,8 @@ def written(
     radar = next(path for path in paths if path.suffix == ".png")
     lines = [f"report: {paths[0]}", f"radar:  {radar}"]
     if paths[0].name != "report.html":  # too many answers to write it by the way
-        lines.append(f"page:   run 'fathoms report {' '.join(run.id for run in runs)}'")
+        where = "" if out == RUNS else f" --out {shlex.quote(str(out))}"
+        lines.append(f"page:   run 'fathoms report {' '.join(run.id for run in runs)}{where}'")
     return panels, tuple(lines)
 
 

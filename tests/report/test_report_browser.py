@@ -110,6 +110,23 @@ def test_sorting_by_click_and_by_keyboard(watched: Watched, made: str) -> None:
     eventually(page, FIRST_RUN.format("gamma"))
 
 
+def test_a_category_may_be_called_overall(watched: Watched, folder: Path) -> None:
+    [run] = made_runs(["beta"], 6)
+    for view in run.questions():
+        view["question"]["category"] = {"Tables": "Overall"}.get(view["question"]["category"], "Hard*")
+    paper = run.summary["profiles"]["paper"]
+    found = {"Overall": paper["categories"]["Tables"], "Hard*": paper["categories"]["Text-Only"]}
+    paper["categories"] = found
+    paper["funnel"]["categories"] = dict.fromkeys(found, paper["funnel"]["overall"])
+    summary = {**run.summary, "categories": list(found)}
+    page = watched.open(written(folder / "overall.html", [dataclasses.replace(run, summary=summary)]))
+    assert [text.split()[0] for text in texts(page, "#leaderboard thead th[colspan]")] == [
+        *("Overall", "Overall", "Hard*")
+    ]
+    assert texts(page, "#leaderboard .mean")[0::2] == ["0.33", "0.00", "1.00"]
+    assert page.locator("#funnel figure").count() == 3
+
+
 def test_the_best_is_as_printed_and_what_is_not_known_is_not_lost(watched: Watched, folder: Path) -> None:
     runs = made_runs(["alpha", "beta"], 6)
     nothing = {"recall": None, "lost": None, "gained": None, "n": 0, "compared": 0}
@@ -357,6 +374,9 @@ def test_repeats_are_switched(watched: Watched, folder: Path) -> None:
     page.locator("#repeat").select_option("2")
     page.get_by_text("Another time.").wait_for()
     assert "repeat=1" in page.url
+    for meaningless, text in (("-1", "says alpha."), ("x", "says alpha."), ("9", "Another time.")):
+        page = watched.open(address, f"view=question&id=q-000&repeat={meaningless}")
+        page.get_by_text(text).wait_for()
 
 
 def test_pictures_of_pages(watched: Watched, folder: Path, root: Path) -> None:

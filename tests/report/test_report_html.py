@@ -17,6 +17,7 @@ import pytest
 from fathoms.errors import UsageError
 from fathoms.report import RunView, load, report_html, write_report
 from fathoms.report.html import payload
+from fathoms.report.html.texts import Pool, units
 
 Json = dict[str, Any]
 CHUNK = re.compile(r'<script type="text/plain" id="chunk-([\w-]+)">([A-Za-z0-9+/=]*)</script>')
@@ -212,6 +213,37 @@ def test_runs_over_different_data_stand_side_by_side(
     assert [run["detail"] for run in index["runs"]] == [[0, -1, 0], [-1, 0, 0]]
     assert overview["same_questions"] is False
     assert detail_of(chunks, 1, "q1 (mine)")[0]["original_id"] == "q1"
+
+
+def test_runs_without_a_name_of_their_data_are_told_apart(
+    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+) -> None:
+    first = {**small_run().summary, "data": None}
+    second = {**first, "run": "another"}
+    other = question("q1", 0.0, 1.0, text="Another question?")
+    _, chunks = unpacked(report_html([run_of(first, [question("q1", 1.0, 0.0)]), run_of(second, [other])]))
+    assert chunks["index"]["questions"]["id"] == ["q1", "q1 (another)"]
+
+
+def test_categories_may_have_any_name(small_run: Callable[..., RunView]) -> None:
+    run = small_run()
+    stages = [
+        {"answer": {"recall": recall, "n": 2}, "prompt": {"recall": 1.0, "n": 2}}
+        for recall in (0.25, 0.5, 0.75)
+    ]
+    funnel = {"overall": stages[0], "categories": {"Hard*": stages[1], "Overall": stages[2]}}
+    run.summary["profiles"]["paper"]["funnel"] = funnel
+    [found] = payload([run]).overview["runs"]
+    assert found["funnel"]["overall"]["recall"]["answer"] == 0.25
+    recalls = {name: stage["recall"]["answer"] for name, stage in found["funnel"]["categories"].items()}
+    assert recalls == {"Hard*": 0.5, "Overall": 0.75}
+
+
+def test_what_was_cut_is_counted_as_the_page_counts() -> None:
+    pool = Pool()
+    user = pool.add("\U0001f41f" * 150)
+    pool.cut(100)
+    assert (user["cut"], units(pool.texts[0])) == (300, 200)
 
 
 def test_repeats_are_all_there(

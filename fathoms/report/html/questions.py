@@ -34,7 +34,8 @@ class Questions:
         """The id of a question in this report, and its place; the first time it is added."""
         original, identity = str(question["id"]), _identity(question)
         data = str(run.summary.get("data") or "")
-        for name in (original, f"{original} ({data})", f"{original} ({run.run})"):
+        named = [f"{original} ({other})" for other in (data, run.run) if other]
+        for name in (original, *named):
             if name not in self.ids:
                 self._add(name, question, identity, data)
                 return name, self.ids[name]

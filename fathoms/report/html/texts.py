@@ -1,8 +1,8 @@
 """Texts of a report: made fit for a page, kept once, marked and cut.
 
 A text is `{"s": text}` or, where it is long, `{"p": place in the pool}`; `marks` are `[start, end, phrase]`
-in UTF-16 code units, as JavaScript counts; `cut` is the number of characters of a text that was shortened,
-and `beyond` the number of marks in what is not shown.
+in UTF-16 code units, as JavaScript counts; `cut` is how many a text had that was shortened, and `beyond` the
+number of marks in what is not shown.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Pool:
         if text not in self._places:
             self._places[text] = len(self.texts)
             self.texts.append(text)
-            self._whole.append(len(text))
+            self._whole.append(units(text))
             self._users.append([])
             self.size += len(text)
         user = {"p": self._places[text], **marked}

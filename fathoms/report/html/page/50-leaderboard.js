@@ -111,7 +111,7 @@ function leaderboard() {
     h(
       'th',
       { colspan: 2, scope: 'colgroup' },
-      said(category, 40),
+      said(nameOf(category), 40),
       known(commons[2 * at]) && commons[2 * at] === commons[2 * at + 1]
         ? h('span.range', {}, `n ${count(commons[2 * at])}`)
         : null,
