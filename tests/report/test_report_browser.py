@@ -19,6 +19,7 @@ from report_runs import STAGES, made_runs
 
 import fathoms
 from fathoms.paths import sha256_file
+from fathoms.report.ending import dollars
 from fathoms.report.html import report_html
 from fathoms.report.table import short_figure
 from fathoms.report.view import RunView
@@ -84,6 +85,10 @@ def test_figures_are_printed_as_python_does(watched: Watched) -> None:
     printed = watched.page.evaluate(f"(values) => {{ {source}; return values.map(figure); }}", values)
     assert printed == [f"{value:.2f}" for value in values]
     assert [printed[values.index(value)] for value in (1 / 8, 3 / 8, 5 / 8)] == ["0.12", "0.38", "0.62"]
+    costs = [1.2e-7, 0.0125, 0.5, 0.0999, 1234.5, 3 / 8]
+    money = watched.page.evaluate(f"(values) => {{ {source}; return values.map(money); }}", costs)
+    assert money == list(map(dollars, costs))
+    assert money[:2] == ["$0.00000012", "$0.013"]
     bounds = watched.page.evaluate(f"() => {{ {source}; return [0, 0.125, 0.995, 0.996, 1].map(bound); }}")
     assert bounds == list(map(short_figure, (0, 0.125, 0.995, 0.996, 1)))
 
@@ -226,10 +231,19 @@ def test_the_pareto_front_and_what_is_not_known(watched: Watched, made: str) -> 
     spots = page.eval_on_selector_all(
         "#cost figure path > title", "all => all.map(title => title.textContent)"
     )
-    assert spots == ["alpha: $0.0100, correctness 0.50", "beta: $0.0020, correctness 0.33"]
-    assert texts(page, "#cost .note") == ["Not drawn, for the cost is not known: gamma"]
+    assert spots == ["alpha: $0.010, correctness 0.50", "beta: $0.0020, correctness 0.33"]
+    assert texts(page, "#cost .note") == ["Not drawn, for cost or correctness is not known: gamma"]
     page.locator("#cost-figures").click()
     assert [row.split()[-1] for row in texts(page, "#cost tbody tr")] == ["yes", "yes", "no"]
+
+
+def test_equal_runs_are_both_on_the_front(watched: Watched, folder: Path) -> None:
+    runs = [*made_runs(["alpha", "beta"], 12), *made_runs(["alpha"], 12)]
+    page = watched.open(written(folder / "equal-costs.html", runs))
+    page.locator("#cost-figures").click()
+    assert [row.split()[-1] for row in texts(page, "#cost tbody tr")] == ["yes", "yes", "yes"]
+    page = watched.open(written(folder / "some.html", made_runs(questions=12)), "view=overview&runs=2")
+    assert texts(page, "#cost-title") == ["Time against quality"]  # of the run that is shown no cost is known
 
 
 def test_without_costs_seconds_stand_in_their_place(watched: Watched, folder: Path) -> None:
@@ -248,6 +262,7 @@ def test_abstention_latency_errors_and_settings(watched: Watched, made: str) -> 
     assert texts(page, "#about details[open] tbody tr") == ["name alpha beta gamma"]
     page.locator("#latency-figures").click()
     assert texts(page, "#latency tbody tr")[0] == "alpha retrieve 0.10 s 0.10 s 0.10 s 120"
+    assert texts(page, "#latency tbody tr")[2] == "alpha whole answer 0.50 s 0.50 s 0.50 s 120"
 
 
 # ---- questions

@@ -127,9 +127,11 @@ function seconds(value) {
     : `${Number((1000 * value).toPrecision(2))} ms`;
 }
 
+/** Dollars as on the terminal: cents, and of less than ten the first two digits that are not zero. */
 function money(value) {
   if (!known(value)) return 'not known';
-  return value === 0 ? '$0' : `$${value >= 0.01 ? value.toFixed(value >= 1 ? 2 : 4) : value.toPrecision(2)}`;
+  if (value === 0 || value >= 0.1) return `$${printed(value)}`;
+  return `$${value.toFixed(Math.min(100, 1 - Math.floor(Math.log10(value))))}`;
 }
 
 /** A time to the minute, as the run noted it. */
