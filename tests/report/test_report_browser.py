@@ -464,6 +464,26 @@ def test_light_and_dark(browser: Any, made: str) -> None:
     assert seen["dark"] == seen["light switched"] == black
 
 
+def test_what_is_open_stays_open(watched: Watched, made: str) -> None:
+    page = watched.open(made, "view=question&id=q-003")
+    page.locator("#hit-1-1").click()
+    page.locator(".hit mark").first.wait_for()
+    page.get_by_role("button", name="Dark", exact=True).click()
+    eventually(page, "document.documentElement.dataset.theme === 'dark'")
+    assert page.evaluate("document.activeElement.id") == "theme-dark"
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.wait_for_timeout(200)  # the page waits until the width is no longer changed
+    assert page.locator(".hit mark").first.is_visible()
+    page.locator("#after").click()
+    eventually(page, "location.hash.includes('id=q-006')")
+    assert "theme=dark" in page.url
+    page = watched.open(made)
+    page.locator("#funnel-figures").click()
+    page.get_by_role("button", name="Plain 0\u20131").click()
+    eventually(page, "document.getElementById('scale-plain').ariaPressed === 'true'")
+    page.locator("#funnel details[open] table").wait_for()
+
+
 def test_the_keyboard_alone(watched: Watched, made: str) -> None:
     page = watched.open(made)
     page.keyboard.press("Tab")

@@ -142,7 +142,7 @@ function scoreBox(repeat) {
   );
 }
 
-function hitItem(detail, hit) {
+function hitItem(detail, hit, key) {
   const pages = (hit.pages ?? []).length ? `, page ${hit.pages.join(', ')}` : '';
   const about = [
     `${hit.rank}. `,
@@ -160,7 +160,7 @@ function hitItem(detail, hit) {
     hit.header ? h('div.header', {}, passageOf(detail, hit.header)) : null,
     passageOf(detail, hit.text),
   ];
-  const what = hit.text ? lazy([about, found], whole) : h('p', {}, about);
+  const what = hit.text ? lazy([about, found], whole, `hit-${key}-${hit.rank}`) : h('p', {}, about);
   return h('li', { class: hit.gold ? 'hit gold' : 'hit' }, picture, what);
 }
 
@@ -295,7 +295,7 @@ function runColumn(index, key, at, detail) {
     title,
     h('h4', {}, 'Answer'),
     answerBox(detail, repeat),
-    repeat.reasoning ? lazy('Reasoning', () => [passageOf(detail, repeat.reasoning)]) : null,
+    repeat.reasoning ? lazy('Reasoning', () => [passageOf(detail, repeat.reasoning)], `reasoning-${key}`) : null,
     h('h4', {}, 'Scores'),
     scoreBox(repeat),
     stageTable(repeat),
@@ -306,13 +306,13 @@ function runColumn(index, key, at, detail) {
         ? h(
             'ol.hits',
             {},
-            hits.map((hit) => hitItem(detail, hit)),
+            hits.map((hit) => hitItem(detail, hit, key)),
           )
         : h('p.note', {}, 'Nothing.'),
     repeat.prompt
-      ? lazy('Prompt', promptBox(detail, repeat.prompt))
+      ? lazy('Prompt', promptBox(detail, repeat.prompt), `prompt-${key}`)
       : h('p.small', {}, 'The prompt is not known.'),
-    lazy('Usage and timings', usageBox(repeat)),
+    lazy('Usage and timings', usageBox(repeat), `usage-${key}`),
     detail.file ? h('p.small', {}, 'In the run: ', h('code', {}, said(detail.file, 200))) : null,
   );
 }
