@@ -103,6 +103,7 @@ def test_sorting_by_click_and_by_keyboard(watched: Watched, made: str) -> None:
     assert sorted_by.count() == 1
     assert sorted_by.get_attribute("aria-sort") == "descending"
     assert page.evaluate("document.activeElement.id") == "sort-correctness_3AText_Only"
+    assert head.get_attribute("aria-label") == "Correctness, Text-Only"
     page.keyboard.press("Enter")
     eventually(page, FIRST_RUN.format("gamma"))
     assert runs_of(page) == ["gamma", "alpha", "beta"]
@@ -279,6 +280,9 @@ def test_filters_search_and_pages(watched: Watched, made: str) -> None:
     assert "page=" not in page.url
     page.locator("#category").select_option("Tables")
     eventually(page, "document.getElementById('live').textContent === '20 questions of 120'")
+    # each says what it leaves beside the other filter
+    assert texts(page, "#outcome option") == ["any", "correct (20)", "wrong (20)"]
+    assert texts(page, "#lost option") == ["any", "retrieved (0)"]
     page.locator("#clear").click()
     page.locator("#lost").select_option("retrieved")
     eventually(page, "document.getElementById('live').textContent === '60 questions of 120'")
@@ -287,6 +291,8 @@ def test_filters_search_and_pages(watched: Watched, made: str) -> None:
     eventually(page, "document.getElementById('live').textContent === '1 question of 120'")
     assert page.evaluate("document.activeElement.id") == "q"
     assert texts(page, "ol.questions a") == ["What does door 117 cost?"]
+    page.locator("#q").fill("says beta")  # a run that is not shown
+    eventually(page, "document.getElementById('live').textContent === '0 questions of 120'")
     page.locator("#q").fill("no such words")
     eventually(page, "document.getElementById('live').textContent === '0 questions of 120'")
     assert texts(page, "main .note") == ["No question fits. Clear a filter."]

@@ -64,13 +64,12 @@ def test_the_small_run_is_in_the_overview(small_run: Callable[..., RunView]) -> 
         "low": None,
         "high": None,
         "n": 1,
-        "method": None,
     }
     assert run["counts"]["errors"] == 1
     assert run["errors"] == [{"kind": "Timeout", "n": 1, "example": "no answer within 300 s"}]
-    assert run["cost"] == {"total": 0.0125, "per_question": None, "currency": "USD"}
+    assert run["cost"] == {"total": 0.0125, "per_question": None}
     assert run["tokens"] == {"prompt": 300, "completion": 40}
-    assert run["chunks"] == [name for name in chunks if name.startswith("d0-")]
+    assert list(chunks) == ["index", "d0-0"]
     assert run["funnel"] is None
 
 
@@ -99,7 +98,6 @@ def test_the_index_tells_what_became_of_each_question(small_run: Callable[..., R
     assert questions["gold"][0] == "red + blue or purple"
     assert run["correctness"] == [0.5, 1.0, 0.0, 0.0]
     assert run["hallucination"] == [0.0, 0.0, None, 1.0]
-    assert run["latency"][:2] == [0.25, 0.25]
     assert run["answer"][2] is None
 
 
@@ -128,7 +126,7 @@ def test_phrases_are_marked_in_the_answer_and_in_what_was_retrieved(
     view["repeats"][0]["hits"][0]["text"] = "Blue. " * 40
     _, chunks = unpacked(report_html([run_of(dict(small_run().summary), [view])]))
     found, texts = detail_of(chunks, 0, "q")
-    assert [phrase["text"] for phrase in found["phrases"]] == ["red", "blue", "purple"]
+    assert found["phrases"] == ["red", "blue", "purple"]
     [repeat] = found["repeats"]
     assert held(repeat["answer"], texts) == [("Red", 0), ("red", 0)]
     assert held(repeat["hits"][0]["text"], texts) == [("Blue", 1)] * 40
@@ -212,7 +210,7 @@ def test_runs_over_different_data_stand_side_by_side(
     ]
     assert [run["detail"] for run in index["runs"]] == [[0, -1, 0], [-1, 0, 0]]
     assert overview["same_questions"] is False
-    assert detail_of(chunks, 1, "q1 (mine)")[0]["original_id"] == "q1"
+    assert detail_of(chunks, 1, "q1 (mine)")[0]["id"] == "q1 (mine)"
 
 
 def test_runs_without_a_name_of_their_data_are_told_apart(

@@ -30,13 +30,10 @@ def rule_of(profile: str, repeat: Mapping[str, Any]) -> tuple[Match, Hyphens]:
     return found.match, SCORER_HYPHENS.get(scorer, found.hyphens)
 
 
-def phrases_of(question: Mapping[str, Any]) -> list[Json]:
+def phrases_of(question: Mapping[str, Any]) -> list[str]:
     """The gold phrases of all variants in their order; the same phrase again is the one before."""
-    first: dict[str, int] = {}
-    for number, variant in enumerate(question.get("answers") or ()):
-        for phrase in variant:
-            first.setdefault(str(phrase), number)
-    return [{"text": text, "variant": number} for text, number in first.items()]
+    variants = question.get("answers") or ()
+    return list(dict.fromkeys(str(phrase) for variant in variants for phrase in variant))
 
 
 def detail(view: Mapping[str, Any], profile: str, pool: Pool, picture: Picture) -> Json:
@@ -44,7 +41,6 @@ def detail(view: Mapping[str, Any], profile: str, pool: Pool, picture: Picture) 
     question = view["question"]
     phrases = phrases_of(question)
     return {
-        "original_id": str(question["id"]),
         "question": pool.add(str(question.get("text") or "")),
         "reference": brief(question.get("reference"), REFERENCE),
         "answers": question.get("answers") or [],
@@ -55,8 +51,7 @@ def detail(view: Mapping[str, Any], profile: str, pool: Pool, picture: Picture) 
             for item in question.get("evidence") or ()
         ],
         "repeats": [
-            _repeat(repeat, question, [phrase["text"] for phrase in phrases], profile, pool, picture)
-            for repeat in view.get("repeats") or ()
+            _repeat(repeat, question, phrases, profile, pool, picture) for repeat in view.get("repeats") or ()
         ],
     }
 

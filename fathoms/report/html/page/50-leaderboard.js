@@ -51,7 +51,12 @@ function sortHead(column, text) {
     },
     h(
       'button.sort',
-      { id: `sort-${slug(column.key)}`, type: 'button', onclick: () => go({ sort: next }) },
+      {
+        id: `sort-${slug(column.key)}`,
+        type: 'button',
+        'aria-label': column.label ? plain(`${text}, ${nameOf(column.category)}`) : null,
+        onclick: () => go({ sort: next }),
+      },
       text,
       h('span', { 'aria-hidden': 'true', class: 'arrow' }, mine ? (rising ? '▲' : '▼') : ''),
     ),

@@ -84,15 +84,20 @@ function errors() {
     'Errors',
     rows.length
       ? table(
-          'Questions that failed, by run and kind',
-          ['Run', 'Kind', 'Questions', 'The first one says'],
+          'Calls that failed, by run and kind',
+          ['Run', 'Kind', 'Calls', 'The first one says'],
           rows,
         )
-      : h('p.note', {}, 'None: every question of these runs has an answer.'),
+      : h('p.note', {}, 'None: no call of these runs failed.'),
   );
 }
 
 // ---- the runs themselves
+
+const microOf = ({ metrics }) =>
+  Object.keys(METRICS)
+    .map((metric) => figure(metrics[metric].micro?.mean))
+    .join(', ');
 
 const facts = (run) => [
   ['Id', h('code', {}, said(run.id, 120))],
@@ -105,8 +110,11 @@ const facts = (run) => [
     'Questions asked',
     `${count(run.asked ?? run.questions)}${run.repeats > 1 ? `, ${run.repeats} repeats` : ''}`,
   ],
+  ['Mean over questions (micro): correctness, hallucination', microOf(run)],
+  ['Abstentions told by', said(run.abstention?.classifier ?? 'not told', 40)],
   ['Errors', count(run.counts.errors)],
   ['Refused', count(run.counts.refused)],
+  ['Prompts shortened to fit', count(run.counts.cut_prompts)],
   ['Prompts cut by the server', count(run.counts.cut_by_server)],
   ['From the cache', count(run.counts.cached)],
   ['Cost', money(run.cost?.total)],

@@ -21,7 +21,7 @@ function neighbours(index, at) {
 
 /** What is right: phrases, reference, where it stands in the documents. */
 function goldBox(detail, answerable) {
-  const number = (phrase) => detail.phrases.findIndex((gold) => gold.text === phrase) + 1;
+  const number = (phrase) => detail.phrases.indexOf(phrase) + 1;
   const variants = (detail.answers ?? []).map((phrases, nth) =>
     h(
       'li',
