@@ -71,6 +71,13 @@ def test_gold_and_retrieved_pages_have_pictures(sample_run: Callable[..., RunVie
     assert made.warnings == ["no pictures of pages of lost.pdf: not found on this machine as it was then"]
 
 
+def test_a_run_without_documents_hides_no_picture_of_another(sample_run: Callable[..., RunView]) -> None:
+    hashes = {name: sha256_file(SAMPLE / name) for name in (PUMP, FERRY)}
+    made = payload([sample_run(hashes), sample_run({})], thumbnails=True)
+    assert len(chunk(made, "thumbnails")) == 2
+    assert made.warnings == ["no pictures of pages of lost.pdf: not found on this machine as it was then"]
+
+
 def test_a_document_that_has_changed_has_no_picture(sample_run: Callable[..., RunView]) -> None:
     hashes = {PUMP: "0" * 64, FERRY: sha256_file(SAMPLE / FERRY)}
     made = payload([sample_run(hashes)], thumbnails=True)
