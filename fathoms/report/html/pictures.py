@@ -92,7 +92,7 @@ class Pictures:
         return {key: _address(found[page.number]) for key, page in pages.items() if page.number in found}
 
     def warnings(self) -> Iterator[str]:
-        """What there are no pictures of, in any run: one that read no documents takes none from the others."""
+        """What there are no pictures of, whichever run is asked: some read no documents."""
         found = {page.document for page in self._wanted.values()}
         if missing := {name: None for name in self._missing if name not in found}:
             yield f"no pictures of pages of {_some(missing)}: not found on this machine as it was then"
