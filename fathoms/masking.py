@@ -15,7 +15,7 @@ _NAME = re.compile(
     re.I,
 )
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_LOGIN = re.compile(r"(?<=://)[^/?#@\s]+(?=@)")
+_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _PARAMETER = re.compile(r"(?<=[?&])([^=&#\s]+)=([^&#\s]+)")
 
 
