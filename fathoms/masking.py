@@ -1,4 +1,5 @@
-"""Secrets taken out of what a server or a pipeline says, should it say what it was given."""
+"""What is a secret, and how it is taken out: of configurations by its name, and of what a server or a
+pipeline says, should it say what it was given."""
 
 from __future__ import annotations
 
@@ -8,7 +9,30 @@ from typing import Any
 
 _LEAST = 8
 """Characters of a secret: shorter values would be found in any text."""
-_HIDDEN = "***"
+HIDDEN = "***"
+_NAME = re.compile(
+    r"(^|[_-])(api[_-]?keys?|keys?|tokens?|secrets?|passwords?|passwd|credentials?|authorization|cookies?)$",
+    re.I,
+)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_PARAMETER = re.compile(r"(?<=[?&])([^=&#\s]+)=([^&#\s]+)")
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a text of this name is a secret: `api_key`, `accessToken`, `Authorization`. Names of variables
+    that hold one (`api_key_env`) are none."""
+    return bool(_NAME.search(_CAMEL.sub("_", name)))
+
+
+def without_logins(text: str) -> str:
+    """A text with `***` for users and passwords in its addresses, and for parameters that are secrets."""
+    return _PARAMETER.sub(_parameter, _LOGIN.sub(HIDDEN, text))
+
+
+def _parameter(found: re.Match[str]) -> str:
+    """A parameter of an address; a secret is hidden."""
+    return f"{found[1]}={HIDDEN}" if is_secret_name(found[1]) else found[0]
 
 
 class Mask:
@@ -21,7 +45,7 @@ class Mask:
 
     def text(self, text: str) -> str:
         """A text without them."""
-        return text if self._is_empty else self._found.sub(_HIDDEN, text)
+        return text if self._is_empty else self._found.sub(HIDDEN, text)
 
     def inside(self, value: Any) -> Any:
         """A value with the same in all its texts; keys and numbers stay."""

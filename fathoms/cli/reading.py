@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -52,8 +53,16 @@ def written(
     radar = next(path for path in paths if path.suffix == ".png")
     lines = [f"report: {paths[0]}", f"radar:  {radar}"]
     if paths[0].name != "report.html":  # too many answers to write it by the way
-        lines.append(f"page:   run 'fathoms report {' '.join(run.id for run in runs)}'")
+        lines.append(f"page:   run '{_command(runs, out)}'")
     return panels, tuple(lines)
+
+
+def _command(runs: Sequence[Run], out: Path) -> str:
+    """What writes the page of some runs, wherever they are."""
+    here = out.resolve()
+    names = [run.id if run.path.parent.resolve() == here else shlex.quote(str(run.path)) for run in runs]
+    where = "" if out == RUNS else f" --out {shlex.quote(str(out))}"
+    return f"fathoms report {' '.join(names)}{where}"
 
 
 def show_results(panels: Sequence[RenderableType], lines: Sequence[str]) -> None:

@@ -14,11 +14,13 @@ from fathoms.types import Document
 
 @dataclass(frozen=True)
 class Parsed:
-    """Documents as `parser` (its name and version) reads them; `warnings` are sentences for people."""
+    """Documents of a folder as `parser` (its name and version) reads them; `warnings` are sentences for
+    people."""
 
     documents: tuple[Document, ...] = ()
     parser: str | None = None
     warnings: tuple[str, ...] = ()
+    folder: Path | None = None
 
 
 NO_DOCUMENTS = Parsed()
@@ -40,4 +42,4 @@ def parse_folder(folder: Path, parser: Pdfium | PyMuPDF, workers: int = 2) -> Pa
     repaired = [f"{item.id}: {warning}" for item in documents for warning in item.warnings]
     package = parser.packages[0]
     name = f"{parser.kind} ({package} {package_version(package)})"
-    return Parsed(documents, name, (*warnings, *failures, *repaired))
+    return Parsed(documents, name, (*warnings, *failures, *repaired), folder.absolute())

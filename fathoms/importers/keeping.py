@@ -32,6 +32,7 @@ def keep(imported: Imported, data: str, out: Path, parsed: Parsed = NO_DOCUMENTS
             "asked": len(imported.records),
             "warnings": [*imported.warnings, *parsed.warnings],
             "parser": parsed.parser,
+            "folder": str(parsed.folder) if parsed.folder else None,
         },
         "versions": {"fathoms": fathoms.__version__},
     }

@@ -11,13 +11,9 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator
 
 from fathoms.errors import ConfigError
+from fathoms.masking import is_secret_name, without_logins
 
 _REFERENCE = re.compile(r"\$\{(\w+)\}")
-_SECRET = re.compile(
-    r"(^|[_-])(api[_-]?keys?|keys?|tokens?|secrets?|passwords?|credentials?|authorization|cookies?)$", re.I
-)
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_USER_IN_URL = re.compile(r"://[^/@\s]+:[^/@\s]+@")
 
 
 def _no_secrets(options: dict[str, Any]) -> dict[str, Any]:
@@ -96,7 +92,7 @@ def environment_secrets() -> list[str]:
 
 def _is_secret(name: str, value: str) -> bool:
     """Whether a name is that of a secret, or a value holds one."""
-    return bool(_SECRET.search(_CAMEL.sub("_", name)) or _USER_IN_URL.search(value))
+    return is_secret_name(name) or without_logins(value) != value
 
 
 def _texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -75,7 +75,7 @@ def write_report(
     page = html if html is not None else _answers(runs) <= QUICK
     texts = {
         **({"report.html": report_html(runs, scores, thumbnails=thumbnails, warn=warn)} if page else {}),
-        "report.md": report_markdown(runs, out, scores, pdf=pdf),
+        "report.md": report_markdown(runs, out, scores, pdf=pdf, page=page),
         "table.tex": report_latex(runs, scores, intervals),
         "scores.csv": report_csv(runs, scores),
         "report.json": json.dumps(report_json(runs, scores), indent=2, ensure_ascii=False) + "\n",

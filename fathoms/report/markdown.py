@@ -30,10 +30,10 @@ EXCERPT = 200
 
 
 def report_markdown(
-    runs: Sequence[RunView], out: Path, scores: str | None = None, *, pdf: bool = True
+    runs: Sequence[RunView], out: Path, scores: str | None = None, *, pdf: bool = True, page: bool = False
 ) -> str:
     """The report of some runs under one profile, with links that work from the folder `out`; `pdf` says that
-    the radar plots are there as PDF too."""
+    the radar plots are there as PDF too, `page` that `report.html` is."""
     scored = score_table(runs, scores)
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs"
     sections = (
@@ -49,7 +49,7 @@ def report_markdown(
         failure_section(runs, scored),
         worst_sections(runs, scored, out),
         cost_section(runs, scored),
-        file_section(runs, out, pdf),
+        file_section(runs, out, pdf, page),
     )
     return "\n".join("\n".join(section) + "\n" for section in map(list, sections) if section)
 
@@ -333,9 +333,11 @@ def cost_cells(summary: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def file_section(runs: Sequence[RunView], out: Path, pdf: bool) -> Iterator[str]:
+def file_section(runs: Sequence[RunView], out: Path, pdf: bool, page: bool) -> Iterator[str]:
     """Where the figures and the runs are."""
     yield "## Files\n"
+    if page:
+        yield "- [report.html](report.html): every question, for the browser"
     yield "- [report.json](report.json): these figures, unrounded"
     yield "- [scores.csv](scores.csv): every question, repeat and run"
     yield "- [table.tex](table.tex): the scores for LaTeX"

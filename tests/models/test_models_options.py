@@ -26,6 +26,7 @@ TARGET = "llama_index.embeddings.openai_like:OpenAILikeEmbedding"
         {"accessToken": "t"},
         {"headers": {"Cookie": "c", "Authorization": "Bearer t"}},
         {"api_base": "https://user:word@host/v1"},
+        {"api_base": "https://host/v1?n=3&api_key=sk-1"},
     ],
 )
 @pytest.mark.parametrize("component", [LlamaIndexStore, LlamaIndexEmbedder])

@@ -15,10 +15,13 @@ from typing import Any
 
 import pytest
 from report_browser import Watched, chromium, eventually, texts, watch, written
-from report_runs import made_runs
+from report_runs import STAGES, made_runs
 
+import fathoms
 from fathoms.paths import sha256_file
+from fathoms.report.ending import dollars
 from fathoms.report.html import report_html
+from fathoms.report.table import short_figure
 from fathoms.report.view import RunView
 
 pytestmark = pytest.mark.slow
@@ -76,6 +79,20 @@ def test_the_leaderboard_has_the_figures_and_marks_the_best(watched: Watched, ma
 FIRST_RUN = "document.querySelector('#leaderboard tbody th').innerText.trim().startsWith('{}')"
 
 
+def test_figures_are_printed_as_python_does(watched: Watched) -> None:
+    values = sorted({k / n for n in range(1, 401) for k in range(n + 1)})
+    source = (Path(fathoms.__file__).parent / "report/html/page/10-dom.js").read_text(encoding="utf-8")
+    printed = watched.page.evaluate(f"(values) => {{ {source}; return values.map(figure); }}", values)
+    assert printed == [f"{value:.2f}" for value in values]
+    assert [printed[values.index(value)] for value in (1 / 8, 3 / 8, 5 / 8)] == ["0.12", "0.38", "0.62"]
+    costs = [1.2e-7, 0.0125, 0.5, 0.0999, 1234.5, 3 / 8]
+    money = watched.page.evaluate(f"(values) => {{ {source}; return values.map(money); }}", costs)
+    assert money == list(map(dollars, costs))
+    assert money[:2] == ["$0.00000012", "$0.013"]
+    bounds = watched.page.evaluate(f"() => {{ {source}; return [0, 0.125, 0.995, 0.996, 1].map(bound); }}")
+    assert bounds == list(map(short_figure, (0, 0.125, 0.995, 0.996, 1)))
+
+
 def test_sorting_by_click_and_by_keyboard(watched: Watched, made: str) -> None:
     page = watched.open(made)
     head = page.locator("#sort-correctness_3AText_Only")
@@ -86,6 +103,7 @@ def test_sorting_by_click_and_by_keyboard(watched: Watched, made: str) -> None:
     assert sorted_by.count() == 1
     assert sorted_by.get_attribute("aria-sort") == "descending"
     assert page.evaluate("document.activeElement.id") == "sort-correctness_3AText_Only"
+    assert head.get_attribute("aria-label") == "Correctness, Text-Only"
     page.keyboard.press("Enter")
     eventually(page, FIRST_RUN.format("gamma"))
     assert runs_of(page) == ["gamma", "alpha", "beta"]
@@ -96,6 +114,39 @@ def test_sorting_by_click_and_by_keyboard(watched: Watched, made: str) -> None:
     assert page.locator("#leaderboard th[aria-sort]").get_attribute("aria-sort") == "ascending"
     page.go_back()
     eventually(page, FIRST_RUN.format("gamma"))
+
+
+def test_a_category_may_be_called_overall(watched: Watched, folder: Path) -> None:
+    [run] = made_runs(["beta"], 6)
+    for view in run.questions():
+        view["question"]["category"] = {"Tables": "Overall"}.get(view["question"]["category"], "Hard*")
+    paper = run.summary["profiles"]["paper"]
+    found = {"Overall": paper["categories"]["Tables"], "Hard*": paper["categories"]["Text-Only"]}
+    paper["categories"] = found
+    paper["funnel"]["categories"] = dict.fromkeys(found, paper["funnel"]["overall"])
+    summary = {**run.summary, "categories": list(found)}
+    page = watched.open(written(folder / "overall.html", [dataclasses.replace(run, summary=summary)]))
+    assert [text.split()[0] for text in texts(page, "#leaderboard thead th[colspan]")] == [
+        *("Overall", "Overall", "Hard*")
+    ]
+    assert texts(page, "#leaderboard .mean")[0::2] == ["0.33", "0.00", "1.00"]
+    assert page.locator("#funnel figure").count() == 3
+
+
+def test_the_best_is_as_printed_and_what_is_not_known_is_not_lost(watched: Watched, folder: Path) -> None:
+    runs = made_runs(["alpha", "beta"], 6)
+    nothing = {"recall": None, "lost": None, "gained": None, "n": 0, "compared": 0}
+    for run, tables in zip(runs, (0.499, 0.501), strict=True):
+        paper = run.summary["profiles"]["paper"]
+        paper["categories"]["Tables"]["correctness"] = tables
+        paper["funnel"]["categories"] = {"Tables": dict.fromkeys(STAGES, nothing)}
+    page = watched.open(written(folder / "equal.html", runs))
+    cells = page.locator("#leaderboard tbody td:nth-of-type(5)")
+    assert [cell.split()[0] for cell in cells.all_inner_texts()] == ["0.50", "0.50"]
+    assert page.locator("#leaderboard tbody td:nth-of-type(5).best").count() == 0
+    assert page.locator("#leaderboard tbody td:nth-of-type(3).best .mean").all_inner_texts() == ["1.00"]
+    said = [text for text in page.locator("#funnel svg text").all_text_contents() if "known" in text]
+    assert said == ["not known: no question of it is in the funnel"] * 2
 
 
 def test_the_radar_switches_its_scale(watched: Watched, made: str) -> None:
@@ -181,10 +232,19 @@ def test_the_pareto_front_and_what_is_not_known(watched: Watched, made: str) -> 
     spots = page.eval_on_selector_all(
         "#cost figure path > title", "all => all.map(title => title.textContent)"
     )
-    assert spots == ["alpha: $0.0100, correctness 0.50", "beta: $0.0020, correctness 0.33"]
-    assert texts(page, "#cost .note") == ["Not drawn, for the cost is not known: gamma"]
+    assert spots == ["alpha: $0.010, correctness 0.50", "beta: $0.0020, correctness 0.33"]
+    assert texts(page, "#cost .note") == ["Not drawn, for cost or correctness is not known: gamma"]
     page.locator("#cost-figures").click()
     assert [row.split()[-1] for row in texts(page, "#cost tbody tr")] == ["yes", "yes", "no"]
+
+
+def test_equal_runs_are_both_on_the_front(watched: Watched, folder: Path) -> None:
+    runs = [*made_runs(["alpha", "beta"], 12), *made_runs(["alpha"], 12)]
+    page = watched.open(written(folder / "equal-costs.html", runs))
+    page.locator("#cost-figures").click()
+    assert [row.split()[-1] for row in texts(page, "#cost tbody tr")] == ["yes", "yes", "yes"]
+    page = watched.open(written(folder / "some.html", made_runs(questions=12)), "view=overview&runs=2")
+    assert texts(page, "#cost-title") == ["Time against quality"]  # of the run that is shown no cost is known
 
 
 def test_without_costs_seconds_stand_in_their_place(watched: Watched, folder: Path) -> None:
@@ -203,6 +263,7 @@ def test_abstention_latency_errors_and_settings(watched: Watched, made: str) -> 
     assert texts(page, "#about details[open] tbody tr") == ["name alpha beta gamma"]
     page.locator("#latency-figures").click()
     assert texts(page, "#latency tbody tr")[0] == "alpha retrieve 0.10 s 0.10 s 0.10 s 120"
+    assert texts(page, "#latency tbody tr")[2] == "alpha whole answer 0.50 s 0.50 s 0.50 s 120"
 
 
 # ---- questions
@@ -219,6 +280,9 @@ def test_filters_search_and_pages(watched: Watched, made: str) -> None:
     assert "page=" not in page.url
     page.locator("#category").select_option("Tables")
     eventually(page, "document.getElementById('live').textContent === '20 questions of 120'")
+    # each says what it leaves beside the other filter
+    assert texts(page, "#outcome option") == ["any", "correct (20)", "wrong (20)"]
+    assert texts(page, "#lost option") == ["any", "retrieved (0)"]
     page.locator("#clear").click()
     page.locator("#lost").select_option("retrieved")
     eventually(page, "document.getElementById('live').textContent === '60 questions of 120'")
@@ -227,6 +291,8 @@ def test_filters_search_and_pages(watched: Watched, made: str) -> None:
     eventually(page, "document.getElementById('live').textContent === '1 question of 120'")
     assert page.evaluate("document.activeElement.id") == "q"
     assert texts(page, "ol.questions a") == ["What does door 117 cost?"]
+    page.locator("#q").fill("says beta")  # a run that is not shown
+    eventually(page, "document.getElementById('live').textContent === '0 questions of 120'")
     page.locator("#q").fill("no such words")
     eventually(page, "document.getElementById('live').textContent === '0 questions of 120'")
     assert texts(page, "main .note") == ["No question fits. Clear a filter."]
@@ -288,6 +354,24 @@ def test_one_question_of_all_runs(watched: Watched, made: str) -> None:
     assert "The door is blue." in page.locator("article.run").nth(0).inner_text()
 
 
+def test_a_question_of_several_lines_and_what_stands_before_a_text(watched: Watched, folder: Path) -> None:
+    [run] = made_runs(["alpha"], 1)
+    [view] = run.questions()
+    view["question"]["text"] = "Which door?\n\n" + "It is the same door. " * 120
+    view["repeats"][0]["hits"][0]["header"] = "file_name: 41.5 crowns.pdf"
+    address = written(folder / "lines.html", [dataclasses.replace(run, questions=lambda: [view])])
+    page = watched.open(address, "view=question&id=q-000")
+    page.locator("#whole-question").click()
+    page.locator("main > details .passage").wait_for()
+    assert page.locator("main > details .passage").text_content() == view["question"]["text"]
+    assert "3 gold phrases" in texts(page, ".hit summary")[0]  # `41.5 crowns`, or `41.5` and `crowns`
+    page.locator(".hit summary").first.click()
+    page.locator(".hit .header mark").wait_for()
+    assert texts(page, ".hit .header .passage") == ["file_name: 41.5 crowns.pdf"]
+    plain = watched.open(written(folder / "line.html", made_runs(["alpha"], 1)), "view=question&id=q-000")
+    assert plain.locator("#whole-question").count() == 0
+
+
 def test_back_leads_to_where_one_was(watched: Watched, made: str) -> None:
     page = watched.open(made, "view=questions")
     page.wait_for_selector("ol.questions")
@@ -311,6 +395,9 @@ def test_repeats_are_switched(watched: Watched, folder: Path) -> None:
     page.locator("#repeat").select_option("2")
     page.get_by_text("Another time.").wait_for()
     assert "repeat=1" in page.url
+    for meaningless, text in (("-1", "says alpha."), ("x", "says alpha."), ("9", "Another time.")):
+        page = watched.open(address, f"view=question&id=q-000&repeat={meaningless}")
+        page.get_by_text(text).wait_for()
 
 
 def test_pictures_of_pages(watched: Watched, folder: Path, root: Path) -> None:
@@ -381,6 +468,26 @@ def test_light_and_dark(browser: Any, made: str) -> None:
     white, black = "rgb(255, 255, 255)", "rgb(22, 24, 28)"
     assert seen["light"] == seen["dark switched"] == seen["light printed"] == seen["dark printed"] == white
     assert seen["dark"] == seen["light switched"] == black
+
+
+def test_what_is_open_stays_open(watched: Watched, made: str) -> None:
+    page = watched.open(made, "view=question&id=q-003")
+    page.locator("#hit-1-1").click()
+    page.locator(".hit mark").first.wait_for()
+    page.get_by_role("button", name="Dark", exact=True).click()
+    eventually(page, "document.documentElement.dataset.theme === 'dark'")
+    assert page.evaluate("document.activeElement.id") == "theme-dark"
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.wait_for_timeout(200)  # the page waits until the width is no longer changed
+    assert page.locator(".hit mark").first.is_visible()
+    page.locator("#after").click()
+    eventually(page, "location.hash.includes('id=q-006')")
+    assert "theme=dark" in page.url
+    page = watched.open(made)
+    page.locator("#funnel-figures").click()
+    page.get_by_role("button", name="Plain 0\u20131").click()
+    eventually(page, "document.getElementById('scale-plain').ariaPressed === 'true'")
+    page.locator("#funnel details[open] table").wait_for()
 
 
 def test_the_keyboard_alone(watched: Watched, made: str) -> None:

@@ -250,6 +250,9 @@ def test_write_report_writes_all_files(run_dir):
     assert [path.name for path in written] == [*names, *plots]
     assert all(path.parent == run_dir and path.stat().st_size > 0 for path in written)
     assert json.loads((run_dir / "report.json").read_text())[0]["overall"]["correctness"] == 0.375
+    assert "[report.html](report.html)" in (run_dir / "report.md").read_text()
+    write_report([load(run_dir)], run_dir, html=False, pdf=False)
+    assert "report.html" not in (run_dir / "report.md").read_text()
 
 
 def test_without_pdf_none_is_written_or_linked(run_dir):

@@ -71,6 +71,13 @@ def test_gold_and_retrieved_pages_have_pictures(sample_run: Callable[..., RunVie
     assert made.warnings == ["no pictures of pages of lost.pdf: not found on this machine as it was then"]
 
 
+def test_a_run_without_documents_hides_no_picture_of_another(sample_run: Callable[..., RunView]) -> None:
+    hashes = {name: sha256_file(SAMPLE / name) for name in (PUMP, FERRY)}
+    made = payload([sample_run(hashes), sample_run({})], thumbnails=True)
+    assert len(chunk(made, "thumbnails")) == 2
+    assert made.warnings == ["no pictures of pages of lost.pdf: not found on this machine as it was then"]
+
+
 def test_a_document_that_has_changed_has_no_picture(sample_run: Callable[..., RunView]) -> None:
     hashes = {PUMP: "0" * 64, FERRY: sha256_file(SAMPLE / FERRY)}
     made = payload([sample_run(hashes)], thumbnails=True)
@@ -81,6 +88,21 @@ def test_a_document_that_has_changed_has_no_picture(sample_run: Callable[..., Ru
 def test_nobody_looks_for_documents_unasked(sample_run: Callable[..., RunView]) -> None:
     made = payload([sample_run({PUMP: sha256_file(SAMPLE / PUMP)})])
     assert not chunk(made, "thumbnails")
+    assert not made.warnings
+
+
+def test_a_folder_starts_where_the_configuration_was(
+    sample_run: Callable[..., RunView], tmp_path: Path
+) -> None:
+    (tmp_path / "papers" / "old").mkdir(parents=True)
+    (tmp_path / "papers" / "old" / "lost.PDF").write_bytes((SAMPLE / PUMP).read_bytes())
+    run = sample_run({"lost.PDF": sha256_file(SAMPLE / PUMP)})
+    [view] = run.questions()
+    view["question"]["evidence"] = [{"document": "lost.PDF", "page": 2}]
+    view["repeats"][0]["hits"] = []
+    manifest = {**run.manifest, "folder": str(tmp_path), "config": {"data": {"documents": "papers"}}}
+    made = payload([dataclasses.replace(run, manifest=manifest, questions=lambda: [view])], thumbnails=True)
+    assert len(chunk(made, "thumbnails")) == 1
     assert not made.warnings
 
 

@@ -21,7 +21,6 @@ from fathoms.report.html.texts import clean
 from fathoms.report.table import run_labels, score_table
 from fathoms.report.view import RunView
 
-SCHEMA = 1
 DETAILS = 24_000_000
 """Bytes of the file for the texts of all questions: with pictures and all else, it stays under 30 MB."""
 SHORTENED = (
@@ -76,8 +75,8 @@ def payload(
     for key, (run, label, profile) in enumerate(zip(runs, run_labels(runs), profiles, strict=True)):
         details = Details(key, budget)
         reading = read_run(run, profile, questions, details, pictures.of(run) if thumbnails else _no_picture)
-        names = [chunk.name for chunk in details.chunks]
-        overviews.append(overview_run(key, label, run, profile, reading.sums, names))
+        overviews.append(overview_run(key, label, run, profile, reading.sums))
+        budget.release(_expected(run) - len(reading.rows))
         readings.append(reading)
         chunks += details.chunks
         shortened = shortened or details.shortened
@@ -102,7 +101,6 @@ def _overview(
     scored = score_table(runs, scores)
     marks = {row.mark for row in scored.rows}  # why runs are incomplete, the page says at each of them
     made = {
-        "schema": SCHEMA,
         "title": f"fathoms: {_title(overviews)}",
         "version": f"fathoms {fathoms.__version__}",
         "categories": list(scored.categories),
@@ -128,4 +126,5 @@ def _no_picture(document: str, page: int | None, gold: bool) -> None:
 def _expected(run: RunView) -> int:
     """How many questions a run has views of, as far as it says."""
     counts = run.summary.get("counts") or {}
-    return int(counts.get("asked") or counts.get("questions") or 1)
+    asked = counts.get("asked") or counts.get("questions") or 1
+    return max(1, int(asked) - (counts.get("unanswered") or 0))

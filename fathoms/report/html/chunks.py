@@ -64,6 +64,10 @@ class Budget:
         self._size = max(0, self._size - size)
         self._questions -= questions
 
+    def release(self, questions: int) -> None:
+        """So many questions less are to come than was expected; more, where it is negative."""
+        self._questions -= questions
+
 
 class Details:
     """The detail chunks of one run; one is open, those before it are packed. `shortened` says whether

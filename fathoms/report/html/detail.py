@@ -10,12 +10,14 @@ from fathoms.metrics.marks import marks
 from fathoms.metrics.phrase_recall import Hyphens, Match
 from fathoms.metrics.profiles import PROFILES, SCORER_HYPHENS, Profile
 from fathoms.metrics.stages import STAGES
-from fathoms.report.html.texts import Marker, Pool
+from fathoms.report.html.texts import Marker, Pool, brief
 
 Json = dict[str, Any]
 Picture = Callable[[str, int | None, bool], str | None]
 """The key under which the picture of a page of a document may be found, `None` where there can be none; told
 whether the page is gold."""
+QUOTE, REFERENCE, REASON = 400, 2000, 600
+"""Characters that the page shows of a quote or phrase, of the reference, and of why something was so."""
 LEAST = 40
 """Characters of a retrieved text that is looked for in the prompt: shorter ones may stand there by chance."""
 
@@ -28,13 +30,10 @@ def rule_of(profile: str, repeat: Mapping[str, Any]) -> tuple[Match, Hyphens]:
     return found.match, SCORER_HYPHENS.get(scorer, found.hyphens)
 
 
-def phrases_of(question: Mapping[str, Any]) -> list[Json]:
+def phrases_of(question: Mapping[str, Any]) -> list[str]:
     """The gold phrases of all variants in their order; the same phrase again is the one before."""
-    first: dict[str, int] = {}
-    for number, variant in enumerate(question.get("answers") or ()):
-        for phrase in variant:
-            first.setdefault(str(phrase), number)
-    return [{"text": text, "variant": number} for text, number in first.items()]
+    variants = question.get("answers") or ()
+    return list(dict.fromkeys(str(phrase) for variant in variants for phrase in variant))
 
 
 def detail(view: Mapping[str, Any], profile: str, pool: Pool, picture: Picture) -> Json:
@@ -42,22 +41,24 @@ def detail(view: Mapping[str, Any], profile: str, pool: Pool, picture: Picture) 
     question = view["question"]
     phrases = phrases_of(question)
     return {
-        "original_id": str(question["id"]),
         "question": pool.add(str(question.get("text") or "")),
-        "reference": question.get("reference"),
+        "reference": brief(question.get("reference"), REFERENCE),
         "answers": question.get("answers") or [],
         "phrases": phrases,
         "files": question.get("files") or [],
         "evidence": [
-            {key: item.get(key) for key in ("document", "page", "quote")}
-            | {"thumbnail": picture(str(item.get("document")), item.get("page"), True)}
+            _place(item) | {"thumbnail": picture(str(item.get("document")), item.get("page"), True)}
             for item in question.get("evidence") or ()
         ],
         "repeats": [
-            _repeat(repeat, question, [phrase["text"] for phrase in phrases], profile, pool, picture)
-            for repeat in view.get("repeats") or ()
+            _repeat(repeat, question, phrases, profile, pool, picture) for repeat in view.get("repeats") or ()
         ],
     }
+
+
+def _place(item: Mapping[str, Any]) -> Json:
+    """A place in the documents, as evidence or cited."""
+    return {key: item.get(key) for key in ("document", "page")} | {"quote": brief(item.get("quote"), QUOTE)}
 
 
 def _repeat(
@@ -72,17 +73,18 @@ def _repeat(
     match, hyphens = rule_of(profile, repeat)
     marker: Marker = partial(marks, phrases=phrases, match=match, hyphens=hyphens)
     answer, scores = repeat.get("answer") or {}, (repeat.get("scores") or {}).get(profile) or {}
-    hits = repeat.get("hits")
+    hits, cited = repeat.get("hits"), repeat.get("citations")
     return {
         "repeat": repeat.get("repeat", 0),
         "answer": pool.add(str(answer.get("text") or ""), marker) if answer else None,
         "reasoning": pool.add(answer["reasoning"]) if answer.get("reasoning") else None,
-        **{key: answer.get(key) for key in ("stop_reason", "refusal", "usage", "cost", "latency")},
-        "first_token": answer.get("first_token"),
+        **{key: answer.get(key) for key in ("stop_reason", "usage", "cost", "latency", "first_token")},
+        "refusal": brief(answer.get("refusal"), REASON),
         "cached": bool(answer.get("cached")),
         "prompt_cut": answer.get("prompt_cut"),
         "error": _error(repeat.get("error"), pool),
-        **{key: repeat.get(key) for key in ("seed", "finished", "citations")},
+        **{key: repeat.get(key) for key in ("seed", "finished")},
+        "citations": None if cited is None else [_place(item) for item in cited],
         "attempts": repeat.get("attempts", 1),
         "timings": repeat.get("timings") or {},
         "scores": _scores(scores),
@@ -106,9 +108,8 @@ def _scores(scores: Mapping[str, Any]) -> Json:
     return {
         **same,
         "label": scores.get("abstention"),
-        "matched": scores.get("matched") or [],
-        "missed": scores.get("missed") or [],
-        "why": scores.get("why") or {},
+        "missed": [brief(phrase, QUOTE) for phrase in scores.get("missed") or ()],
+        "why": {name: brief(value, REASON) for name, value in (scores.get("why") or {}).items()},
     }
 
 
@@ -126,7 +127,7 @@ def _funnel(scores: Mapping[str, Any]) -> Iterator[Json]:
                 "recall": funnel[stage],
                 "lost": (funnel.get("lost") or {}).get(stage),
                 "gained": (funnel.get("gained") or {}).get(stage),
-                "missed": [phrase for phrase, place in missed.items() if place == stage],
+                "missed": [brief(phrase, QUOTE) for phrase, place in missed.items() if place == stage],
             }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fathoms.metrics.intervals import rate_interval
 from fathoms.metrics.stages import STAGES
-from fathoms.report.funnel import funnel_of, funnel_rows, notes
+from fathoms.report.funnel import funnel_of, notes
 from fathoms.report.html.config import flat
 from fathoms.report.html.reading import Sums, known_mean, rounded, spread
 from fathoms.report.outcomes import OUTCOMES, RATES
@@ -15,11 +15,11 @@ from fathoms.report.view import RunView
 
 Json = dict[str, Any]
 METRICS = ("correctness", "hallucination")
-COUNTS = ("answered", "errors", "unanswerable", "refused", "cut_prompts", "cut_by_server", "cached")
+COUNTS = ("errors", "refused", "cut_prompts", "cut_by_server", "cached")
 WARNINGS = 20
 
 
-def overview_run(key: int, label: str, run: RunView, profile: str, sums: Sums, chunks: Sequence[str]) -> Json:
+def overview_run(key: int, label: str, run: RunView, profile: str, sums: Sums) -> Json:
     """One run of the overview; what is not known is `None`."""
     figures, summary, manifest = run.figures(profile), run.summary, run.manifest
     counts = summary.get("counts") or {}
@@ -39,13 +39,12 @@ def overview_run(key: int, label: str, run: RunView, profile: str, sums: Sums, c
         "asked": counts.get("asked"),
         "repeats": summary.get("repeats") or 1,
         "metrics": {metric: metric_of(figures, metric) for metric in METRICS},
-        "counts": {name: counts.get(name) for name in COUNTS} | {"abstained": _abstained(figures)},
+        "counts": {name: counts.get(name) for name in COUNTS},
         "abstention": abstention_of(figures, summary.get("repeats") or 1),
         "funnel": funnel_figures(run, profile),
         "cost": {
             "total": summary.get("cost") if sums.costs else None,
             "per_question": rounded(known_mean(sums.costs)),
-            "currency": "USD",
         },
         "tokens": {
             name: (summary.get("usage") or {}).get(f"{name}_tokens") for name in ("prompt", "completion")
@@ -55,7 +54,6 @@ def overview_run(key: int, label: str, run: RunView, profile: str, sums: Sums, c
         "config": flat(manifest.get("config") or {}),
         "started": manifest.get("created"),
         "documents": documents_of(run),
-        "chunks": list(chunks),
     }
 
 
@@ -63,11 +61,10 @@ def figure_of(values: Mapping[str, Any], metric: str, count: str) -> Json:
     """A mean with its interval and what it is a mean of."""
     interval = (values.get("intervals") or {}).get(metric) or {}
     return {
-        "mean": rounded(values.get(metric)),
-        "low": rounded(interval.get("low")),
-        "high": rounded(interval.get("high")),
+        "mean": values.get(metric),  # as it is: a rounded one may be printed otherwise than elsewhere
+        "low": interval.get("low"),
+        "high": interval.get("high"),
         "n": values.get(count) or 0,
-        "method": interval.get("method"),
     }
 
 
@@ -90,12 +87,6 @@ def _micro(overall: Mapping[str, Any]) -> Json:
         **{metric: overall.get(f"micro_{metric}") for metric in METRICS},
         "intervals": {metric: intervals.get(f"micro_{metric}") for metric in METRICS},
     }
-
-
-def _abstained(figures: Mapping[str, Any]) -> int | None:
-    """Answers that abstained, whatever was asked."""
-    table = figures.get("abstention_table")
-    return sum(line.get("abstained") or 0 for line in table.values()) if table else None
 
 
 def abstention_of(figures: Mapping[str, Any], repeats: int) -> Json | None:
@@ -134,19 +125,22 @@ def funnel_figures(run: RunView, profile: str) -> Json | None:
     if not funnel:
         return None
     known = [stage for stage in STAGES if (funnel["overall"].get(stage) or {}).get("n")]
-    keys = {"recall": "recall", "loss": "lost", "gain": "gained", "n": "n", "compared": "compared"}
+    categories = funnel.get("categories") or {}
     return {
         "stages": known,
         "notes": list(notes(funnel))[1:],  # the first explains the cells of the text table
         "estimated": bool(funnel.get("estimate")),
-        "estimate": funnel.get("estimate"),
-        "categories": {
-            name.removesuffix("*"): {
-                ours: {stage: rounded((stages.get(stage) or {}).get(theirs)) for stage in known}
-                for ours, theirs in keys.items()
-            }
-            for name, stages in funnel_rows(funnel)
-        },
+        "overall": _stages(funnel["overall"], known),
+        "categories": {name: _stages(stages, known) for name, stages in categories.items()},
+    }
+
+
+def _stages(stages: Mapping[str, Any], known: Sequence[str]) -> Json:
+    """What is known of each stage, one figure after the other."""
+    keys = {"recall": "recall", "loss": "lost", "gain": "gained", "n": "n", "compared": "compared"}
+    return {
+        ours: {stage: (stages.get(stage) or {}).get(theirs) for stage in known}
+        for ours, theirs in keys.items()
     }
 
 

@@ -92,9 +92,10 @@ class Pictures:
         return {key: _address(found[page.number]) for key, page in pages.items() if page.number in found}
 
     def warnings(self) -> Iterator[str]:
-        """What there are no pictures of."""
-        if self._missing:
-            yield f"no pictures of pages of {_some(self._missing)}: not found on this machine as it was then"
+        """What there are no pictures of, whichever run is asked: some read no documents."""
+        found = {page.document for page in self._wanted.values()}
+        if missing := {name: None for name in self._missing if name not in found}:
+            yield f"no pictures of pages of {_some(missing)}: not found on this machine as it was then"
         if self._failed:
             yield f"no pictures of pages of {_some(self._failed)}: they cannot be rendered"
 
@@ -129,20 +130,24 @@ class _Documents:
 
 
 def folders(run: RunView) -> Iterator[Path]:
-    """Where the documents of a run may be: the folder of its configuration, and that of its data set."""
+    """Where the documents of a run may be: the folder that its configuration names, which starts where that
+    was, or its import was given, and that of its data set."""
     from fathoms.corpora import find_manifest
 
     source: Any = (run.manifest.get("config") or {}).get("data") or {}
     if isinstance(source, dict) and source.get("documents"):
-        yield Path(str(source["documents"])).expanduser()
-    name = (run.manifest.get("data") or {}).get("name")
+        yield Path(run.manifest.get("folder") or "") / Path(str(source["documents"])).expanduser()
+    data = run.manifest.get("data") or {}
+    if data.get("folder"):
+        yield Path(data["folder"])
     with suppress(FathomsError):
-        yield find_manifest(str(name)).folder
+        yield find_manifest(str(data.get("name"))).folder
 
 
 def _pdfs(folder: Path) -> list[Path]:
     """The PDFs below a folder that there may be."""
-    return sorted(folder.rglob("*.pdf")) if folder.is_dir() else []
+    found = folder.rglob("*") if folder.is_dir() else ()
+    return sorted(path for path in found if path.suffix.lower() == ".pdf" and path.is_file())
 
 
 def _some(names: dict[str, None]) -> str:

@@ -34,15 +34,16 @@ class Questions:
         """The id of a question in this report, and its place; the first time it is added."""
         original, identity = str(question["id"]), _identity(question)
         data = str(run.summary.get("data") or "")
-        for name in (original, f"{original} ({data})", f"{original} ({run.run})"):
+        named = [f"{original} ({other})" for other in (data, run.run) if other]
+        for name in (original, *named):
             if name not in self.ids:
-                self._add(name, question, identity, data)
+                self._add(name, question, identity)
                 return name, self.ids[name]
             if self._identities[self.ids[name]] == identity:
                 return name, self.ids[name]
         raise DataError(f"{run.run} has two different questions '{original}'")
 
-    def _add(self, name: str, question: Mapping[str, Any], identity: tuple[str, str], data: str) -> None:
+    def _add(self, name: str, question: Mapping[str, Any], identity: tuple[str, str]) -> None:
         """A question that is new."""
         category = str(question.get("category") or "")
         self.ids[name] = len(self._rows)
@@ -53,7 +54,6 @@ class Questions:
             "text": start(question.get("text") or "", QUESTION),
             "answerable": bool(question.get("answerable", True)),
             "gold": start(gold(dict(question)), GOLD),
-            "data": data or None,
         }
         self._rows.append(row)
         number = self._asked.get(str(question["id"]), len(self._asked))
@@ -65,7 +65,7 @@ class Questions:
 
     def columns(self, order: Sequence[int]) -> dict[str, list[Any]]:
         """What is listed of the questions, one list a column."""
-        names = ("id", "category", "text", "answerable", "gold", "data")
+        names = ("id", "category", "text", "answerable", "gold")
         return {name: [self._rows[place][name] for place in order] for name in names}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from fathoms.report.html.chunks import Details
 from fathoms.report.html.detail import Picture, detail
-from fathoms.report.html.outcome import lost_at, outcome, share_abstained
+from fathoms.report.html.outcome import lost_at, outcome
 from fathoms.report.html.questions import Questions
 from fathoms.report.html.texts import start
 from fathoms.report.view import RunView
@@ -18,7 +18,7 @@ from fathoms.report.worst import mean
 
 ANSWER = 280
 EXAMPLE = 500
-COLUMNS = ("correctness", "hallucination", "abstained", "outcome", "lost", "cost", "latency", "answer")
+COLUMNS = ("correctness", "hallucination", "outcome", "lost", "answer")
 
 Json = Mapping[str, Any]
 
@@ -88,15 +88,11 @@ def row_of(view: Json, profile: str) -> tuple[Any, ...]:
     repeats = view.get("repeats") or []
     scores = [(repeat.get("scores") or {}).get(profile) or {} for repeat in repeats]
     answers = [repeat["answer"] for repeat in repeats if repeat.get("answer")]
-    costs = [answer.get("cost") for answer in answers]
     return (
         rounded(mean([row.get("correctness") for row in scores])),
         rounded(mean([row.get("hallucination") for row in scores])),
-        rounded(share_abstained(scores)),
         outcome(view["question"], repeats, scores),
         lost_at(scores),
-        rounded(known_mean(costs)),
-        rounded(mean([seconds_of(repeat) for repeat in repeats])),
         start(answers[0].get("text") or "", ANSWER) if answers else None,
     )
 

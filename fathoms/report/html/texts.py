@@ -1,12 +1,13 @@
 """Texts of a report: made fit for a page, kept once, marked and cut.
 
 A text is `{"s": text}` or, where it is long, `{"p": place in the pool}`; `marks` are `[start, end, phrase]`
-in UTF-16 code units, as JavaScript counts; `cut` is the number of characters of a text that was shortened,
-and `beyond` the number of marks in what is not shown.
+in UTF-16 code units, as JavaScript counts; `cut` is how many a text had that was shortened, and `beyond` the
+number of marks in what is not shown.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -38,6 +39,13 @@ def start(text: object, length: int) -> str:
     """The beginning of a text on one line, with an ellipsis where more follows."""
     line = " ".join(str(text)[: 4 * length].split())
     return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def brief(value: Any, length: int) -> Any:
+    """A text with an ellipsis for what is beyond `length` characters; other JSON stays what it is, as long as
+    it is not longer."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if len(text) <= length else text[:length] + "…"
 
 
 def units(text: str) -> int:
@@ -72,7 +80,7 @@ class Pool:
         if text not in self._places:
             self._places[text] = len(self.texts)
             self.texts.append(text)
-            self._whole.append(len(text))
+            self._whole.append(units(text))
             self._users.append([])
             self.size += len(text)
         user = {"p": self._places[text], **marked}

@@ -101,9 +101,21 @@ const slug = (text) => encodeURIComponent(text).replace(/[^A-Za-z0-9]/g, '_');
 // ---- figures as they are printed
 
 const known = (value) => value !== null && value !== undefined;
-const figure = (value, digits = 2) => (known(value) ? value.toFixed(digits) : 'n/a');
+
+/**
+ * Two digits after the point, of no negative value. What lies just between two goes to the even one, as in all
+ * other reports; `toFixed` would take the greater.
+ */
+function printed(value) {
+  const eighths = 8 * value; // of binary fractions, odd eighths alone lie just between two hundredths
+  if (!Number.isInteger(eighths) || eighths % 2 === 0) return value.toFixed(2);
+  const below = Math.floor(100 * value);
+  return ((below + (below % 2)) / 100).toFixed(2);
+}
+
+const figure = (value) => (known(value) ? printed(value) : 'n/a');
 const count = (value) => (known(value) ? value.toLocaleString('en') : 'not known');
-const bound = (value) => (value >= 0.995 ? '1' : value.toFixed(2).replace(/^0/, ''));
+const bound = (value) => (printed(value) === '1.00' ? '1' : printed(value).replace(/^0/, ''));
 const bracket = (fig) =>
   fig && known(fig.low) && known(fig.high) ? `[${bound(fig.low)}, ${bound(fig.high)}]` : '';
 
@@ -115,9 +127,11 @@ function seconds(value) {
     : `${Number((1000 * value).toPrecision(2))} ms`;
 }
 
+/** Dollars as on the terminal: cents, and of less than ten the first two digits that are not zero. */
 function money(value) {
   if (!known(value)) return 'not known';
-  return value === 0 ? '$0' : `$${value >= 0.01 ? value.toFixed(value >= 1 ? 2 : 4) : value.toPrecision(2)}`;
+  if (value === 0 || value >= 0.1) return `$${printed(value)}`;
+  return `$${value.toFixed(Math.min(100, 1 - Math.floor(Math.log10(value))))}`;
 }
 
 /** A time to the minute, as the run noted it. */

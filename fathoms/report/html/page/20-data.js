@@ -2,7 +2,8 @@
 
 const report = JSON.parse(document.getElementById('overview').textContent);
 const CATEGORIES = report.categories;
-const OVERALL = 'Overall';
+const OVERALL = null; // stands among the categories, of which one may be called 'Overall' too
+const nameOf = (category) => category ?? 'Overall';
 const MOST_RUNS = 8;
 const METRICS = { correctness: 'Correctness', hallucination: 'Hallucination' };
 const BETTER = { correctness: 'high', hallucination: 'low' };
@@ -79,5 +80,11 @@ function fig(run, metric, category) {
   const found = run.metrics[metric] ?? {};
   return (category === OVERALL ? found.overall : found.categories?.[category]) ?? {};
 }
+
+/** The funnel of a run in a category, or of `Overall`; undefined where there is none. */
+const funnelIn = (run, category) =>
+  category === OVERALL ? run.funnel?.overall : run.funnel?.categories[category];
+
+const funnelsIn = (run) => [run.funnel.overall, ...Object.values(run.funnel.categories)];
 
 const runLabel = (run) => run.label;

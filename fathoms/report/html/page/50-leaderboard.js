@@ -51,7 +51,12 @@ function sortHead(column, text) {
     },
     h(
       'button.sort',
-      { id: `sort-${slug(column.key)}`, type: 'button', onclick: () => go({ sort: next }) },
+      {
+        id: `sort-${slug(column.key)}`,
+        type: 'button',
+        'aria-label': column.label ? plain(`${text}, ${nameOf(column.category)}`) : null,
+        onclick: () => go({ sort: next }),
+      },
       text,
       h('span', { 'aria-hidden': 'true', class: 'arrow' }, mine ? (rising ? '▲' : '▼') : ''),
     ),
@@ -79,7 +84,7 @@ function commonCount(column) {
 
 function scoreCell(run, column, best, common) {
   const found = fig(run, column.metric, column.category);
-  const first = known(found.mean) && found.mean === best;
+  const first = known(found.mean) && figure(found.mean) === best;
   return h(
     'td',
     { class: `figure${first ? ' best' : ''}${column.category === OVERALL ? ' overall' : ''}` },
@@ -101,15 +106,17 @@ function leaderboard() {
   const means = columns.map((column) =>
     report.runs.map((run) => fig(run, column.metric, column.category).mean).filter(known),
   );
-  // where all runs have the same figure, none is the best
+  // as printed: no figure is better than an equal one, and where all are equal, none is the best
   const bests = means.map((found, at) =>
-    new Set(found).size < 2 ? null : columns[at].better === 'high' ? Math.max(...found) : Math.min(...found),
+    new Set(found.map(figure)).size < 2
+      ? null
+      : figure(columns[at].better === 'high' ? Math.max(...found) : Math.min(...found)),
   );
   const groups = [OVERALL, ...CATEGORIES].map((category, at) =>
     h(
       'th',
       { colspan: 2, scope: 'colgroup' },
-      said(category, 40),
+      said(nameOf(category), 40),
       known(commons[2 * at]) && commons[2 * at] === commons[2 * at + 1]
         ? h('span.range', {}, `n ${count(commons[2 * at])}`)
         : null,

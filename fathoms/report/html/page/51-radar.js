@@ -37,8 +37,9 @@ function placeLabels(texts, radius) {
   return { radius, boxes };
 }
 
-function radarChart(metric, axes, runs, scale, room) {
-  const raw = runs.map((run) => axes.map((axis) => fig(run, metric, axis).mean ?? null));
+function radarChart(metric, categories, runs, scale, room) {
+  const raw = runs.map((run) => categories.map((category) => fig(run, metric, category).mean ?? null));
+  const axes = categories.map(nameOf);
   const drawn = normalise(raw, scale);
   const wide = Math.max(60, Math.min(110, (room - 200) / 2));
   const texts = axes.map((axis, at) => (axes.length > MOST_LABELS ? [String(at + 1)] : lines(axis, wide, 3)));
@@ -147,7 +148,7 @@ function closedPath(points) {
 }
 
 function radars(room) {
-  const axes = [OVERALL, ...CATEGORIES];
+  const categories = [OVERALL, ...CATEGORIES];
   const runs = chosenRuns();
   const width = room > 820 ? (room - 32) / 2 : room;
   return section(
@@ -179,7 +180,7 @@ function radars(room) {
       'div.pairs',
       {},
       Object.keys(METRICS).map((metric) =>
-        radarChart(metric, axes, runs, state.scale === 'plain' ? 'plain' : 'paper', width),
+        radarChart(metric, categories, runs, state.scale === 'plain' ? 'plain' : 'paper', width),
       ),
     ),
   );

@@ -23,7 +23,9 @@ function funnelBar(values, stages, x, y, left) {
     return s(
       'text',
       { x: left, y: y + 12.5, class: 'tick start' },
-      'nothing reached the answer; losses not known',
+      known(values.recall.answer)
+        ? 'nothing reached the answer; losses not known'
+        : 'not known: no question of it is in the funnel',
     );
   const drawn = parts.map((part) => {
     const [start, width] = [left + x * at, x * part.value];
@@ -82,7 +84,7 @@ function funnelChart(category, keys, stages, most, room) {
   const step = BAR + 12;
   const rows = keys.map((key, nth) => {
     const run = report.runs[key];
-    const values = run.funnel?.categories?.[category];
+    const values = funnelIn(run, category);
     const y = 4 + nth * step;
     const label = fit(runLabel(run), names - 30);
     return [
@@ -107,11 +109,11 @@ function funnelChart(category, keys, stages, most, room) {
   return h(
     'figure',
     { class: 'funnel' },
-    h('figcaption', {}, said(category, 60), h('span.range', {}, funnelCounts(category, keys))),
+    h('figcaption', {}, said(nameOf(category), 60), h('span.range', {}, funnelCounts(category, keys))),
     chart(
       room,
       foot + 14,
-      `Funnel of ${category}: what reached the answer and what each stage lost, by run`,
+      `Funnel of ${nameOf(category)}: what reached the answer and what each stage lost, by run`,
       axis,
       rows,
     ),
@@ -120,7 +122,7 @@ function funnelChart(category, keys, stages, most, room) {
 
 function funnelCounts(category, keys) {
   const counts = [
-    ...new Set(keys.map((key) => report.runs[key].funnel?.categories?.[category]?.n?.answer).filter(known)),
+    ...new Set(keys.map((key) => funnelIn(report.runs[key], category)?.n?.answer).filter(known)),
   ].sort((a, b) => a - b);
   if (!counts.length) return ' not known';
   return counts.length === 1 ? ` n ${counts[0]}` : ` n ${counts[0]} to ${counts.at(-1)}`;
@@ -140,12 +142,12 @@ function funnelTable(keys, stages, categories) {
   ];
   const rows = keys.flatMap((key) =>
     categories
-      .filter((category) => report.runs[key].funnel?.categories?.[category])
+      .filter((category) => funnelIn(report.runs[key], category))
       .map((category) => {
-        const values = report.runs[key].funnel.categories[category];
+        const values = funnelIn(report.runs[key], category);
         return [
           said(runLabel(report.runs[key]), 60),
-          said(category, 60),
+          said(nameOf(category), 60),
           ...stages.flatMap((stage) => [
             figure(values.recall[stage]),
             count(values.n[stage]),
@@ -188,7 +190,7 @@ function funnelLegend(stages) {
 
 /** What must be said of the bars that are shown. */
 function funnelWords(keys, stages) {
-  const all = keys.flatMap((key) => Object.values(report.runs[key].funnel.categories));
+  const all = keys.flatMap((key) => funnelsIn(report.runs[key]));
   return [
     'Phrase recall of the gold answer, by stage. Losses and gains are means over questions, never netted.',
     all.some((values) => stages.some((stage) => values.gain[stage] > 0))
@@ -247,10 +249,10 @@ function funnel(room) {
   const others = chosen().filter((key) => !keys.includes(key));
   const stages = funnelStages(keys.map((key) => report.runs[key]));
   const categories = [OVERALL, ...CATEGORIES].filter((category) =>
-    keys.some((key) => report.runs[key].funnel.categories[category]),
+    keys.some((key) => funnelIn(report.runs[key], category)),
   );
   const totals = keys
-    .flatMap((key) => Object.values(report.runs[key].funnel.categories))
+    .flatMap((key) => funnelsIn(report.runs[key]))
     .map((values) => sum(segments(values, stages).map((part) => part.value)));
   const columns = room > 1100 ? 3 : room > 700 ? 2 : 1;
   const width = (room - 28 * (columns - 1)) / columns;

@@ -20,13 +20,14 @@ function costAxis(runs) {
   };
 }
 
-/** Those that no other beats in both: nothing is cheaper and at least as good, or as cheap and better. */
+/** Those that no other beats: nothing is cheaper and at least as good, or as cheap and better. */
 function paretoFront(points) {
   const sorted = [...points].sort((a, b) => a.x - b.x || b.y - a.y);
-  let best = -Infinity;
+  let last = null;
   return sorted.filter((point) => {
-    if (point.y <= best) return false;
-    best = point.y;
+    const equal = last && point.x === last.x && point.y === last.y;
+    if (last && point.y <= last.y && !equal) return false;
+    last = point;
     return true;
   });
 }
@@ -151,7 +152,7 @@ function frontPath(front, x, y, end) {
 
 function costAndQuality(room) {
   const keys = chosen();
-  const axis = costAxis(report.runs);
+  const axis = costAxis(chosenRuns());
   const all = keys.map((key, nth) => {
     const quality = fig(report.runs[key], 'correctness', OVERALL);
     return {
@@ -185,12 +186,12 @@ function costAndQuality(room) {
     ),
     points.length
       ? [legend(points.map((point) => point.key)), h('figure', {}, paretoChart(points, front, axis, room))]
-      : h('p.note', {}, 'Nothing can be drawn: neither costs nor times of these runs are known.'),
+      : h('p.note', {}, 'Nothing can be drawn: of no run here are both correctness and a cost or time known.'),
     missing.length && points.length
       ? h(
           'p.note',
           {},
-          `Not drawn, for the ${axis.what === 'cost' ? 'cost is' : 'seconds are'} not known: `,
+          `Not drawn, for ${axis.what === 'cost' ? 'cost' : 'time'} or correctness is not known: `,
           missing.map((point, at) => [at ? ', ' : '', said(runLabel(report.runs[point.key]), 60)]),
         )
       : null,

@@ -4,6 +4,13 @@ const secondsEach = (run) => sum(run.seconds.stages.map((stage) => stage.mean ??
 
 const secondsTick = (value) => `${Number(value.toPrecision(3))} s`;
 
+/** The stages, and what is no stage: a whole answer, and the time to its first token. */
+const secondsRows = ({ stages, whole, first_token: first }) => [
+  ...stages,
+  ...(whole ? [{ name: 'whole answer', ...whole }] : []),
+  ...(first ? [{ name: 'first token', ...first }] : []),
+];
+
 function latency(room) {
   const keys = chosen().filter((key) => report.runs[key].seconds?.stages?.length);
   if (!keys.length)
@@ -23,12 +30,8 @@ function latency(room) {
       ),
       said(stage, 40),
     );
-  const first = (run) => run.seconds.first_token;
   const rows = keys.flatMap((key) =>
-    [
-      ...report.runs[key].seconds.stages,
-      ...(first(report.runs[key]) ? [{ name: 'first token', ...first(report.runs[key]) }] : []),
-    ].map((stage) => [
+    secondsRows(report.runs[key].seconds).map((stage) => [
       named(key),
       said(stage.name, 40),
       seconds(stage.mean),

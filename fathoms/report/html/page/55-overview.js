@@ -15,8 +15,9 @@ function abstention() {
     h(
       'p.small',
       {},
-      `Answers by whether the documents hold an answer, with the share of each line. Selective accuracy:
-        correctness of what was answered.`,
+      `Answers by whether the documents hold an answer, with the share of each line. Coverage: the share of the
+        answerable questions that was answered. Selective accuracy: the share of those answered that is fully
+        right (correctness 1).`,
     ),
     h('div.multiples', {}, keys.map(abstentionTable)),
   );
@@ -83,15 +84,20 @@ function errors() {
     'Errors',
     rows.length
       ? table(
-          'Questions that failed, by run and kind',
-          ['Run', 'Kind', 'Questions', 'The first one says'],
+          'Calls that failed, by run and kind',
+          ['Run', 'Kind', 'Calls', 'The first one says'],
           rows,
         )
-      : h('p.note', {}, 'None: every question of these runs has an answer.'),
+      : h('p.note', {}, 'None: no call of these runs failed.'),
   );
 }
 
 // ---- the runs themselves
+
+const microOf = ({ metrics }) =>
+  Object.keys(METRICS)
+    .map((metric) => figure(metrics[metric].micro?.mean))
+    .join(', ');
 
 const facts = (run) => [
   ['Id', h('code', {}, said(run.id, 120))],
@@ -104,8 +110,11 @@ const facts = (run) => [
     'Questions asked',
     `${count(run.asked ?? run.questions)}${run.repeats > 1 ? `, ${run.repeats} repeats` : ''}`,
   ],
+  ['Mean over questions (micro): correctness, hallucination', microOf(run)],
+  ['Abstentions told by', said(run.abstention?.classifier ?? 'not told', 40)],
   ['Errors', count(run.counts.errors)],
   ['Refused', count(run.counts.refused)],
+  ['Prompts shortened to fit', count(run.counts.cut_prompts)],
   ['Prompts cut by the server', count(run.counts.cut_by_server)],
   ['From the cache', count(run.counts.cached)],
   ['Cost', money(run.cost?.total)],

@@ -8,33 +8,42 @@ const ORDERS = {
   apart: 'runs furthest apart first',
 };
 
-/** What the search looks into, in small letters; made once. */
+/** What the search looks into, in small letters: of the chosen runs; made once for them. */
 function haystacks(index) {
-  index.hay ??= index.questions.id.map((id, at) =>
-    [id, index.questions.text[at], index.questions.gold[at], ...index.runs.map((run) => run.answer[at])]
-      .join('\n')
-      .toLowerCase(),
-  );
-  return index.hay;
+  const keys = chosen();
+  if (index.hay?.of !== keys.join()) {
+    const texts = index.questions.id.map((id, at) =>
+      [id, index.questions.text[at], index.questions.gold[at], ...keys.map((key) => index.runs[key].answer[at])]
+        .join('\n')
+        .toLowerCase(),
+    );
+    index.hay = { of: keys.join(), texts };
+  }
+  return index.hay.texts;
 }
 
 /** The places of the questions that the filters leave, in the order that is wished. */
-function filtered(index) {
-  const runs = chosen().map((key) => index.runs[key]);
-  const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+const filtered = (index) => ordered(left(index, state), chosenIn(index));
+
+const chosenIn = (index) => chosen().map((key) => index.runs[key]);
+
+/** The places that a category, an outcome, a stage of loss and words leave. */
+function left(index, { category, outcome, lost, q }) {
+  const words = q.toLowerCase().split(/\s+/).filter(Boolean);
   const hay = words.length ? haystacks(index) : null;
+  const runs = chosenIn(index);
   const fits = (at) =>
-    (!state.category || index.questions.category[at] === state.category) &&
-    ((!state.outcome && !state.lost) ||
-      runs.some(
-        (run) =>
-          (!state.outcome || run.outcome[at] === state.outcome) &&
-          (!state.lost || run.lost[at] === state.lost),
-      )) &&
+    (!category || index.questions.category[at] === category) &&
     words.every((word) => hay[at].includes(word)) &&
-    runs.some((run) => run.outcome[at] !== null);
-  return ordered(index.questions.id.map((_, at) => at).filter(fits), runs);
+    runs.some((run) => isOf(run, at, outcome, lost));
+  return index.questions.id.map((_, at) => at).filter(fits);
 }
+
+/** Whether a run was asked a question, with this outcome and loss where they are given. */
+const isOf = (run, at, outcome, lost) =>
+  run.outcome[at] !== null &&
+  (!outcome || run.outcome[at] === outcome) &&
+  (!lost || run.lost[at] === lost);
 
 function ordered(places, runs) {
   if (state.order === 'data' || !Object.hasOwn(ORDERS, state.order)) return places;
@@ -50,20 +59,30 @@ function ordered(places, runs) {
   return places.sort((a, b) => keys.get(a) - keys.get(b) || a - b);
 }
 
-/** The options of a filter with how many questions each would leave. */
-function options(values, any) {
+const NONE = { category: '', outcome: '', lost: '', q: '' };
+
+/** What a question has in the field of a filter: its category, or of the runs that fit the other filter. */
+function valuesOf(index, at, field, { outcome, lost }) {
+  if (field === 'category') return [index.questions.category[at]];
+  const runs = chosenIn(index).filter((run) => isOf(run, at, outcome, lost));
+  return [...new Set(runs.map((run) => run[field][at]))].filter(known);
+}
+
+/** The options of a filter with how many questions each leaves beside the other filters. */
+function options(index, field, any) {
   const tally = new Map();
-  for (const value of values) if (value !== null) tally.set(value, (tally.get(value) ?? 0) + 1);
+  for (const at of left(index, NONE))
+    for (const value of valuesOf(index, at, field, NONE)) tally.set(value, 0);
+  const others = { ...state, [field]: '' };
+  for (const at of left(index, others))
+    for (const value of valuesOf(index, at, field, others)) tally.set(value, tally.get(value) + 1);
   return [['', any], ...[...tally].map(([value, n]) => [value, `${clip(value, 60)} (${n})`])];
 }
 
 function filters(index) {
-  const runs = chosen().map((key) => index.runs[key]);
-  const any = (field) =>
-    index.questions.id.flatMap((_, at) => [...new Set(runs.map((run) => run[field][at]))]);
   const inOrder = (list, order) => list.sort((a, b) => order.indexOf(a[0]) - order.indexOf(b[0]));
-  const outcomes = inOrder(options(any('outcome'), 'any'), ['', ...Object.keys(OUTCOMES)]);
-  const stages = inOrder(options(any('lost'), 'any'), ['', ...Object.keys(STAGES)]);
+  const outcomes = inOrder(options(index, 'outcome', 'any'), ['', ...Object.keys(OUTCOMES)]);
+  const stages = inOrder(options(index, 'lost', 'any'), ['', ...Object.keys(STAGES)]);
   return h(
     'form.filters',
     { role: 'search', onsubmit: (event) => event.preventDefault() },
@@ -71,13 +90,13 @@ function filters(index) {
     choice(
       'category',
       'Category',
-      withPresent(options(index.questions.category, 'all'), state.category),
+      withPresent(options(index, 'category', 'all'), state.category),
       state.category,
       (category) => go({ category }),
     ),
     choice(
       'outcome',
-      runs.length > 1 ? 'Outcome of any run' : 'Outcome',
+      chosen().length > 1 ? 'Outcome of any run' : 'Outcome',
       withPresent(outcomes, state.outcome),
       state.outcome,
       (outcome) => go({ outcome }),

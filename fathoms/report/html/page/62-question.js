@@ -21,7 +21,7 @@ function neighbours(index, at) {
 
 /** What is right: phrases, reference, where it stands in the documents. */
 function goldBox(detail, answerable) {
-  const number = (phrase) => detail.phrases.findIndex((gold) => gold.text === phrase) + 1;
+  const number = (phrase) => detail.phrases.indexOf(phrase) + 1;
   const variants = (detail.answers ?? []).map((phrases, nth) =>
     h(
       'li',
@@ -142,7 +142,7 @@ function scoreBox(repeat) {
   );
 }
 
-function hitItem(detail, hit) {
+function hitItem(detail, hit, key) {
   const pages = (hit.pages ?? []).length ? `, page ${hit.pages.join(', ')}` : '';
   const about = [
     `${hit.rank}. `,
@@ -152,11 +152,15 @@ function hitItem(detail, hit) {
     hit.modality && hit.modality !== 'text' ? h('span.faint', {}, ' ', said(hit.modality, 20)) : null,
     hit.gold ? h('span.tag', {}, 'gold page') : null,
   ];
-  const found = hit.text?.marks?.length
-    ? h('span.tag.plainly', {}, plural(hit.text.marks.length, 'gold phrase'))
-    : null;
+  const phrases = new Set([hit.header, hit.text].flatMap((text) => text?.marks ?? []).map((mark) => mark[2]));
+  const found = phrases.size ? h('span.tag.plainly', {}, plural(phrases.size, 'gold phrase')) : null;
   const picture = thumbnail(hit.thumbnail, `page ${hit.pages} of ${hit.document}`, hit.gold);
-  const what = hit.text ? lazy([about, found], () => passageOf(detail, hit.text)) : h('p', {}, about);
+  // what the chunker wrote before a text is asked with it, and the funnel counts it
+  const whole = () => [
+    hit.header ? h('div.header', {}, passageOf(detail, hit.header)) : null,
+    passageOf(detail, hit.text),
+  ];
+  const what = hit.text ? lazy([about, found], whole, `hit-${key}-${hit.rank}`) : h('p', {}, about);
   return h('li', { class: hit.gold ? 'hit gold' : 'hit' }, picture, what);
 }
 
@@ -282,7 +286,8 @@ function runColumn(index, key, at, detail) {
     h('span.range', {}, index.runs[key].outcome[at] ?? ''),
   );
   if (!detail) return h('article.run', {}, title, h('p.note', {}, 'This run was not asked this question.'));
-  const repeat = detail.repeats[Math.min(Number.parseInt(state.repeat, 10) || 0, detail.repeats.length - 1)];
+  const wanted = Math.max(0, Number.parseInt(state.repeat, 10) || 0);
+  const repeat = detail.repeats[Math.min(wanted, detail.repeats.length - 1)];
   const hits = repeat.hits;
   return h(
     'article.run',
@@ -290,7 +295,7 @@ function runColumn(index, key, at, detail) {
     title,
     h('h4', {}, 'Answer'),
     answerBox(detail, repeat),
-    repeat.reasoning ? lazy('Reasoning', () => [passageOf(detail, repeat.reasoning)]) : null,
+    repeat.reasoning ? lazy('Reasoning', () => [passageOf(detail, repeat.reasoning)], `reasoning-${key}`) : null,
     h('h4', {}, 'Scores'),
     scoreBox(repeat),
     stageTable(repeat),
@@ -301,13 +306,13 @@ function runColumn(index, key, at, detail) {
         ? h(
             'ol.hits',
             {},
-            hits.map((hit) => hitItem(detail, hit)),
+            hits.map((hit) => hitItem(detail, hit, key)),
           )
         : h('p.note', {}, 'Nothing.'),
     repeat.prompt
-      ? lazy('Prompt', promptBox(detail, repeat.prompt))
+      ? lazy('Prompt', promptBox(detail, repeat.prompt), `prompt-${key}`)
       : h('p.small', {}, 'The prompt is not known.'),
-    lazy('Usage and timings', usageBox(repeat)),
+    lazy('Usage and timings', usageBox(repeat), `usage-${key}`),
     detail.file ? h('p.small', {}, 'In the run: ', h('code', {}, said(detail.file, 200))) : null,
   );
 }
@@ -322,6 +327,13 @@ function repeatSwitch(details) {
     state.repeat,
     (repeat) => go({ repeat }),
   );
+}
+
+/** The question as it was asked, where the list's line has not all of it: it is cut, or had lines. */
+function wholeQuestion(detail, line) {
+  const whole = readText(detail.texts, detail.question);
+  if (whole.trim() === line && !detail.question.cut) return null;
+  return lazy('The whole question', () => [passageOf(detail, detail.question)], 'whole-question');
 }
 
 async function questionView() {
@@ -347,6 +359,7 @@ async function questionView() {
     neighbours(index, at),
     h('p.small', {}, said(state.id, 80), ' · ', said(index.questions.category[at], 60)),
     h('h2.question', { id: 'title' }, said(index.questions.text[at], 4000)),
+    some ? wholeQuestion(some, index.questions.text[at]) : null,
     some ? goldBox(some, index.questions.answerable[at]) : null,
     repeatSwitch(details),
     h(

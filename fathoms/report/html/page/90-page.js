@@ -1,4 +1,5 @@
-// The frame: draws the view that the address names, and draws it again when the address or the width changes.
+// The frame: draws the view that the address names, and draws it again when the address changes, or the width
+// and it has charts.
 
 const VIEW = {
   overview: overviewView,
@@ -117,8 +118,10 @@ async function draw() {
 /** Put the view in place; what had the focus has it still, and a view is where it was left, or at its top. */
 function show(nodes, focus) {
   const moved = drawn.view !== null && (drawn.view !== state.view || drawn.id !== state.id);
+  const open = moved ? [] : [...main.querySelectorAll('details[open] > summary[id]')].map(({ id }) => id);
   main.replaceChildren(...nodes);
   main.removeAttribute('aria-busy');
+  for (const id of open) document.getElementById(id)?.parentElement.setAttribute('open', '');
   document.title = plain(
     clip(`${state.view === 'question' ? state.id : VIEWS[state.view]} · ${report.title}`, 200),
   );
@@ -129,20 +132,41 @@ function show(nodes, focus) {
   else if (moved) main.focus({ preventScroll: true });
 }
 
+/** Other colours: nothing is drawn again, so that what is open stays so; links lead on in these colours. */
+function recolour() {
+  const focus = document.activeElement?.id;
+  state = parseHash();
+  drawHeader();
+  if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
+  for (const anchor of main.querySelectorAll('a[href^="#"]')) {
+    const address = new URLSearchParams(anchor.getAttribute('href').slice(1));
+    if (state.theme === DEFAULTS.theme) address.delete('theme');
+    else address.set('theme', state.theme);
+    anchor.setAttribute('href', `#${address}`);
+  }
+}
+
+/** Whether the address differs from what is drawn by its theme alone. */
+function onlyTheme() {
+  const next = parseHash();
+  return Object.keys(DEFAULTS).every((key) => (next[key] !== state[key]) === (key === 'theme'));
+}
+
 let width = window.innerWidth;
 let resizing = 0;
 
 history.scrollRestoration = 'manual';
 window.addEventListener('hashchange', (event) => {
   scrolled.set(new URL(event.oldURL).hash, window.scrollY);
-  draw();
+  if (onlyTheme()) recolour();
+  else draw();
 });
 window.addEventListener('resize', () => {
   clearTimeout(resizing);
   resizing = setTimeout(() => {
     if (window.innerWidth !== width) {
       width = window.innerWidth;
-      draw();
+      if (state.view === 'overview') draw(); // the others flow by themselves
     }
   }, 120);
 });

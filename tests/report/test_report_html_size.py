@@ -1,0 +1,90 @@
+"""How much `report.html` holds: what is shortened, by what, and what is said of it."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+from report_page import detail_of, held, unpacked
+
+from fathoms.report import RunView, report_html
+from fathoms.report.html import payload
+from fathoms.report.html.texts import Pool, units
+
+Json = dict[str, Any]
+
+
+def test_what_was_cut_is_counted_as_the_page_counts() -> None:
+    pool = Pool()
+    user = pool.add("\U0001f41f" * 150)
+    pool.cut(100)
+    assert (user["cut"], units(pool.texts[0])) == (300, 200)
+
+
+def test_long_texts_are_cut_where_room_is_short_and_it_is_said(
+    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+) -> None:
+    views = [question(f"q{number}", 1.0, 0.0) for number in range(60)]
+    for number, view in enumerate(views):
+        noise = hashlib.shake_256(bytes([number])).hexdigest(4000)
+        view["repeats"][0]["hits"][0]["text"] = f"red {noise} blue"
+    run = run_of({**small_run().summary, "counts": {"asked": 60}}, views)
+    whole, cut = payload([run]), payload([run], size=100_000)
+    sizes = [sum(len(chunk.data) for chunk in made.chunks if chunk.name != "index") for made in (whole, cut)]
+    assert sizes[0] > 300_000
+    assert sizes[1] < 100_000
+    assert not whole.warnings
+    assert cut.overview["notes"] == cut.warnings
+    assert "shortened" in cut.warnings[0]
+    chunk = next(chunk for chunk in cut.chunks if chunk.name == "d0-0")
+    held_in = json.loads(gzip.decompress(base64.b64decode(chunk.data)))
+    found = held_in["questions"]["q0"]
+    text = found["repeats"][0]["hits"][0]["text"]
+    assert text["cut"] == 8009
+    assert len(held_in["texts"][text["p"]]) < 8009
+    assert (held(text, held_in["texts"]), text["beyond"]) == ([("red", 0)], 1)
+    assert found["file"] is None
+
+
+def test_no_text_of_a_view_is_without_limit(
+    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+) -> None:
+    noise = [hashlib.shake_256(bytes([number])).hexdigest(2000) for number in range(60)]
+    views = [
+        question(f"q{number}", 1.0, 0.0, reference=text, evidence=[{"document": "a.pdf", "quote": text}])
+        for number, text in enumerate(noise)
+    ]
+    for view, text in zip(views, noise, strict=True):
+        [repeat] = view["repeats"]
+        repeat["citations"] = [{"document": "a.pdf", "page": 1, "quote": text}]
+        repeat["answer"]["refusal"] = {"policy": text}
+        repeat["scores"]["paper"] |= {"missed": [text], "why": {"nearest": text, "all": [text]}}
+    run = run_of({**small_run().summary, "counts": {"asked": 60}}, views)
+    _, chunks = unpacked(report_html([run]))
+    found, _ = detail_of(chunks, 0, "q7")
+    [repeat] = found["repeats"]
+    assert found["reference"] == noise[7][:2000] + "…"
+    assert found["evidence"][0]["quote"] == repeat["citations"][0]["quote"] == noise[7][:400] + "…"
+    assert repeat["scores"]["missed"] == [noise[7][:400] + "…"]
+    assert repeat["scores"]["why"]["nearest"] == noise[7][:600] + "…"
+    assert len(repeat["refusal"]) == len(repeat["scores"]["why"]["all"]) == 601
+
+
+def test_a_run_that_stopped_early_leaves_its_room_to_the_next(
+    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+) -> None:
+    def made(asked: int, unanswered: int, views: list[Json]) -> RunView:
+        counts = {"asked": asked, "unanswered": unanswered}
+        return run_of({**small_run().summary, "counts": counts}, views)
+
+    views = [question(f"q{number}", 1.0, 0.0) for number in range(20)]
+    for number, view in enumerate(views):
+        view["repeats"][0]["hits"][0]["text"] = hashlib.shake_256(bytes([number])).hexdigest(2000)
+    short = [question("short", 1.0, 0.0)]
+    for first in (made(1000, 999, short), made(30, 0, short)):  # it says so, or has no views of the rest
+        assert not payload([first, made(20, 0, views)], size=120_000).warnings
+    assert payload([made(20, 0, views)], size=48_000).warnings  # 20 of 50 parts of the room
