@@ -18,6 +18,8 @@ from fathoms.metrics.marks import Mark
 
 POOLED = 100
 """Characters from which on a text stands in the pool."""
+MARKED = 1_000_000
+"""Characters of a text in which phrases are marked: each takes a hundred bytes while they are looked for."""
 _UNFIT = re.compile(r"[\x00\ud800-\udfff]")
 
 Marker = Callable[[str], Sequence[Mark]]
@@ -73,7 +75,7 @@ class Pool:
 
     def add(self, text: str, marker: Marker | None = None) -> dict[str, Any]:
         """A text as the page reads it."""
-        found = in_units(text, marker(text)) if marker else []
+        found = in_units(text, marker(text[:MARKED])) if marker else []
         marked: dict[str, Any] = {"marks": found} if found else {}
         if len(text) < POOLED:
             return {"s": text, **marked}
