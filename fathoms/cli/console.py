@@ -36,6 +36,11 @@ def out() -> Console:
     return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 100, highlight=False)
 
 
+def amount(number: int, noun: str) -> str:
+    """`1 question`, `2 questions`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def show(*renderables: RenderableType) -> None:
     """Print results."""
     console = out()

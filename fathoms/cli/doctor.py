@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fathoms.experiment import AnyExperiment
 
 _EXTRA = re.compile(r"^(?P<package>[\w.-]+).*;.*extra\s*==\s*['\"](?P<extra>[\w-]+)['\"]")
-_GROUPS = {"all", "test"}  # extras that stand for others
+_GROUPS = {"all", "docs", "test"}  # extras that stand for others, or are for those who build fathoms
 
 
 def doctor(
@@ -95,8 +95,8 @@ def _data(experiment: AnyExperiment, config: Path) -> str:
     from fathoms import corpora
 
     corpus = corpora.load(experiment.data, config.parent)
-    plural = "" if len(corpus.documents) == 1 else "s"
-    return f"{len(corpus.questions)} questions on {len(corpus.documents)} document{plural} of {corpus.name}"
+    asked, about = len(corpus.questions), len(corpus.documents)
+    return f"{console.amount(asked, 'question')} on {console.amount(about, 'document')} of {corpus.name}"
 
 
 def _stage(experiment: AnyExperiment, stage: str, check: Callable[[], None]) -> str:

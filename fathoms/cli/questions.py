@@ -61,7 +61,9 @@ def init(
     for name, reason in reading.failures.items():
         console.note(f"note: left out {name}: {reason}")
     write_new(file, scaffold(reading.documents.values(), ending))
-    console.say(f"{file}: two questions to fill in for each of {_count(len(reading.documents), 'document')}")
+    console.say(
+        f"{file}: two questions to fill in for each of {console.amount(len(reading.documents), 'document')}"
+    )
     return 1 if reading.failures else 0
 
 
@@ -142,7 +144,7 @@ def convert(
     if read.ignored:
         console.note(f"note: left out, for they say nothing about a question: {', '.join(read.ignored)}")
     write_questions(to, read.questions)
-    console.say(f"{to}: {_count(len(read.questions), 'question')}")
+    console.say(f"{to}: {console.amount(len(read.questions), 'question')}")
     return 0
 
 
@@ -159,8 +161,8 @@ def _print_findings(found: Checked) -> None:
     """A line a finding, as compilers print them, and the sum."""
     for finding in found.findings:
         console.say(str(finding))
-    sums = [_count(found.count(severity), severity) for severity in ("error", "warning")]
-    looked = f"{_count(found.questions, 'question')} on {_count(found.documents, 'document')}"
+    sums = [console.amount(found.count(severity), severity) for severity in ("error", "warning")]
+    looked = f"{console.amount(found.questions, 'question')} on {console.amount(found.documents, 'document')}"
     console.say(f"{', '.join(sums)}; {looked}")
 
 
@@ -188,7 +190,7 @@ def _print_figures(figures: dict[str, Any]) -> None:
     if documents["unknown"]:
         console.say(f"not there: {', '.join(documents['unknown'])}")
     if documents["naming_none"]:
-        console.say(f"{_count(documents['naming_none'], 'question')} without a file: all are meant")
+        console.say(f"{console.amount(documents['naming_none'], 'question')} without a file: all are meant")
 
 
 def _cells(group: dict[str, Any]) -> tuple[object, ...]:
@@ -201,8 +203,3 @@ def _cells(group: dict[str, Any]) -> tuple[object, ...]:
         f"{words['least']}, {words['median']:g}, {words['most']}" if words else "-",
         "-" if width is None else f"{width:.2f}",
     )
-
-
-def _count(number: int, noun: str) -> str:
-    """`1 question`, `2 questions`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -150,14 +150,14 @@ def _print_ingest(report: dict[str, Any], name: str) -> None:
         console.say("this pipeline reads no documents")
         return
     if "note" in report:
-        console.say(f"{report['documents']} documents; {report['note']}")
+        console.say(f"{console.amount(report['documents'], 'document')}; {report['note']}")
         return
     counts = ", ".join(
-        f"{name} not counted" if report[name] is None else f"{report[name]} {name}"
-        for name in ("documents", "pages", "tables", "pictures", "chunks")
+        f"{noun}s not counted" if report[f"{noun}s"] is None else console.amount(report[f"{noun}s"], noun)
+        for noun in ("document", "page", "table", "picture", "chunk")
     )
     how = "all in the cache already" if report["cached"] else f"{report['seconds']:.1f} s"
-    console.say(f"{counts}, {len(report['failures'])} failures; {how}")
+    console.say(f"{counts}, {console.amount(len(report['failures']), 'failure')}; {how}")
     for document, warnings in report["warnings"].items():
         for warning in warnings:
             console.say(f"  {document}: {warning}")

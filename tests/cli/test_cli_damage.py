@@ -33,7 +33,7 @@ def test_damage(
     if "read" not in damage.FILES[name][1]:
         assert code == 1
     if code == 0:
-        assert printed.out.startswith("1 documents")
+        assert printed.out.startswith("1 document,")
     else:
         assert printed.err.startswith(f"fathoms: {name}.pdf: ")
         skipped = main(["ingest", "tiny.yaml", *settings, "--set=ingest.on_error=skip"])
