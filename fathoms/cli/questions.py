@@ -145,6 +145,8 @@ def convert(
         console.note(f"note: left out, for they say nothing about a question: {', '.join(read.ignored)}")
     write_questions(to, read.questions)
     console.say(f"{to}: {console.amount(len(read.questions), 'question')}")
+    if [question.id for question in read_questions(to).questions] != [one.id for one in read.questions]:
+        console.note("note: they are by category now, and so in another order")
     return 0
 
 

@@ -168,6 +168,13 @@ def test_there_and_back(project: Project, capfd: pytest.CaptureFixture[str]) -> 
         assert questions("convert", source, target) == 0
     first, last = (read_questions(project.path / name) for name in ("questions.json", "c.json"))
     assert first.questions == last.questions
+    assert "another order" not in capfd.readouterr().err
+
+
+def test_another_order_is_told(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+    project.write("mixed.csv", "category,question,answers\nB,One?,1\nA,Two?,2\nB,Three?,3\n")
+    assert questions("convert", "mixed.csv", "mixed.json") == 0
+    assert "they are by category now, and so in another order" in capfd.readouterr().err
 
 
 def test_a_folder_that_cannot_be_written(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
