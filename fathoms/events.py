@@ -29,6 +29,20 @@ def within(**facts: Any) -> Iterator[None]:
         _place.reset(token)
 
 
+@contextmanager
+def heard(handler: logging.Handler) -> Iterator[None]:
+    """Events of the block go to a handler too."""
+    logger = logging.getLogger("fathoms")
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
 def happened(event: str, *, level: int = logging.INFO, **facts: Any) -> None:
     """Tell of an event."""
     known = {"event": event, **_place.get(), **facts}

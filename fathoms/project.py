@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def make_project(folder: Path) -> list[Path]:
     """Write a project that `fathoms run` takes as it is; returns its files.
 
     The folder may be there, and hold other files. Raises UsageError, and writes nothing, where one of the
-    project's own is there already; StoreError where they cannot be written.
+    project's own is there already; StoreError where they cannot be written, and then none stays.
     """
     contents = project_files()
     there = [name for name in contents if (folder / name).exists() or (folder / name).is_symlink()]
@@ -35,6 +36,9 @@ def make_project(folder: Path) -> list[Path]:
         for name, data in contents.items():
             write_atomic(folder / name, data)
     except OSError as error:
+        for name in contents:  # half a project would be in the way of the next attempt
+            with suppress(OSError):
+                (folder / name).unlink()
         raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
     return [folder / name for name in contents]
 

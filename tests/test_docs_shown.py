@@ -9,6 +9,8 @@ import pytest
 from doc_pages import blocks, words
 from support import Project
 
+from fathoms.models.weights import is_installed
+
 pytestmark = pytest.mark.slow  # processes of their own
 
 SHOWN = {
@@ -93,15 +95,17 @@ def test_commands_on_released_files(project: Project, shared: Path) -> None:
 @pytest.mark.parametrize("line", OF_PDFS)
 def test_commands_on_pdfs(project: Project, line: str) -> None:
     (project.path / "configs").symlink_to(Path(__file__).resolve().parents[1] / "configs")
-    run(project, f"{line} --dry-run", allowed=(0, 2))  # 2 where no weights of Docling are here
+    if not is_installed("layout-cdla"):
+        pytest.skip("no weights: run 'fathoms models pull layout-cdla'")
+    run(project, f"{line} --dry-run")
 
 
-def run(project: Project, line: str, allowed: tuple[int, ...] = (0,)) -> None:
+def run(project: Project, line: str) -> None:
     """What a shell would do with the line."""
     found = []
     for word in words(line)[1:]:
         paths = sorted(project.path.glob(word)) if "*" in word else []
         found += [str(path.relative_to(project.path)) for path in paths] or [word]
     done = project.fathoms(*found, timeout=300)
-    assert done.returncode in allowed, (line, done.stderr)
+    assert done.returncode == 0, (line, done.stderr)
     assert done.stdout

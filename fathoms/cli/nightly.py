@@ -61,6 +61,7 @@ def logged(path: Path | None) -> Iterator[None]:
     if path is None:
         yield
         return
+    from fathoms.events import heard
     from fathoms.models.options import environment_secrets
 
     try:
@@ -68,15 +69,10 @@ def logged(path: Path | None) -> Iterator[None]:
     except OSError as error:
         raise UsageError(f"--log-file {path}: cannot be written: {error.strerror or error}") from error
     handler.setFormatter(JsonLines(Mask(environment_secrets())))
-    logger = logging.getLogger("fathoms")
-    before = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
     try:
-        yield
+        with heard(handler):
+            yield
     finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
         with suppress(OSError):
             handler.close()
 

@@ -31,16 +31,10 @@ class PlainLines(logging.Formatter):
 @contextmanager
 def told() -> Iterator[None]:
     """Events of the block go to stderr."""
+    from fathoms.events import heard
     from fathoms.models.options import environment_secrets
 
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(PlainLines(Mask(environment_secrets())))
-    logger = logging.getLogger("fathoms")
-    before = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
+    with heard(handler):
         yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)

@@ -101,7 +101,7 @@ class Worker:
     def _process(self) -> subprocess.Popen[bytes]:
         """The process as it must be now."""
         shell = sorted(pair for pair in os.environ.items() if pair[0].startswith(_PLACES))
-        place = (Path.cwd(), shell)
+        place = (os.getpid(), Path.cwd(), shell)  # a forked process has one of its own
         if self._place != place or not self._running or self._running[0].poll() is not None:
             _end(self._running)
             self._place = place

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,24 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be written"):
         make_project(tmp_path / "file" / "sub")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits are Linux's")
+def test_of_a_project_that_does_not_fit_nothing_stays(tmp_path: Path) -> None:
+    """The PDF is larger than any file may be: as if the disk ended there."""
+    code = (
+        "import resource, sys\n"
+        "from fathoms.cli import main\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384))\n"
+        "sys.exit(main(['init', 'first']))\n"
+    )
+    shell = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=shell, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, "fathoms: first cannot be written: File too large\n")
+    assert [path for path in (tmp_path / "first").rglob("*") if path.is_file()] == []
+    assert make_project(tmp_path / "first")
 
 
 def test_git_leaves_out_keys_and_runs(tmp_path: Path) -> None:

@@ -88,6 +88,23 @@ def test_a_process_that_is_killed_is_told_and_started_again(minilm: OnnxEmbedder
     assert again != process
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="forks are Unix's")
+def test_a_forked_process_has_a_worker_of_its_own(minilm: OnnxEmbedder) -> None:
+    """Two that shared the pipes would read each other's answers."""
+    code = (
+        "import os\n"
+        "from fathoms.models import OnnxEmbedder, embedding\n"
+        "first = embedding.embed(OnnxEmbedder(), ['one'])\n"
+        "before = embedding._WORKER._running[0].pid\n"
+        "child = os.fork()\n"
+        "assert (embedding.embed(OnnxEmbedder(), ['one']) == first).all()\n"
+        "assert (embedding._WORKER._running[0].pid == before) == bool(child)\n"
+        "if child: print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are Unix's")
 def test_an_answer_that_nobody_waited_for_is_never_another_ones(minilm: OnnxEmbedder) -> None:
     """Ctrl-C while a batch is embedded, in a session that goes on."""

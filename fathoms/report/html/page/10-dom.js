@@ -47,6 +47,9 @@ function pieces(text) {
 const controlName = (character) =>
   `‹U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}›`;
 
+/** Several things, with commas between. */
+const listed = (parts) => parts.map((part, at) => [at ? ', ' : '', part]);
+
 /** For attributes, which hold no elements. */
 const plain = (text) => String(text ?? '').replace(CONTROLS, controlName);
 

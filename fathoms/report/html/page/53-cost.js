@@ -192,7 +192,7 @@ function costAndQuality(room) {
           'p.note',
           {},
           `Not drawn, for ${axis.what === 'cost' ? 'cost' : 'time'} or correctness is not known: `,
-          missing.map((point, at) => [at ? ', ' : '', said(runLabel(report.runs[point.key]), 60)]),
+          listed(missing.map((point) => said(runLabel(report.runs[point.key]), 60))),
         )
       : null,
     behind(

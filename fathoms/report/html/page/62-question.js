@@ -55,11 +55,7 @@ function goldBox(detail, answerable) {
     detail.files?.length
       ? [
           h('dt', {}, 'Documents'),
-          h(
-            'dd',
-            {},
-            detail.files.map((file, at) => [at ? ', ' : '', said(file, 120)]),
-          ),
+          h('dd', {}, listed(detail.files.map((file) => said(file, 120)))),
         ]
       : null,
     pages.length ? [h('dt', {}, 'Stands on'), h('dd', {}, h('ul', {}, pages))] : null,
@@ -95,7 +91,7 @@ function stageTable(repeat) {
     figure(stage.recall),
     figure(stage.lost),
     figure(stage.gained),
-    (stage.missed ?? []).map((phrase, at) => [at ? ', ' : '', said(phrase, 120)]),
+    listed((stage.missed ?? []).map((phrase) => said(phrase, 120))),
   ]);
   return table(
     'Stage by stage',
@@ -131,11 +127,7 @@ function scoreBox(repeat) {
     scores.missed?.length
       ? [
           h('dt', {}, 'Missed'),
-          h(
-            'dd',
-            {},
-            scores.missed.map((phrase, at) => [at ? ', ' : '', said(phrase, 200)]),
-          ),
+          h('dd', {}, listed(scores.missed.map((phrase) => said(phrase, 200)))),
         ]
       : null,
     why,
