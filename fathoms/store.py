@@ -28,7 +28,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from fathoms.config import suggest
 from fathoms.errors import StoreError, UsageError
 from fathoms.journal import Journal
-from fathoms.paths import safe_name, write_atomic
+from fathoms.paths import safe_name, sweep, write_atomic
 from fathoms.types import Record, Verdict
 
 SCHEMA = 1
@@ -135,6 +135,7 @@ class Run:
             who = owner.read_text() if owner.is_file() else "another process"
             raise UsageError(f"{self.id} is being written by {who}: wait for its end, or stop it") from None
         try:
+            sweep(self.path, *(self.path / name for name in ("questions", "blobs", "verdicts")))
             self._write(".writer", f"process {os.getpid()} on {platform.node()}".encode())
             yield
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import tempfile
 from collections.abc import Iterator
@@ -26,19 +27,38 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", re.I)
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
+class _Notices(logging.Handler):
+    """Prints what the cache tells: that something in it was damaged, or that it has no more room."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print the sentence of one event; a run is told by `--quiet` too that a disk is failing."""
+        facts = getattr(record, "facts", {})
+        if facts.get("event") in ("cache-damaged", "cache-full"):
+            console.complain(str(facts["message"]))
+
+
 @contextmanager
 def opened(*, no_cache: bool = False, refresh: bool = False) -> Iterator[Cache]:
-    """The user's cache, or one that goes with the command."""
+    """The user's cache, or one that goes with the command; what is wrong with it is printed."""
     from fathoms.cache import Cache
+    from fathoms.events import LOGGER
 
     if no_cache and refresh:
         raise UsageError("--no-cache keeps nothing, --refresh keeps anew: choose one")
-    if no_cache:
-        with tempfile.TemporaryDirectory(prefix="fathoms-") as folder, closing(Cache(Path(folder))) as cache:
+    notices = _Notices(logging.WARNING)
+    LOGGER.addHandler(notices)
+    try:
+        if no_cache:
+            with (
+                tempfile.TemporaryDirectory(prefix="fathoms-") as folder,
+                closing(Cache(Path(folder))) as cache,
+            ):
+                yield cache
+            return
+        with closing(Cache(refresh=refresh)) as cache:
             yield cache
-        return
-    with closing(Cache(refresh=refresh)) as cache:
-        yield cache
+    finally:
+        LOGGER.removeHandler(notices)
 
 
 @cache_app.command("info")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any, ClassVar
 
+from fathoms.cache import tell_damage
 from fathoms.config import fingerprint
 from fathoms.ingest.child import parse_in_child
 from fathoms.ingest.parser import PdfParser
+from fathoms.paths import publish, sealed, temporary_folder
 from fathoms.types import Document
 
 
@@ -31,24 +31,11 @@ def made(maker: FileMaker, document: Document) -> Path:
     Raises DocumentError as a parser does.
     """
     own = maker.folder / fingerprint(maker.identity(), document.sha256)
-    if not own.is_dir():
-        maker.folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=maker.folder) as unfinished:
-            parse_in_child(maker.model_copy(update={"folder": Path(unfinished)}), document.path)
-            _publish(Path(unfinished), own)
+    state = sealed(own)
+    if state == "damaged":
+        tell_damage(maker.folder.name, f"the files in {own} are damaged and are made again")
+    if state != "sound":
+        with temporary_folder(maker.folder) as unfinished:
+            parse_in_child(maker.model_copy(update={"folder": unfinished}), document.path)
+            publish(unfinished, own)
     return own
-
-
-def _publish(unfinished: Path, own: Path) -> None:
-    """Give finished files their place at once; who came first is right."""
-    finished = unfinished / "finished"
-    files = list(unfinished.iterdir())
-    finished.mkdir()
-    for file in files:
-        file.replace(finished / file.name)
-    try:
-        finished.rename(own)
-    except OSError:
-        shutil.rmtree(finished)
-        if not own.is_dir():
-            raise

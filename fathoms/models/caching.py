@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from fathoms.cache import Cache
 from fathoms.config import fingerprint
+from fathoms.errors import ModelError
 from fathoms.models.embedding import embed
 from fathoms.types import Prompt, Reply
 
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from fathoms.models import ChatModel, Embedder
 
 _BATCH = 64
+_DTYPE = b"<f4"
+_HEAD = struct.Struct("<3sxI")
+"""What stands before the numbers of a vector: their type, and how many they are."""
 
 
 class ReplyCache:
@@ -44,8 +49,8 @@ class ReplyCache:
 
     def get(self, key: str) -> Reply | None:
         """The reply that was kept."""
-        text = self._cache.get_text("reply", key)
-        return None if text is None else Reply.model_validate_json(text).model_copy(update={"cached": True})
+        reply = self._cache.load("reply", key, Reply.model_validate_json)
+        return None if reply is None else reply.model_copy(update={"cached": True})
 
     def put(self, key: str, reply: Reply) -> None:
         """Keep a reply."""
@@ -72,15 +77,50 @@ def embed_cached(
         return embed(embedder, texts, query=query)
     identity = embedder.identity()
     keys = [fingerprint(identity, query, text) for text in texts]
-    found = cache.get_many("embedding", list(dict.fromkeys(keys)))
-    new = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-    names = list(new)
-    for start in range(0, len(names), _BATCH):
-        part = names[start : start + _BATCH]
-        vectors = embed(embedder, [new[name] for name in part], query=query)
-        values = {name: row.tobytes() for name, row in zip(part, vectors, strict=True)}
-        cache.put_many("embedding", values)
-        found.update(values)
-        if on_progress:
-            on_progress(start + len(part), len(names))
-    return np.stack([np.frombuffer(found[key], dtype=np.float32) for key in keys])
+    new = dict(zip(keys, texts, strict=True))
+    found = _known(cache, list(new))
+    missing = [key for key in new if key not in found]
+    while missing:
+        for start in range(0, len(missing), _BATCH):
+            part = missing[start : start + _BATCH]
+            vectors = embed(embedder, [new[key] for key in part], query=query)
+            made = dict(zip(part, vectors, strict=True))
+            cache.put_many("embedding", {key: _packed(row) for key, row in made.items()})
+            found.update(made)
+            if on_progress:
+                on_progress(start + len(part), len(missing))
+        done, width = set(missing), len(found[missing[-1]])
+        if any(len(found[key]) != width for key in missing):
+            raise ModelError(f"embed: kind '{embedder.kind}' gave vectors of different lengths")
+        # the model behind a name may have been exchanged: what it gave before is of no use beside this
+        missing = [key for key in new if key not in done and len(found[key]) != width]
+    return np.stack([found[key] for key in keys])
+
+
+def _known(cache: Cache, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    """The vectors that the cache holds, if all of them are of one length."""
+    values = cache.get_many("embedding", keys)
+    found = {key: row for key, value in values.items() if (row := _unpacked(value)) is not None}
+    if len(found) < len(values):
+        cache.damaged("embedding")
+    if len({len(row) for row in found.values()}) > 1:
+        cache.damaged("embedding")
+        return {}
+    return found
+
+
+def _packed(row: NDArray[np.float32]) -> bytes:
+    """A vector as it is kept: the kind of its numbers, how many they are, and they."""
+    return _HEAD.pack(_DTYPE, len(row)) + row.astype(_DTYPE.decode()).tobytes()
+
+
+def _unpacked(value: bytes) -> NDArray[np.float32] | None:
+    """The vector that was packed; `None` where the value is none."""
+    import numpy as np
+
+    if len(value) <= _HEAD.size:
+        return None
+    dtype, width = _HEAD.unpack_from(value)
+    if dtype != _DTYPE or len(value) != _HEAD.size + 4 * width:
+        return None
+    return np.frombuffer(value, dtype=np.float32, offset=_HEAD.size)

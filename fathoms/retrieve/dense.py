@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from fathoms.errors import ModelError
 from fathoms.retrieve.base import Corpus, TextQuery, hits
 from fathoms.retrieve.llamaindex import LlamaIndexStore
 from fathoms.retrieve.numpy_store import NumpyStore
@@ -39,5 +40,10 @@ class Dense(TextQuery):
         if not corpus.chunks or not questions or corpus.vectors is None:
             return [() for _ in questions]
         queries = corpus.embed(self.queries(questions))
+        if queries.shape[1] != corpus.vectors.shape[1]:  # the model behind a name was exchanged
+            raise ModelError(
+                f"embed: questions have vectors of {queries.shape[1]} numbers, the chunks in the cache of"
+                f" {corpus.vectors.shape[1]}: the model is another one now; run again with --refresh"
+            )
         found = self.store.search(corpus.folder, corpus.vectors, queries, min(self.top_k, len(corpus.chunks)))
         return [hits([(corpus.chunks[index], score) for index, score in row]) for row in found]

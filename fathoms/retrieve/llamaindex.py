@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from fathoms.config import Component, fingerprint, import_target, package_versio
 from fathoms.errors import ConfigError, FathomsError, MissingExtraError, StoreError
 from fathoms.models.llamaindex import distribution
 from fathoms.models.options import Options, resolved, without_secrets
+from fathoms.paths import temporary_folder
 
 if TYPE_CHECKING:
     from fathoms.retrieve.base import Vectors
@@ -69,9 +69,8 @@ class LlamaIndexStore(Component):
         nodes = [TextNode(id_=name, text=name, embedding=vectors[at].tolist()) for name, at in ids.items()]
         wanted = [VectorStoreQuery(query_embedding=query.tolist(), similarity_top_k=k) for query in queries]
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=folder, prefix="store-") as place:
-                store = self._make(place)
+            with temporary_folder(folder.parent) as place:
+                store = self._make(str(place))
                 store.add(nodes)
                 found = [_scored(store.query(query)) for query in wanted]
         except FathomsError:
