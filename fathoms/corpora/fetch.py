@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from fathoms.corpora.manifests import Manifest, ManifestFile, find_manifest, known_sets
 from fathoms.corpora.pulled import PulledFile, describe, read_record, write_record
 from fathoms.errors import ChecksumError, DataError, UsageError
-from fathoms.paths import sha256_file
+from fathoms.paths import sha256_file, sweep, temporary_path
 
 if TYPE_CHECKING:
     from fathoms.corpora.download import Policy
@@ -98,6 +98,7 @@ def pull(
     fetch = _from_folder(source) if source else _from_network(on_progress, policy)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        sweep(folder)
         return PullReport(manifest.name, folder, _pull_all(manifest, folder, fetch))
     except OSError as error:
         raise DataError(f"{folder}: cannot be written: {error}") from error
@@ -203,9 +204,12 @@ def _from_folder(source: Path) -> Fetch:
         if not candidates:
             return None
         best = next((c for c in candidates if sha256_file(c) == expected), candidates[0])
-        part = path.with_name(path.name + ".part")
-        shutil.copyfile(best, part)
-        part.replace(path)
+        part = temporary_path(path.parent)  # not NAME.part, which a download would continue
+        try:
+            shutil.copyfile(best, part)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
         sha256 = sha256_file(path)
         wrong = f"copied from {best}, sha256 is {sha256}, expected {expected}"
         return describe(path, str(best.resolve()), warning=None if expected in (None, sha256) else wrong)

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from fathoms.config import Component
-from fathoms.errors import ConfigError, MissingExtraError, MissingWeightsError, ServerError
+from fathoms.errors import ConfigError, MissingExtraError, ServerError
 from fathoms.models.assets import ASSETS
 from fathoms.models.cpus import available_cpus
 from fathoms.models.torchvision import repair
-from fathoms.models.weights import digests, is_installed
+from fathoms.models.weights import digests, files
 
 _HUB_TIMEOUT = 5.0  # seconds for one question to the hub; its own client would try for over a minute
 
@@ -71,8 +71,7 @@ def folder_of(model: str) -> Path | None:
     Raises MissingWeightsError for an asset that was not pulled, ConfigError for what is none of the three.
     """
     if model in ASSETS:
-        if not is_installed(model):
-            raise MissingWeightsError(model)
+        files(model)
         return ASSETS[model].folder
     path = Path(model).expanduser()
     if path.is_dir():

