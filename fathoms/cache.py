@@ -47,7 +47,7 @@ _BATCH = 500
 _DAY = 86_400
 FOLDERS = ("indexes", "images", "parts")
 """What is kept beside the file, each in folders named by fingerprints."""
-LONGEST_TEXT = 1 << 29
+LONGEST_TEXT = 1 << 28
 """Bytes of a text before it is compressed. More is neither kept nor unpacked: a few kilobytes of a damaged
 or foreign cache could otherwise fill the memory."""
 _NOUNS = {

@@ -31,8 +31,13 @@ pipeline: {{kind: http, url: "{address}/ask", max_concurrency: {concurrency}}}
 @pytest.fixture
 def long(tmp_path: Path) -> Project:
     """Two hundred questions on one page; every seventh is answered wrongly."""
-    (tmp_path / "pdfs").mkdir()
-    write_pdf(tmp_path / "pdfs" / "a.pdf", ["Nothing to see."])
+    return long_project(tmp_path, QUESTIONS)
+
+
+def long_project(path: Path, questions: int) -> Project:
+    """So many questions on one page, half of them in each of two categories."""
+    (path / "pdfs").mkdir(parents=True)
+    write_pdf(path / "pdfs" / "a.pdf", ["Nothing to see."])
     rows = [
         {
             "id": f"q{number:03}",
@@ -40,10 +45,10 @@ def long(tmp_path: Path) -> Project:
             "files": ["a.pdf"],
             "answers": [[f"v{number}v"]],
         }
-        for number in range(QUESTIONS)
+        for number in range(questions)
     ]
-    (tmp_path / "questions.json").write_text(json.dumps({"Even": rows[::2], "Odd": rows[1::2]}))
-    return Project(tmp_path)
+    (path / "questions.json").write_text(json.dumps({"Even": rows[::2], "Odd": rows[1::2]}))
+    return Project(path)
 
 
 def results(run: Path) -> dict[str, Any]:

@@ -1,0 +1,173 @@
+"""Does a command that is stopped at any moment leave anything wrong behind? Each is stopped, and done again.
+
+    python benchmarks/campaigns/kill.py --seed 1 --trials 24
+
+`run`, `ingest`, `score` and `report` take turns, and so do SIGKILL, SIGTERM and SIGINT, which is sent at a
+random moment of the time that the command takes undisturbed. A run is then resumed, the other commands are
+given again, and the run is scored. A trial is well if its figures, answers and report are those of the
+undisturbed project, every JSON file is whole, and no unfinished file of a killed process is left. Exit code
+1 if any is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+TESTS = Path(__file__).resolve().parents[2] / "tests"
+sys.path[:0] = [str(TESTS), str(TESTS / "faults")]
+
+from support import Project
+from test_faults_kill import long_project, results
+
+QUESTIONS = 40
+CONFIG = """\
+name: long
+data: {questions: questions.json, documents: pdfs}
+chunk: {kind: page}
+embed: {kind: lexical}
+retrieve: {kind: dense, top_k: 1}
+generate: {kind: scripted, latency: 0.05, max_concurrency: 2, replies: {"1": v1v and v11v, "2": v2v}}
+"""
+VERBS = {
+    "run": ("run", "long.yaml"),
+    "ingest": ("ingest", "long.yaml"),
+    "score": ("score", "latest"),
+    "report": ("report", "latest"),
+}
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+
+
+class Fault(Exception):
+    """Something that is not as it must be after a command was stopped."""
+
+
+def facts(made: Project) -> dict[str, Any]:
+    """What the newest run says: its figures and its answers, but for times."""
+    run = made.runs()[-1]
+    views = [json.loads(path.read_bytes()) for path in (run / "questions").glob("*.json")]
+    answers = {
+        view["question"]["id"]: [
+            (repeat["answer"]["text"], [hit["text"] for hit in repeat["hits"]], repeat["scores"])
+            for repeat in view["repeats"]
+        ]
+        for view in views
+    }
+    reports = {name: (run / name).is_file() for name in ("report.html", "report.md", "scores.csv")}
+    found: dict[str, Any] = json.loads(json.dumps([results(run), answers, reports], sort_keys=True))
+    return found
+
+
+def stopped(made: Project, verb: str, sent: signal.Signals, after: float) -> int:
+    """Start a command and send the signal so many seconds later; its exit code."""
+    environment = {**os.environ, "FATHOMS_CACHE_DIR": str(made.path / "cache")}
+    command = [sys.executable, "-m", "fathoms", *VERBS[verb]]
+    with subprocess.Popen(
+        command, cwd=made.path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            process.wait(after)
+        except subprocess.TimeoutExpired:
+            process.send_signal(sent)
+        try:
+            return process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise Fault("does not end within a minute of the signal") from None
+
+
+def done(made: Project, *command: str) -> None:
+    """A command that has to end well."""
+    found = made.fathoms(*command)
+    if found.returncode or "Traceback" in found.stderr or "defect of fathoms" in found.stderr:
+        raise Fault(f"{' '.join(command)}: exit code {found.returncode}: {found.stderr[-1500:]}")
+
+
+def done_again(made: Project, verb: str, before: int) -> None:
+    """What a user does who finds the command stopped."""
+    if verb == "run":
+        begun = len(made.runs()) > before
+        done(made, *(("run", "--resume") if begun else VERBS["run"]))
+        return
+    done(made, *VERBS[verb])
+    done(made, *(VERBS["run"] if verb == "ingest" else ("score", "latest")))
+
+
+def whole(made: Project) -> None:
+    """Every JSON file can be read, and nothing unfinished is left."""
+    for path in (made.path / "runs").rglob("*.json"):
+        try:
+            json.loads(path.read_bytes())
+        except ValueError as error:
+            raise Fault(f"{path.name} is not whole: {error}") from error
+    if left := [path.name for path in made.path.rglob(".*.part")]:
+        raise Fault(f"left behind: {left}")
+
+
+def trial(made: Project, verb: str, sent: signal.Signals, after: float, expected: dict[str, Any]) -> str:
+    """One command, stopped and done again: how the first ended. Raises Fault."""
+    before = len(made.runs())
+    code = stopped(made, verb, sent, after)
+    done_again(made, verb, before)
+    whole(made)
+    if facts(made) != expected:
+        raise Fault("other figures")
+    return "ended before the signal" if code == 0 else "stopped"
+
+
+def campaign(seed: int, trials: int, folder: Path) -> Counter[tuple[str, str, str]]:
+    """Outcomes by verb and signal, counted; faults are printed."""
+    fresh = long_project(folder / "fresh", QUESTIONS)
+    fresh.write("long.yaml", CONFIG)
+    ready = Project(folder / "ready")  # the same after an undisturbed run
+    shutil.copytree(fresh.path, ready.path)
+    seconds = {}
+    for verb in ("ingest", "run", "score", "report"):
+        began = time.monotonic()
+        done(ready, *VERBS[verb])
+        seconds[verb] = time.monotonic() - began
+    expected = facts(ready)
+    outcomes: Counter[tuple[str, str, str]] = Counter()
+    for number in range(trials):
+        chance = random.Random(f"{seed} {number}")
+        verb, sent = list(VERBS)[number % len(VERBS)], SIGNALS[number // len(VERBS) % len(SIGNALS)]
+        made = Project(folder / "trial")
+        shutil.copytree((fresh if verb in ("run", "ingest") else ready).path, made.path)
+        after = seconds[verb] * chance.uniform(0.3, 1.0)  # before that Python is still starting
+        try:
+            outcome = trial(made, verb, sent, after, expected)
+        except Fault as fault:
+            outcome = "FAULT"
+            print(f"trial {number}: {verb}, {sent.name} after {after:.2f} s: {fault}", flush=True)
+        outcomes[verb, sent.name, outcome] += 1
+        shutil.rmtree(made.path)
+    return outcomes
+
+
+def main() -> int:
+    """Print the outcomes as a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--trials", type=int, default=24)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        outcomes = campaign(arguments.seed, arguments.trials, Path(folder))
+    print(f"{arguments.trials} trials, seed {arguments.seed}")
+    for (verb, sent, outcome), count in sorted(outcomes.items()):
+        print(f"{count:6} {verb:8} {sent:8} {outcome}")
+    return int(any(outcome == "FAULT" for *_, outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
