@@ -25,8 +25,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-TESTS = Path(__file__).resolve().parents[2] / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS / "faults")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "faults"))
 
 from support import Project
 from test_faults_kill import long_project, results
@@ -49,7 +49,7 @@ VERBS = {
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
 
-class Fault(Exception):
+class FaultError(Exception):
     """Something that is not as it must be after a command was stopped."""
 
 
@@ -84,14 +84,14 @@ def stopped(made: Project, verb: str, sent: signal.Signals, after: float) -> int
             return process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
-            raise Fault("does not end within a minute of the signal") from None
+            raise FaultError("does not end within a minute of the signal") from None
 
 
 def done(made: Project, *command: str) -> None:
     """A command that has to end well."""
     found = made.fathoms(*command)
     if found.returncode or "Traceback" in found.stderr or "defect of fathoms" in found.stderr:
-        raise Fault(f"{' '.join(command)}: exit code {found.returncode}: {found.stderr[-1500:]}")
+        raise FaultError(f"{' '.join(command)}: exit code {found.returncode}: {found.stderr[-1500:]}")
 
 
 def done_again(made: Project, verb: str, before: int) -> None:
@@ -110,19 +110,19 @@ def whole(made: Project) -> None:
         try:
             json.loads(path.read_bytes())
         except ValueError as error:
-            raise Fault(f"{path.name} is not whole: {error}") from error
+            raise FaultError(f"{path.name} is not whole: {error}") from error
     if left := [path.name for path in made.path.rglob(".*.part")]:
-        raise Fault(f"left behind: {left}")
+        raise FaultError(f"left behind: {left}")
 
 
 def trial(made: Project, verb: str, sent: signal.Signals, after: float, expected: dict[str, Any]) -> str:
-    """One command, stopped and done again: how the first ended. Raises Fault."""
+    """One command, stopped and done again: how the first ended. Raises FaultError."""
     before = len(made.runs())
     code = stopped(made, verb, sent, after)
     done_again(made, verb, before)
     whole(made)
     if facts(made) != expected:
-        raise Fault("other figures")
+        raise FaultError("other figures")
     return "ended before the signal" if code == 0 else "stopped"
 
 
@@ -147,7 +147,7 @@ def campaign(seed: int, trials: int, folder: Path) -> Counter[tuple[str, str, st
         after = seconds[verb] * chance.uniform(0.3, 1.0)  # before that Python is still starting
         try:
             outcome = trial(made, verb, sent, after, expected)
-        except Fault as fault:
+        except FaultError as fault:
             outcome = "FAULT"
             print(f"trial {number}: {verb}, {sent.name} after {after:.2f} s: {fault}", flush=True)
         outcomes[verb, sent.name, outcome] += 1
