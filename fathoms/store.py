@@ -29,6 +29,7 @@ from fathoms.config import suggest
 from fathoms.errors import StoreError, UsageError
 from fathoms.journal import Journal
 from fathoms.paths import safe_name, write_atomic
+from fathoms.trust import is_signed, sign
 from fathoms.types import Record, Verdict
 
 SCHEMA = 1
@@ -62,6 +63,13 @@ def _dump(value: Any) -> bytes:
     except PydanticSerializationError:  # half a character, as a model's tokens can leave it
         text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
         return (text + "\n").encode("utf-8", "replace")
+
+
+def _signed(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A manifest with the signature of this user, or without any where there is no key to sign with."""
+    unsigned = {name: value for name, value in manifest.items() if name != "signature"}
+    signature = sign(unsigned)
+    return unsigned if signature is None else {**unsigned, "signature": signature}
 
 
 def _read(path: Path) -> Any:
@@ -105,7 +113,8 @@ class Run:
 
     @classmethod
     def create(cls, out: Path, name: str, fingerprint: str, manifest: Mapping[str, Any]) -> Run:
-        """Make `OUT/<UTC time>_<name>_<short fingerprint>/`, never one that exists already."""
+        """Make `OUT/<UTC time>_<name>_<short fingerprint>/`, never one that exists already, and sign its
+        manifest as one of this user."""
         cls.require_writable(out)
         now = datetime.now(UTC)
         while any(out.glob(f"{_stamp(now)}_*")):  # ids are in the order of their runs: one a millisecond
@@ -117,7 +126,7 @@ class Run:
             raise StoreError(f"{run.path} cannot be made: {error.strerror or error}") from error
         whole = {"schema": SCHEMA, "run": run.id, "name": name, "created": now.isoformat(), **manifest}
         run._write("README.md", _README.format(run=run.id).encode())
-        run.write_manifest(whole)
+        run.write_manifest(_signed(json.loads(_dump(whole))))
         return run
 
     @contextmanager
@@ -153,6 +162,15 @@ class Run:
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Replace the manifest."""
         self._write("manifest.json", _dump(manifest))
+
+    def is_own(self) -> bool:
+        """Whether this user made the run on this machine, or trusts it, and its configuration is as it was."""
+        return is_signed(self.manifest())
+
+    def trust(self) -> None:
+        """Sign the manifest as it is now: from here on the run counts as one of this user."""
+        if not self.is_own():
+            self.write_manifest(_signed(self.manifest()))
 
     def summary(self) -> dict[str, Any] | None:
         """The scores, `None` where the run was never scored."""

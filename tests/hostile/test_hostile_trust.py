@@ -1,0 +1,447 @@
+"""A run, a data set and a `.env` from elsewhere are data: nothing is run, asked or read because they say so."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from http_stub import Stub, serving
+from support import CONFIG, Project
+
+from fathoms import api
+from fathoms.config import Component
+from fathoms.corpora import find_manifest, pull
+from fathoms.corpora.download import Policy
+from fathoms.errors import DataError, UsageError
+from fathoms.experiment import AnyExperiment, Experiment  # noqa: F401  (every kind is imported)
+from fathoms.store import Run
+from fathoms.trust import INERT
+
+PLANTED = "planted-key-0123456789"
+QUICK = Policy(attempts=1, first_pause=0.01, timeout=5.0)
+PIPELINE = """\
+from pathlib import Path
+
+Path("imported.txt").write_text("imported")
+
+
+def answer(question):
+    return "Nobody can say."
+"""
+OWN = """\
+name: own
+data: {questions: questions.json, documents: pdfs}
+pipeline: {kind: python, target: own_pipe:answer}
+"""
+EMBEDDER = {"kind": "openai-compatible", "model": "e"}
+VECTORS = {"data": [{"index": 0, "embedding": [1.0, 0.0], "object": "embedding"}], "object": "list"}
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Callable[..., Any]:
+    """Change the manifest of a run as a colleague's editor would, and take its verdicts away."""
+
+    def change(run: Path, section: str, value: Any) -> Path:
+        path = run / "manifest.json"
+        manifest = json.loads(path.read_text())
+        *above, last = section.split(".")
+        found = manifest["config"]
+        for key in above:
+            found = found[key]
+        found[last] = value
+        path.write_text(json.dumps(manifest))
+        shutil.rmtree(run / "verdicts", ignore_errors=True)
+        return run
+
+    return change
+
+
+@pytest.fixture
+def ran(project: Project) -> Path:
+    """A run of the project, made here, with one answer that only an embedder can judge."""
+    project.write("tiny.yaml", CONFIG.replace("Nobody can say.", "The text is silent on what you ask for."))
+    done = project.fathoms("run", "tiny.yaml")
+    assert done.returncode == 0, done.stderr
+    (run,) = project.runs()
+    return run
+
+
+def stop_early(run: Path) -> None:
+    """Take the last line from the journal, so that there is something to resume."""
+    lines = (run / "journal.jsonl").read_text().splitlines(keepends=True)
+    (run / "journal.jsonl").write_text("".join(lines[:-1]))
+
+
+def nearest(embed: dict[str, Any]) -> dict[str, Any]:
+    """A scoring that asks the embedder about every answer."""
+    return {"kind": "nearest-neighbour", "embed": embed}
+
+
+def popen(marker: Path) -> dict[str, Any]:
+    """An embedder that is a process: `touch MARKER`."""
+    return {"kind": "llamaindex", "target": "subprocess:Popen", "options": {"args": ["touch", str(marker)]}}
+
+
+# ----- scoring
+
+
+def test_scoring_a_run_from_elsewhere_starts_no_process(project: Project, ran: Path, other: Any) -> None:
+    marker = project.path / "owned"
+    other(ran, "scoring.abstention", nearest(popen(marker)))
+    done = project.fathoms("score", "latest")
+    assert done.returncode == 2
+    assert "config.scoring.abstention.embed.target" in done.stderr
+    assert "subprocess:Popen" in done.stderr
+    assert "--trust" in done.stderr
+    assert "changed since" in done.stderr
+    assert not marker.exists()
+    with pytest.raises(UsageError, match="subprocess:Popen"):
+        api.score(ran)
+    assert not marker.exists()
+    project.fathoms("score", "latest", "--trust")
+    assert marker.exists()
+
+
+def test_scoring_a_run_from_elsewhere_sends_no_key(
+    project: Project, ran: Path, other: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", PLANTED)
+    target = "llama_index.embeddings.openai_like:OpenAILikeEmbedding"
+    with serving({"/v1/embeddings": VECTORS, "/v1/models": {"data": []}}) as stub:
+        base = f"{stub.address}/v1"
+        options = {"api_base": base, "api_key": "${OPENAI_API_KEY}", "model_name": "e", "max_retries": 0}
+        sending: list[tuple[dict[str, Any], str]] = [
+            ({"kind": "llamaindex", "target": target, "options": options}, "api_key"),
+            ({**EMBEDDER, "base_url": base, "api_key_env": "OPENAI_API_KEY"}, "api_key_env"),
+            ({"kind": "ollama", "model": "e", "base_url": stub.address}, "base_url"),
+            ({"kind": "ollama", "model": "e"}, "kind"),
+        ]
+        for embed, named in sending:
+            other(ran, "scoring.abstention", nearest(embed))
+            done = project.fathoms("score", "latest")
+            assert done.returncode == 2, done.stderr
+            assert named in done.stderr
+            assert PLANTED not in done.stderr
+        assert stub.requests == []
+        # the user's own setting in the place of the run's
+        own = project.fathoms("score", "latest", "--set", "abstention.embed={kind: lexical}")
+        assert own.returncode == 0, own.stderr
+        # half a setting leaves the run's address
+        other(ran, "scoring.abstention", nearest({**EMBEDDER, "base_url": base}))
+        half = project.fathoms("score", "latest", "--set", "abstention.embed.api_key_env=OPENAI_API_KEY")
+        assert half.returncode == 2, half.stderr
+        assert "base_url" in half.stderr
+        assert stub.requests == []
+
+
+def test_an_embedder_of_ones_own_run_is_asked_without_a_word(project: Project, other: Any) -> None:
+    with serving({"/v1/embeddings": VECTORS, "/v1/models": {"data": []}}) as stub:
+        embed = {**EMBEDDER, "base_url": f"{stub.address}/v1", "batch_size": 1}
+        project.write("tiny.yaml", CONFIG + yaml.safe_dump({"scoring": {"abstention": nearest(embed)}}))
+        done = project.fathoms("run", "tiny.yaml", "--no-score")
+        assert done.returncode == 0, done.stderr
+        done = project.fathoms("score", "latest")
+        assert done.returncode == 0, done.stderr
+        assert stub.bodies("/v1/embeddings")
+        (run,) = project.runs()
+        other(run, "scoring.abstention.embed.query_prefix", "edited")
+        edited = project.fathoms("score", "latest")
+        assert edited.returncode == 2
+        assert "changed since" in edited.stderr
+
+
+def test_a_run_from_elsewhere_makes_nobody_read_a_file(project: Project, ran: Path, other: Any) -> None:
+    secret = project.write("secret.yaml", "statement: [of mine]\nabstention: [never to be shown]\n")
+    other(ran, "scoring.abstention", {"kind": "cues", "exemplars": str(secret)})
+    done = project.fathoms("score", "latest")
+    assert done.returncode == 2
+    assert str(secret) in done.stderr
+    assert not (ran / "verdicts").exists()
+    (ran / "verdicts").mkdir()
+    (ran / "verdicts" / "exemplars.yaml").symlink_to(secret)
+    assert project.fathoms("score", "latest").returncode == 2
+    (ran / "verdicts" / "exemplars.yaml").unlink()
+    # the copy that a run keeps is part of it
+    (ran / "verdicts" / "exemplars.yaml").write_text("statement: [It is so.]\nabstention: [Who knows]\n")
+    kept = project.fathoms("score", "latest")
+    assert kept.returncode == 0, kept.stderr
+    assert "Who knows" in (ran / "verdicts" / "exemplars.yaml").read_text()
+
+
+def test_no_other_command_builds_what_a_run_names(project: Project, ran: Path, other: Any) -> None:
+    marker = project.path / "owned"
+    done = project.fathoms("score", "latest")
+    assert done.returncode == 0, done.stderr
+    other(ran, "scoring.abstention", nearest(popen(marker)))
+    other(ran, "generate", popen(marker))
+    for arguments in (
+        ["report", "latest", "--thumbnails"],
+        ["show", "latest"],
+        ["show", "latest", "--json"],
+        ["ls"],
+        ["compare", "latest", "latest"],
+        ["gate", "latest", "--baseline", "latest"],
+        ["gate", "latest", "--save-baseline", "kept.json"],
+        ["agree", "latest"],
+        ["cache", "info"],
+    ):
+        project.fathoms(*arguments)
+        assert not marker.exists(), arguments
+    assert api.Result(ran).manifest["config"]["generate"]["target"] == "subprocess:Popen"
+    assert not marker.exists()
+
+
+def test_pictures_come_from_the_folders_of_ones_own_runs(project: Project, ran: Path) -> None:
+    own = project.fathoms("report", "latest", "--thumbnails")
+    assert "no pictures" not in own.stderr
+    manifest = json.loads((ran / "manifest.json").read_text())
+    del manifest["signature"]  # as every run of an earlier version
+    (ran / "manifest.json").write_text(json.dumps(manifest))
+    told = project.fathoms("report", "latest", "--thumbnails")
+    assert told.returncode == 0, told.stderr
+    assert "--trust" in told.stderr
+    trusted = project.fathoms("report", "latest", "--thumbnails", "--trust")
+    assert "no pictures" not in trusted.stderr
+
+
+# ----- resuming
+
+
+def test_resuming_a_run_from_elsewhere_imports_nothing(project: Project) -> None:
+    project.write("own_pipe.py", PIPELINE)
+    project.write("own.yaml", OWN)
+    done = project.fathoms("run", "own.yaml")
+    assert done.returncode == 0, done.stderr
+    (run,) = project.runs()
+    stop_early(run)
+    (project.path / "imported.txt").unlink()
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps({**manifest, "signature": "0" * 64}))
+    done = project.fathoms("run", "--resume")
+    assert done.returncode == 2
+    for named in ("config.pipeline.target", "own_pipe:answer", "config.data.documents", "--trust"):
+        assert named in done.stderr
+    assert not (project.path / "imported.txt").exists()
+    trusted = project.fathoms("run", "--resume", "--trust")
+    assert trusted.returncode == 0, trusted.stderr
+    assert (project.path / "imported.txt").exists()
+    assert len((run / "journal.jsonl").read_text().splitlines()) == 4
+
+
+def test_resuming_ones_own_run_needs_no_word(project: Project) -> None:
+    project.write("own_pipe.py", PIPELINE)
+    project.write("own.yaml", OWN)
+    assert project.fathoms("run", "own.yaml").returncode == 0
+    (run,) = project.runs()
+    stop_early(run)
+    done = project.fathoms("run", "--resume")
+    assert done.returncode == 0, done.stderr
+    assert len((run / "journal.jsonl").read_text().splitlines()) == 4
+
+
+def test_a_run_of_an_earlier_version_says_why_it_is_not_trusted(project: Project, ran: Path) -> None:
+    stop_early(ran)
+    manifest = json.loads((ran / "manifest.json").read_text())
+    del manifest["signature"]
+    (ran / "manifest.json").write_text(json.dumps(manifest))
+    done = project.fathoms("run", "--resume")
+    assert done.returncode == 2
+    assert "earlier version" in done.stderr
+    assert "config.data.questions" in done.stderr
+    scored = project.fathoms("score", "latest")  # names nothing of the kind
+    assert scored.returncode == 0, scored.stderr
+    assert project.fathoms("run", "--resume", "--trust").returncode == 0
+    assert project.fathoms("run", "tiny.yaml", "--trust").returncode == 2
+
+
+# ----- signatures
+
+
+def test_a_signature_is_of_this_user_and_of_this_content(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, run = Path(os.environ["FATHOMS_KEY_FILE"]), Run(ran)
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert run.is_own()
+    manifest = run.manifest()
+    for change in (
+        {"config": {**manifest["config"], "question_timeout": 1.0}},
+        {"folder": "/"},
+        {"data": {**manifest["data"], "folder": "/"}},
+        {"signature": ""},
+        {"signature": None},
+        {"signature": 7},
+        {"signature": "é" * 64},
+    ):
+        run.write_manifest({**manifest, **change})
+        assert not run.is_own(), change
+    run.write_manifest({**manifest, "totals": {"cost": 1.0}})  # what a run writes as it goes on
+    assert run.is_own()
+    monkeypatch.setenv("FATHOMS_KEY_FILE", str(ran / "another.key"))
+    assert not run.is_own()
+    run.trust()
+    assert run.is_own()
+
+
+def test_a_key_that_is_none_signs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = tmp_path / "signing.key"
+    key.write_bytes(b"")
+    monkeypatch.setenv("FATHOMS_KEY_FILE", str(key))
+    assert not Run.create(tmp_path, "r", "0" * 8, {"config": {}}).is_own()
+    monkeypatch.setenv("FATHOMS_KEY_FILE", "/proc/no-such-place/signing.key")
+    assert not Run.create(tmp_path, "r", "0" * 8, {"config": {}}).is_own()
+
+
+def kinds(model: type[Component]) -> list[type[Component]]:
+    """All adapters below a class."""
+    return [found for below in model.__subclasses__() for found in (below, *kinds(below))]
+
+
+def test_every_kind_is_known_to_be_harmless_or_is_asked_about() -> None:
+    asked = {"anthropic", "google", "http", "llamaindex", "ollama", "openai", "openai-compatible", "python"}
+    named = {model.model_fields["kind"].default for model in kinds(Component) if "kind" in model.model_fields}
+    known = {kind for kind in named if isinstance(kind, str)} - {"images", "part"}  # no key names these two
+    assert known == asked | (known & INERT)
+    assert not asked & INERT
+    for model in kinds(Component):
+        if "target" in model.model_fields or "base_url" in model.model_fields or "url" in model.model_fields:
+            assert "kind" not in model.model_fields or model.model_fields["kind"].default not in INERT
+
+
+# ----- .env
+
+
+def child_sees(project: Project, name: str) -> str:
+    """What a pipeline in Python sees of a variable, and a process that it starts."""
+    code = f"""\
+import os, subprocess, sys
+def answer(question):
+    child = "import os; print(os.environ.get('{name}', 'unset'))"
+    return subprocess.run([sys.executable, "-c", child], capture_output=True, text=True).stdout
+"""
+    project.write("own_pipe.py", code)
+    project.write("own.yaml", OWN)
+    done = project.fathoms("run", "own.yaml", "--limit", "1", "--no-score")
+    assert done.returncode == 0, done.stderr
+    record = json.loads((project.runs()[-1] / "journal.jsonl").read_text().splitlines()[0])
+    return str(record["answer"]["text"]).strip()
+
+
+def test_a_dotenv_sets_keys_and_nothing_else(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    evil = project.path / "evil"
+    evil.mkdir()
+    (evil / "sitecustomize.py").write_text(f"open({str(project.path / 'owned')!r}, 'w').close()\n")
+    (evil / "git").write_text(f"#!/bin/sh\ntouch {project.path / 'owned'}\n")
+    (evil / "git").chmod(0o755)
+    steering = {
+        "PYTHONPATH": str(evil),
+        "PYTHONSTARTUP": str(evil / "sitecustomize.py"),
+        "LD_PRELOAD": "/nonexistent.so",
+        "PATH": str(evil),
+        "FATHOMS_CACHE_DIR": str(evil),
+        "FATHOMS_KEY_FILE": str(evil / "key"),
+        "OPENAI_BASE_URL": "http://127.0.0.1:9",
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+        "OLLAMA_HOST": "127.0.0.1:9",
+        "HF_HOME": str(evil),
+        "BORROWED_API_KEY": "${SOME_TOKEN}",
+    }
+    for name in ("PYTHONPATH", "LD_PRELOAD", "OLLAMA_HOST", "HTTPS_PROXY", "OPENAI_BASE_URL", "HF_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SOME_TOKEN", "the-users-own-token")
+    lines = [f"{name}={value}" for name, value in steering.items()]
+    project.write(".env", "\n".join([*lines, f"NEW_VENDOR_API_KEY={PLANTED}", "SOME_TOKEN=replaced"]) + "\n")
+    assert child_sees(project, "NEW_VENDOR_API_KEY") == PLANTED
+    assert child_sees(project, "SOME_TOKEN") == "the-users-own-token"
+    for name in steering:
+        assert child_sees(project, name) == os.environ.get(name, "unset").replace(
+            os.environ.get("FATHOMS_CACHE_DIR", "\0"), str(project.path / "cache")
+        )
+    assert not (project.path / "owned").exists()
+    told = project.fathoms("ls").stderr
+    (line,) = [line for line in told.splitlines() if ".env" in line]
+    assert all(name in line for name in steering)
+    assert str(evil) not in told
+
+
+def test_python_tells_of_an_ignored_variable_too(project: Project) -> None:
+    project.write(".env", "PYTHONPATH=evil\n")
+    code = "import fathoms; fathoms.load('tiny.yaml')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=project.path, capture_output=True, text=True, check=True
+    )
+    assert "PYTHONPATH" in done.stderr
+
+
+def test_the_child_of_the_embedded_model_imports_nothing_from_here(tmp_path: Path) -> None:
+    (tmp_path / "xllamacpp.py").write_text("open('owned', 'w').close()\n")
+    (tmp_path / "json.py").write_text("open('owned', 'w').close()\n")
+    code = (
+        "import sys; sys.path[:] = [p for p in sys.path if p]\n"
+        "from fathoms.models.llama_child import ChildServer\n"
+        "from fathoms.models.llama_server import Settings\n"
+        "settings = Settings(model='none.gguf', projector=None, n_ctx=64, threads=1, slots=1)\n"
+        "try:\n    ChildServer(settings).address\nexcept Exception as error:\n    print(type(error).__name__)\n"
+    )
+    subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, timeout=60)
+    assert not (tmp_path / "owned").exists()
+
+
+# ----- data sets
+
+
+def data_set(folder: Path, name: str, url: str) -> str:
+    """A manifest that somebody handed over."""
+    path = folder / f"{name}.yaml"
+    questions = {"file": "q.json", "url": url}
+    path.write_text(
+        yaml.safe_dump(
+            {"name": name, "title": "t", "licence": "none", "questions": questions, "documents": []}
+        )
+    )
+    return str(path)
+
+
+def refused(name: str, stub: Stub) -> str:
+    """The complaint about a pull, which has asked nobody."""
+    with pytest.raises((UsageError, DataError)) as caught:
+        pull(name, policy=QUICK)
+    assert stub.requests == []
+    return str(caught.value)
+
+
+def test_a_data_set_from_elsewhere_asks_no_server_near_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "cache"))
+    with serving({"/q": [{"question": "Why?", "answers": "rain"}]}) as stub:
+        port = stub.address.rpartition(":")[2]
+        for number, host in enumerate(
+            ("127.0.0.1", "localhost", "[::1]", "2130706433", "0.0.0.0", "10.0.0.1", "169.254.169.254")
+        ):
+            near = data_set(tmp_path, f"near{number}", f"https://{host}:{port}/q")
+            assert "--trust" in refused(near, stub), host
+        plain = data_set(tmp_path, "plain", f"{stub.address}/q")
+        assert f"{stub.address}/q" in refused(plain, stub)
+        assert pull(plain, policy=QUICK, trust=True).complete
+        assert len(stub.requests) == 1
+
+
+def test_a_data_set_from_elsewhere_writes_into_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "cache"))
+    with serving({"/q": [{"question": "Why?", "answers": "rain"}]}) as stub:
+        known = data_set(tmp_path, "fathoms-rag", f"{stub.address}/q")
+        with pytest.raises(UsageError, match="rename"):
+            pull(known, policy=QUICK, trust=True)
+        with pytest.raises(UsageError, match="name"):
+            find_manifest(data_set(tmp_path, "..", f"{stub.address}/q"))
+        assert stub.requests == []
