@@ -8,7 +8,9 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,13 @@ from http_stub import Stub, serving
 from support import CONFIG, Project
 
 from fathoms import api
+from fathoms.cli import main
 from fathoms.config import Component
 from fathoms.corpora import find_manifest, pull
 from fathoms.corpora.download import Policy
 from fathoms.errors import DataError, UsageError
 from fathoms.experiment import AnyExperiment, Experiment  # noqa: F401  (every kind is imported)
+from fathoms.manifest import git_commit
 from fathoms.store import Run
 from fathoms.trust import INERT
 
@@ -46,8 +50,30 @@ EMBEDDER = {"kind": "openai-compatible", "model": "e"}
 VECTORS = {"data": [{"index": 0, "embedding": [1.0, 0.0], "object": "embedding"}], "object": "list"}
 
 
+@dataclass
+class Here:
+    """The project, its command line in this process: most of a second saved on each call."""
+
+    project: Project
+    capture: pytest.CaptureFixture[str]
+
+    def fathoms(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command."""
+        self.capture.readouterr()
+        code = main(arguments)
+        out, err = self.capture.readouterr()
+        return subprocess.CompletedProcess(arguments, code, out, err)
+
+
 @pytest.fixture
-def other(tmp_path: Path) -> Callable[..., Any]:
+def here(project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
+    """The project's folder as the current one."""
+    monkeypatch.chdir(project.path)
+    return Here(project, capsys)
+
+
+@pytest.fixture
+def other() -> Callable[..., Any]:
     """Change the manifest of a run as a colleague's editor would, and take its verdicts away."""
 
     def change(run: Path, section: str, value: Any) -> Path:
@@ -66,10 +92,10 @@ def other(tmp_path: Path) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def ran(project: Project) -> Path:
+def ran(project: Project, here: Here) -> Path:
     """A run of the project, made here, with one answer that only an embedder can judge."""
     project.write("tiny.yaml", CONFIG.replace("Nobody can say.", "The text is silent on what you ask for."))
-    done = project.fathoms("run", "tiny.yaml")
+    done = here.fathoms("run", "tiny.yaml", "--no-score")
     assert done.returncode == 0, done.stderr
     (run,) = project.runs()
     return run
@@ -86,18 +112,21 @@ def nearest(embed: dict[str, Any]) -> dict[str, Any]:
     return {"kind": "nearest-neighbour", "embed": embed}
 
 
-def popen(marker: Path) -> dict[str, Any]:
+def popen(marker: Path, name: str = "Popen") -> dict[str, Any]:
     """An embedder that is a process: `touch MARKER`."""
-    return {"kind": "llamaindex", "target": "subprocess:Popen", "options": {"args": ["touch", str(marker)]}}
+    options = {"args": ["touch", str(marker)]}
+    return {"kind": "llamaindex", "target": f"subprocess:{name}", "options": options}
 
 
 # ----- scoring
 
 
-def test_scoring_a_run_from_elsewhere_starts_no_process(project: Project, ran: Path, other: Any) -> None:
+def test_scoring_a_run_from_elsewhere_starts_no_process(
+    here: Here, project: Project, ran: Path, other: Any
+) -> None:
     marker = project.path / "owned"
     other(ran, "scoring.abstention", nearest(popen(marker)))
-    done = project.fathoms("score", "latest")
+    done = here.fathoms("score", "latest")
     assert done.returncode == 2
     assert "config.scoring.abstention.embed.target" in done.stderr
     assert "subprocess:Popen" in done.stderr
@@ -107,12 +136,16 @@ def test_scoring_a_run_from_elsewhere_starts_no_process(project: Project, ran: P
     with pytest.raises(UsageError, match="subprocess:Popen"):
         api.score(ran)
     assert not marker.exists()
-    project.fathoms("score", "latest", "--trust")
+    here.fathoms("score", "latest", "--trust")
+    for _ in range(500):  # nobody waits for the process that was started
+        if marker.exists():
+            break
+        time.sleep(0.02)
     assert marker.exists()
 
 
 def test_scoring_a_run_from_elsewhere_sends_no_key(
-    project: Project, ran: Path, other: Any, monkeypatch: pytest.MonkeyPatch
+    here: Here, project: Project, ran: Path, other: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", PLANTED)
     target = "llama_index.embeddings.openai_like:OpenAILikeEmbedding"
@@ -127,62 +160,68 @@ def test_scoring_a_run_from_elsewhere_sends_no_key(
         ]
         for embed, named in sending:
             other(ran, "scoring.abstention", nearest(embed))
-            done = project.fathoms("score", "latest")
+            done = here.fathoms("score", "latest")
             assert done.returncode == 2, done.stderr
             assert named in done.stderr
             assert PLANTED not in done.stderr
         assert stub.requests == []
         # the user's own setting in the place of the run's
-        own = project.fathoms("score", "latest", "--set", "abstention.embed={kind: lexical}")
+        own = here.fathoms("score", "latest", "--set", "abstention.embed={kind: lexical}")
         assert own.returncode == 0, own.stderr
         # half a setting leaves the run's address
         other(ran, "scoring.abstention", nearest({**EMBEDDER, "base_url": base}))
-        half = project.fathoms("score", "latest", "--set", "abstention.embed.api_key_env=OPENAI_API_KEY")
+        half = here.fathoms("score", "latest", "--set", "abstention.embed.api_key_env=OPENAI_API_KEY")
         assert half.returncode == 2, half.stderr
         assert "base_url" in half.stderr
         assert stub.requests == []
 
 
-def test_an_embedder_of_ones_own_run_is_asked_without_a_word(project: Project, other: Any) -> None:
+def test_an_embedder_of_ones_own_run_is_asked_without_a_word(
+    here: Here, project: Project, other: Any
+) -> None:
     with serving({"/v1/embeddings": VECTORS, "/v1/models": {"data": []}}) as stub:
         embed = {**EMBEDDER, "base_url": f"{stub.address}/v1", "batch_size": 1}
         project.write("tiny.yaml", CONFIG + yaml.safe_dump({"scoring": {"abstention": nearest(embed)}}))
-        done = project.fathoms("run", "tiny.yaml", "--no-score")
+        done = here.fathoms("run", "tiny.yaml", "--no-score")
         assert done.returncode == 0, done.stderr
-        done = project.fathoms("score", "latest")
+        done = here.fathoms("score", "latest")
         assert done.returncode == 0, done.stderr
         assert stub.bodies("/v1/embeddings")
         (run,) = project.runs()
         other(run, "scoring.abstention.embed.query_prefix", "edited")
-        edited = project.fathoms("score", "latest")
+        edited = here.fathoms("score", "latest")
         assert edited.returncode == 2
         assert "changed since" in edited.stderr
 
 
-def test_a_run_from_elsewhere_makes_nobody_read_a_file(project: Project, ran: Path, other: Any) -> None:
+def test_a_run_from_elsewhere_makes_nobody_read_a_file(
+    here: Here, project: Project, ran: Path, other: Any
+) -> None:
     secret = project.write("secret.yaml", "statement: [of mine]\nabstention: [never to be shown]\n")
     other(ran, "scoring.abstention", {"kind": "cues", "exemplars": str(secret)})
-    done = project.fathoms("score", "latest")
+    done = here.fathoms("score", "latest")
     assert done.returncode == 2
     assert str(secret) in done.stderr
     assert not (ran / "verdicts").exists()
     (ran / "verdicts").mkdir()
     (ran / "verdicts" / "exemplars.yaml").symlink_to(secret)
-    assert project.fathoms("score", "latest").returncode == 2
+    assert here.fathoms("score", "latest").returncode == 2
     (ran / "verdicts" / "exemplars.yaml").unlink()
     # the copy that a run keeps is part of it
     (ran / "verdicts" / "exemplars.yaml").write_text("statement: [It is so.]\nabstention: [Who knows]\n")
-    kept = project.fathoms("score", "latest")
+    kept = here.fathoms("score", "latest")
     assert kept.returncode == 0, kept.stderr
     assert "Who knows" in (ran / "verdicts" / "exemplars.yaml").read_text()
 
 
-def test_no_other_command_builds_what_a_run_names(project: Project, ran: Path, other: Any) -> None:
+def test_no_other_command_builds_what_a_run_names(
+    here: Here, project: Project, ran: Path, other: Any
+) -> None:
     marker = project.path / "owned"
-    done = project.fathoms("score", "latest")
+    done = here.fathoms("score", "latest")
     assert done.returncode == 0, done.stderr
-    other(ran, "scoring.abstention", nearest(popen(marker)))
-    other(ran, "generate", popen(marker))
+    other(ran, "scoring.abstention", nearest(popen(marker, "run")))
+    other(ran, "generate", popen(marker, "run"))
     for arguments in (
         ["report", "latest", "--thumbnails"],
         ["show", "latest"],
@@ -194,22 +233,24 @@ def test_no_other_command_builds_what_a_run_names(project: Project, ran: Path, o
         ["agree", "latest"],
         ["cache", "info"],
     ):
-        project.fathoms(*arguments)
+        here.fathoms(*arguments)
         assert not marker.exists(), arguments
-    assert api.Result(ran).manifest["config"]["generate"]["target"] == "subprocess:Popen"
+    assert api.Result(ran).manifest["config"]["generate"]["target"] == "subprocess:run"
     assert not marker.exists()
 
 
-def test_pictures_come_from_the_folders_of_ones_own_runs(project: Project, ran: Path) -> None:
-    own = project.fathoms("report", "latest", "--thumbnails")
+def test_pictures_come_from_the_folders_of_ones_own_runs(here: Here, project: Project, ran: Path) -> None:
+    assert here.fathoms("score", "latest").returncode == 0
+    own = here.fathoms("report", "latest", "--thumbnails")
+    assert own.returncode == 0, own.stderr
     assert "no pictures" not in own.stderr
     manifest = json.loads((ran / "manifest.json").read_text())
     del manifest["signature"]  # as every run of an earlier version
     (ran / "manifest.json").write_text(json.dumps(manifest))
-    told = project.fathoms("report", "latest", "--thumbnails")
+    told = here.fathoms("report", "latest", "--thumbnails")
     assert told.returncode == 0, told.stderr
     assert "--trust" in told.stderr
-    trusted = project.fathoms("report", "latest", "--thumbnails", "--trust")
+    trusted = here.fathoms("report", "latest", "--thumbnails", "--trust")
     assert "no pictures" not in trusted.stderr
 
 
@@ -248,19 +289,21 @@ def test_resuming_ones_own_run_needs_no_word(project: Project) -> None:
     assert len((run / "journal.jsonl").read_text().splitlines()) == 4
 
 
-def test_a_run_of_an_earlier_version_says_why_it_is_not_trusted(project: Project, ran: Path) -> None:
+def test_a_run_of_an_earlier_version_says_why_it_is_not_trusted(
+    here: Here, project: Project, ran: Path
+) -> None:
     stop_early(ran)
     manifest = json.loads((ran / "manifest.json").read_text())
     del manifest["signature"]
     (ran / "manifest.json").write_text(json.dumps(manifest))
-    done = project.fathoms("run", "--resume")
+    done = here.fathoms("run", "--resume")
     assert done.returncode == 2
     assert "earlier version" in done.stderr
     assert "config.data.questions" in done.stderr
-    scored = project.fathoms("score", "latest")  # names nothing of the kind
+    scored = here.fathoms("score", "latest")  # names nothing of the kind
     assert scored.returncode == 0, scored.stderr
-    assert project.fathoms("run", "--resume", "--trust").returncode == 0
-    assert project.fathoms("run", "tiny.yaml", "--trust").returncode == 2
+    assert here.fathoms("run", "--resume", "--trust").returncode == 0
+    assert here.fathoms("run", "tiny.yaml", "--trust").returncode == 2
 
 
 # ----- signatures
@@ -318,20 +361,24 @@ def test_every_kind_is_known_to_be_harmless_or_is_asked_about() -> None:
 # ----- .env
 
 
-def child_sees(project: Project, name: str) -> str:
-    """What a pipeline in Python sees of a variable, and a process that it starts."""
-    code = f"""\
-import os, subprocess, sys
+CHILD = """\
+import subprocess, sys
+
 def answer(question):
-    child = "import os; print(os.environ.get('{name}', 'unset'))"
+    child = "import json, os; print(json.dumps(dict(os.environ)))"
     return subprocess.run([sys.executable, "-c", child], capture_output=True, text=True).stdout
 """
-    project.write("own_pipe.py", code)
+
+
+def child_sees(project: Project) -> dict[str, str]:
+    """The environment of a process that a pipeline in Python starts."""
+    project.write("own_pipe.py", CHILD)
     project.write("own.yaml", OWN)
     done = project.fathoms("run", "own.yaml", "--limit", "1", "--no-score")
     assert done.returncode == 0, done.stderr
     record = json.loads((project.runs()[-1] / "journal.jsonl").read_text().splitlines()[0])
-    return str(record["answer"]["text"]).strip()
+    found: dict[str, str] = json.loads(record["answer"]["text"])
+    return found
 
 
 def test_a_dotenv_sets_keys_and_nothing_else(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,12 +405,12 @@ def test_a_dotenv_sets_keys_and_nothing_else(project: Project, monkeypatch: pyte
     monkeypatch.setenv("SOME_TOKEN", "the-users-own-token")
     lines = [f"{name}={value}" for name, value in steering.items()]
     project.write(".env", "\n".join([*lines, f"NEW_VENDOR_API_KEY={PLANTED}", "SOME_TOKEN=replaced"]) + "\n")
-    assert child_sees(project, "NEW_VENDOR_API_KEY") == PLANTED
-    assert child_sees(project, "SOME_TOKEN") == "the-users-own-token"
-    for name in steering:
-        assert child_sees(project, name) == os.environ.get(name, "unset").replace(
-            os.environ.get("FATHOMS_CACHE_DIR", "\0"), str(project.path / "cache")
-        )
+    seen = child_sees(project)
+    assert seen["NEW_VENDOR_API_KEY"] == PLANTED
+    assert seen["SOME_TOKEN"] == "the-users-own-token"
+    for name, value in steering.items():
+        assert seen.get(name) != value, name
+        assert "the-users-own-token" not in seen.get(name, "")
     assert not (project.path / "owned").exists()
     told = project.fathoms("ls").stderr
     (line,) = [line for line in told.splitlines() if ".env" in line]
@@ -392,6 +439,32 @@ def test_the_child_of_the_embedded_model_imports_nothing_from_here(tmp_path: Pat
     )
     subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, timeout=60)
     assert not (tmp_path / "owned").exists()
+
+
+def test_the_commit_is_told_without_running_what_a_repository_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def git(*arguments: str) -> None:
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    (tmp_path / "data.txt").write_text("as committed\n")
+    git("init", "--quiet")
+    git("add", "data.txt")
+    git("commit", "--quiet", "-m", "data")
+    monkeypatch.chdir(tmp_path)
+    clean = git_commit()
+    assert clean is not None
+    assert len(clean) == 40
+    (tmp_path / "data.txt").write_text("as changed\n")
+    assert git_commit() == f"{clean}+"
+    (tmp_path / ".gitattributes").write_text("*.txt filter=evil\n")
+    for key in ("core.fsmonitor", "filter.evil.clean", "filter.evil.process"):
+        git("config", key, f"touch '{tmp_path / key}'; cat")
+    os.utime(tmp_path / "data.txt", (1, 1))
+    git_commit()
+    left = {path.name for path in tmp_path.iterdir()} - {".git", ".gitattributes", "data.txt"}
+    assert left == set()
 
 
 # ----- data sets
