@@ -231,9 +231,9 @@ def score(
     """Score a run again, from what it holds, and write its report.
 
     `reference` is a path, an id, `latest`, a name or `NAME~1`; `settings` override keys of `scoring`.
-    Raises UsageError where there is no such run, and for a run from elsewhere whose scoring would import code,
-    ask a server, or read the environment or a file; `trust` marks it as one of yours. Raises DataError where
-    it holds no answers.
+    Raises UsageError where there is no such run, and for a run from elsewhere whose scoring would import
+    code, ask a server, or read the environment or a file; `trust` marks it as one of yours. Raises DataError
+    where it holds no answers.
     """
     name = reference.path if isinstance(reference, Result) else reference
     found = find_run(str(name), Path(out))

@@ -111,14 +111,15 @@ def _data(corpus: Corpus, prepared: Prepared, asked: Sequence[Question]) -> dict
 def git_commit() -> str | None:
     """The commit of the checkout one stands in, with `+` where it has changes.
 
-    Looking for changes runs commands that the repository's own settings name, and those may come from somebody
-    else. Where there are any, nothing is looked for, and `?` stands after the commit.
+    Looking for changes runs commands that the repository's own settings name, and those may come from
+    somebody else. Where there are any, nothing is looked for, and `?` stands after the commit.
     """
     commands = _git("config", "--show-scope", "--name-only", "--get-regexp", _COMMANDS) or ""
     if any(not line.startswith(("system", "global")) for line in commands.splitlines()):
         commit = _git("rev-parse", "HEAD")
         return f"{commit}?" if commit else None
-    return _git("-c", "core.fsmonitor=false", *"describe --always --dirty=+ --abbrev=40 --exclude=*".split())
+    describe = ("describe", "--always", "--dirty=+", "--abbrev=40", "--exclude=*")
+    return _git("-c", "core.fsmonitor=false", *describe)
 
 
 _COMMANDS = r"^(filter\.|diff\..*\.(command|textconv)$)"

@@ -7,7 +7,6 @@ import itertools
 import os
 import re
 import secrets
-from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 
@@ -38,12 +37,12 @@ def load_env(folder: Path) -> str | None:
 
     try:
         found = dotenv_values(path, interpolate=False)
+        keys = {name: value for name, value in found.items() if _is_key(name, value)}
+        for name, value in keys.items():
+            if value is not None:  # a name alone sets nothing
+                os.environ.setdefault(name, value)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {type(error).__name__}") from error
-    keys = {name: value for name, value in found.items() if _is_key(name, value)}
-    for name, value in keys.items():
-        with suppress(ValueError):  # a null byte, which no variable can hold
-            os.environ.setdefault(name, value or "")
     left_out = [name if name.isprintable() else repr(name) for name in found if name not in keys]
     if not left_out:
         return None

@@ -304,7 +304,7 @@ class Pipeline(Component):
 
         path = folder / "vectors.npy"
         with suppress(OSError, EOFError, ValueError):  # not there, or damaged: made again
-            mapped: Vectors = np.load(path, mmap_mode="r")
+            mapped: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
             if len(mapped) == len(chunks) and not cache.refresh:
                 return mapped
         texts = [chunk.indexed for chunk in chunks]

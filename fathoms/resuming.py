@@ -39,9 +39,11 @@ class Reopened:
 
 
 def reopen(run: Run) -> Reopened:
-    """Read a run back. Raises UsageError where its questions have changed, and for a run from elsewhere that
-    names code, servers, variables or files, of which nothing is touched; StoreError where it cannot be resumed
-    at all."""
+    """Read a run back.
+
+    Raises UsageError where its questions have changed, and for a run from elsewhere that names code, servers,
+    variables or files, none of which is touched; StoreError where it cannot be resumed at all.
+    """
     manifest = run.manifest()
     config, data = manifest.get("config") or {}, manifest.get("data") or {}
     if "asked_ids" not in data or "folder" not in manifest:

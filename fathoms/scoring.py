@@ -105,8 +105,8 @@ def _kept_exemplars(run: Run, scoring: Scoring) -> Path | None:
 
 
 def _with_exemplars(run: Run, scoring: Scoring, kept: Path | None, *, look: bool) -> Scoring:
-    """The scoring by the file of exemplars, of which the run keeps a copy; by that copy where the file is gone
-    or is not to be looked at."""
+    """The scoring by the file of exemplars, of which the run keeps a copy; by that copy where the file is
+    gone or is not to be looked at."""
     path = scoring.abstention.exemplars
     if path is None:
         return scoring

@@ -29,7 +29,7 @@ from fathoms.config import suggest
 from fathoms.errors import StoreError, UsageError
 from fathoms.journal import Journal
 from fathoms.paths import safe_name, write_atomic
-from fathoms.trust import is_signed, sign
+from fathoms.trust import signed
 from fathoms.types import Record, Verdict
 
 SCHEMA = 1
@@ -63,13 +63,6 @@ def _dump(value: Any) -> bytes:
     except PydanticSerializationError:  # half a character, as a model's tokens can leave it
         text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
         return (text + "\n").encode("utf-8", "replace")
-
-
-def _signed(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A manifest with the signature of this user, or without any where there is no key to sign with."""
-    unsigned = {name: value for name, value in manifest.items() if name != "signature"}
-    signature = sign(unsigned)
-    return unsigned if signature is None else {**unsigned, "signature": signature}
 
 
 def _read(path: Path) -> Any:
@@ -126,7 +119,7 @@ class Run:
             raise StoreError(f"{run.path} cannot be made: {error.strerror or error}") from error
         whole = {"schema": SCHEMA, "run": run.id, "name": name, "created": now.isoformat(), **manifest}
         run._write("README.md", _README.format(run=run.id).encode())
-        run.write_manifest(_signed(json.loads(_dump(whole))))
+        run.write_manifest(signed(json.loads(_dump(whole))))
         return run
 
     @contextmanager
@@ -163,14 +156,9 @@ class Run:
         """Replace the manifest."""
         self._write("manifest.json", _dump(manifest))
 
-    def is_own(self) -> bool:
-        """Whether this user made the run on this machine, or trusts it, and its configuration is as it was."""
-        return is_signed(self.manifest())
-
     def trust(self) -> None:
         """Sign the manifest as it is now: from here on the run counts as one of this user."""
-        if not self.is_own():
-            self.write_manifest(_signed(self.manifest()))
+        self.write_manifest(signed(self.manifest()))
 
     def summary(self) -> dict[str, Any] | None:
         """The scores, `None` where the run was never scored."""

@@ -1,9 +1,9 @@
 """Which runs this user made on this machine, and what a run from elsewhere would make us do.
 
-A manifest holds a configuration, and a configuration can import code, ask servers, read environment variables
-and read files. A run that somebody handed over is data, so none of that is done because its manifest says so.
-A run that was made here carries a signature: an HMAC-SHA256 over the parts of the manifest that later commands
-act on, by a random key that only this user can read.
+A manifest holds a configuration, and a configuration can import code, ask servers, read environment
+variables and read files. A run that somebody handed over is data, so none of that is done because its
+manifest says so. A run that was made here carries a signature: an HMAC-SHA256 over the parts of the manifest
+that later commands act on, by a random key that only this user can read.
 """
 
 from __future__ import annotations
@@ -56,10 +56,11 @@ class Demand(NamedTuple):
 # ----- signatures
 
 
-def sign(manifest: Mapping[str, Any]) -> str | None:
-    """The signature of a manifest as plain JSON data; `None` where this user can keep no key."""
+def signed(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest, as plain JSON data, with the signature of this user; without one where no key can be kept."""
     key = _key(make=True)
-    return None if key is None else _signature(manifest, key)
+    unsigned = {name: value for name, value in manifest.items() if name != "signature"}
+    return unsigned if key is None else {**unsigned, "signature": _signature(manifest, key)}
 
 
 def is_signed(manifest: Mapping[str, Any]) -> bool:
@@ -71,7 +72,7 @@ def is_signed(manifest: Mapping[str, Any]) -> bool:
 
 
 def _signature(manifest: Mapping[str, Any], key: bytes) -> str:
-    """The HMAC of what later commands act on. Totals and texts are left out: they are added as a run goes on."""
+    """The HMAC of what later commands act on, without totals and texts: a run adds them as it goes on."""
     data = manifest.get("data")
     data = data if isinstance(data, dict) else {}
     parts = [

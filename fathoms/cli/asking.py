@@ -106,12 +106,7 @@ def run(
     allowed = allowance(fail_on_error)
     selection = Selection(limit, tuple(category or ()), tuple(question or ()))
     changed = (settings, model, limit, category, question, concurrency, matrix, dry_run, reuse_replies)
-    if resume and (any(changed) or repeats > 1):
-        raise UsageError("--resume goes on as the run was started: leave out what would change it")
-    if trust and not resume:
-        raise UsageError("--trust is for --resume: a configuration that you name yourself is trusted")
-    if not resume and not configs:
-        raise UsageError("missing argument CONFIG: a pipeline's YAML file")
+    _require_possible(configs, resume=resume, changed=any(changed) or repeats > 1, trust=trust)
     asking = Asking(out, workers, repeats, max_cost, max_tokens_total, reuse_replies)
     if dry_run:
         jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
@@ -135,6 +130,16 @@ def run(
     for line in told:
         (console.note if no_score else console.say)(line)
     return _code(outcomes, allowed) or int(not written)
+
+
+def _require_possible(configs: Sequence[Path] | None, *, resume: bool, changed: bool, trust: bool) -> None:
+    """Raise UsageError for arguments that do not go together."""
+    if resume and changed:
+        raise UsageError("--resume goes on as the run was started: leave out what would change it")
+    if trust and not resume:
+        raise UsageError("--trust is for --resume: a configuration that you name yourself is trusted")
+    if not resume and not configs:
+        raise UsageError("missing argument CONFIG: a pipeline's YAML file")
 
 
 @dataclass(frozen=True)

@@ -92,16 +92,16 @@ def pull(
     still fetched, then ChecksumError is raised.
 
     A manifest that does not come with fathoms may have us ask public servers by https; others only with
-    `trust`. Raises UsageError for such an address, for a manifest that takes the name of a set of ours, for an
-    unknown name or no such `source`, and DataError when a server cannot be reached.
+    `trust`. Raises UsageError for such an address, for a manifest that takes the name of a set of ours, for
+    an unknown name or no such `source`, and DataError when a server cannot be reached.
     """
     manifest = find_manifest(name) if isinstance(name, str) else name
     if manifest.shipped:
         return PullReport(manifest.name, manifest.folder, verify(manifest))
     if manifest.from_elsewhere and dest is None and manifest.name in known_sets():
         raise UsageError(
-            f"{manifest.reference}: fathoms has a data set '{manifest.name}' of its own, whose files these would"
-            " replace: rename this one"
+            f"{manifest.reference}: fathoms has a data set '{manifest.name}' of its own, whose files these"
+            " would replace: rename this one"
         )
     folder = dest or manifest.folder
     public_only = manifest.from_elsewhere and not trust

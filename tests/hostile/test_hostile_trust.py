@@ -1,4 +1,4 @@
-"""A run, a data set and a `.env` from elsewhere are data: nothing is run, asked or read because they say so."""
+"""A run, a data set and a `.env` from elsewhere are data: what they name is not run, asked or read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fathoms.errors import DataError, UsageError
 from fathoms.experiment import AnyExperiment, Experiment  # noqa: F401  (every kind is imported)
 from fathoms.manifest import git_commit
 from fathoms.store import Run
-from fathoms.trust import INERT
+from fathoms.trust import INERT, is_signed
 
 PLANTED = "planted-key-0123456789"
 QUICK = Policy(attempts=1, first_pause=0.01, timeout=5.0)
@@ -257,36 +257,34 @@ def test_pictures_come_from_the_folders_of_ones_own_runs(here: Here, project: Pr
 # ----- resuming
 
 
-def test_resuming_a_run_from_elsewhere_imports_nothing(project: Project) -> None:
+def test_resuming_a_run_from_elsewhere_imports_nothing(here: Here, project: Project) -> None:
     project.write("own_pipe.py", PIPELINE)
     project.write("own.yaml", OWN)
-    done = project.fathoms("run", "own.yaml")
-    assert done.returncode == 0, done.stderr
+    marker = project.path / "imported.txt"
+
+    def resume(*arguments: str) -> subprocess.CompletedProcess[str]:
+        stop_early(run)
+        sys.modules.pop("own_pipe", None)
+        marker.unlink(missing_ok=True)
+        return here.fathoms("run", "--resume", "--no-score", *arguments)
+
+    assert here.fathoms("run", "own.yaml", "--no-score").returncode == 0
     (run,) = project.runs()
-    stop_early(run)
-    (project.path / "imported.txt").unlink()
+    own = resume()
+    assert own.returncode == 0, own.stderr
+    assert marker.exists()
     manifest = json.loads((run / "manifest.json").read_text())
     (run / "manifest.json").write_text(json.dumps({**manifest, "signature": "0" * 64}))
-    done = project.fathoms("run", "--resume")
-    assert done.returncode == 2
+    other = resume()
+    assert other.returncode == 2
     for named in ("config.pipeline.target", "own_pipe:answer", "config.data.documents", "--trust"):
-        assert named in done.stderr
-    assert not (project.path / "imported.txt").exists()
-    trusted = project.fathoms("run", "--resume", "--trust")
+        assert named in other.stderr
+    assert not marker.exists()
+    trusted = resume("--trust")
     assert trusted.returncode == 0, trusted.stderr
-    assert (project.path / "imported.txt").exists()
-    assert len((run / "journal.jsonl").read_text().splitlines()) == 4
-
-
-def test_resuming_ones_own_run_needs_no_word(project: Project) -> None:
-    project.write("own_pipe.py", PIPELINE)
-    project.write("own.yaml", OWN)
-    assert project.fathoms("run", "own.yaml").returncode == 0
-    (run,) = project.runs()
-    stop_early(run)
-    done = project.fathoms("run", "--resume")
-    assert done.returncode == 0, done.stderr
-    assert len((run / "journal.jsonl").read_text().splitlines()) == 4
+    assert marker.exists()
+    del sys.modules["own_pipe"]
+    assert len(Run(run).records()) == 4
 
 
 def test_a_run_of_an_earlier_version_says_why_it_is_not_trusted(
@@ -312,7 +310,7 @@ def test_a_run_of_an_earlier_version_says_why_it_is_not_trusted(
 def test_a_signature_is_of_this_user_and_of_this_content(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key, run = Path(os.environ["FATHOMS_KEY_FILE"]), Run(ran)
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    assert run.is_own()
+    assert is_signed(run.manifest())
     manifest = run.manifest()
     for change in (
         {"config": {**manifest["config"], "question_timeout": 1.0}},
@@ -324,22 +322,22 @@ def test_a_signature_is_of_this_user_and_of_this_content(ran: Path, monkeypatch:
         {"signature": "é" * 64},
     ):
         run.write_manifest({**manifest, **change})
-        assert not run.is_own(), change
+        assert not is_signed(run.manifest()), change
     run.write_manifest({**manifest, "totals": {"cost": 1.0}})  # what a run writes as it goes on
-    assert run.is_own()
+    assert is_signed(run.manifest())
     monkeypatch.setenv("FATHOMS_KEY_FILE", str(ran / "another.key"))
-    assert not run.is_own()
+    assert not is_signed(run.manifest())
     run.trust()
-    assert run.is_own()
+    assert is_signed(run.manifest())
 
 
 def test_a_key_that_is_none_signs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = tmp_path / "signing.key"
     key.write_bytes(b"")
     monkeypatch.setenv("FATHOMS_KEY_FILE", str(key))
-    assert not Run.create(tmp_path, "r", "0" * 8, {"config": {}}).is_own()
+    assert not Run.create(tmp_path, "r", "0" * 8, {"config": {}}).manifest().get("signature")
     monkeypatch.setenv("FATHOMS_KEY_FILE", "/proc/no-such-place/signing.key")
-    assert not Run.create(tmp_path, "r", "0" * 8, {"config": {}}).is_own()
+    assert not Run.create(tmp_path, "r", "0" * 8, {"config": {}}).manifest().get("signature")
 
 
 def kinds(model: type[Component]) -> list[type[Component]]:
@@ -350,7 +348,11 @@ def kinds(model: type[Component]) -> list[type[Component]]:
 def test_every_kind_is_known_to_be_harmless_or_is_asked_about() -> None:
     asked = {"anthropic", "google", "http", "llamaindex", "ollama", "openai", "openai-compatible", "python"}
     named = {model.model_fields["kind"].default for model in kinds(Component) if "kind" in model.model_fields}
-    known = {kind for kind in named if isinstance(kind, str)} - {"images", "part"}  # no key names these two
+    known = {kind for kind in named if isinstance(kind, str)} - {
+        "images",
+        "part",
+        "thumbnails",
+    }  # of no configuration
     assert known == asked | (known & INERT)
     assert not asked & INERT
     for model in kinds(Component):
@@ -435,7 +437,7 @@ def test_the_child_of_the_embedded_model_imports_nothing_from_here(tmp_path: Pat
         "from fathoms.models.llama_child import ChildServer\n"
         "from fathoms.models.llama_server import Settings\n"
         "settings = Settings(model='none.gguf', projector=None, n_ctx=64, threads=1, slots=1)\n"
-        "try:\n    ChildServer(settings).address\nexcept Exception as error:\n    print(type(error).__name__)\n"
+        "try:\n    ChildServer(settings).address\nexcept Exception as error:\n    print(error)\n"
     )
     subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, timeout=60)
     assert not (tmp_path / "owned").exists()
