@@ -30,7 +30,7 @@ KEY_VARIABLE = "FATHOMS_KEY_FILE"
 INERT = frozenset(
     {
         *("cues", "nearest-neighbour", "lexical"),
-        *("pdfium", "pymupdf", "docling", "easyocr", "cdla"),
+        *("pdfium", "pymupdf", "docling", "easyocr", "cdla", "tableformer", "geometric"),
         *("sentence", "page", "docling-hybrid"),
         *("dense", "bm25", "hybrid", "rerank", "whole-document", "files", "oracle", "none", "numpy", "llm"),
         *("onnx", "embedded", "sentence-transformers", "cross-encoder", "scripted"),
@@ -57,7 +57,7 @@ class Demand(NamedTuple):
 
 
 def signed(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A manifest, as plain JSON data, with the signature of this user; without one where no key can be kept."""
+    """A manifest, as plain JSON data, signed by this user; unsigned where no key can be kept."""
     key = _key(make=True)
     unsigned = {name: value for name, value in manifest.items() if name != "signature"}
     return unsigned if key is None else {**unsigned, "signature": _signature(manifest, key)}

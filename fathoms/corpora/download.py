@@ -23,6 +23,8 @@ from fathoms.errors import DataError, UsageError
 from fathoms.masking import without_logins
 from fathoms.patience import seconds_asked
 
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+"""Addresses of IPv6 that a gateway translates to IPv4 (RFC 6052)."""
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -100,7 +102,7 @@ def _require_public(request: httpx.Request) -> None:
     else:
         with suppress(OSError, UnicodeError):
             found = socket.getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)
-            near = [place[0] for *_, place in found if not _is_public(str(place[0]))]
+            near = [place[0] for *_, place in found if not is_public(str(place[0]))]
             why = f"{near[0]} is no public address" if near else ""
     if why:
         raise UsageError(
@@ -109,11 +111,13 @@ def _require_public(request: httpx.Request) -> None:
         )
 
 
-def _is_public(address: str) -> bool:
-    """Whether an IP address is one of the public network, also where IPv6 wraps one of IPv4."""
+def is_public(address: str) -> bool:
+    """Whether an IP address is one of the public network, also where one of IPv6 stands for one of IPv4."""
     found = ipaddress.ip_address(address.partition("%")[0])
-    wrapped = getattr(found, "ipv4_mapped", None) or getattr(found, "sixtofour", None)
-    return (wrapped or found).is_global and not found.is_multicast
+    if found in _NAT64:
+        found = ipaddress.IPv4Address(found.packed[-4:])
+    inner = getattr(found, "ipv4_mapped", None) or getattr(found, "sixtofour", None) or found
+    return inner.is_global and not inner.is_multicast
 
 
 def _attempt(client: httpx.Client, url: str, part: Path, policy: Policy, on_bytes: Progress | None) -> None:

@@ -17,16 +17,18 @@ from typing import Any
 import pytest
 import yaml
 from http_stub import Stub, serving
+from pydantic import BaseModel
 from support import CONFIG, Project
 
 from fathoms import api
 from fathoms.cli import main
-from fathoms.config import Component
 from fathoms.corpora import find_manifest, pull
-from fathoms.corpora.download import Policy
-from fathoms.errors import DataError, UsageError
-from fathoms.experiment import AnyExperiment, Experiment  # noqa: F401  (every kind is imported)
+from fathoms.corpora.download import Policy, is_public
+from fathoms.errors import ChecksumError, DataError, UsageError
+from fathoms.ingest.docling_options import EasyOcr
 from fathoms.manifest import git_commit
+from fathoms.models.assets import ASSETS
+from fathoms.models.hub import folder_of
 from fathoms.store import Run
 from fathoms.trust import INERT, is_signed
 
@@ -340,24 +342,39 @@ def test_a_key_that_is_none_signs_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert not Run.create(tmp_path, "r", "0" * 8, {"config": {}}).manifest().get("signature")
 
 
-def kinds(model: type[Component]) -> list[type[Component]]:
-    """All adapters below a class."""
-    return [found for below in model.__subclasses__() for found in (below, *kinds(below))]
+def sections(model: type[BaseModel] = BaseModel) -> list[type[BaseModel]]:
+    """All sections that a configuration may have, and other models of fathoms."""
+    return [found for below in model.__subclasses__() for found in (below, *sections(below))]
 
 
 def test_every_kind_is_known_to_be_harmless_or_is_asked_about() -> None:
     asked = {"anthropic", "google", "http", "llamaindex", "ollama", "openai", "openai-compatible", "python"}
-    named = {model.model_fields["kind"].default for model in kinds(Component) if "kind" in model.model_fields}
-    known = {kind for kind in named if isinstance(kind, str)} - {
-        "images",
-        "part",
-        "thumbnails",
-    }  # of no configuration
-    assert known == asked | (known & INERT)
+    of_no_configuration = {"images", "part", "thumbnails"}
+    found = [model for model in sections() if model.__module__.startswith("fathoms.")]
+    kinds = {model: model.model_fields["kind"].default for model in found if "kind" in model.model_fields}
+    known = {kind for kind in kinds.values() if isinstance(kind, str)} - of_no_configuration
+    assert known == asked | INERT
     assert not asked & INERT
-    for model in kinds(Component):
-        if "target" in model.model_fields or "base_url" in model.model_fields or "url" in model.model_fields:
-            assert "kind" not in model.model_fields or model.model_fields["kind"].default not in INERT
+    for model in found:
+        if {"target", "base_url", "url", "api_key_env"} & model.model_fields.keys():
+            assert kinds.get(model) not in INERT
+
+
+def test_weights_that_are_others_of_the_same_size_are_not_unpickled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path))
+    for name, load in (
+        ("easyocr-en", lambda: EasyOcr(weights="easyocr-en").folder()),
+        ("minilm-l6-v2-torch", lambda: folder_of("minilm-l6-v2-torch")),
+    ):
+        asset = ASSETS[name]
+        for file in asset.files:
+            (asset.folder / file.name).parent.mkdir(parents=True, exist_ok=True)
+            with (asset.folder / file.name).open("wb") as other:
+                other.truncate(file.size)
+        with pytest.raises(ChecksumError):
+            load()
 
 
 # ----- .env
@@ -507,6 +524,12 @@ def test_a_data_set_from_elsewhere_asks_no_server_near_by(
         assert f"{stub.address}/q" in refused(plain, stub)
         assert pull(plain, policy=QUICK, trust=True).complete
         assert len(stub.requests) == 1
+
+
+def test_an_address_is_public_or_not() -> None:
+    near = ("127.0.0.1", "::1", "::ffff:127.0.0.1", "10.1.2.3", "fe80::1%eth0", "100.64.0.1", "224.0.0.1")
+    assert not any(map(is_public, (*near, "2002:7f00:1::", "64:ff9b::7f00:1", "0.0.0.0", "::")))
+    assert all(map(is_public, ("151.101.3.42", "2a04:4e42::81", "::ffff:151.101.3.42")))
 
 
 def test_a_data_set_from_elsewhere_writes_into_no_other(
