@@ -61,7 +61,7 @@ def describe(
         "served": experiment.served(),
         "versions": versions(),
         "prices": price_data(),
-        "git": _git_commit(),
+        "git": git_commit(),
         "host": {"system": platform.platform(), "cpus": os.cpu_count(), "name": platform.node()},
     }
 
@@ -108,15 +108,35 @@ def _data(corpus: Corpus, prepared: Prepared, asked: Sequence[Question]) -> dict
     }
 
 
-def _git_commit() -> str | None:
-    """The commit of the checkout one stands in, with `+` where it has changes."""
+def git_commit() -> str | None:
+    """The commit of the checkout one stands in, with `+` where it has changes.
+
+    Looking for changes runs commands that the repository's own settings name, and those may come from
+    somebody else. Where there are any, nothing is looked for, and `?` stands after the commit.
+    """
+    commands = _git("config", "--show-scope", "--name-only", "--get-regexp", _COMMANDS) or ""
+    if any(not line.startswith(("system", "global")) for line in commands.splitlines()):
+        commit = _git("rev-parse", "HEAD")
+        return f"{commit}?" if commit else None
+    describe = ("describe", "--always", "--dirty=+", "--abbrev=40", "--exclude=*")
+    return _git("-c", "core.fsmonitor=false", *describe)
+
+
+_COMMANDS = r"^(filter\.|diff\..*\.(command|textconv)$)"
+"""The settings of git by which files are converted or compared by other commands."""
+
+
+def _git(*arguments: str) -> str | None:
+    """What a git command prints without asking any server, `None` where there is none, or nothing."""
+    offline = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
     try:
         found = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+", "--abbrev=40", "--exclude=*"],
+            ["git", *arguments],
             capture_output=True,
             text=True,
             timeout=10,
             check=True,
+            env={**os.environ, **offline},
         )
     except (OSError, subprocess.SubprocessError):
         return None

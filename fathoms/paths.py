@@ -26,6 +26,7 @@ from typing import Literal
 from platformdirs import user_cache_dir
 
 from fathoms.errors import ConfigError
+from fathoms.masking import is_secret_name
 
 SEAL = "sha256.json"
 """The file in a sealed folder that holds the sha256 of every other file there."""
@@ -48,20 +49,43 @@ def _host() -> str:
 _HOST = _host()
 _PROCESS = secrets.token_hex(4)
 """Tells our temporary files from those that a killed process of the same number left."""
+_STEERS = re.compile(r"(PYTHON|LD_|DYLD_|GIT_|FATHOMS_)", re.I)
+"""What the names of variables begin with that steer programs, whatever they end with."""
 
 
-def load_env(folder: Path) -> None:
-    """Take the environment variables of the file `.env` in a folder, if there is one; those that are set
-    already win. Raises ConfigError for a file that cannot be read."""
+def load_env(folder: Path) -> str | None:
+    """Take the keys from the file `.env` in a folder, if there is one; those that are set already win.
+
+    The folder may be somebody else's, so a `.env` sets nothing but secrets, which are known by their names
+    (`OPENAI_API_KEY`, `HF_TOKEN`): other variables could steer Python, the loader, or where fathoms sends
+    what. Nor is `${NAME}` in a value filled in, which would send one key to the place of another. Returns a
+    sentence that names what was left out, or `None`. Raises ConfigError for a file that cannot be read.
+    """
     path = folder / ".env"
     if not path.is_file():
-        return
-    from dotenv import load_dotenv
+        return None
+    from dotenv import dotenv_values
 
     try:
-        load_dotenv(path, override=False)
+        found = dotenv_values(path, interpolate=False)
+        keys = {name: value for name, value in found.items() if _is_key(name, value)}
+        for name, value in keys.items():
+            if value is not None:  # a name alone sets nothing
+                os.environ.setdefault(name, value)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {type(error).__name__}") from error
+    left_out = [name if name.isprintable() else repr(name) for name in found if name not in keys]
+    if not left_out:
+        return None
+    return (
+        f"{path} sets keys only (names such as OPENAI_API_KEY or HF_TOKEN, values without ${{...}}); ignored:"
+        f" {', '.join(left_out)}. Set them in the shell"
+    )
+
+
+def _is_key(name: str, value: str | None) -> bool:
+    """Whether a variable is a secret by its name, and its value is written out."""
+    return is_secret_name(name) and not _STEERS.match(name) and "${" not in (value or "")
 
 
 def cache_dir() -> Path:

@@ -14,6 +14,7 @@ from fathoms.errors import StoreError, UsageError
 from fathoms.experiment import AnyExperiment, Experiment, ExternalExperiment, Prepared
 from fathoms.manifest import versions
 from fathoms.store import Run
+from fathoms.trust import demands, is_signed, refuse
 from fathoms.types import Question
 
 
@@ -38,8 +39,11 @@ class Reopened:
 
 
 def reopen(run: Run) -> Reopened:
-    """Read a run back; raises UsageError where its questions have changed, StoreError where it cannot be
-    resumed at all."""
+    """Read a run back.
+
+    Raises UsageError where its questions have changed, and for a run from elsewhere that names code, servers,
+    variables or files, none of which is touched; StoreError where it cannot be resumed at all.
+    """
     manifest = run.manifest()
     config, data = manifest.get("config") or {}, manifest.get("data") or {}
     if "asked_ids" not in data or "folder" not in manifest:
@@ -48,9 +52,12 @@ def reopen(run: Run) -> Reopened:
         )
     folder = Path(manifest["folder"])
     source = Source(str(run.path / "manifest.json"), dict(config))
-    experiment: AnyExperiment = (
+    read: AnyExperiment = (
         validate(ExternalExperiment, source) if "pipeline" in config else validate(Experiment, source)
-    ).at(folder)
+    )
+    if not is_signed(manifest):
+        refuse(run.id, manifest, demands(read, ("config",)))
+    experiment = read.at(folder)  # which imports a pipeline in Python
     corpus = corpora.load(experiment.data, folder)
     if corpus.questions_sha256 != data.get("questions_sha256"):
         raise _changed(run, [f"the questions of {corpus.name}"])

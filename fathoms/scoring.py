@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -26,6 +27,7 @@ from fathoms.metrics.profiles import headline
 from fathoms.parsed import read_documents
 from fathoms.paths import write_atomic
 from fathoms.store import SCHEMA, Entry, Run
+from fathoms.trust import demands, is_signed, refuse
 from fathoms.types import Record
 
 VERDICTS = "abstention"
@@ -36,13 +38,15 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
 
     `settings` override keys of the `scoring` that the run was made with (`profile=paper`). Judgements
     that the run holds already are not made again. Returns the summary; raises DataError for a run that
-    holds neither an answer nor a failure.
+    holds neither an answer nor a failure, and UsageError for one from elsewhere whose scoring would import
+    code, ask a server, or read the environment or a file.
     """
+    settings = list(settings)
     manifest, entries = run.manifest(), run.entries()  # read once: a run may be going on
     records = list(run.read(entries.values(), light=True)) if entries else []
     if not records:
         raise DataError(f"{run.path} holds no answers yet: nothing to score")
-    scoring = _with_exemplars(run, read_scoring(manifest, settings))
+    scoring = _trusted_scoring(run, manifest, settings)
     known = run.verdicts(VERDICTS)
     judged = judge(records, scoring, known)
     if judged.new:
@@ -76,16 +80,40 @@ def _estimate(manifest: Mapping[str, Any]) -> str | None:
     return str(config["ingest"]["kind"]) if attached else None
 
 
-def _with_exemplars(run: Run, scoring: Scoring) -> Scoring:
-    """The run keeps a copy of the file of exemplars, and is scored by it where the file is gone."""
+_EXEMPLARS = ("config", "scoring", "abstention", "exemplars")
+
+
+def _trusted_scoring(run: Run, manifest: Mapping[str, Any], settings: Collection[str]) -> Scoring:
+    """The scoring of a run with settings of the user's, its exemplars found; raises UsageError where the run
+    is from elsewhere and its scoring would do more than read the run."""
+    scoring = read_scoring(manifest, settings)
+    own = [setting.partition("=")[0].strip() for setting in settings]
+    found = [] if is_signed(manifest) else demands(scoring, ("config", "scoring"), own=own)
+    kept = _kept_exemplars(run, scoring)
+    foreign = any(demand.key == _EXEMPLARS for demand in found)
+    refuse(run.id, manifest, [demand for demand in found if demand.key != _EXEMPLARS or kept is None])
+    return _with_exemplars(run, scoring, kept, look=not foreign)
+
+
+def _kept_exemplars(run: Run, scoring: Scoring) -> Path | None:
+    """The run's own copy of the file of exemplars. A link would be a file from outside of the run."""
+    path = scoring.abstention.exemplars
+    if path is None:
+        return None
+    kept = (run.path / "verdicts" / f"exemplars{path.suffix}").absolute()
+    return kept if kept.is_file() and kept.resolve() == run.path.resolve() / "verdicts" / kept.name else None
+
+
+def _with_exemplars(run: Run, scoring: Scoring, kept: Path | None, *, look: bool) -> Scoring:
+    """The scoring by the file of exemplars, of which the run keeps a copy; by that copy where the file is
+    gone or is not to be looked at."""
     path = scoring.abstention.exemplars
     if path is None:
         return scoring
-    kept = run.path / "verdicts" / f"exemplars{path.suffix}"
-    if path.is_file():
-        write_atomic(kept, path.read_bytes())
+    if look and path.is_file():
+        write_atomic(run.path / "verdicts" / f"exemplars{path.suffix}", path.read_bytes())
         return scoring
-    if not kept.is_file():
+    if kept is None:
         return scoring  # reading it will say that it is not there
     return scoring.model_copy(
         update={"abstention": scoring.abstention.model_copy(update={"exemplars": kept})}

@@ -29,6 +29,7 @@ from fathoms.config import suggest
 from fathoms.errors import StoreError, UsageError
 from fathoms.journal import Journal
 from fathoms.paths import safe_name, sweep, write_atomic
+from fathoms.trust import signed
 from fathoms.types import Record, Verdict
 
 SCHEMA = 1
@@ -105,7 +106,8 @@ class Run:
 
     @classmethod
     def create(cls, out: Path, name: str, fingerprint: str, manifest: Mapping[str, Any]) -> Run:
-        """Make `OUT/<UTC time>_<name>_<short fingerprint>/`, never one that exists already."""
+        """Make `OUT/<UTC time>_<name>_<short fingerprint>/`, never one that exists already, and sign its
+        manifest as one of this user."""
         cls.require_writable(out)
         now = datetime.now(UTC)
         while any(out.glob(f"{_stamp(now)}_*")):  # ids are in the order of their runs: one a millisecond
@@ -117,7 +119,7 @@ class Run:
             raise StoreError(f"{run.path} cannot be made: {error.strerror or error}") from error
         whole = {"schema": SCHEMA, "run": run.id, "name": name, "created": now.isoformat(), **manifest}
         run._write("README.md", _README.format(run=run.id).encode())
-        run.write_manifest(whole)
+        run.write_manifest(signed(json.loads(_dump(whole))))
         return run
 
     @contextmanager
@@ -154,6 +156,10 @@ class Run:
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Replace the manifest."""
         self._write("manifest.json", _dump(manifest))
+
+    def trust(self) -> None:
+        """Sign the manifest as it is now: from here on the run counts as one of this user."""
+        self.write_manifest(signed(self.manifest()))
 
     def summary(self) -> dict[str, Any] | None:
         """The scores, `None` where the run was never scored."""

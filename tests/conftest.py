@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +24,9 @@ settings.register_profile("fathoms", deadline=None)  # nothing here is a test of
 settings.load_profile("fathoms")
 # the environment's own commands (uv) come first, whether or not it is activated
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+# what tests make is signed by a key of theirs, not by the user's
+os.environ["FATHOMS_KEY_FILE"] = str(Path(tempfile.mkdtemp(prefix="fathoms-key-")) / "signing.key")
+atexit.register(shutil.rmtree, Path(os.environ["FATHOMS_KEY_FILE"]).parent, ignore_errors=True)
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("FATHOMS_SHARED", ROOT.parent / "shared"))

@@ -16,6 +16,7 @@ LEVELS = [
         "stats",
         "journal",
         "ratings",
+        "trust",
         "store",
         "identity",
         "stopping",
@@ -61,6 +62,7 @@ GROUND = [
     "stats",
     "journal",
     "ratings",
+    "trust",
     "store",
     "committing",
 ]

@@ -124,6 +124,7 @@ def test_the_exemplars_go_along_with_the_run(tmp_path: Path) -> None:
     own.write_text("statement: [It is red.]\nabstention: [It is 41.5 m.]\n")
     run = make(tmp_path / "runs")
     run.write_manifest({**run.manifest(), "config": {"scoring": {"abstention": {"exemplars": str(own)}}}})
+    run.trust()
     table = score_run(run)["profiles"]["fathoms"]["abstention_table"]
     assert table["answerable"] == {"answered": 2, "abstained": 1}
     own.unlink()

@@ -88,7 +88,8 @@ def _options(
     console.settings.debug = debug
     from fathoms.paths import load_env
 
-    load_env(Path.cwd())
+    if ignored := load_env(Path.cwd()):
+        console.complain(ignored)
     if console.settings.verbose:  # after `.env`: its secrets are not told either
         from fathoms.cli.telling import told
 

@@ -14,7 +14,7 @@ import typer
 
 from fathoms.cli import console, nightly, planning, reading
 from fathoms.cli.caching import opened
-from fathoms.cli.options import RUNS, LogFile, NoCache, Out, Refresh, allowance
+from fathoms.cli.options import RUNS, LogFile, NoCache, Out, Refresh, Trust, allowance
 from fathoms.cli.running import CORES, Set, Workers, load
 from fathoms.errors import UsageError
 
@@ -95,6 +95,7 @@ def run(
     fail_on_error: FailOnError = "0",
     log_file: LogFile = None,
     junit: JUnit = None,
+    trust: Trust = False,
 ) -> int:
     """Ask, score and print the table.
 
@@ -105,10 +106,7 @@ def run(
     allowed = allowance(fail_on_error)
     selection = Selection(limit, tuple(category or ()), tuple(question or ()))
     changed = (settings, model, limit, category, question, concurrency, matrix, dry_run, reuse_replies)
-    if resume and (any(changed) or repeats > 1):
-        raise UsageError("--resume goes on as the run was started: leave out what would change it")
-    if not resume and not configs:
-        raise UsageError("missing argument CONFIG: a pipeline's YAML file")
+    _require_possible(configs, resume=resume, changed=any(changed) or repeats > 1, trust=trust)
     asking = Asking(out, workers, repeats, max_cost, max_tokens_total, reuse_replies)
     if dry_run:
         jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
@@ -118,7 +116,7 @@ def run(
     with nightly.logged(log_file), _told_if_broken(configs or (), junit), nightly.terminable():
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             if resume:
-                outcomes = [_resume(configs or [], cache, asking)]
+                outcomes = [_resume(configs or [], cache, asking, trust=trust)]
             else:
                 jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
                 outcomes = _run(jobs, selection, cache, asking)
@@ -132,6 +130,16 @@ def run(
     for line in told:
         (console.note if no_score else console.say)(line)
     return _code(outcomes, allowed) or int(not written)
+
+
+def _require_possible(configs: Sequence[Path] | None, *, resume: bool, changed: bool, trust: bool) -> None:
+    """Raise UsageError for arguments that do not go together."""
+    if resume and changed:
+        raise UsageError("--resume goes on as the run was started: leave out what would change it")
+    if trust and not resume:
+        raise UsageError("--trust is for --resume: a configuration that you name yourself is trusted")
+    if not resume and not configs:
+        raise UsageError("missing argument CONFIG: a pipeline's YAML file")
 
 
 @dataclass(frozen=True)
@@ -243,7 +251,7 @@ def _stopping() -> None:
     console.note("stopping: what is in flight is waited for; once more stops at once")
 
 
-def _resume(references: Sequence[Path], cache: Cache, asking: Asking) -> Outcome:
+def _resume(references: Sequence[Path], cache: Cache, asking: Asking, *, trust: bool) -> Outcome:
     """The rest of one run, with its progress."""
     from fathoms import runner
     from fathoms.resuming import reopen
@@ -251,7 +259,10 @@ def _resume(references: Sequence[Path], cache: Cache, asking: Asking) -> Outcome
 
     if len(references) > 1:
         raise UsageError("--resume takes one run")
-    found = reopen(find_run(str(references[0]) if references else "latest", asking.out))
+    run = find_run(str(references[0]) if references else "latest", asking.out)
+    if trust:
+        run.trust()
+    found = reopen(run)
     asked = len(found.asked) * found.repeats
     console.note(f"{found.run.id}: {len(found.missing)} of {asked} questions have no answer yet")
     with console.bars() as bars:

@@ -51,7 +51,13 @@ def data_list(as_json: Json = False) -> int:
 
 
 @data_app.command("pull")
-def data_pull(name: SetName, source: From = None) -> int:
+def data_pull(
+    name: SetName,
+    source: From = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Ask any server that a manifest from elsewhere names.")
+    ] = False,
+) -> int:
     """Fetch a data set, or what is still missing of it; every file is checked by its sha256."""
     from fathoms.corpora import pull
 
@@ -60,6 +66,7 @@ def data_pull(name: SetName, source: From = None) -> int:
             name,
             source=source,
             on_progress=lambda file, done, total: bars.stage(file, done, total or done),
+            trust=trust,
         )
     for file in report.files:
         console.say(f"{file.state:<9} {file.file}{': ' + file.detail if file.detail else ''}")

@@ -30,6 +30,9 @@ NoCache = Annotated[
     bool, typer.Option("--no-cache", help="Keep nothing of this command, and look at nothing that was kept.")
 ]
 Refresh = Annotated[bool, typer.Option("--refresh", help="Look at nothing that was kept, and keep it anew.")]
+Trust = Annotated[
+    bool, typer.Option("--trust", help="Do what a run from elsewhere names: its code, servers, keys, files.")
+]
 
 
 def allowance(text: str) -> Callable[[int], float]:

@@ -13,7 +13,7 @@ import typer
 
 from fathoms.cli import completing, console
 from fathoms.cli.browser import show_in_browser
-from fathoms.cli.options import RUNS, Json, Out, References
+from fathoms.cli.options import RUNS, Json, Out, References, Trust
 from fathoms.errors import FathomsError, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ def report(
         bool, typer.Option("--thumbnails", help="With small pictures of pages, where the PDFs are here.")
     ] = False,
     show: Annotated[bool, typer.Option("--open", help="Show report.html in the browser.")] = False,
+    trust: Trust = False,
     as_json: Json = False,
 ) -> int:
     """Write the report of runs.
@@ -133,6 +134,8 @@ def report(
     if as_json and (show or thumbnails):
         raise UsageError("--json prints the figures and writes no page: leave out --open and --thumbnails")
     found = [find_run(reference, out) for reference in runs]
+    for run in found if trust else ():
+        run.trust()
     views = [replace(room.load(run.path), reviews=_files(reviews)) for run in found]
     if as_json:
         console.show_json(room.report_json(views, scores))

@@ -12,7 +12,7 @@ import typer
 
 from fathoms.cli import completing, console, reading
 from fathoms.cli.caching import opened
-from fathoms.cli.options import RUNS, Json, Out, References, Refresh
+from fathoms.cli.options import RUNS, Json, Out, References, Refresh, Trust
 
 if TYPE_CHECKING:
     from fathoms.cache import Cache
@@ -179,6 +179,7 @@ def score(
         ),
     ] = None,
     out: Out = RUNS,
+    trust: Trust = False,
 ) -> int:
     """Score runs again.
 
@@ -189,6 +190,8 @@ def score(
 
     found = [find_run(reference, out) for reference in runs]
     for store in found:
+        if trust:
+            store.trust()
         score_run(store, [*(settings or ()), *([f"profile={profile}"] if profile else [])])
     reading.present(found, out)
     return 0

@@ -7,7 +7,10 @@ rest is asked for with `Range` and `If-Range`, so that a file that has changed m
 
 from __future__ import annotations
 
+import ipaddress
+import socket
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -16,9 +19,12 @@ import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
 
 import fathoms
-from fathoms.errors import DataError
+from fathoms.errors import DataError, UsageError
+from fathoms.masking import without_logins
 from fathoms.patience import seconds_asked
 
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+"""Addresses of IPv6 that a gateway translates to IPv4 (RFC 6052)."""
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -45,8 +51,13 @@ Progress = Callable[[int, int | None], None]
 """Called with the bytes that are here and, if the server says, those there will be."""
 
 
-def download(url: str, part: Path, *, policy: Policy, on_bytes: Progress | None = None) -> None:
+def download(
+    url: str, part: Path, *, policy: Policy, on_bytes: Progress | None = None, public_only: bool = False
+) -> None:
     """Fetch `url` into `part`, going on with what is there already.
+
+    With `public_only`, nothing is asked but public servers by https, also where a server sends us on: raises
+    UsageError for every other address.
 
     Connection errors and busy servers are tried again, after `Retry-After` if it is not too long.
     Raises DataError when that does not help, at other statuses, and for more than `max_bytes`.
@@ -65,7 +76,10 @@ def download(url: str, part: Path, *, policy: Policy, on_bytes: Progress | None 
         reraise=True,
     )
     headers = {"Accept-Encoding": "identity", "User-Agent": f"fathoms/{fathoms.__version__}"}
-    with httpx.Client(timeout=policy.timeout, follow_redirects=True, headers=headers) as client:
+    hooks = {"request": [_require_public]} if public_only else {}
+    with httpx.Client(
+        timeout=policy.timeout, follow_redirects=True, headers=headers, event_hooks=hooks
+    ) as client:
         try:
             retrying(_attempt, client, url, part, policy, on_bytes)
         except _RetryableError as error:
@@ -74,6 +88,36 @@ def download(url: str, part: Path, *, policy: Policy, on_bytes: Progress | None 
         except httpx.HTTPError as error:
             raise DataError(f"{url}: {error}") from error
     _etag(part).unlink(missing_ok=True)
+
+
+def _require_public(request: httpx.Request) -> None:
+    """Raise UsageError where a request goes to anything but a public server by https.
+
+    A host with any address that is not public is refused. One that cannot be looked up here is left to the
+    client, which may have a proxy for it.
+    """
+    url, why = request.url, ""
+    if url.scheme != "https":
+        why = "it is not https"
+    else:
+        with suppress(OSError, UnicodeError):
+            found = socket.getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)
+            near = [place[0] for *_, place in found if not is_public(str(place[0]))]
+            why = f"{near[0]} is no public address" if near else ""
+    if why:
+        raise UsageError(
+            f"{without_logins(str(url))} is named by a data set from elsewhere, and {why}: nothing was asked"
+            " there; add --trust if you trust the origin of the data set"
+        )
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is one of the public network, also where one of IPv6 stands for one of IPv4."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    if found in _NAT64:
+        found = ipaddress.IPv4Address(found.packed[-4:])
+    inner = getattr(found, "ipv4_mapped", None) or getattr(found, "sixtofour", None) or found
+    return inner.is_global and not inner.is_multicast
 
 
 def _attempt(client: httpx.Client, url: str, part: Path, policy: Policy, on_bytes: Progress | None) -> None:

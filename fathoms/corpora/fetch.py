@@ -82,20 +82,30 @@ def pull(
     source: Path | None = None,
     on_progress: Progress | None = None,
     policy: Policy | None = None,
+    trust: bool = False,
 ) -> PullReport:
     """Bring a data set onto this machine, or what is still missing of it.
 
     `dest` is the folder (default: in the cache, where `load` looks); `source` is a folder that holds
     the files under their names, to copy from instead of the network: what it does not hold is reported.
     Over the network, a file that is not the expected one is kept as `NAME.rejected`; the others are
-    still fetched, then ChecksumError is raised. Raises UsageError for an unknown name or no such `source`,
-    and DataError when a server cannot be reached.
+    still fetched, then ChecksumError is raised.
+
+    A manifest that does not come with fathoms may have us ask public servers by https; others only with
+    `trust`. Raises UsageError for such an address, for a manifest that takes the name of a set of ours, for
+    an unknown name or no such `source`, and DataError when a server cannot be reached.
     """
     manifest = find_manifest(name) if isinstance(name, str) else name
     if manifest.shipped:
         return PullReport(manifest.name, manifest.folder, verify(manifest))
+    if manifest.from_elsewhere and dest is None and manifest.name in known_sets():
+        raise UsageError(
+            f"{manifest.reference}: fathoms has a data set '{manifest.name}' of its own, whose files these"
+            " would replace: rename this one"
+        )
     folder = dest or manifest.folder
-    fetch = _from_folder(source) if source else _from_network(on_progress, policy)
+    public_only = manifest.from_elsewhere and not trust
+    fetch = _from_folder(source) if source else _from_network(on_progress, policy, public_only=public_only)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         sweep(folder)
@@ -154,8 +164,8 @@ def _report(entry: ManifestFile, new: PulledFile | None) -> FileReport:
     return FileReport(entry.file, "pulled" if new.from_network else "copied", new.bytes, new.origin)
 
 
-def _from_network(on_progress: Progress | None, policy: Policy | None) -> Fetch:
-    """Fetching each file from its address."""
+def _from_network(on_progress: Progress | None, policy: Policy | None, *, public_only: bool) -> Fetch:
+    """Fetching each file from its address, or only from those of public servers."""
     from fathoms.corpora.download import Policy, download
 
     patience = policy or Policy()
@@ -168,7 +178,7 @@ def _from_network(on_progress: Progress | None, policy: Policy | None) -> Fetch:
             if on_progress:
                 on_progress(entry.file, done, total)
 
-        download(url, part, policy=patience, on_bytes=progress)
+        download(url, part, policy=patience, on_bytes=progress, public_only=public_only)
         _refuse_wrong(part, path, expected)
         part.replace(path)
         return describe(path, url)

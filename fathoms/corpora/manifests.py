@@ -40,7 +40,7 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    name: str
+    name: Annotated[str, AfterValidator(_plain_name)]
     """The name that configurations use; the file is `NAME.yaml`."""
     title: str
     """One line about it."""
@@ -76,7 +76,12 @@ class Manifest(BaseModel):
     @property
     def reference(self) -> str:
         """What configurations and commands call the set: its name, or the path of its manifest."""
-        return str(self._path) if self._path and self._path.parent != data_dir() else self.name
+        return str(self._path) if self.from_elsewhere else self.name
+
+    @property
+    def from_elsewhere(self) -> bool:
+        """Whether it was read from a file that does not come with fathoms."""
+        return self._path is not None and self._path.parent != data_dir()
 
     @property
     def shipped(self) -> bool:

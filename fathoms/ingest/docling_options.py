@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from fathoms.config import Component
 from fathoms.errors import ConfigError
 from fathoms.models.assets import ASSETS
-from fathoms.models.weights import Weights, digests, files, find, locate
+from fathoms.models.weights import Weights, digests, find, locate, verified
 
 
 class Stage(BaseModel):
@@ -55,10 +55,14 @@ class EasyOcr(Stage):
         return {name: digest for model in models for name, digest in digests(str(model)).items()}
 
     def folder(self) -> Path:
-        """Where the weights are; raises MissingWeightsError, or ConfigError where there is no folder."""
+        """Where the weights are.
+
+        Raises MissingWeightsError, ChecksumError for other files than were pinned, or ConfigError where there
+        is no folder.
+        """
         name = str(self.weights)
         if name in ASSETS:
-            files(name)
+            verified(name)  # EasyOCR unpickles them, which can run anything
             return find(name).folder
         folder = Path(name).expanduser().absolute()
         if not folder.is_dir():

@@ -16,7 +16,7 @@ from fathoms.errors import ConfigError, MissingExtraError, ServerError
 from fathoms.models.assets import ASSETS
 from fathoms.models.cpus import available_cpus
 from fathoms.models.torchvision import repair
-from fathoms.models.weights import digests, files
+from fathoms.models.weights import digests, verified
 
 _HUB_TIMEOUT = 5.0  # seconds for one question to the hub; its own client would try for over a minute
 
@@ -68,10 +68,11 @@ def library() -> Any:
 def folder_of(model: str) -> Path | None:
     """The folder of an asset or a path; `None` for a name on the hub.
 
-    Raises MissingWeightsError for an asset that was not pulled, ConfigError for what is none of the three.
+    Raises MissingWeightsError for an asset that was not pulled, ChecksumError for one with other files than
+    were pinned, ConfigError for what is none of the three.
     """
     if model in ASSETS:
-        files(model)
+        verified(model)  # a model's settings name classes of Python
         return ASSETS[model].folder
     path = Path(model).expanduser()
     if path.is_dir():

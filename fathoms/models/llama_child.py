@@ -48,7 +48,7 @@ class ChildServer:
     def _start(self) -> str:
         """Start the process; its address, once the model is loaded."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "fathoms.models.llama_worker"],
+            [sys.executable, "-P", "-m", "fathoms.models.llama_worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -76,6 +76,22 @@ def files(name: str) -> dict[str, Path]:
     return {file.name: asset.folder / file.name for file in asset.files}
 
 
+def verified(name: str) -> dict[str, Path]:
+    """Every file of an asset by its name, with its sha256 compared now and not only when it was pulled.
+
+    For what is loaded by libraries that would run code from the file: a folder of weights may be a copy of
+    somebody else's. Raises as `files` does, and ChecksumError.
+    """
+    found = files(name)
+    for file in find(name).files:
+        path = found[file.name]
+        stat = path.stat()
+        digest = _digest(path, stat.st_size, stat.st_mtime_ns)
+        if digest != file.sha256:
+            raise ChecksumError(path, file.sha256, digest)
+    return found
+
+
 def is_installed(name: str) -> bool:
     """Whether all files are here, by their sizes: the hash was compared when they were pulled."""
     asset = find(name)

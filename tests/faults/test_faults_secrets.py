@@ -121,7 +121,7 @@ COMMON = faulty.COMMON.format(question_timeout=60, max_attempts=1, first_wait=0.
 
 
 def variable(name: str) -> str:
-    return f"PLANTED_{name.upper().replace('-', '_')}"
+    return f"PLANTED_{name.upper().replace('-', '_')}_KEY"  # by its name a key, as `.env` may set
 
 
 def own_config(name: str, address: str) -> str:

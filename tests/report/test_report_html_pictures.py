@@ -18,6 +18,7 @@ from fathoms.paths import sha256_file
 from fathoms.report import RunView
 from fathoms.report.html import Payload, payload
 from fathoms.report.html.pictures import WIDTH
+from fathoms.trust import signed
 
 Json = dict[str, Any]
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
@@ -101,6 +102,7 @@ def test_a_folder_starts_where_the_configuration_was(
     view["question"]["evidence"] = [{"document": "lost.PDF", "page": 2}]
     view["repeats"][0]["hits"] = []
     manifest = {**run.manifest, "folder": str(tmp_path), "config": {"data": {"documents": "papers"}}}
+    manifest = signed(manifest)
     made = payload([dataclasses.replace(run, manifest=manifest, questions=lambda: [view])], thumbnails=True)
     assert len(chunk(made, "thumbnails")) == 1
     assert not made.warnings
@@ -112,7 +114,7 @@ def test_a_document_that_cannot_be_rendered_is_named(
     (tmp_path / "lost.pdf").write_bytes(b"%PDF-1.7\nand nothing else")
     run = sample_run({"lost.pdf": sha256_file(tmp_path / "lost.pdf")})
     config = {"data": {"documents": str(tmp_path)}}
-    run = dataclasses.replace(run, manifest={**run.manifest, "config": config})
+    run = dataclasses.replace(run, manifest=signed({**run.manifest, "config": config}))
     made = payload([run], thumbnails=True)
     assert f"{PUMP}, {FERRY}: not found" in made.warnings[0]  # nobody knows which files the run read
     assert made.warnings[1] == "no pictures of pages of lost.pdf: they cannot be rendered"

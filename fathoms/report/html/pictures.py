@@ -18,6 +18,7 @@ from fathoms.errors import DocumentError, FathomsError
 from fathoms.paths import sha256_file
 from fathoms.report.html.detail import Picture
 from fathoms.report.view import RunView
+from fathoms.trust import is_signed
 
 PAGES = 300
 BYTES = 4_000_000
@@ -45,9 +46,12 @@ class Pictures:
         self._wanted: dict[str, Wanted] = {}
         self._missing: dict[str, None] = {}
         self._failed: dict[str, None] = {}
+        self._elsewhere: dict[str, None] = {}
 
     def of(self, run: RunView) -> Picture:
         """What the details of a run ask for pictures."""
+        if not is_signed(run.manifest) and any(_named_folders(run)):
+            self._elsewhere.setdefault(run.run)
         return partial(self._key, documents=_Documents(run))
 
     def _key(self, document: str, page: int | None, gold: bool, *, documents: _Documents) -> str | None:
@@ -98,6 +102,11 @@ class Pictures:
             yield f"no pictures of pages of {_some(missing)}: not found on this machine as it was then"
         if self._failed:
             yield f"no pictures of pages of {_some(self._failed)}: they cannot be rendered"
+        if self._elsewhere:
+            yield (
+                f"no pictures from the folders that {_some(self._elsewhere)} names: not known to be a run of"
+                " yours; add --trust if you trust its origin"
+            )
 
 
 class _Documents:
@@ -130,18 +139,28 @@ class _Documents:
 
 
 def folders(run: RunView) -> Iterator[Path]:
-    """Where the documents of a run may be: the folder that its configuration names, which starts where that
-    was, or its import was given, and that of its data set."""
-    from fathoms.corpora import find_manifest
+    """Where the documents of a run may be: the folders that its manifest names, where the run is known to be
+    one of this user, and that of its data set, where the set comes with fathoms."""
+    from fathoms.corpora import find_manifest, known_sets
 
+    trusted = is_signed(run.manifest)
+    if trusted:
+        yield from _named_folders(run)
+    name = str((run.manifest.get("data") or {}).get("name"))
+    if trusted or name in known_sets():  # another name may be the path of a file
+        with suppress(FathomsError):
+            yield find_manifest(name).folder
+
+
+def _named_folders(run: RunView) -> Iterator[Path]:
+    """The folder that the configuration of a run names, which starts where that was, and the one that its
+    import was given."""
     source: Any = (run.manifest.get("config") or {}).get("data") or {}
     if isinstance(source, dict) and source.get("documents"):
         yield Path(run.manifest.get("folder") or "") / Path(str(source["documents"])).expanduser()
     data = run.manifest.get("data") or {}
     if data.get("folder"):
         yield Path(data["folder"])
-    with suppress(FathomsError):
-        yield find_manifest(str(data.get("name"))).folder
 
 
 def _pdfs(folder: Path) -> list[Path]:
