@@ -22,6 +22,7 @@ LEVELS = [
         "outage",
         "patience",
         "masking",
+        "transport",
         "committing",
         "events",
         "prices",
@@ -47,6 +48,7 @@ LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 GROUND = [
     "types",
     "errors",
+    "transport",
     "events",
     "stopping",
     "outage",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError, RateLimitError
 from fathoms.masking import Mask
 from fathoms.patience import seconds_asked
+from fathoms.transport import tls_failure
 
 _LONGEST_QUOTE = 300
 _OVERLOADED = {429, 529}  # 529 is Anthropic's
@@ -117,6 +120,40 @@ def as_error(error: Exception, fault: Fault, sender: Sender) -> ModelError:
     return ModelError(told, status=fault.status, retry_after=wait)
 
 
+def reported_error(
+    value: dict[str, Any],
+    sender: Sender,
+    status: int | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> ModelError:
+    """The error for a JSON object in which a server tells of one: as an object or a text under `error`, or
+    in the object itself. `status` is None where the status of the answer was 200."""
+    inner = value.get("error") or value
+    told = inner if isinstance(inner, dict) else {"message": inner}
+    message = told.get("message") or told.get("detail") or _as_json(inner)
+    if isinstance(needed := told.get("n_prompt_tokens"), int):  # llama.cpp's
+        window = told.get("n_ctx")
+        return PromptTooLongError(
+            f"{sender.address}: the prompt takes {needed} tokens and the context holds"
+            f" {window if isinstance(window, int) else 'fewer'}: raise n_ctx or retrieve less",
+            status=status,
+        )
+    code = " ".join(str(told[name]) for name in ("code", "type") if told.get(name))
+    meant = told.get("code")  # gateways put the status of the server behind them here
+    if status is None and isinstance(meant, int) and 400 <= meant < 600:
+        status = meant
+    fault = Fault(message=str(message), status=status, code=code or "error", headers=headers or {})
+    return as_error(ModelError(str(message)), fault, sender)
+
+
+def _as_json(value: Any) -> str:
+    """A value in words; one that is nested too deep has none."""
+    try:
+        return json.dumps(value)
+    except (ValueError, RecursionError):
+        return "an error that cannot be shown"
+
+
 def _is_too_long(fault: Fault) -> bool:
     """Whether the words say that there is too much in the request."""
     if fault.status in _OVERLOADED:
@@ -129,6 +166,10 @@ def _without_answer(error: Exception, sender: Sender) -> ModelError:
     """What happened where no status came."""
     names = {kind.__name__ for kind in type(error).__mro__}
     told = type(error.__cause__ or error).__name__
+    if untrusted := tls_failure(error, sender.address):
+        return ModelError(f"{sender.address}: {untrusted}")
+    if refused := _ours(error):
+        return type(refused)(f"{sender.address}: {refused}")
     if names & _TIMED_OUT:
         silence = f"says nothing for {sender.timeout:g} seconds ({told}): raise generate.request_timeout?"
         return NoAnswerError(f"{sender.address} {silence}")
@@ -137,6 +178,15 @@ def _without_answer(error: Exception, sender: Sender) -> ModelError:
     text = quoted(str(error), *sender.secrets)
     other = f"answers with something that is no reply of its API ({type(error).__name__}: {text})"
     return ModelError(f"{sender.address} {other}")
+
+
+def _ours(error: BaseException | None) -> ModelError | None:
+    """The error of `transport` that an SDK has put into one of its own; None where there is none."""
+    while error is not None:
+        if isinstance(error, ModelError):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def quoted(text: str, *secrets: str) -> str:
