@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, system_text, total
+from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, system_text, tokens, total
 from fathoms.models.closed_errors import Fault
 from fathoms.models.closed_uploads import Held
 from fathoms.models.media import PDF, as_base64, file_bytes, image_type
 from fathoms.models.options import resolved
+from fathoms.transport import async_client
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
 
 if TYPE_CHECKING:
@@ -114,12 +115,18 @@ class AnthropicLLM(Closed):
 @lru_cache(maxsize=8)
 def _client(address: str, key: str, timeout: float, scope: object) -> AsyncAnthropic:
     """A client of the SDK; the scope is its event loop."""
+    import httpx2
     from anthropic import AsyncAnthropic
 
     # the paper's models are old, and a run is to say so once: in its config
     warnings.filterwarnings("ignore", r"The model '.*' is deprecated", DeprecationWarning)
     return AsyncAnthropic(
-        api_key=key, base_url=address, timeout=timeout, max_retries=0, default_headers=ONE_ANSWER
+        api_key=key,
+        base_url=address,
+        timeout=timeout,
+        max_retries=0,
+        default_headers=ONE_ANSWER,
+        http_client=async_client(httpx2),
     )
 
 
@@ -168,11 +175,11 @@ def _to_reply(message: Any, clock: Clock) -> Reply:
 
 def _usage(usage: Any) -> Usage:
     """Anthropic counts what was read from its cache and written to it apart from the rest of the prompt."""
-    cached, written = part(usage, "cache_read_input_tokens"), part(usage, "cache_creation_input_tokens")
+    cached, written = tokens(usage, "cache_read_input_tokens"), tokens(usage, "cache_creation_input_tokens")
     return Usage(
-        prompt_tokens=total(usage.input_tokens, cached, written),
-        completion_tokens=usage.output_tokens,
+        prompt_tokens=total(tokens(usage, "input_tokens"), cached, written),
+        completion_tokens=tokens(usage, "output_tokens"),
         cached_tokens=cached,
         cache_write_tokens=written,
-        reasoning_tokens=part(usage, "output_tokens_details", "thinking_tokens"),
+        reasoning_tokens=tokens(usage, "output_tokens_details", "thinking_tokens"),
     )

@@ -18,6 +18,7 @@ from fathoms.config import fingerprint
 from fathoms.errors import FathomsError, MissingExtraError
 from fathoms.models.closed_errors import Fault, Sender, as_error, is_file_gone, refusal_in
 from fathoms.models.closed_uploads import Held, forget, uploaded
+from fathoms.models.completion import as_count
 from fathoms.models.options import Address, Options, env_key, resolved, secret_values, without_secrets
 from fathoms.models.protocols import FileLimits
 from fathoms.prices import Priced
@@ -157,7 +158,7 @@ class Closed(Priced):
         )
         clock = Clock()
         try:
-            return await self._ask_with_files(prompt, sender.key)
+            return _clean(await self._ask_with_files(prompt, sender.key), sender)
         except FathomsError:
             raise
         except Exception as error:  # every SDK has a tree of errors of its own, and lets others through
@@ -203,6 +204,13 @@ class Closed(Priced):
         """What an exception of the SDK says."""
 
 
+def _clean(reply: Reply, sender: Sender) -> Reply:
+    """A reply whose texts repeat no secret."""
+    texts = {"text": sender.masked(reply.text), "reasoning": sender.masked(reply.reasoning)}
+    words = {name: sender.word(getattr(reply, name)) for name in ("stop_reason", "refusal", "model")}
+    return reply.model_copy(update={**texts, **words})
+
+
 class Clock:
     """Seconds from the request to the first and to the last token."""
 
@@ -231,6 +239,11 @@ def part(value: Any, *names: str) -> Any:
     for name in names:
         value = getattr(value, name, None)
     return value
+
+
+def tokens(value: Any, *names: str) -> int | None:
+    """The count at the end of a path of attributes, `None` for what is no count."""
+    return as_count(part(value, *names))
 
 
 def total(*counts: int | None) -> int | None:

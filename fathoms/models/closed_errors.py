@@ -13,7 +13,7 @@ from fathoms.masking import Mask
 from fathoms.patience import seconds_asked
 from fathoms.transport import tls_failure
 
-_LONGEST_QUOTE = 300
+_LONGEST_QUOTE, _LONGEST_WORD = 300, 200
 _OVERLOADED = {429, 529}  # 529 is Anthropic's
 _NEVER_FITS = "request too large"  # OpenAI's 429 for a request above the limit of a whole minute
 _NO_CREDIT = "insufficient_quota"  # OpenAI's 429 that no waiting ends
@@ -36,6 +36,8 @@ _FILE_GONE = re.compile(
 )
 _TIMED_OUT = {"TimeoutException", "APITimeoutError", "TimeoutError"}
 _BROKEN_OFF = {"TransportError", "APIConnectionError", "OSError"}
+FAILED_FINISH = ("error", "abort")
+"""What `finish_reason` says of an answer that the server could not make (OpenRouter, vLLM)."""
 _MASKED = re.compile(r"\S*\*{3,}\S*")  # vendors repeat a refused key with its middle masked
 _DATA = re.compile(r"[\w+/=-]{100,}")
 
@@ -76,8 +78,13 @@ class Sender:
         return (self.key, *self.others)
 
     def masked(self, text: str) -> str:
-        """A text without them."""
-        return Mask(self.secrets).text(text)
+        """A text without them. What is half of a character (a lone surrogate) becomes a question mark, for
+        it could not be written to a file."""
+        return without_halves(Mask(self.secrets).text(text))
+
+    def word(self, value: Any) -> str | None:
+        """A short text that the server says, such as the name of a model; None for anything else."""
+        return self.masked(value)[:_LONGEST_WORD] if isinstance(value, str) else None
 
     @property
     def advice(self) -> str:
@@ -85,6 +92,24 @@ class Sender:
         if self.variable is None:
             return "name the environment variable that holds it in api_key_env"
         return f"set the environment variable {self.variable} to the right one"
+
+
+def without_halves(text: str) -> str:
+    """A text whose surrogates are joined where two of them make a character; others become U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def failed_finish(choice: Any, sender: Sender) -> ModelError | None:
+    """The error where a choice of a chat completion says that it failed: by an `error` of its own, as
+    gateways send it, or by its `finish_reason`. None where it does not."""
+    told = choice.get("error")
+    if told:
+        return reported_error({"error": told}, sender)
+    if (reason := choice.get("finish_reason")) in FAILED_FINISH:
+        return ModelError(f"{sender.address} ends the answer with finish_reason {reason!r}, and no answer")
+    return None
 
 
 def refusal_in(fault: Fault) -> str | None:
@@ -130,7 +155,7 @@ def reported_error(
     in the object itself. `status` is None where the status of the answer was 200."""
     inner = value.get("error") or value
     told = inner if isinstance(inner, dict) else {"message": inner}
-    message = told.get("message") or told.get("detail") or _as_json(inner)
+    message = told.get("message") or told.get("detail") or inner
     if isinstance(needed := told.get("n_prompt_tokens"), int):  # llama.cpp's
         window = told.get("n_ctx")
         return PromptTooLongError(
@@ -138,12 +163,14 @@ def reported_error(
             f" {window if isinstance(window, int) else 'fewer'}: raise n_ctx or retrieve less",
             status=status,
         )
-    code = " ".join(str(told[name]) for name in ("code", "type") if told.get(name))
+    named = (told.get(name) for name in ("code", "type"))
+    code = " ".join(str(name) for name in named if name and isinstance(name, str | int))
     meant = told.get("code")  # gateways put the status of the server behind them here
     if status is None and isinstance(meant, int) and 400 <= meant < 600:
         status = meant
-    fault = Fault(message=str(message), status=status, code=code or "error", headers=headers or {})
-    return as_error(ModelError(str(message)), fault, sender)
+    words = message if isinstance(message, str) else _as_json(message)
+    fault = Fault(message=words, status=status, code=code or "error", headers=headers or {})
+    return as_error(ModelError(words), fault, sender)
 
 
 def _as_json(value: Any) -> str:
@@ -168,7 +195,7 @@ def _without_answer(error: Exception, sender: Sender) -> ModelError:
     told = type(error.__cause__ or error).__name__
     if untrusted := tls_failure(error, sender.address):
         return ModelError(f"{sender.address}: {untrusted}")
-    if refused := _ours(error):
+    if refused := ours(error):
         return type(refused)(f"{sender.address}: {refused}")
     if names & _TIMED_OUT:
         silence = f"says nothing for {sender.timeout:g} seconds ({told}): raise generate.request_timeout?"
@@ -180,7 +207,7 @@ def _without_answer(error: Exception, sender: Sender) -> ModelError:
     return ModelError(f"{sender.address} {other}")
 
 
-def _ours(error: BaseException | None) -> ModelError | None:
+def ours(error: BaseException | None) -> ModelError | None:
     """The error of `transport` that an SDK has put into one of its own; None where there is none."""
     while error is not None:
         if isinstance(error, ModelError):

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from fathoms.models import openai_responses
-from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part
-from fathoms.models.closed_errors import Fault
+from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, tokens
+from fathoms.models.closed_errors import FAILED_FINISH, Fault
 from fathoms.models.closed_uploads import Held
 from fathoms.models.media import PDF, data_url, file_bytes, image_type
 from fathoms.models.options import resolved
+from fathoms.transport import async_client
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class OpenAILLM(Closed):
         import openai
 
         if isinstance(error, openai_responses.FailedResponseError):
-            return Fault(str(error), _STATUS.get(error.code), error.code)
+            return Fault(str(error), error.status or _STATUS.get(error.code), error.code)
         if isinstance(error, openai.APIConnectionError) or not isinstance(error, openai.APIError):
             return Fault(str(error))
         code = str(error.code or error.type or "error")
@@ -124,7 +125,12 @@ def _client(address: str, key: str, timeout: float, scope: object) -> AsyncOpenA
     from openai import AsyncOpenAI
 
     return AsyncOpenAI(
-        api_key=key, base_url=address, timeout=timeout, max_retries=0, default_headers=ONE_ANSWER
+        api_key=key,
+        base_url=address,
+        timeout=timeout,
+        max_retries=0,
+        default_headers=ONE_ANSWER,
+        http_client=async_client(),
     )
 
 
@@ -150,6 +156,7 @@ async def _ask_chat(client: AsyncOpenAI, request: dict[str, Any], stream: bool) 
     clock = Clock()
     if not stream:
         answer = await client.chat.completions.create(**request)
+        _refuse_errors(answer)
         choice = answer.choices[0]
         said, refused = choice.message.content, choice.message.refusal
         return _to_reply(
@@ -166,6 +173,7 @@ async def _streamed(client: AsyncOpenAI, request: dict[str, Any], clock: Clock) 
     async with await client.chat.completions.create(**request) as chunks:
         async for chunk in chunks:
             last = chunk
+            _refuse_errors(chunk)
             for choice in chunk.choices:
                 said, thought = choice.delta.content or "", _reasoning(choice.delta)
                 text, reasoning = text + said, reasoning + thought
@@ -176,6 +184,17 @@ async def _streamed(client: AsyncOpenAI, request: dict[str, Any], clock: Clock) 
     if stop is None:
         raise ConnectionError("the stream ended early")
     return _to_reply(text, refused, reasoning, stop, last, clock)
+
+
+def _refuse_errors(answer: Any) -> None:
+    """Raise FailedResponseError for an answer with status 200 that tells of an error: beside its choices, in
+    one of them, or as the reason for which one ended."""
+    openai_responses.refuse_error(part(answer, "error"))
+    for choice in answer.choices or ():
+        openai_responses.refuse_error(part(choice, "error"))
+        if (reason := choice.finish_reason) in FAILED_FINISH:
+            message = f"the answer ended with finish_reason {reason!r}"
+            raise openai_responses.FailedResponseError("error", message)
 
 
 def _reasoning(message: Any) -> str:
@@ -194,11 +213,11 @@ def _to_reply(text: str, refused: str, reasoning: str, stop: str | None, last: A
         refusal="refusal" if refused else filtered,
         model=last.model,
         usage=Usage(
-            prompt_tokens=part(usage, "prompt_tokens"),
-            completion_tokens=part(usage, "completion_tokens"),
-            cached_tokens=part(usage, "prompt_tokens_details", "cached_tokens"),
-            cache_write_tokens=part(usage, "prompt_tokens_details", "cache_write_tokens"),
-            reasoning_tokens=part(usage, "completion_tokens_details", "reasoning_tokens"),
+            prompt_tokens=tokens(usage, "prompt_tokens"),
+            completion_tokens=tokens(usage, "completion_tokens"),
+            cached_tokens=tokens(usage, "prompt_tokens_details", "cached_tokens"),
+            cache_write_tokens=tokens(usage, "prompt_tokens_details", "cache_write_tokens"),
+            reasoning_tokens=tokens(usage, "completion_tokens_details", "reasoning_tokens"),
         ),
         first_token=clock.first,
         latency=clock.last,
