@@ -19,7 +19,9 @@ from fathoms.asking import Asking, Ended, Outcome
 from fathoms.budget import Budget, total
 from fathoms.cache import Cache
 from fathoms.corpora import Corpus
+from fathoms.errors import UsageError
 from fathoms.experiment import AnyExperiment, Prepared
+from fathoms.limits import MOST_AT_ONCE, MOST_REPEATS
 from fathoms.manifest import describe
 from fathoms.parsed import keep_documents
 from fathoms.patience import Lane
@@ -98,6 +100,10 @@ def run(
     Each question is asked `repeats` times, all of them once before any twice. `budget` holds for all jobs
     together. `sweep` is the id that the runs have in common.
     """
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise UsageError(f"repeats is {repeats}: want a number from 1 to {MOST_REPEATS}")
+    if not 1 <= workers <= MOST_AT_ONCE:
+        raise UsageError(f"workers is {workers}: want a number from 1 to {MOST_AT_ONCE}")
     budget = budget or Budget()
     for job in jobs:
         require_price(job.experiment, budget)

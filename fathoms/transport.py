@@ -7,6 +7,8 @@ they are decompressed, so that an answer never takes more memory than the limit 
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import json as json_format
 import math
 import ssl
@@ -214,10 +216,11 @@ def fetch(
 def in_thread(call: Callable[[], T]) -> Future[T]:
     """Call it in a thread of its own that keeps nobody from ending: neither an event loop nor the process."""
     future: Future[T] = Future()
+    context = contextvars.copy_context()
 
     def work() -> None:
         try:
-            result = call()
+            result = context.run(call)
         except BaseException as error:
             future.set_exception(error)
         else:
@@ -226,6 +229,12 @@ def in_thread(call: Callable[[], T]) -> Future[T]:
     future.set_running_or_notify_cancel()
     threading.Thread(target=work, daemon=True, name="fathoms-request").start()
     return future
+
+
+async def apart(call: Callable[[], T]) -> T:
+    """Call it in a thread of its own and wait on the event loop. Who is cancelled waits no longer, and the
+    thread is left to itself: `asyncio.to_thread` would hold up the end of the loop for it."""
+    return await asyncio.wrap_future(in_thread(call))
 
 
 def in_time(call: Callable[[], T], seconds: float) -> T:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 LEVELS = [
-    {"types", "errors"},
+    {"types", "errors", "limits"},
     {
         "config",
         "paths",
@@ -46,6 +46,7 @@ LEVELS = [
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 # the ground floor is one level whose modules may build on one another, in this order only
 GROUND = [
+    "limits",
     "types",
     "errors",
     "transport",
@@ -67,7 +68,7 @@ GROUND = [
     "committing",
 ]
 # `metrics` scores on a laptop: it sees no parser, no retriever and no run store
-METRICS = {"types", "errors", "config", "paths", "cache", "stats", "models"}
+METRICS = {"types", "errors", "limits", "config", "paths", "cache", "stats", "models"}
 PACKAGE = Path(__file__).parent.parent / "fathoms"
 
 

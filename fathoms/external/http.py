@@ -35,6 +35,7 @@ from fathoms.external.request import (
     sent_headers,
     variables,
 )
+from fathoms.limits import LONGEST_WAIT, MOST_AT_ONCE
 from fathoms.masking import Mask
 from fathoms.models.options import without_secrets
 from fathoms.models.wire import DONE
@@ -81,12 +82,12 @@ class Http(ExternalPipeline):
     looked for in each and joined, every other part is taken from the last piece that has it."""
     first_page: int = Field(default=1, ge=0, le=1)
     """What number the service gives to the first page."""
-    timeout: float = Field(default=300, gt=0)
+    timeout: float = Field(default=300, gt=0, le=LONGEST_WAIT)
     """Seconds that the service may be silent."""
     health: ServiceUrl | None = None
     """Is asked by GET before the first question, and must answer with a status below 500. Without it a
     connection to `url` is opened and closed."""
-    max_concurrency: int = Field(default=4, ge=1)
+    max_concurrency: int = Field(default=4, ge=1, le=MOST_AT_ONCE)
     """Questions asked at once."""
 
     @model_validator(mode="before")

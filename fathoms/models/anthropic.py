@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from fathoms.limits import MOST_TOKENS
 from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, system_text, tokens, total
 from fathoms.models.closed_errors import Fault
 from fathoms.models.closed_uploads import Held
@@ -40,13 +41,13 @@ class AnthropicLLM(Closed):
     kind: Literal["anthropic"] = "anthropic"
     api_key_env: str = "ANTHROPIC_API_KEY"
     """The environment variable that holds the key."""
-    max_tokens: int = Field(default=1024, ge=1)
+    max_tokens: int = Field(default=1024, ge=1, le=MOST_TOKENS)
     """The longest reply in tokens, reasoning included."""
-    max_pages: int | None = Field(default=100, ge=1)
+    max_pages: int | None = Field(default=100, ge=1, le=1_000_000)
     """Pages of PDFs in one request; no limit if null."""
-    max_images: int | None = Field(default=100, ge=1)
+    max_images: int | None = Field(default=100, ge=1, le=1_000_000)
     """Images in one request; no limit if null."""
-    max_megabytes: float | None = Field(default=32, gt=0)
+    max_megabytes: float | None = Field(default=32, gt=0, le=1_000_000)
     """Megabytes (10^6 bytes) of one request, where a file that is sent inline takes four thirds of its size
     and one that was uploaded takes nothing; no limit if null."""
 

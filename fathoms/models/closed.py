@@ -16,6 +16,7 @@ from pydantic import Field, field_validator
 
 from fathoms.config import fingerprint
 from fathoms.errors import FathomsError, MissingExtraError
+from fathoms.limits import LONGEST_WAIT, MOST_AT_ONCE
 from fathoms.models.closed_errors import Fault, Sender, as_error, is_file_gone, refusal_in
 from fathoms.models.closed_uploads import Held, forget, uploaded
 from fathoms.models.completion import as_count
@@ -67,7 +68,7 @@ class Closed(Priced):
     base_url: Address | None = None
     """Another address that speaks the API, such as a gateway. The vendor's own if not given, whatever the
     SDK's own environment variables say."""
-    temperature: float | None = Field(default=None, ge=0)
+    temperature: float | None = Field(default=None, ge=0, le=100)
     """The vendor's own default if not given; some models take no other."""
     top_p: float | None = Field(default=None, gt=0, le=1)
     """Nucleus sampling; the vendor's own default if not given."""
@@ -78,15 +79,15 @@ class Closed(Priced):
     """Have the reply sent as it is written, which tells the time of its first token."""
     attach: Literal["inline", "upload"] = "inline"
     """How PDFs are sent: with every request, or uploaded once and named by their id."""
-    max_pages: int | None = Field(default=None, ge=1)
+    max_pages: int | None = Field(default=None, ge=1, le=1_000_000)
     """Pages of PDFs in one request; no limit if not given."""
-    max_images: int | None = Field(default=None, ge=1)
+    max_images: int | None = Field(default=None, ge=1, le=1_000_000)
     """Images in one request; no limit if null."""
-    max_megabytes: float | None = Field(default=None, gt=0)
+    max_megabytes: float | None = Field(default=None, gt=0, le=1_000_000)
     """Megabytes (10^6 bytes) of one request; a file that is sent inline takes four thirds of its size."""
-    request_timeout: float = Field(default=600, gt=0)
+    request_timeout: float = Field(default=600, gt=0, le=LONGEST_WAIT)
     """Seconds that the server may be silent."""
-    max_concurrency: int = Field(default=4, ge=1)
+    max_concurrency: int = Field(default=4, ge=1, le=MOST_AT_ONCE)
     """Requests at once."""
 
     @field_validator("options")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, ValidationError
 
 from fathoms.errors import ConfigError, ModelError
+from fathoms.limits import MOST_TOKENS
 from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, system_text, tokens, total
 from fathoms.models.closed_errors import Fault
 from fathoms.models.closed_uploads import Held
@@ -56,15 +57,15 @@ class GoogleLLM(Closed):
     kind: Literal["google"] = "google"
     api_key_env: str = "GEMINI_API_KEY"
     """The environment variable that holds the key."""
-    max_tokens: int | None = Field(default=None, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
     """The longest reply in tokens, reasoning included; the model's own limit if not given."""
     seed: int | None = None
     """Of the sampling, for what Google calls its best effort."""
-    max_pages: int | None = Field(default=1000, ge=1)
+    max_pages: int | None = Field(default=1000, ge=1, le=1_000_000)
     """Pages of PDFs in one request; no limit if null."""
-    max_images: int | None = Field(default=3000, ge=1)
+    max_images: int | None = Field(default=3000, ge=1, le=1_000_000)
     """Images in one request; no limit if null."""
-    max_megabytes: float | None = Field(default=50, gt=0)
+    max_megabytes: float | None = Field(default=50, gt=0, le=1_000_000)
     """Megabytes (10^6 bytes) of one request, where a file that is sent inline takes four thirds of its size;
     no limit if null."""
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
 from fathoms.config import Component, fingerprint, import_target
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, NoAnswerError, ServerError
+from fathoms.limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TEXTS, MOST_TOKENS
 from fathoms.masking import Mask
 from fathoms.models.closed_errors import Sender, quoted
 from fathoms.models.cuts import prompt_cut
@@ -24,7 +24,7 @@ from fathoms.models.ollama_chat import OllamaAnswer, chat_message
 from fathoms.models.options import Address, Options, http_address, resolved, secret_values, without_secrets
 from fathoms.models.wire import Request, exchange
 from fathoms.prices import Priced
-from fathoms.transport import IDENTITY, fetch, hook
+from fathoms.transport import IDENTITY, apart, fetch, hook
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class _FromOllama(Component):
     """The server; `$OLLAMA_HOST`, or else http://127.0.0.1:11434, if not given."""
     keep_alive: str | float | None = None
     """How long the server keeps the model loaded after a request, as `30m`; its own default if not given."""
-    request_timeout: float = Field(default=300, gt=0)
+    request_timeout: float = Field(default=300, gt=0, le=LONGEST_WAIT)
     """Seconds that the server may be silent."""
     options: Options = Field(default_factory=dict)
     """Any other option of Ollama by its own name, such as `num_gpu`; what has a key here stands there.
@@ -149,20 +149,20 @@ class OllamaLLM(Priced, _FromOllama):
     }
 
     kind: Literal["ollama"] = "ollama"
-    n_ctx: int = Field(default=8192, ge=64)
+    n_ctx: int = Field(default=8192, ge=64, le=MOST_TOKENS)
     """Tokens of prompt and reply together (Ollama's `num_ctx`). The server cuts a longer prompt without a
     word; `Reply.prompt_cut` says so."""
-    max_tokens: int = Field(default=512, ge=1)
+    max_tokens: int = Field(default=512, ge=1, le=MOST_TOKENS)
     """The longest reply, in tokens (`num_predict`)."""
-    temperature: float = Field(default=0.0, ge=0)
+    temperature: float = Field(default=0.0, ge=0, le=100)
     """0 takes the most likely token."""
     top_p: float | None = Field(default=None, gt=0, le=1)
     """Nucleus sampling; the model's own default (mostly 0.9) if not given."""
-    seed: int | None = Field(default=None, ge=0)
+    seed: int | None = Field(default=None, ge=0, le=2**63 - 1)
     """Of the sampling; a new one every time if not given."""
     think: bool | Literal["low", "medium", "high"] | None = None
     """Whether a thinking model thinks, or how long; its own default if not given."""
-    max_concurrency: int = Field(default=1, ge=1)
+    max_concurrency: int = Field(default=1, ge=1, le=MOST_AT_ONCE)
     """Requests at once; the server's `OLLAMA_NUM_PARALLEL` decides how many it really takes."""
 
     @property
@@ -197,7 +197,7 @@ class OllamaLLM(Priced, _FromOllama):
         """Ask the model; raises ModelError, also for an image to a model that sees none: old servers would
         answer as if there were no image."""
         images = any(message.images for message in prompt.messages)
-        if images and not await asyncio.to_thread(_sees, self.address, self.model):
+        if images and not await apart(partial(_sees, self.address, self.model)):
             raise ModelError(self._sees_nothing())
         sender = Sender(self._who, None, "", self.request_timeout, tuple(secret_values(self.options)))
         answer = OllamaAnswer(sender)
@@ -244,13 +244,13 @@ class OllamaEmbedder(_FromOllama):
     kind: Literal["ollama"] = "ollama"
     model: str = Field(default="nomic-embed-text", min_length=1)
     """The name that `ollama list` shows."""
-    n_ctx: int | None = Field(default=None, ge=16)
+    n_ctx: int | None = Field(default=None, ge=16, le=MOST_TOKENS)
     """Tokens of one text; the server cuts a longer one without a word. The model's own if not given."""
     query_instruction: str | None = None
     """Stands before every question, such as `search_query:`, and a space."""
     text_instruction: str | None = None
     """Stands before every other text, such as `search_document:`, and a space."""
-    batch_size: int = Field(default=16, ge=1)
+    batch_size: int = Field(default=16, ge=1, le=MOST_TEXTS)
     """Texts in one request."""
 
     def check(self) -> None:

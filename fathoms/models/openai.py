@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from fathoms.limits import MOST_TOKENS
 from fathoms.models import openai_responses
 from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, tokens
 from fathoms.models.closed_errors import FAILED_FINISH, Fault
@@ -53,14 +54,14 @@ class OpenAILLM(Closed):
     say `store: true`."""
     api_key_env: str = "OPENAI_API_KEY"
     """The environment variable that holds the key."""
-    max_tokens: int | None = Field(default=None, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
     """The longest reply in tokens, reasoning included; the model's own limit if not given. It is sent as
     `max_completion_tokens`, which every model of OpenAI takes; models that reason refuse `max_tokens`."""
     seed: int | None = None
     """Of the sampling, for what OpenAI calls its best effort; chat completions only."""
-    max_images: int | None = Field(default=500, ge=1)
+    max_images: int | None = Field(default=500, ge=1, le=1_000_000)
     """Images in one request; no limit if null."""
-    max_megabytes: float | None = Field(default=50, gt=0)
+    max_megabytes: float | None = Field(default=50, gt=0, le=1_000_000)
     """Megabytes (10^6 bytes) of one request, where a file that is sent inline takes four thirds of its size;
     no limit if null."""
 

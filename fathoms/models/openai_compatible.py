@@ -12,6 +12,7 @@ from pydantic import Field
 
 from fathoms.config import Component, fingerprint, import_target, suggest
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, NoAnswerError, ServerError
+from fathoms.limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TEXTS, MOST_TOKENS
 from fathoms.masking import Mask
 from fathoms.models.closed_errors import Sender
 from fathoms.models.completion import Completion, chat_messages
@@ -46,7 +47,7 @@ class _FromServer(Component):
     """The name that the server lists under `/models`."""
     api_key_env: str | None = None
     """The environment variable that holds the key; no key if not given."""
-    request_timeout: float = Field(default=300, gt=0)
+    request_timeout: float = Field(default=300, gt=0, le=LONGEST_WAIT)
     """Seconds that the server may be silent."""
     extra_body: Options = Field(default_factory=dict)
     """What goes into the body of every request besides, such as vLLM's `chat_template_kwargs`. `${NAME}` in
@@ -113,21 +114,21 @@ class OpenAICompatibleLLM(Priced, _FromServer):
     neutral: ClassVar[frozenset[str]] = _FromServer.neutral | {"stream"}
 
     kind: Literal["openai-compatible"] = "openai-compatible"
-    n_ctx: int | None = Field(default=None, ge=64)
+    n_ctx: int | None = Field(default=None, ge=64, le=MOST_TOKENS)
     """Tokens of prompt and reply together, as the server was started. Prompts are packed to fit where it
     counts tokens (vLLM, llama-server). Not known if not given, and nothing is packed then."""
-    max_tokens: int = Field(default=512, ge=1)
+    max_tokens: int = Field(default=512, ge=1, le=MOST_TOKENS)
     """The longest reply, in tokens."""
-    temperature: float = Field(default=0.0, ge=0)
+    temperature: float = Field(default=0.0, ge=0, le=100)
     """0 takes the most likely token."""
     top_p: float | None = Field(default=None, gt=0, le=1)
     """Nucleus sampling; the server's own default if not given."""
-    seed: int | None = Field(default=None, ge=0)
+    seed: int | None = Field(default=None, ge=0, le=2**63 - 1)
     """Of the sampling; the server's own choice if not given."""
     stream: bool = True
     """Ask for the answer as it is written, so that the time of the first token is known. For servers that
     cannot: off."""
-    max_concurrency: int = Field(default=4, ge=1)
+    max_concurrency: int = Field(default=4, ge=1, le=MOST_AT_ONCE)
     """Requests at once."""
 
     @property
@@ -193,7 +194,7 @@ class OpenAICompatibleEmbedder(_FromServer):
     """Stands before every question, for models that were trained so."""
     document_prefix: str = ""
     """Stands before every other text."""
-    batch_size: int = Field(default=32, ge=1)
+    batch_size: int = Field(default=32, ge=1, le=MOST_TEXTS)
     """Texts in one request."""
 
     def check(self) -> None:
