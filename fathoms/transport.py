@@ -251,7 +251,10 @@ def tls_failure(error: BaseException, url: str) -> str | None:
     found: BaseException | None = error
     while found is not None:
         if isinstance(found, ssl.SSLCertVerificationError):
-            why = found.verify_message or str(found)
+            why = getattr(found, "verify_message", None)  # aiohttp's own error has none
+            if why is None:
+                found = found.__cause__ or found.__context__
+                continue
             return (
                 f"the TLS certificate of {urlsplit(url).hostname} is not trusted: {why};"
                 " if it is your own server, name the certificate of its authority in SSL_CERT_FILE"

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from fathoms.limits import MOST_TOKENS
 from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, system_text, tokens, total
-from fathoms.models.closed_errors import Fault
+from fathoms.models.closed_errors import FailedResponseError, Fault, refuse_error
 from fathoms.models.closed_uploads import Held
 from fathoms.models.media import PDF, as_base64, file_bytes, image_type
 from fathoms.models.options import resolved
@@ -56,7 +56,9 @@ class AnthropicLLM(Closed):
         request = self._request(prompt, held)
         client, clock = self._client(key), Clock()
         if not self.stream:
-            return _to_reply(await client.messages.create(**request), clock)
+            message = await client.messages.create(**request)
+            refuse_error(part(message, "error"))
+            return _to_reply(message, clock)
         async with client.messages.stream(**request) as events:
             complete = False
             async for event in events:
@@ -98,6 +100,8 @@ class AnthropicLLM(Closed):
         """What Anthropic's SDK raised."""
         import anthropic
 
+        if isinstance(error, FailedResponseError):
+            return Fault(str(error), error.status or _STATUS.get(error.code), error.code)
         if not isinstance(error, anthropic.APIStatusError):
             return Fault(str(error))
         told = error.body.get("error") if isinstance(error.body, dict) else None

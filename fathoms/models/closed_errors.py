@@ -94,6 +94,27 @@ class Sender:
         return f"set the environment variable {self.variable} to the right one"
 
 
+class FailedResponseError(Exception):
+    """A response that the server ended with an error of its own."""
+
+    def __init__(self, code: str, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+
+
+def refuse_error(told: Any) -> None:
+    """Raise FailedResponseError for what a server tells under `error`: an object or a text, if anything."""
+    if not told:
+        return
+    found = told if isinstance(told, dict) else getattr(told, "__dict__", {"message": told})
+    code = found.get("code") or found.get("type")
+    status = code if isinstance(code, int) and 400 <= code < 600 else None
+    words = found.get("message") or "an error without a message"
+    named = str(code) if isinstance(code, str | int) else "error"
+    raise FailedResponseError(named, words if isinstance(words, str) else repr(words)[:1000], status)
+
+
 def without_halves(text: str) -> str:
     """A text whose surrogates are joined where two of them make a character; others become U+FFFD."""
     if text.isascii():

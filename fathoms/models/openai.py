@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from fathoms.limits import MOST_TOKENS
 from fathoms.models import openai_responses
 from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, tokens
-from fathoms.models.closed_errors import FAILED_FINISH, Fault
+from fathoms.models.closed_errors import FAILED_FINISH, FailedResponseError, Fault, refuse_error
 from fathoms.models.closed_uploads import Held
 from fathoms.models.media import PDF, data_url, file_bytes, image_type
 from fathoms.models.options import resolved
@@ -105,7 +105,7 @@ class OpenAILLM(Closed):
         """What OpenAI's SDK raised."""
         import openai
 
-        if isinstance(error, openai_responses.FailedResponseError):
+        if isinstance(error, FailedResponseError):
             return Fault(str(error), error.status or _STATUS.get(error.code), error.code)
         if isinstance(error, openai.APIConnectionError) or not isinstance(error, openai.APIError):
             return Fault(str(error))
@@ -190,12 +190,12 @@ async def _streamed(client: AsyncOpenAI, request: dict[str, Any], clock: Clock) 
 def _refuse_errors(answer: Any) -> None:
     """Raise FailedResponseError for an answer with status 200 that tells of an error: beside its choices, in
     one of them, or as the reason for which one ended."""
-    openai_responses.refuse_error(part(answer, "error"))
+    refuse_error(part(answer, "error"))
     for choice in answer.choices or ():
-        openai_responses.refuse_error(part(choice, "error"))
+        refuse_error(part(choice, "error"))
         if (reason := choice.finish_reason) in FAILED_FINISH:
             message = f"the answer ended with finish_reason {reason!r}"
-            raise openai_responses.FailedResponseError("error", message)
+            raise FailedResponseError("error", message)
 
 
 def _reasoning(message: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fathoms.models.closed import Clock, part, tokens
+from fathoms.models.closed_errors import FailedResponseError, refuse_error
 from fathoms.models.closed_uploads import Held
 from fathoms.models.media import PDF, data_url, image_type
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
@@ -24,27 +25,6 @@ _UNFINISHED = {"failed", "cancelled", "queued", "in_progress"}
 at the limit of its tokens or by a filter, and `incomplete_details` say which."""
 _REFUSALS = {"invalid_prompt", "bio_policy", "image_content_policy_violation"}
 """Codes of a response that failed because of what it was asked."""
-
-
-class FailedResponseError(Exception):
-    """A response that the server ended with an error of its own."""
-
-    def __init__(self, code: str, message: str, status: int | None = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.status = status
-
-
-def refuse_error(told: Any) -> None:
-    """Raise FailedResponseError for what a server tells under `error`: an object or a text, if anything."""
-    if not told:
-        return
-    found = told if isinstance(told, dict) else getattr(told, "__dict__", {"message": told})
-    code = found.get("code") or found.get("type")
-    status = code if isinstance(code, int) and 400 <= code < 600 else None
-    words = found.get("message") or "an error without a message"
-    named = str(code) if isinstance(code, str | int) else "error"
-    raise FailedResponseError(named, words if isinstance(words, str) else repr(words)[:1000], status)
 
 
 def request(prompt: Prompt, held: dict[str, Held]) -> dict[str, Any]:
