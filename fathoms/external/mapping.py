@@ -215,7 +215,7 @@ class Response(_Paths):
 
         `data` is what they were read from. A refusal needs no text.
         """
-        parts = _without_halves(dict(parts))
+        parts = {name: _without_halves(part) for name, part in parts.items()}
         if parts.get("stop_reason") == "content_filter":
             parts.setdefault("refusal", "content_filter")
         if "refusal" in parts:
