@@ -100,10 +100,7 @@ def run(
     Each question is asked `repeats` times, all of them once before any twice. `budget` holds for all jobs
     together. `sweep` is the id that the runs have in common.
     """
-    if not 1 <= repeats <= MOST_REPEATS:
-        raise UsageError(f"repeats is {repeats}: want a number from 1 to {MOST_REPEATS}")
-    if not 1 <= workers <= MOST_AT_ONCE:
-        raise UsageError(f"workers is {workers}: want a number from 1 to {MOST_AT_ONCE}")
+    _require_sensible(repeats=(repeats, MOST_REPEATS), workers=(workers, MOST_AT_ONCE))
     budget = budget or Budget()
     for job in jobs:
         require_price(job.experiment, budget)
@@ -134,6 +131,13 @@ def run(
             purse = Purse(budget, prepared, hits)
             askings.append(Asking(job.experiment, prepared, store, len(turns), turns, hits, share, purse))
         return _ask(askings, budget, on_record, on_tally, on_stop, stop)
+
+
+def _require_sensible(**numbers: tuple[int, int]) -> None:
+    """Raise UsageError for a number that is not from 1 to the most that makes sense, which stands after it."""
+    for name, (number, most) in numbers.items():
+        if not 1 <= number <= most:
+            raise UsageError(f"{name} is {number}: want a number from 1 to {most}")
 
 
 def resume(
