@@ -20,6 +20,7 @@ from fathoms.models.caching import ReplyCache
 from fathoms.patience import Lane
 from fathoms.prompt import PromptBuilder
 from fathoms.retrieve import Corpus, Files, Retriever
+from fathoms.transport import apart
 from fathoms.types import Document, Failure, Hit, Part, Prompt, Question, Record, Reply, Usage
 
 CHARACTERS = 4
@@ -193,8 +194,15 @@ class _Asking:
         return prompt
 
     async def _counted(self, pack: Callable[[], Prompt]) -> Prompt:
-        """The prompt, where packing asks a server how long it is: as patiently as for a reply."""
-        return await self.lane.ask(partial(asyncio.to_thread, pack), 0, self.deadline)
+        """The prompt, where packing asks a server how long it is: as patiently as for a reply, but a stop
+        ends it, for nothing has been asked of the model yet."""
+        stop = self.lane.stop
+
+        async def count() -> Prompt:
+            with stop.waiting():
+                return await apart(pack)
+
+        return await self.lane.ask(count, 0, self.deadline)
 
     async def _reply(self, prompt: Prompt) -> Reply:
         """The model's reply, or the one of an earlier run where that will do."""

@@ -87,7 +87,7 @@ class Parts(_Told):
     """Why there was no real answer, where it was refused."""
     model: _Words = None
     """The model that answered."""
-    cost: Annotated[float, Field(ge=0)] | None = None
+    cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """What it cost."""
 
     def hits(self, name: str) -> tuple[Hit, ...] | None:

@@ -18,6 +18,7 @@ from fathoms.config import Component, Source, override, read_yaml, validate
 from fathoms.corpora import DataSource
 from fathoms.errors import ConfigError, DocumentError, UsageError
 from fathoms.external import Connected, External
+from fathoms.limits import LONGEST_WAIT
 from fathoms.metrics import Scoring
 from fathoms.patience import Lane, Patience
 from fathoms.pipeline import Pipeline, Progress, silent
@@ -66,7 +67,7 @@ class Measured(Component):
     """A data set by name, or `{questions: FILE, documents: DIR}`."""
     scoring: Scoring = Scoring()
     """How answers are judged."""
-    question_timeout: float = Field(default=600, gt=0)
+    question_timeout: float = Field(default=600, gt=0, le=LONGEST_WAIT)
     """Seconds that one answer may take, all attempts together, before the question counts as failed."""
     execution: Patience = Patience()
     """How often and how fast the provider is asked."""

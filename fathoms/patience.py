@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError
 from fathoms.events import happened
+from fathoms.limits import LONGEST_WAIT
 from fathoms.outage import Outage
 from fathoms.stopping import Stop
 
@@ -35,15 +36,15 @@ class Patience(BaseModel):
 
     max_attempts: int = Field(default=5, ge=1, le=100)
     """Calls for one reply in all: again after no answer at all, 408, 429 and 5xx, and after nothing else."""
-    first_wait: float = Field(default=1.0, gt=0)
+    first_wait: float = Field(default=1.0, gt=0, le=LONGEST_WAIT)
     """Seconds before the second call. They double every time, and up to as many again are added by chance."""
-    longest_wait: float = Field(default=60.0, gt=0)
+    longest_wait: float = Field(default=60.0, gt=0, le=LONGEST_WAIT)
     """Seconds that a wait lasts at most. Where a server asks for a longer one, it is not asked again."""
-    give_up_after: float = Field(default=600.0, gt=0)
+    give_up_after: float = Field(default=600.0, gt=0, le=LONGEST_WAIT)
     """Seconds without any answer from a provider after which every question left to it fails unasked."""
-    requests_per_minute: float | None = Field(default=None, gt=0)
+    requests_per_minute: float | None = Field(default=None, gt=0, le=1e12)
     """Of one provider, all pipelines of the command together; no limit if not given."""
-    tokens_per_minute: float | None = Field(default=None, gt=0)
+    tokens_per_minute: float | None = Field(default=None, gt=0, le=1e12)
     """As above, of prompts and replies: as counted beforehand, or else a token for four characters."""
 
 
@@ -55,9 +56,9 @@ class Lane:
     """
 
     def __init__(self, patience: Patience | None = None, stop: Stop | None = None) -> None:
-        self._stop = stop or Stop()
-        self._requests, self._tokens = Window(math.inf, self._stop), Window(math.inf, self._stop)
-        self._outage = Outage(self._stop)
+        self.stop = stop or Stop()
+        self._requests, self._tokens = Window(math.inf, self.stop), Window(math.inf, self.stop)
+        self._outage = Outage(self.stop)
         self._open_at = 0.0
         self.follow(patience or Patience())
 
@@ -126,7 +127,7 @@ class Lane:
             stop=self._is_enough,
             wait=self._wait,
             before_sleep=_told,
-            sleep=self._stop.sleep,
+            sleep=self.stop.sleep,
             reraise=True,
         )
         reply: T = await retrying(next_attempt)
@@ -151,7 +152,7 @@ class Lane:
             if self._outage.is_hopeless(after):
                 raise NoAnswerError(f"not asked: for {after:g} s nothing had any answer from its provider")
             while (pause := self._open_at - loop.time()) > 0:
-                await self._stop.sleep(pause)
+                await self.stop.sleep(pause)
             await self._requests.take()
             await self._tokens.take(tokens)
         except BaseException:

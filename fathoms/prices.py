@@ -22,13 +22,13 @@ class Price(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
-    input: float = Field(ge=0)
+    input: float = Field(ge=0, allow_inf_nan=False)
     """Tokens of prompts."""
-    output: float = Field(ge=0)
+    output: float = Field(ge=0, allow_inf_nan=False)
     """Tokens of replies, reasoning included."""
-    cached_input: float | None = Field(default=None, ge=0)
+    cached_input: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Tokens that the vendor read from its cache; as `input` if not given."""
-    cache_write: float | None = Field(default=None, ge=0)
+    cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Tokens that the vendor wrote to its cache; as `input` if not given."""
 
     def cost(self, usage: Usage) -> float | None:

@@ -19,7 +19,9 @@ from fathoms.asking import Asking, Ended, Outcome
 from fathoms.budget import Budget, total
 from fathoms.cache import Cache
 from fathoms.corpora import Corpus
+from fathoms.errors import UsageError
 from fathoms.experiment import AnyExperiment, Prepared
+from fathoms.limits import MOST_AT_ONCE, MOST_REPEATS
 from fathoms.manifest import describe
 from fathoms.parsed import keep_documents
 from fathoms.patience import Lane
@@ -98,6 +100,7 @@ def run(
     Each question is asked `repeats` times, all of them once before any twice. `budget` holds for all jobs
     together. `sweep` is the id that the runs have in common.
     """
+    _require_sensible(repeats=(repeats, MOST_REPEATS), workers=(workers, MOST_AT_ONCE))
     budget = budget or Budget()
     for job in jobs:
         require_price(job.experiment, budget)
@@ -128,6 +131,13 @@ def run(
             purse = Purse(budget, prepared, hits)
             askings.append(Asking(job.experiment, prepared, store, len(turns), turns, hits, share, purse))
         return _ask(askings, budget, on_record, on_tally, on_stop, stop)
+
+
+def _require_sensible(**numbers: tuple[int, int]) -> None:
+    """Raise UsageError for a number that is not from 1 to its maximum; each value is (number, maximum)."""
+    for name, (number, most) in numbers.items():
+        if not 1 <= number <= most:
+            raise UsageError(f"{name} is {number}: want a number from 1 to {most}")
 
 
 def resume(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 LEVELS = [
-    {"types", "errors"},
+    {"types", "errors", "limits"},
     {
         "config",
         "paths",
@@ -23,6 +23,7 @@ LEVELS = [
         "outage",
         "patience",
         "masking",
+        "transport",
         "committing",
         "events",
         "prices",
@@ -46,8 +47,10 @@ LEVELS = [
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 # the ground floor is one level whose modules may build on one another, in this order only
 GROUND = [
+    "limits",
     "types",
     "errors",
+    "transport",
     "events",
     "stopping",
     "outage",
@@ -67,7 +70,7 @@ GROUND = [
     "committing",
 ]
 # `metrics` scores on a laptop: it sees no parser, no retriever and no run store
-METRICS = {"types", "errors", "config", "paths", "cache", "stats", "models"}
+METRICS = {"types", "errors", "limits", "config", "paths", "cache", "stats", "models"}
 PACKAGE = Path(__file__).parent.parent / "fathoms"
 
 

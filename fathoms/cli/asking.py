@@ -17,6 +17,7 @@ from fathoms.cli.caching import opened
 from fathoms.cli.options import RUNS, LogFile, NoCache, Out, Refresh, Trust, allowance
 from fathoms.cli.running import CORES, Set, Workers, load
 from fathoms.errors import UsageError
+from fathoms.limits import MOST_AT_ONCE, MOST_REPEATS
 
 if TYPE_CHECKING:
     from fathoms.asking import Outcome
@@ -36,7 +37,8 @@ Questions = Annotated[
     list[str] | None, typer.Option("--question", help="Only this question id (repeatable).")
 ]
 Concurrency = Annotated[
-    int | None, typer.Option("-j", "--max-concurrency", min=1, help="Questions asked at once.")
+    int | None,
+    typer.Option("-j", "--max-concurrency", min=1, max=MOST_AT_ONCE, help="Questions asked at once."),
 ]
 Matrix = Annotated[
     list[str] | None,
@@ -51,7 +53,9 @@ DryRun = Annotated[
 ReuseReplies = Annotated[
     bool, typer.Option("--reuse-replies", help="Take what the model said to the same prompt before.")
 ]
-Repeats = Annotated[int, typer.Option("--repeats", min=1, help="Ask every question so many times.")]
+Repeats = Annotated[
+    int, typer.Option("--repeats", min=1, max=MOST_REPEATS, help="Ask every question so many times.")
+]
 MaxCost = Annotated[
     float | None,
     typer.Option("--max-cost", metavar="USD", help="Stop before all runs together cost more (exit code 3)."),

@@ -13,6 +13,7 @@ import typer
 from fathoms.cli import completing, console, reading
 from fathoms.cli.caching import opened
 from fathoms.cli.options import RUNS, Json, Out, References, Refresh, Trust
+from fathoms.limits import MOST_AT_ONCE
 
 if TYPE_CHECKING:
     from fathoms.cache import Cache
@@ -27,7 +28,13 @@ Set = Annotated[
 ]
 Workers = Annotated[
     int,
-    typer.Option("--workers", min=1, help="Documents that are parsed at once.", show_default="one a CPU"),
+    typer.Option(
+        "--workers",
+        min=1,
+        max=MOST_AT_ONCE,
+        help="Documents that are parsed at once.",
+        show_default="one a CPU",
+    ),
 ]
 
 CORES = os.cpu_count() or 1

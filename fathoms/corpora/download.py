@@ -22,6 +22,7 @@ import fathoms
 from fathoms.errors import DataError, UsageError
 from fathoms.masking import without_logins
 from fathoms.patience import seconds_asked
+from fathoms.transport import Pace, tls_failure
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 """Addresses of IPv6 that a gateway translates to IPv4 (RFC 6052)."""
@@ -37,6 +38,9 @@ class Policy:
     longest_pause: float = 60.0
     timeout: float = 30.0
     max_bytes: int = 2**30
+    slowest: float = 1024.0
+    """Bytes a second, on average over `slow_seconds`; less is as good as nothing."""
+    slow_seconds: float = 60.0
 
 
 class _RetryableError(Exception):
@@ -79,9 +83,9 @@ def download(
     hooks = {"request": [_require_public]} if public_only else {}
     with httpx.Client(
         timeout=policy.timeout, follow_redirects=True, headers=headers, event_hooks=hooks
-    ) as client:
+    ) as asked:
         try:
-            retrying(_attempt, client, url, part, policy, on_bytes)
+            retrying(_attempt, asked, url, part, policy, on_bytes)
         except _RetryableError as error:
             kept = "; the same command goes on where this one stopped" if _etag(part).exists() else ""
             raise DataError(f"{url}: {error} ({policy.attempts} attempts){kept}") from error
@@ -135,7 +139,9 @@ def _attempt(client: httpx.Client, url: str, part: Path, policy: Policy, on_byte
                 part.unlink(missing_ok=True)
                 _remember(response, part)
             _receive(response, part, start, policy, on_bytes)
-    except httpx.TransportError as error:
+    except (httpx.TransportError, TimeoutError) as error:
+        if untrusted := tls_failure(error, url):
+            raise DataError(f"{url}: {untrusted}") from error
         raise _RetryableError(str(error) or type(error).__name__) from error
 
 
@@ -167,13 +173,14 @@ def _receive(
     """Write the body behind the first `start` bytes."""
     length = response.headers.get("Content-Length", "")
     total = start + int(length) if length.isdigit() else None
-    done = start
+    done, pace = start, Pace(policy.slowest, policy.slow_seconds)
     with part.open("ab" if start else "wb") as file:
         for piece in response.iter_raw():
             done += len(piece)
             if max(done, total or 0) > policy.max_bytes:
                 raise DataError(f"{response.url}: larger than the limit of {policy.max_bytes} bytes")
             file.write(piece)
+            pace.received(len(piece))
             if on_bytes:
                 on_bytes(done, total)
 

@@ -22,6 +22,7 @@ from fathoms.cache import Cache
 from fathoms.config import fingerprint
 from fathoms.errors import DocumentError
 from fathoms.external.calls import RaisedError
+from fathoms.limits import MOST_AT_ONCE
 from fathoms.patience import Lane
 from fathoms.prices import Priced
 from fathoms.types import Document, Failure, Hit, Question, Record, Usage
@@ -45,7 +46,7 @@ Ask = Callable[[Question], Awaitable[Told]]
 class ExternalPipeline(Priced):
     """A pipeline behind an address or a function; only the data and the scoring are ours."""
 
-    max_concurrency: int = Field(default=1, ge=1)
+    max_concurrency: int = Field(default=1, ge=1, le=MOST_AT_ONCE)
     """Questions asked at once."""
 
     @property

@@ -10,20 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from fathoms.errors import ModelError, NoAnswerError
 from fathoms.masking import Mask
-from fathoms.models.wire import DONE, LARGEST
+from fathoms.models.wire import DONE
 
 if TYPE_CHECKING:
     import httpx
 
 
 async def pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:
-    """The bytes as they come; raises ModelError where they are too many or not UTF-8."""
-    decoder, size = codecs.getincrementaldecoder("utf-8")(), 0
+    """The bytes as they come; raises ModelError where they are not UTF-8. The client limits how many."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         async for piece in response.aiter_bytes():
-            size += len(piece)
-            if size > LARGEST:
-                raise ModelError(f"its answer is larger than {LARGEST // 2**20} MB")
             decoder.decode(piece)
             yield piece
         decoder.decode(b"", final=True)
@@ -107,10 +104,12 @@ async def _server_sent(response: httpx.Response, mask: Mask) -> AsyncGenerator[s
 
 async def _lines(response: httpx.Response) -> AsyncGenerator[str, None]:
     """The lines of a stream: JSON has no line breaks but those between its values (NDJSON)."""
-    rest = b""
+    held: list[bytes] = []  # the pieces of one line, joined once: it may be long, and the pieces short
     async with aclosing(pieces(response)) as parts:
         async for piece in parts:
-            *lines, rest = (rest + piece).split(b"\n")
-            for line in lines:
-                yield line.decode()
-    yield rest.decode()
+            first, *others = piece.split(b"\n")
+            held.append(first)
+            for line in others:
+                yield b"".join(held).decode("utf-8-sig")
+                held = [line]
+    yield b"".join(held).decode("utf-8-sig")

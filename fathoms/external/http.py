@@ -35,10 +35,12 @@ from fathoms.external.request import (
     sent_headers,
     variables,
 )
+from fathoms.limits import LONGEST_WAIT, MOST_AT_ONCE
 from fathoms.masking import Mask
 from fathoms.models.options import without_secrets
 from fathoms.models.wire import DONE
 from fathoms.patience import seconds_asked
+from fathoms.transport import async_client, fetch, in_time, tls_failure
 from fathoms.types import Document, Question
 
 if TYPE_CHECKING:
@@ -80,12 +82,12 @@ class Http(ExternalPipeline):
     looked for in each and joined, every other part is taken from the last piece that has it."""
     first_page: int = Field(default=1, ge=0, le=1)
     """What number the service gives to the first page."""
-    timeout: float = Field(default=300, gt=0)
+    timeout: float = Field(default=300, gt=0, le=LONGEST_WAIT)
     """Seconds that the service may be silent."""
     health: ServiceUrl | None = None
     """Is asked by GET before the first question, and must answer with a status below 500. Without it a
     connection to `url` is opened and closed."""
-    max_concurrency: int = Field(default=4, ge=1)
+    max_concurrency: int = Field(default=4, ge=1, le=MOST_AT_ONCE)
     """Questions asked at once."""
 
     @model_validator(mode="before")
@@ -141,7 +143,7 @@ class Http(ExternalPipeline):
         """A client for all questions."""
         import httpx
 
-        client = httpx.AsyncClient(
+        client = async_client(
             headers=sent_headers(self.headers),
             timeout=httpx.Timeout(self.timeout, connect=min(self.timeout, _CHECK_SECONDS)),
             limits=httpx.Limits(max_connections=self.max_concurrency, max_keepalive_connections=0),
@@ -152,9 +154,11 @@ class Http(ExternalPipeline):
             try:
                 return await self._ask(client, question, hidden)
             except httpx.HTTPError as error:
-                kind = NoAnswerError if isinstance(error, httpx.TransportError) else ModelError
-                message = hidden.text(f"{self._where}: {_sentence(error, self.timeout)}")
-                raise kind(message) from error
+                untrusted = tls_failure(error, self.url)
+                no_answer = isinstance(error, httpx.TransportError) and not untrusted
+                kind = NoAnswerError if no_answer else ModelError
+                told = untrusted or _sentence(error, self.timeout)
+                raise kind(hidden.text(f"{self._where}: {told}")) from error
             except ModelError as error:
                 message = hidden.text(f"{self._where}: {error}")
                 raise type(error)(message, status=error.status, retry_after=error.retry_after) from None
@@ -224,8 +228,9 @@ def _connect(url: str) -> None:
     """Open a connection and close it; raises ServerError."""
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
+    place = (parts.hostname or "", port)
     try:
-        socket.create_connection((parts.hostname or "", port), timeout=_CHECK_SECONDS).close()
+        in_time(lambda: socket.create_connection(place, timeout=_CHECK_SECONDS).close(), _CHECK_SECONDS)
     except OSError as error:
         reason = error.strerror or error
         raise ServerError(
@@ -235,12 +240,12 @@ def _connect(url: str) -> None:
 
 def _require_health(url: str, headers: Mapping[str, str]) -> None:
     """Ask how it is; raises ServerError."""
-    import httpx
-
     try:
-        status = httpx.get(url, headers=dict(headers), timeout=_CHECK_SECONDS).status_code
-    except httpx.HTTPError as error:
-        raise ServerError(f"no service at {url} ({type(error).__name__}): start it, or set health") from error
+        status = fetch("GET", url, headers=dict(headers), seconds=_CHECK_SECONDS).status
+    except NoAnswerError as error:
+        raise ServerError(f"no service at {url} ({error}): start it, or set health") from error
+    except ModelError as error:
+        raise ServerError(f"{url}: {error}") from error
     if status >= 500:
         raise ServerError(f"{url} answers with status {status}: the service is not well")
 
@@ -267,6 +272,4 @@ def _sentence(error: httpx.HTTPError, timeout: float) -> str:
         return "no service is there"
     if isinstance(error, httpx.TimeoutException):
         return f"it was silent for {timeout:g} s"
-    if isinstance(error, httpx.DecodingError):
-        return "its answer cannot be decompressed"
     return f"the connection broke ({str(error) or type(error).__name__})"

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Typ
 
 from fathoms.answers import Answer
 from fathoms.errors import ModelError
+from fathoms.models.closed_errors import without_halves
 
 if TYPE_CHECKING:
     from jsonpath import JSONPath
@@ -214,7 +215,7 @@ class Response(_Paths):
 
         `data` is what they were read from. A refusal needs no text.
         """
-        parts = dict(parts)
+        parts = {name: _without_halves(part) for name, part in parts.items()}
         if parts.get("stop_reason") == "content_filter":
             parts.setdefault("refusal", "content_filter")
         if "refusal" in parts:
@@ -227,6 +228,15 @@ class Response(_Paths):
             raise ModelError(
                 f"its answer has not the right shape: {complaint(error)}{_way_out(error)}"
             ) from error
+
+
+def _without_halves(value: Any) -> Any:
+    """A value whose texts have no half characters (lone surrogates), which no file could hold."""
+    if isinstance(value, str):
+        return without_halves(value)
+    if isinstance(value, dict):
+        return {key: _without_halves(child) for key, child in value.items()}
+    return [_without_halves(child) for child in value] if isinstance(value, list) else value
 
 
 def complaint(error: ValidationError) -> str:

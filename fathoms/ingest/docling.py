@@ -23,6 +23,7 @@ from fathoms.ingest.docling_options import (
 )
 from fathoms.ingest.parser import ElementKind, PdfParser, Readers
 from fathoms.ingest.reading import check_source, to_document
+from fathoms.limits import MOST_AT_ONCE
 from fathoms.types import Document
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Docling(PdfParser):
     """Seconds in which a page must be done: a document of which none is for so long hangs."""
     memory_mb: int = Field(default=8192, ge=64, le=1_048_576)
     """MiB of address space that a process may take beyond libraries and weights; not limited on a GPU."""
-    threads: int | None = Field(default=None, ge=1)
+    threads: int | None = Field(default=None, ge=1, le=MOST_AT_ONCE)
     """Threads of each process; by default the CPUs are shared out among the workers."""
     device: str = "auto"
     """Where the models run: auto, cpu, cuda, cuda:1, mps."""

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from fathoms.config import Component
 from fathoms.errors import ConfigError, MissingExtraError
+from fathoms.limits import MOST_TOKENS
 from fathoms.models.assets import ASSETS
 from fathoms.models.weights import Weights, digests, files, locate
 from fathoms.types import Chunk, Document
@@ -34,7 +35,7 @@ class DoclingHybridChunker(Component):
     kind: Literal["docling-hybrid"] = "docling-hybrid"
     packages: ClassVar[tuple[str, ...]] = ("docling-core", "semchunk", "tiktoken", "tokenizers")
 
-    max_tokens: int = Field(default=512, ge=16)
+    max_tokens: int = Field(default=512, ge=16, le=MOST_TOKENS)
     """The most that a chunk holds with its headings, in tokens."""
     merge_peers: bool = True
     """Merge neighbours under the same headings where they fit into one chunk."""

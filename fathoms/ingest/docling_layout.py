@@ -51,7 +51,7 @@ class CdlaLayoutOptions(BaseLayoutOptions):  # mypy does not follow Docling
     """The name of the asset, or the path of the ONNX file."""
     confidence: float = Field(default=0.4, gt=0, lt=1)
     """The least score of a region."""
-    scale: float = Field(default=1.5, gt=0)
+    scale: float = Field(default=1.5, gt=0, le=100)
     """Pixels a point of the image that the model sees; it shrinks or stretches it to 608 by 800."""
 
 

@@ -53,7 +53,7 @@ class PdfParser(Component):
     """MiB of address space that one PDF may take, beyond what the parser's library takes to load."""
     on_error: Literal["fail", "skip"] = "fail"
     """What an unreadable PDF does: stop the run, or be left out of the corpus and reported."""
-    max_pages: int = Field(default=2000, ge=1)
+    max_pages: int = Field(default=2000, ge=1, le=1_000_000)
     """Pages read of one PDF; a longer one is cut there, with a warning."""
 
     def parse(self, path: Path) -> Document:

@@ -35,9 +35,9 @@ class SentenceChunker(Component):
     kind: Literal["sentence"] = "sentence"
     packages: ClassVar[tuple[str, ...]] = ("llama-index-core", "nltk", "tiktoken")
 
-    size: int = Field(default=1024, ge=16)
+    size: int = Field(default=1024, ge=16, le=2**31)
     """The most that a chunk holds, in units."""
-    overlap: int = Field(default=200, ge=0)
+    overlap: int = Field(default=200, ge=0, le=2**31)
     """The most that a chunk repeats of the one before it, in units; less than `size`."""
     unit: Unit = "tokens"
     """What size and overlap count: tokens of LlamaIndex's default tokenizer, or characters."""

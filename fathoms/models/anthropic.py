@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, system_text, total
-from fathoms.models.closed_errors import Fault
+from fathoms.limits import MOST_TOKENS
+from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, system_text, tokens, total
+from fathoms.models.closed_errors import FailedResponseError, Fault, refuse_error
 from fathoms.models.closed_uploads import Held
 from fathoms.models.media import PDF, as_base64, file_bytes, image_type
 from fathoms.models.options import resolved
+from fathoms.transport import async_client
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
 
 if TYPE_CHECKING:
@@ -39,13 +41,13 @@ class AnthropicLLM(Closed):
     kind: Literal["anthropic"] = "anthropic"
     api_key_env: str = "ANTHROPIC_API_KEY"
     """The environment variable that holds the key."""
-    max_tokens: int = Field(default=1024, ge=1)
+    max_tokens: int = Field(default=1024, ge=1, le=MOST_TOKENS)
     """The longest reply in tokens, reasoning included."""
-    max_pages: int | None = Field(default=100, ge=1)
+    max_pages: int | None = Field(default=100, ge=1, le=1_000_000)
     """Pages of PDFs in one request; no limit if null."""
-    max_images: int | None = Field(default=100, ge=1)
+    max_images: int | None = Field(default=100, ge=1, le=1_000_000)
     """Images in one request; no limit if null."""
-    max_megabytes: float | None = Field(default=32, gt=0)
+    max_megabytes: float | None = Field(default=32, gt=0, le=1_000_000)
     """Megabytes (10^6 bytes) of one request, where a file that is sent inline takes four thirds of its size
     and one that was uploaded takes nothing; no limit if null."""
 
@@ -54,7 +56,9 @@ class AnthropicLLM(Closed):
         request = self._request(prompt, held)
         client, clock = self._client(key), Clock()
         if not self.stream:
-            return _to_reply(await client.messages.create(**request), clock)
+            message = await client.messages.create(**request)
+            refuse_error(part(message, "error"))
+            return _to_reply(message, clock)
         async with client.messages.stream(**request) as events:
             complete = False
             async for event in events:
@@ -96,6 +100,8 @@ class AnthropicLLM(Closed):
         """What Anthropic's SDK raised."""
         import anthropic
 
+        if isinstance(error, FailedResponseError):
+            return Fault(str(error), error.status or _STATUS.get(error.code), error.code)
         if not isinstance(error, anthropic.APIStatusError):
             return Fault(str(error))
         told = error.body.get("error") if isinstance(error.body, dict) else None
@@ -114,12 +120,18 @@ class AnthropicLLM(Closed):
 @lru_cache(maxsize=8)
 def _client(address: str, key: str, timeout: float, scope: object) -> AsyncAnthropic:
     """A client of the SDK; the scope is its event loop."""
+    import httpx2
     from anthropic import AsyncAnthropic
 
     # the paper's models are old, and a run is to say so once: in its config
     warnings.filterwarnings("ignore", r"The model '.*' is deprecated", DeprecationWarning)
     return AsyncAnthropic(
-        api_key=key, base_url=address, timeout=timeout, max_retries=0, default_headers=ONE_ANSWER
+        api_key=key,
+        base_url=address,
+        timeout=timeout,
+        max_retries=0,
+        default_headers=ONE_ANSWER,
+        http_client=async_client(httpx2),
     )
 
 
@@ -168,11 +180,11 @@ def _to_reply(message: Any, clock: Clock) -> Reply:
 
 def _usage(usage: Any) -> Usage:
     """Anthropic counts what was read from its cache and written to it apart from the rest of the prompt."""
-    cached, written = part(usage, "cache_read_input_tokens"), part(usage, "cache_creation_input_tokens")
+    cached, written = tokens(usage, "cache_read_input_tokens"), tokens(usage, "cache_creation_input_tokens")
     return Usage(
-        prompt_tokens=total(usage.input_tokens, cached, written),
-        completion_tokens=usage.output_tokens,
+        prompt_tokens=total(tokens(usage, "input_tokens"), cached, written),
+        completion_tokens=tokens(usage, "output_tokens"),
         cached_tokens=cached,
         cache_write_tokens=written,
-        reasoning_tokens=part(usage, "output_tokens_details", "thinking_tokens"),
+        reasoning_tokens=tokens(usage, "output_tokens_details", "thinking_tokens"),
     )

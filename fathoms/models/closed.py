@@ -16,8 +16,10 @@ from pydantic import Field, field_validator
 
 from fathoms.config import fingerprint
 from fathoms.errors import FathomsError, MissingExtraError
+from fathoms.limits import LONGEST_WAIT, MOST_AT_ONCE
 from fathoms.models.closed_errors import Fault, Sender, as_error, is_file_gone, refusal_in
 from fathoms.models.closed_uploads import Held, forget, uploaded
+from fathoms.models.completion import as_count
 from fathoms.models.options import Address, Options, env_key, resolved, secret_values, without_secrets
 from fathoms.models.protocols import FileLimits
 from fathoms.prices import Priced
@@ -66,7 +68,7 @@ class Closed(Priced):
     base_url: Address | None = None
     """Another address that speaks the API, such as a gateway. The vendor's own if not given, whatever the
     SDK's own environment variables say."""
-    temperature: float | None = Field(default=None, ge=0)
+    temperature: float | None = Field(default=None, ge=0, le=100)
     """The vendor's own default if not given; some models take no other."""
     top_p: float | None = Field(default=None, gt=0, le=1)
     """Nucleus sampling; the vendor's own default if not given."""
@@ -77,15 +79,15 @@ class Closed(Priced):
     """Have the reply sent as it is written, which tells the time of its first token."""
     attach: Literal["inline", "upload"] = "inline"
     """How PDFs are sent: with every request, or uploaded once and named by their id."""
-    max_pages: int | None = Field(default=None, ge=1)
+    max_pages: int | None = Field(default=None, ge=1, le=1_000_000)
     """Pages of PDFs in one request; no limit if not given."""
-    max_images: int | None = Field(default=None, ge=1)
+    max_images: int | None = Field(default=None, ge=1, le=1_000_000)
     """Images in one request; no limit if null."""
-    max_megabytes: float | None = Field(default=None, gt=0)
+    max_megabytes: float | None = Field(default=None, gt=0, le=1_000_000)
     """Megabytes (10^6 bytes) of one request; a file that is sent inline takes four thirds of its size."""
-    request_timeout: float = Field(default=600, gt=0)
+    request_timeout: float = Field(default=600, gt=0, le=LONGEST_WAIT)
     """Seconds that the server may be silent."""
-    max_concurrency: int = Field(default=4, ge=1)
+    max_concurrency: int = Field(default=4, ge=1, le=MOST_AT_ONCE)
     """Requests at once."""
 
     @field_validator("options")
@@ -157,7 +159,7 @@ class Closed(Priced):
         )
         clock = Clock()
         try:
-            return await self._ask_with_files(prompt, sender.key)
+            return _clean(await self._ask_with_files(prompt, sender.key), sender)
         except FathomsError:
             raise
         except Exception as error:  # every SDK has a tree of errors of its own, and lets others through
@@ -203,6 +205,13 @@ class Closed(Priced):
         """What an exception of the SDK says."""
 
 
+def _clean(reply: Reply, sender: Sender) -> Reply:
+    """A reply whose texts repeat no secret."""
+    texts = {"text": sender.masked(reply.text), "reasoning": sender.masked(reply.reasoning)}
+    words = {name: sender.word(getattr(reply, name)) for name in ("stop_reason", "refusal", "model")}
+    return reply.model_copy(update={**texts, **words})
+
+
 class Clock:
     """Seconds from the request to the first and to the last token."""
 
@@ -231,6 +240,11 @@ def part(value: Any, *names: str) -> Any:
     for name in names:
         value = getattr(value, name, None)
     return value
+
+
+def tokens(value: Any, *names: str) -> int | None:
+    """The count at the end of a path of attributes, `None` for what is no count."""
+    return as_count(part(value, *names))
 
 
 def total(*counts: int | None) -> int | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError, RateLimitError
 from fathoms.masking import Mask
 from fathoms.patience import seconds_asked
+from fathoms.transport import tls_failure
 
-_LONGEST_QUOTE = 300
+_LONGEST_QUOTE, _LONGEST_WORD = 300, 200
 _OVERLOADED = {429, 529}  # 529 is Anthropic's
 _NEVER_FITS = "request too large"  # OpenAI's 429 for a request above the limit of a whole minute
 _NO_CREDIT = "insufficient_quota"  # OpenAI's 429 that no waiting ends
@@ -33,6 +36,8 @@ _FILE_GONE = re.compile(
 )
 _TIMED_OUT = {"TimeoutException", "APITimeoutError", "TimeoutError"}
 _BROKEN_OFF = {"TransportError", "APIConnectionError", "OSError"}
+FAILED_FINISH = ("error", "abort")
+"""What `finish_reason` says of an answer that the server could not make (OpenRouter, vLLM)."""
 _MASKED = re.compile(r"\S*\*{3,}\S*")  # vendors repeat a refused key with its middle masked
 _DATA = re.compile(r"[\w+/=-]{100,}")
 
@@ -73,8 +78,13 @@ class Sender:
         return (self.key, *self.others)
 
     def masked(self, text: str) -> str:
-        """A text without them."""
-        return Mask(self.secrets).text(text)
+        """A text without them. What is half of a character (a lone surrogate) becomes a question mark, for
+        it could not be written to a file."""
+        return without_halves(Mask(self.secrets).text(text))
+
+    def word(self, value: Any) -> str | None:
+        """A short text that the server says, such as the name of a model; None for anything else."""
+        return self.masked(value)[:_LONGEST_WORD] if isinstance(value, str) else None
 
     @property
     def advice(self) -> str:
@@ -82,6 +92,45 @@ class Sender:
         if self.variable is None:
             return "name the environment variable that holds it in api_key_env"
         return f"set the environment variable {self.variable} to the right one"
+
+
+class FailedResponseError(Exception):
+    """A response that the server ended with an error of its own."""
+
+    def __init__(self, code: str, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+
+
+def refuse_error(told: Any) -> None:
+    """Raise FailedResponseError for what a server tells under `error`: an object or a text, if anything."""
+    if not told:
+        return
+    found = told if isinstance(told, dict) else getattr(told, "__dict__", {"message": told})
+    code = found.get("code") or found.get("type")
+    status = code if isinstance(code, int) and 400 <= code < 600 else None
+    words = found.get("message") or "an error without a message"
+    named = str(code) if isinstance(code, str | int) else "error"
+    raise FailedResponseError(named, words if isinstance(words, str) else repr(words)[:1000], status)
+
+
+def without_halves(text: str) -> str:
+    """A text whose surrogates are joined where two of them make a character; others become U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def failed_finish(choice: Any, sender: Sender) -> ModelError | None:
+    """The error where a choice of a chat completion says that it failed: by an `error` of its own, as
+    gateways send it, or by its `finish_reason`. None where it does not."""
+    told = choice.get("error")
+    if told:
+        return reported_error({"error": told}, sender)
+    if (reason := choice.get("finish_reason")) in FAILED_FINISH:
+        return ModelError(f"{sender.address} ends the answer with finish_reason {reason!r}, and no answer")
+    return None
 
 
 def refusal_in(fault: Fault) -> str | None:
@@ -117,6 +166,42 @@ def as_error(error: Exception, fault: Fault, sender: Sender) -> ModelError:
     return ModelError(told, status=fault.status, retry_after=wait)
 
 
+def reported_error(
+    value: dict[str, Any],
+    sender: Sender,
+    status: int | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> ModelError:
+    """The error for a JSON object in which a server tells of one: as an object or a text under `error`, or
+    in the object itself. `status` is None where the status of the answer was 200."""
+    inner = value.get("error") or value
+    told = inner if isinstance(inner, dict) else {"message": inner}
+    message = told.get("message") or told.get("detail") or inner
+    if isinstance(needed := told.get("n_prompt_tokens"), int):  # llama.cpp's
+        window = told.get("n_ctx")
+        return PromptTooLongError(
+            f"{sender.address}: the prompt takes {needed} tokens and the context holds"
+            f" {window if isinstance(window, int) else 'fewer'}: raise n_ctx or retrieve less",
+            status=status,
+        )
+    named = (told.get(name) for name in ("code", "type"))
+    code = " ".join(str(name) for name in named if name and isinstance(name, str | int))
+    meant = told.get("code")  # gateways put the status of the server behind them here
+    if status is None and isinstance(meant, int) and 400 <= meant < 600:
+        status = meant
+    words = message if isinstance(message, str) else _as_json(message)
+    fault = Fault(message=words, status=status, code=code or "error", headers=headers or {})
+    return as_error(ModelError(words), fault, sender)
+
+
+def _as_json(value: Any) -> str:
+    """A value in words; one that is nested too deep has none."""
+    try:
+        return json.dumps(value)
+    except (ValueError, RecursionError):
+        return "an error that cannot be shown"
+
+
 def _is_too_long(fault: Fault) -> bool:
     """Whether the words say that there is too much in the request."""
     if fault.status in _OVERLOADED:
@@ -129,6 +214,10 @@ def _without_answer(error: Exception, sender: Sender) -> ModelError:
     """What happened where no status came."""
     names = {kind.__name__ for kind in type(error).__mro__}
     told = type(error.__cause__ or error).__name__
+    if untrusted := tls_failure(error, sender.address):
+        return ModelError(f"{sender.address}: {untrusted}")
+    if refused := ours(error):
+        return type(refused)(f"{sender.address}: {refused}")
     if names & _TIMED_OUT:
         silence = f"says nothing for {sender.timeout:g} seconds ({told}): raise generate.request_timeout?"
         return NoAnswerError(f"{sender.address} {silence}")
@@ -137,6 +226,15 @@ def _without_answer(error: Exception, sender: Sender) -> ModelError:
     text = quoted(str(error), *sender.secrets)
     other = f"answers with something that is no reply of its API ({type(error).__name__}: {text})"
     return ModelError(f"{sender.address} {other}")
+
+
+def ours(error: BaseException | None) -> ModelError | None:
+    """The error of `transport` that an SDK has put into one of its own; None where there is none."""
+    while error is not None:
+        if isinstance(error, ModelError):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def quoted(text: str, *secrets: str) -> str:

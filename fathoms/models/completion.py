@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from fathoms.errors import ModelError, NoAnswerError
-from fathoms.models.closed_errors import Sender
+from fathoms.models.closed_errors import Sender, failed_finish
 from fathoms.models.media import data_url, image_type
 from fathoms.models.reasoning import split_reasoning
 from fathoms.types import Message, Reply, Usage
+
+_LONGEST_QUOTE = 300
+_LARGEST_COUNT = 2**53
+_KINDS = {dict: "an object", bool: "true or false"}
 
 
 def chat_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
@@ -50,18 +54,19 @@ class Completion:
         try:
             self._take(value)
         except (AttributeError, KeyError, TypeError, IndexError) as error:
-            raise ModelError(
-                f"{self._sender.address}: the answer is no chat completion ({error!r})"
-            ) from error
+            told = self._sender.masked(repr(error))[:_LONGEST_QUOTE]
+            raise ModelError(f"{self._sender.address}: the answer is no chat completion ({told})") from error
 
     def _take(self, value: dict[str, Any]) -> None:
         """Its parts."""
         self._usage = value.get("usage") or self._usage
-        self._model = value.get("model") or self._model
+        self._model = self._sender.word(value.get("model")) or self._model
         choices = value["choices"] if "choices" in value or not value.get("usage") else []
         if not choices:  # the chunk with the usage has none
             return
         choice = choices[0]
+        if (failed := failed_finish(choice, self._sender)) is not None:
+            raise failed
         is_chunk = "delta" in choice
         part = (choice["delta"] if is_chunk else choice["message"]) or {}
         said = [
@@ -69,7 +74,7 @@ class Completion:
             _text(self._reasoning, part.get("reasoning_content") or part.get("reasoning")),
             _text(self._refused, part.get("refusal")),
         ]
-        self._stop = choice.get("finish_reason") or self._stop
+        self._stop = self._sender.word(choice.get("finish_reason")) or self._stop
         self._is_whole = self._is_whole or not is_chunk
         if is_chunk and any(said) and self.first is None:
             self.first = self.last
@@ -94,11 +99,12 @@ class Completion:
 
 
 def _text(parts: list[str], said: Any) -> bool:
-    """Keep a text, or the texts of a list of parts; returns whether there was any. Raises TypeError."""
+    """Keep a text, or the texts of a list of parts; returns whether there was any. Raises TypeError,
+    AttributeError for a part that is no object."""
     if isinstance(said, list):
         said = "".join(part.get("text") or "" for part in said)
     if said is not None and not isinstance(said, str):
-        raise TypeError(f"a text is wanted, this is {said!r:.40}")
+        raise TypeError(f"a text is wanted, this is {_KINDS.get(type(said), said)}")
     if said:
         parts.append(said)
     return bool(said)
@@ -115,7 +121,15 @@ def usage(told: Any) -> Usage:
 
 
 def count(value: Any, *path: str) -> int | None:
-    """The number at the end of a path; `None` for anything else."""
+    """The count at the end of a path; `None` for anything else."""
     for step in path:
         value = value.get(step) if isinstance(value, dict) else None
-    return value if isinstance(value, int) and value >= 0 else None
+    return as_count(value)
+
+
+def as_count(value: Any) -> int | None:
+    """A number of tokens that a server tells; `None` for what cannot be one."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_COUNT
+    return value if is_count else None

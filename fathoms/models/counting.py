@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError
+from fathoms.models.completion import count
 from fathoms.patience import seconds_asked
+from fathoms.transport import LARGEST_CHECK, client, in_time, tls_failure
 
 if TYPE_CHECKING:
     import httpx
 
+_LONGEST = 60.0
+"""Seconds for one count."""
 _NO_SUCH_WAY = {404, 405, 501, 400, 422}
 """Statuses of servers that do not count: no such path, or (SGLang, TGI) one that wants another body."""
 
@@ -38,31 +42,38 @@ def counts_nothing(base_url: str) -> bool:
     return _known.get(base_url) == ()
 
 
-def counted(base_url: str, headers: dict[str, str], body: dict[str, Any]) -> int | None:
-    """The server's own count of a chat, `None` where it does not count.
+def counted(base_url: str, headers: dict[str, str], body: dict[str, Any], timeout: float) -> int | None:
+    """The server's own count of a chat, `None` where it does not count. It has `timeout` seconds for it, but
+    a minute at most.
 
     Raises ModelError where it fails (NoAnswerError, RateLimitError among them): what it knows is then not
     known.
     """
     if base_url in _known:
-        return _counted(base_url, headers, body)
+        return _counted(base_url, headers, body, timeout)
     with _asking[base_url]:  # one question finds out for all
-        return _counted(base_url, headers, body)
+        return _counted(base_url, headers, body, timeout)
 
 
-def _counted(base_url: str, headers: dict[str, str], body: dict[str, Any]) -> int | None:
+def _counted(base_url: str, headers: dict[str, str], body: dict[str, Any], timeout: float) -> int | None:
     """The same, by the way that is known or by any."""
     import httpx
 
-    try:
-        for way in _known.get(base_url, _ALL):
-            address = way.address.format(api=base_url, root=base_url.removesuffix("/v1"))
-            count = _count_in(_client().post(address, json=body, headers=headers), way.name)
-            if count is not None:
-                _known[base_url] = (way,)
-                return count
-    except httpx.HTTPError as error:
-        raise NoAnswerError(f"{base_url}: {type(error).__name__}: {error}") from error
+    seconds = min(timeout, _LONGEST)
+    for way in _known.get(base_url, _ALL):
+        address = way.address.format(api=base_url, root=base_url.removesuffix("/v1"))
+        ask = partial(_client().post, address, json=body, headers=headers, timeout=seconds)
+        try:
+            found = _count_in(in_time(ask, seconds), way.name)
+        except (httpx.TimeoutException, TimeoutError) as error:
+            raise NoAnswerError(f"{address} does not count the prompt within {seconds:g} s") from error
+        except httpx.HTTPError as error:
+            if untrusted := tls_failure(error, base_url):
+                raise ModelError(f"{base_url}: {untrusted}") from error
+            raise NoAnswerError(f"{base_url}: {type(error).__name__}: {error}") from error
+        if found is not None:
+            _known[base_url] = (way,)
+            return found
     _known.setdefault(base_url, ())
     return None
 
@@ -70,9 +81,7 @@ def _counted(base_url: str, headers: dict[str, str], body: dict[str, Any]) -> in
 @lru_cache(maxsize=1)
 def _client() -> httpx.Client:
     """The connections of all counts: opening one takes longer than a count."""
-    import httpx
-
-    return httpx.Client(timeout=60)
+    return client(largest=LARGEST_CHECK)
 
 
 def _count_in(answer: httpx.Response, name: str) -> int | None:
@@ -88,7 +97,6 @@ def _count_in(answer: httpx.Response, name: str) -> int | None:
         )
     try:
         found = answer.json()
-    except ValueError:  # a page for people, whatever is asked
+    except (ValueError, RecursionError):  # a page for people, whatever is asked
         return None
-    count = found.get(name) if isinstance(found, dict) else None
-    return count if isinstance(count, int) else None
+    return count(found, name)

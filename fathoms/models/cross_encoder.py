@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from fathoms.errors import ConfigError
+from fathoms.limits import MOST_TOKENS
 from fathoms.models.hub import HubModel, load
 
 _HEADLESS = ("Model", "ForMaskedLM", "ForPreTraining")
@@ -23,7 +24,7 @@ class CrossEncoder(HubModel):
     """
 
     kind: Literal["cross-encoder"] = "cross-encoder"
-    max_tokens: int | None = Field(default=None, ge=8)
+    max_tokens: int | None = Field(default=None, ge=8, le=MOST_TOKENS)
     """A longer pair is cut here; where the model says, if not given."""
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:

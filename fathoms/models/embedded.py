@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.errors import ConfigError, ModelError, NoAnswerError
+from fathoms.limits import MOST_AT_ONCE, MOST_TOKENS
 from fathoms.models.closed_errors import Sender
 from fathoms.models.completion import Completion, chat_messages
 from fathoms.models.cpus import available_cpus
@@ -21,6 +22,8 @@ from fathoms.models.weights import Weights, digests, locate
 from fathoms.models.wire import Request, exchange
 from fathoms.prices import Priced
 from fathoms.types import Message, Prompt, Reply
+
+_CHECK_SECONDS = 60
 
 
 class Embedded(Priced):
@@ -42,11 +45,11 @@ class Embedded(Priced):
     """The name of an asset, or the path of a .gguf file."""
     mmproj: Weights | None = None
     """The path of the projector (a .gguf file of its own) of a vision model, which is then shown images."""
-    n_ctx: int = Field(default=4096, ge=64)
+    n_ctx: int = Field(default=4096, ge=64, le=MOST_TOKENS)
     """Tokens of prompt and reply together, of one request."""
-    max_tokens: int = Field(default=256, ge=1)
+    max_tokens: int = Field(default=256, ge=1, le=MOST_TOKENS)
     """The longest reply, in tokens."""
-    temperature: float = Field(default=0.0, ge=0)
+    temperature: float = Field(default=0.0, ge=0, le=100)
     """0 takes the most likely token."""
     top_p: float = Field(default=1.0, gt=0, le=1)
     """Nucleus sampling; 1 is off. Nothing else that samples is on."""
@@ -55,9 +58,9 @@ class Embedded(Priced):
     cache_prompt: bool = False
     """Do not evaluate again what a prompt has in common with the one before, from its beginning: on many
     questions about one long document, seconds instead of minutes."""
-    threads: int | None = Field(default=None, ge=1)
+    threads: int | None = Field(default=None, ge=1, le=MOST_AT_ONCE)
     """CPU threads; all that this process may use, if not given."""
-    max_concurrency: int = Field(default=1, ge=1)
+    max_concurrency: int = Field(default=1, ge=1, le=MOST_AT_ONCE)
     """Requests at once; each has `n_ctx` tokens of its own."""
     process: Literal["own", "child"] = "own"
     """Where it runs: in this process, or in a child. A child that dies (a model too large for the memory)
@@ -151,7 +154,7 @@ class _Engine:
         import httpx
 
         self._server = server
-        with httpx.Client(**self._connection()) as client:
+        with httpx.Client(**{**self._connection(), "timeout": _CHECK_SECONDS}) as client:
             trained = client.get("/props").json()["default_generation_settings"]["n_ctx"]
         if trained < settings.n_ctx:
             raise ConfigError(

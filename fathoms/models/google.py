@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, ValidationError
 
 from fathoms.errors import ConfigError, ModelError
-from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, system_text, total
+from fathoms.limits import MOST_TOKENS
+from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, system_text, tokens, total
 from fathoms.models.closed_errors import Fault
 from fathoms.models.closed_uploads import Held
 from fathoms.models.media import PDF, file_bytes, image_type
 from fathoms.models.options import resolved
+from fathoms.transport import async_client
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ _REFUSALS = {
     "IMAGE_RECITATION",
 }
 """Reasons to finish that are a filter's, not the model's."""
+_FAILED = {"OTHER", "FINISH_REASON_UNSPECIFIED", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"}
+"""Reasons to finish of an answer that could not be made; what there is of its text is kept."""
 _POLL_SECONDS = 0.5
 _DELAY = re.compile(r"([\d.]+)s")
 
@@ -53,15 +57,15 @@ class GoogleLLM(Closed):
     kind: Literal["google"] = "google"
     api_key_env: str = "GEMINI_API_KEY"
     """The environment variable that holds the key."""
-    max_tokens: int | None = Field(default=None, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
     """The longest reply in tokens, reasoning included; the model's own limit if not given."""
     seed: int | None = None
     """Of the sampling, for what Google calls its best effort."""
-    max_pages: int | None = Field(default=1000, ge=1)
+    max_pages: int | None = Field(default=1000, ge=1, le=1_000_000)
     """Pages of PDFs in one request; no limit if null."""
-    max_images: int | None = Field(default=3000, ge=1)
+    max_images: int | None = Field(default=3000, ge=1, le=1_000_000)
     """Images in one request; no limit if null."""
-    max_megabytes: float | None = Field(default=50, gt=0)
+    max_megabytes: float | None = Field(default=50, gt=0, le=1_000_000)
     """Megabytes (10^6 bytes) of one request, where a file that is sent inline takes four thirds of its size;
     no limit if null."""
 
@@ -152,13 +156,12 @@ def _client(address: str, key: str, timeout: float, scope: object) -> Client:
 
     With a client of httpx it does not take aiohttp where that is installed, and a retry of its own with it.
     """
-    import httpx
     from google.genai import Client, types
 
     options = types.HttpOptions(
         base_url=address,
         timeout=int(timeout * 1000),
-        httpx_async_client=httpx.AsyncClient(headers=ONE_ANSWER, follow_redirects=True),
+        httpx_async_client=async_client(headers=ONE_ANSWER),
     )
     return Client(vertexai=False, api_key=key, http_options=options)
 
@@ -207,8 +210,11 @@ def _to_reply(answers: list[Any], clock: Clock) -> Reply:
     filtered = stop_word if stop_word in _REFUSALS else None
     if not any(answer.candidates for answer in answers) and blocked is None:
         raise ValueError("no candidate, and no reason for that")
+    said = "".join(piece.text or "" for piece in pieces if not piece.thought)
+    if stop_word in _FAILED and not said:
+        raise ValueError(f"it has no text and ended with finishReason {stop_word}")
     return Reply(
-        text="".join(piece.text or "" for piece in pieces if not piece.thought),
+        text=said,
         reasoning="".join(piece.text or "" for piece in pieces if piece.thought),
         stop_reason=stop_word,
         refusal=f"prompt blocked: {blocked.value}" if blocked else filtered,
@@ -226,10 +232,10 @@ def _last(values: Any) -> Any:
 
 def _usage(usage: Any) -> Usage:
     """Google counts thoughts apart from the answer; what was cached is in the prompt."""
-    thoughts = part(usage, "thoughts_token_count")
+    thoughts = tokens(usage, "thoughts_token_count")
     return Usage(
-        prompt_tokens=part(usage, "prompt_token_count"),
-        completion_tokens=total(part(usage, "candidates_token_count"), thoughts),
-        cached_tokens=part(usage, "cached_content_token_count"),
+        prompt_tokens=tokens(usage, "prompt_token_count"),
+        completion_tokens=total(tokens(usage, "candidates_token_count"), thoughts),
+        cached_tokens=tokens(usage, "cached_content_token_count"),
         reasoning_tokens=thoughts,
     )

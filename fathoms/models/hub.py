@@ -13,6 +13,7 @@ from pydantic import Field
 
 from fathoms.config import Component
 from fathoms.errors import ConfigError, MissingExtraError, ServerError
+from fathoms.limits import MOST_TEXTS
 from fathoms.models.assets import ASSETS
 from fathoms.models.cpus import available_cpus
 from fathoms.models.torchvision import repair
@@ -31,7 +32,7 @@ class HubModel(Component):
     """A folder, the name of an asset, or ORGANISATION/NAME on the hub."""
     hub_revision: str | None = None
     """The branch, tag or commit of a model on the hub; a commit is the only one that stays."""
-    batch_size: int = Field(default=32, ge=1)
+    batch_size: int = Field(default=32, ge=1, le=MOST_TEXTS)
     """Texts, or pairs of them, at once."""
     device: str | None = None
     """`cpu`, `cuda`, `mps`, ...; the best there is, if not given."""

@@ -35,7 +35,7 @@ class LexicalEmbedder(Component):
     packages: ClassVar[tuple[str, ...]] = ()
 
     kind: Literal["lexical"] = "lexical"
-    dimension: int = Field(default=4096, ge=1)
+    dimension: int = Field(default=4096, ge=1, le=2**20)
     """The length of a vector: fewer mean more features that share a place."""
 
     def check(self) -> None:

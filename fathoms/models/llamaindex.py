@@ -12,6 +12,7 @@ from pydantic import Field
 
 from fathoms.config import Component, fingerprint, import_target, package_version
 from fathoms.errors import ConfigError, MissingExtraError
+from fathoms.limits import MOST_AT_ONCE
 from fathoms.masking import Mask
 from fathoms.models.llamaindex_replies import chat, embeddings, unit_rows
 from fathoms.models.options import Options, resolved, secret_values, without_secrets
@@ -63,7 +64,7 @@ class LlamaIndexLLM(Priced, _FromLlamaIndex):
     neutral: ClassVar[frozenset[str]] = frozenset({"max_concurrency"})
 
     kind: Literal["llamaindex"] = "llamaindex"
-    max_concurrency: int = Field(default=4, ge=1)
+    max_concurrency: int = Field(default=4, ge=1, le=MOST_AT_ONCE)
     """Requests at once."""
 
     @property

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError
 from fathoms.masking import Mask
+from fathoms.models.closed_errors import FAILED_FINISH, ours, without_halves
+from fathoms.models.completion import as_count
 from fathoms.models.reasoning import split_reasoning
 from fathoms.models.vectors import normalised
 from fathoms.patience import seconds_asked
+from fathoms.transport import in_time, tls_failure
 from fathoms.types import Message, Prompt, Reply, Usage
 
 if TYPE_CHECKING:
@@ -51,13 +55,30 @@ async def chat(llm: Any, prompt: Prompt, who: str, mask: Mask = _NO_SECRETS) -> 
         response = await llm.achat([_chat_message(message) for message in prompt.messages])
     except Exception as error:  # every client has a tree of errors of its own
         raise _broken(who, error, mask) from _cause(error, mask)
-    return to_reply(response, time.perf_counter() - started)
-
-
-def embeddings(client: Any, method: str, argument: Any, who: str, mask: Mask = _NO_SECRETS) -> Any:
-    """What a method of an embedding client returns; errors as for `chat`."""
     try:
-        return getattr(client, method)(argument)
+        reply = to_reply(response, time.perf_counter() - started)
+    except (AttributeError, TypeError, ValueError) as error:  # the clients pass on whatever a server sends
+        raise ModelError(f"{who}: its answer is no reply of a chat ({type(error).__name__})") from error
+    if reply.stop_reason in FAILED_FINISH:
+        raise ModelError(f"{who}: the answer ended with finish_reason {reply.stop_reason!r}")
+    texts = {"text": reply.text, "reasoning": reply.reasoning, "stop_reason": reply.stop_reason}
+    return reply.model_copy(update={name: text and mask.text(text) for name, text in texts.items()})
+
+
+def embeddings(
+    client: Any,
+    method: str,
+    argument: Any,
+    who: str,
+    mask: Mask = _NO_SECRETS,
+    *,
+    seconds: float | None = None,
+) -> Any:
+    """What a method of an embedding client returns; errors as for `chat`. It may take `seconds`: the clients'
+    own time-outs begin anew with every byte."""
+    call = partial(getattr(client, method), argument)
+    try:
+        return call() if seconds is None else in_time(call, seconds)
     except Exception as error:  # every client has a tree of errors of its own
         raise _broken(who, error, mask) from _cause(error, mask)
 
@@ -69,6 +90,10 @@ def _cause(error: Exception, mask: Mask) -> Exception | None:
 
 def _broken(who: str, error: Exception, mask: Mask) -> ModelError:
     """Our error for theirs; some of theirs (a time-out) have no message, others all that the server sent."""
+    if untrusted := tls_failure(error, who):
+        return ModelError(f"{who}: {untrusted}")
+    if refused := ours(error):
+        return type(refused)(f"{who}: {refused}")
     told = mask.text(str(error))
     told = told if len(told) <= _LONGEST_QUOTE else f"{told[:_LONGEST_QUOTE]}..."
     message = ": ".join(filter(None, [who, type(error).__name__, told]))
@@ -106,13 +131,21 @@ def _matrix(vectors: Sequence[Sequence[float]], count: int, who: str) -> NDArray
     """The vectors as rows; raises ModelError where they are not `count` of one width."""
     import numpy as np
 
+    if not all(isinstance(vector, list | tuple) for vector in vectors):
+        raise ModelError(f"{who}: what came back are no vectors")
     widths = sorted({len(vector) for vector in vectors})
     if len(vectors) != count or len(widths) != 1 or widths == [0]:
         raise ModelError(
             f"{who}: {count} texts were sent, what came back is {len(vectors)} vectors"
             f" of {' or '.join(map(str, widths)) or 'no'} numbers"
         )
-    return np.array(vectors, dtype=np.float32)
+    try:
+        found = np.array(vectors, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ModelError(f"{who}: what came back are no vectors of numbers") from error
+    if not np.isfinite(found).all():
+        raise ModelError(f"{who}: what came back are vectors with numbers that are not finite")
+    return found
 
 
 def _chat_message(message: Message) -> Any:
@@ -126,16 +159,16 @@ def _chat_message(message: Message) -> Any:
 def to_reply(response: Any, seconds: float) -> Reply:
     """The noun; what the client does not say stays `None`."""
     thoughts = [block.content for block in response.message.blocks if block.block_type == "thinking"]
-    reasoning, text = split_reasoning(response.message.content or "")
+    reasoning, text = split_reasoning(without_halves(response.message.content or ""))
     raw, stop = response.raw, _find(response.raw, _STOP_REASON)
     return Reply(
         text=text,
         reasoning=_find(raw, _REASONING) or "\n".join(filter(None, thoughts)) or reasoning,
         stop_reason=None if stop is None else str(stop),
         usage=Usage(
-            prompt_tokens=_find(raw, _PROMPT_TOKENS),
-            completion_tokens=_find(raw, _COMPLETION_TOKENS),
-            cached_tokens=_find(raw, _CACHED_TOKENS),
+            prompt_tokens=as_count(_find(raw, _PROMPT_TOKENS)),
+            completion_tokens=as_count(_find(raw, _COMPLETION_TOKENS)),
+            cached_tokens=as_count(_find(raw, _CACHED_TOKENS)),
         ),
         latency=seconds,
     )

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
 from fathoms.config import Component, fingerprint, import_target
-from fathoms.errors import ConfigError, MissingExtraError, ModelError, ServerError
-from fathoms.models.closed_errors import Sender
+from fathoms.errors import ConfigError, MissingExtraError, ModelError, NoAnswerError, ServerError
+from fathoms.limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TEXTS, MOST_TOKENS
+from fathoms.masking import Mask
+from fathoms.models.closed_errors import Sender, quoted
 from fathoms.models.cuts import prompt_cut
 from fathoms.models.llamaindex_replies import embeddings, unit_rows
 from fathoms.models.ollama_chat import OllamaAnswer, chat_message
 from fathoms.models.options import Address, Options, http_address, resolved, secret_values, without_secrets
 from fathoms.models.wire import Request, exchange
 from fathoms.prices import Priced
+from fathoms.transport import IDENTITY, apart, fetch, hook
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _CHECK_SECONDS = 10
+_LONGEST_DIGEST = 200
 _KEEP = 16  # no more tokens than this are kept of a prompt's beginning when Ollama cuts it
 _VISION_FAMILIES = {"clip", "mllama"}
 
@@ -53,7 +57,7 @@ class _FromOllama(Component):
     """The server; `$OLLAMA_HOST`, or else http://127.0.0.1:11434, if not given."""
     keep_alive: str | float | None = None
     """How long the server keeps the model loaded after a request, as `30m`; its own default if not given."""
-    request_timeout: float = Field(default=300, gt=0)
+    request_timeout: float = Field(default=300, gt=0, le=LONGEST_WAIT)
     """Seconds that the server may be silent."""
     options: Options = Field(default_factory=dict)
     """Any other option of Ollama by its own name, such as `num_gpu`; what has a key here stands there.
@@ -84,41 +88,52 @@ class _FromOllama(Component):
 
     def served(self) -> dict[str, Any]:
         """The digest of the model; empty where the server does not say."""
-        with suppress(Exception), self._client() as client:  # a record for people: never a reason to fail
-            for model in client.list().models:
-                if model.model in (self.model, f"{self.model}:latest"):
-                    return {"digest": model.digest}
+        for model in _models(self.address):
+            if model.get("name") in (self.model, f"{self.model}:latest"):
+                digest = model.get("digest")
+                return {"digest": digest[:_LONGEST_DIGEST]} if isinstance(digest, str) else {}
         return {}
 
-    def _client(self) -> Any:
-        """Ollama's own client, for what is asked beforehand."""
-        return _import("ollama:Client", "ollama")(host=self.address, timeout=_CHECK_SECONDS)
-
-    def _shown(self) -> Any:
+    def _shown(self) -> dict[str, Any]:
         """What the server says about the model; raises ServerError where there is no server, or no model."""
-        client = self._client()
-        import ollama
-
+        seconds = min(_CHECK_SECONDS, self.request_timeout)
         try:
-            with client:
-                return client.show(self.model)
-        except ollama.ResponseError as error:
-            if error.status_code == 404:
-                raise ServerError(
-                    f"the Ollama server at {self.address} has no model '{self.model}':"
-                    f" run 'ollama pull {self.model}'"
-                ) from error
-            raise ServerError(f"the Ollama server at {self.address} failed: {error}") from error
-        except Exception as error:  # ConnectionError, httpx's tree, whatever a proxy answers
+            answer = fetch("POST", f"{self.address}/api/show", json={"model": self.model}, seconds=seconds)
+        except NoAnswerError as error:
             raise ServerError(
                 f"no Ollama server at {self.address}: start it with 'ollama serve',"
-                f" or set base_url or OLLAMA_HOST ({type(error).__name__})"
+                f" or set base_url or OLLAMA_HOST ({error})"
             ) from error
+        except ModelError as error:
+            raise ServerError(f"the Ollama server at {self.address} failed: {error}") from error
+        if answer.status == 404:
+            raise ServerError(
+                f"the Ollama server at {self.address} has no model '{self.model}':"
+                f" run 'ollama pull {self.model}'"
+            )
+        try:
+            shown = answer.json()
+        except ValueError:
+            shown = None
+        told = shown.get("error") if isinstance(shown, dict) else None
+        if answer.status != 200 or told:
+            said = f": {quoted(str(told))}" if isinstance(told, str) else ""
+            raise ServerError(
+                f"the Ollama server at {self.address} failed, with status {answer.status}{said}"
+            )
+        if not isinstance(shown, dict):
+            raise ServerError(
+                f"no Ollama server at {self.address}: what answers there tells nothing of its models;"
+                " set base_url or OLLAMA_HOST"
+            )
+        return shown
 
-    def _require_context(self, shown: Any, n_ctx: int | None) -> None:
+    def _require_context(self, shown: dict[str, Any], n_ctx: int | None) -> None:
         """Raise ConfigError for a context that the model was not made for: servers cut it down silently."""
-        lengths = [n for key, n in (shown.modelinfo or {}).items() if key.endswith(".context_length")]
-        if n_ctx is not None and lengths and n_ctx > int(lengths[0]):
+        told = shown.get("model_info")
+        found = told if isinstance(told, dict) else {}
+        lengths = [n for key, n in found.items() if key.endswith(".context_length") and isinstance(n, int)]
+        if n_ctx is not None and lengths and n_ctx > lengths[0]:
             raise ConfigError(f"n_ctx is {n_ctx}, the longest context of {self.model} is {lengths[0]}")
 
 
@@ -134,20 +149,20 @@ class OllamaLLM(Priced, _FromOllama):
     }
 
     kind: Literal["ollama"] = "ollama"
-    n_ctx: int = Field(default=8192, ge=64)
+    n_ctx: int = Field(default=8192, ge=64, le=MOST_TOKENS)
     """Tokens of prompt and reply together (Ollama's `num_ctx`). The server cuts a longer prompt without a
     word; `Reply.prompt_cut` says so."""
-    max_tokens: int = Field(default=512, ge=1)
+    max_tokens: int = Field(default=512, ge=1, le=MOST_TOKENS)
     """The longest reply, in tokens (`num_predict`)."""
-    temperature: float = Field(default=0.0, ge=0)
+    temperature: float = Field(default=0.0, ge=0, le=100)
     """0 takes the most likely token."""
     top_p: float | None = Field(default=None, gt=0, le=1)
     """Nucleus sampling; the model's own default (mostly 0.9) if not given."""
-    seed: int | None = Field(default=None, ge=0)
+    seed: int | None = Field(default=None, ge=0, le=2**63 - 1)
     """Of the sampling; a new one every time if not given."""
     think: bool | Literal["low", "medium", "high"] | None = None
     """Whether a thinking model thinks, or how long; its own default if not given."""
-    max_concurrency: int = Field(default=1, ge=1)
+    max_concurrency: int = Field(default=1, ge=1, le=MOST_AT_ONCE)
     """Requests at once; the server's `OLLAMA_NUM_PARALLEL` decides how many it really takes."""
 
     @property
@@ -161,7 +176,8 @@ class OllamaLLM(Priced, _FromOllama):
         resolved(self.options)
         shown = self._shown()
         self._require_context(shown, self.n_ctx)
-        if self.think and shown.capabilities is not None and "thinking" not in shown.capabilities:
+        capabilities = _names(shown.get("capabilities"))
+        if self.think and capabilities is not None and "thinking" not in capabilities:
             raise ConfigError(f"{self.model} is no thinking model: leave 'think' out")
 
     def check_images(self) -> None:
@@ -181,7 +197,7 @@ class OllamaLLM(Priced, _FromOllama):
         """Ask the model; raises ModelError, also for an image to a model that sees none: old servers would
         answer as if there were no image."""
         images = any(message.images for message in prompt.messages)
-        if images and not await asyncio.to_thread(_sees, self.address, self.model):
+        if images and not await apart(partial(_sees, self.address, self.model)):
             raise ModelError(self._sees_nothing())
         sender = Sender(self._who, None, "", self.request_timeout, tuple(secret_values(self.options)))
         answer = OllamaAnswer(sender)
@@ -228,13 +244,13 @@ class OllamaEmbedder(_FromOllama):
     kind: Literal["ollama"] = "ollama"
     model: str = Field(default="nomic-embed-text", min_length=1)
     """The name that `ollama list` shows."""
-    n_ctx: int | None = Field(default=None, ge=16)
+    n_ctx: int | None = Field(default=None, ge=16, le=MOST_TOKENS)
     """Tokens of one text; the server cuts a longer one without a word. The model's own if not given."""
     query_instruction: str | None = None
     """Stands before every question, such as `search_query:`, and a space."""
     text_instruction: str | None = None
     """Stands before every other text, such as `search_document:`, and a space."""
-    batch_size: int = Field(default=16, ge=1)
+    batch_size: int = Field(default=16, ge=1, le=MOST_TEXTS)
     """Texts in one request."""
 
     def check(self) -> None:
@@ -266,7 +282,9 @@ class OllamaEmbedder(_FromOllama):
             | ({"num_ctx": self.n_ctx} if self.n_ctx else {}),
         }
         client = _embedding_client(json.dumps(settings, sort_keys=True), self.request_timeout)
-        return embeddings(client, method, argument, self._who)
+        batches = math.ceil(len(argument) / self.batch_size) if isinstance(argument, list) else 1
+        mask = Mask(secret_values(self.options))
+        return embeddings(client, method, argument, self._who, mask, seconds=self.request_timeout * batches)
 
 
 def server_address() -> str:
@@ -289,20 +307,22 @@ def server_address() -> str:
 
 def server_version(address: str) -> str | None:
     """The version of the Ollama server at an address, `None` where none answers."""
-    import httpx
-
-    with suppress(httpx.HTTPError, ValueError, KeyError, TypeError):
-        return str(httpx.get(f"{address}/api/version", timeout=_CHECK_SECONDS).json()["version"])
+    with suppress(ModelError, ValueError, KeyError, TypeError):
+        told = fetch("GET", f"{address}/api/version", seconds=_CHECK_SECONDS).json()["version"]
+        return told[:_LONGEST_DIGEST] if isinstance(told, str) else None
     return None
 
 
 def server_models(address: str) -> list[str]:
     """The models that the Ollama server at an address has; none where none answers."""
-    import httpx
+    return sorted(model["name"] for model in _models(address) if isinstance(model.get("name"), str))
 
-    with suppress(httpx.HTTPError, ValueError, KeyError, TypeError):
-        tags = httpx.get(f"{address}/api/tags", timeout=_CHECK_SECONDS).json()
-        return sorted(str(model["name"]) for model in tags["models"])
+
+def _models(address: str) -> list[dict[str, Any]]:
+    """What the server tells of its models; nothing where it does not."""
+    with suppress(ModelError, ValueError, KeyError, TypeError):
+        told = fetch("GET", f"{address}/api/tags", seconds=_CHECK_SECONDS).json()["models"]
+        return [model for model in told if isinstance(model, dict)]
     return []
 
 
@@ -324,10 +344,16 @@ def _was_cut(prompt: Prompt, reply: Reply, n_ctx: int) -> bool | None:
 def _sees(address: str, model: str) -> bool:
     """Whether a model takes images; old servers tell it by the families of its parts only."""
     shown = OllamaLLM(model=model, base_url=address)._shown()
-    if shown.capabilities is not None:
-        return "vision" in shown.capabilities
-    families = shown.details.families if shown.details else None
-    return bool(_VISION_FAMILIES & set(families or ()))
+    if (capabilities := _names(shown.get("capabilities"))) is not None:
+        return "vision" in capabilities
+    details = shown.get("details")
+    families = details.get("families") if isinstance(details, dict) else None
+    return bool(_VISION_FAMILIES & (_names(families) or set()))
+
+
+def _names(told: Any) -> set[str] | None:
+    """The texts of a list, `None` where there is no list."""
+    return {name for name in told if isinstance(name, str)} if isinstance(told, list) else None
 
 
 @lru_cache(maxsize=8)
@@ -337,8 +363,14 @@ def _embedding_client(settings: str, timeout: float) -> Any:
 
     target = "llama_index.embeddings.ollama:OllamaEmbedding"
     made = _import(target, "llama-index-embeddings-ollama")
-    limits = httpx.Limits(max_keepalive_connections=0)
-    return made(**json.loads(settings), client_kwargs={"timeout": timeout, "limits": limits})
+    options = {
+        "timeout": timeout,
+        "limits": httpx.Limits(max_keepalive_connections=0),
+        "headers": IDENTITY,
+        "event_hooks": {"response": [hook()]},
+        "follow_redirects": False,
+    }
+    return made(**json.loads(settings), client_kwargs=options)
 
 
 def _import(target: str, package: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fathoms.errors import ModelError, NoAnswerError
-from fathoms.models.closed_errors import Sender
+from fathoms.models.closed_errors import FAILED_FINISH, Sender
 from fathoms.models.completion import count
 from fathoms.models.media import as_base64
 from fathoms.models.reasoning import split_reasoning
@@ -29,6 +29,8 @@ class OllamaAnswer:
         message = value.get("message")
         found = message if isinstance(message, dict) else {}
         text, thought = found.get("content") or "", found.get("thinking") or ""
+        if value.get("done_reason") in FAILED_FINISH:
+            raise ModelError(f"{self._sender.address} ends the answer with an error, and no answer")
         if not (found and isinstance(text, str) and isinstance(thought, str)):
             raise ModelError(f"{self._sender.address}: the answer is no chat of Ollama's")
         self._text.append(text)
@@ -45,8 +47,8 @@ class OllamaAnswer:
         return Reply(
             text=text,
             reasoning=self._sender.masked("".join(self._thought)) or reasoning,
-            stop_reason=self._last.get("done_reason"),
-            model=self._last.get("model"),
+            stop_reason=self._sender.word(self._last.get("done_reason")),
+            model=self._sender.word(self._last.get("model")),
             usage=Usage(
                 prompt_tokens=count(self._last, "prompt_eval_count"),
                 completion_tokens=count(self._last, "eval_count"),

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from fathoms.config import Component
 from fathoms.errors import ConfigError, MissingExtraError
+from fathoms.limits import MOST_AT_ONCE, MOST_TOKENS
 from fathoms.models.cpus import available_cpus
 from fathoms.models.vectors import normalised
 from fathoms.models.weights import Weights, digests, locate
@@ -37,13 +38,13 @@ class OnnxEmbedder(Component):
     kind: Literal["onnx"] = "onnx"
     model: Weights = "minilm-l6-v2"
     """The name of an asset, or the path of an .onnx file with its `tokenizer.json` beside it."""
-    max_tokens: int = Field(default=256, ge=2)
+    max_tokens: int = Field(default=256, ge=2, le=MOST_TOKENS)
     """A longer text is cut here."""
     query_prefix: str = ""
     """Stands before every question, for models that were trained so."""
     document_prefix: str = ""
     """Stands before every other text."""
-    threads: int | None = Field(default=None, ge=1)
+    threads: int | None = Field(default=None, ge=1, le=MOST_AT_ONCE)
     """Texts at once; as many as this process may use CPUs, if not given."""
 
     @property

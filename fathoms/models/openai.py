@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from fathoms.limits import MOST_TOKENS
 from fathoms.models import openai_responses
-from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part
-from fathoms.models.closed_errors import Fault
+from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, tokens
+from fathoms.models.closed_errors import FAILED_FINISH, FailedResponseError, Fault, refuse_error
 from fathoms.models.closed_uploads import Held
 from fathoms.models.media import PDF, data_url, file_bytes, image_type
 from fathoms.models.options import resolved
+from fathoms.transport import async_client
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
 
 if TYPE_CHECKING:
@@ -52,14 +54,14 @@ class OpenAILLM(Closed):
     say `store: true`."""
     api_key_env: str = "OPENAI_API_KEY"
     """The environment variable that holds the key."""
-    max_tokens: int | None = Field(default=None, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
     """The longest reply in tokens, reasoning included; the model's own limit if not given. It is sent as
     `max_completion_tokens`, which every model of OpenAI takes; models that reason refuse `max_tokens`."""
     seed: int | None = None
     """Of the sampling, for what OpenAI calls its best effort; chat completions only."""
-    max_images: int | None = Field(default=500, ge=1)
+    max_images: int | None = Field(default=500, ge=1, le=1_000_000)
     """Images in one request; no limit if null."""
-    max_megabytes: float | None = Field(default=50, gt=0)
+    max_megabytes: float | None = Field(default=50, gt=0, le=1_000_000)
     """Megabytes (10^6 bytes) of one request, where a file that is sent inline takes four thirds of its size;
     no limit if null."""
 
@@ -103,8 +105,8 @@ class OpenAILLM(Closed):
         """What OpenAI's SDK raised."""
         import openai
 
-        if isinstance(error, openai_responses.FailedResponseError):
-            return Fault(str(error), _STATUS.get(error.code), error.code)
+        if isinstance(error, FailedResponseError):
+            return Fault(str(error), error.status or _STATUS.get(error.code), error.code)
         if isinstance(error, openai.APIConnectionError) or not isinstance(error, openai.APIError):
             return Fault(str(error))
         code = str(error.code or error.type or "error")
@@ -124,7 +126,12 @@ def _client(address: str, key: str, timeout: float, scope: object) -> AsyncOpenA
     from openai import AsyncOpenAI
 
     return AsyncOpenAI(
-        api_key=key, base_url=address, timeout=timeout, max_retries=0, default_headers=ONE_ANSWER
+        api_key=key,
+        base_url=address,
+        timeout=timeout,
+        max_retries=0,
+        default_headers=ONE_ANSWER,
+        http_client=async_client(),
     )
 
 
@@ -150,6 +157,7 @@ async def _ask_chat(client: AsyncOpenAI, request: dict[str, Any], stream: bool) 
     clock = Clock()
     if not stream:
         answer = await client.chat.completions.create(**request)
+        _refuse_errors(answer)
         choice = answer.choices[0]
         said, refused = choice.message.content, choice.message.refusal
         return _to_reply(
@@ -166,6 +174,7 @@ async def _streamed(client: AsyncOpenAI, request: dict[str, Any], clock: Clock) 
     async with await client.chat.completions.create(**request) as chunks:
         async for chunk in chunks:
             last = chunk
+            _refuse_errors(chunk)
             for choice in chunk.choices:
                 said, thought = choice.delta.content or "", _reasoning(choice.delta)
                 text, reasoning = text + said, reasoning + thought
@@ -176,6 +185,17 @@ async def _streamed(client: AsyncOpenAI, request: dict[str, Any], clock: Clock) 
     if stop is None:
         raise ConnectionError("the stream ended early")
     return _to_reply(text, refused, reasoning, stop, last, clock)
+
+
+def _refuse_errors(answer: Any) -> None:
+    """Raise FailedResponseError for an answer with status 200 that tells of an error: beside its choices, in
+    one of them, or as the reason for which one ended."""
+    refuse_error(part(answer, "error"))
+    for choice in answer.choices or ():
+        refuse_error(part(choice, "error"))
+        if (reason := choice.finish_reason) in FAILED_FINISH:
+            message = f"the answer ended with finish_reason {reason!r}"
+            raise FailedResponseError("error", message)
 
 
 def _reasoning(message: Any) -> str:
@@ -194,11 +214,11 @@ def _to_reply(text: str, refused: str, reasoning: str, stop: str | None, last: A
         refusal="refusal" if refused else filtered,
         model=last.model,
         usage=Usage(
-            prompt_tokens=part(usage, "prompt_tokens"),
-            completion_tokens=part(usage, "completion_tokens"),
-            cached_tokens=part(usage, "prompt_tokens_details", "cached_tokens"),
-            cache_write_tokens=part(usage, "prompt_tokens_details", "cache_write_tokens"),
-            reasoning_tokens=part(usage, "completion_tokens_details", "reasoning_tokens"),
+            prompt_tokens=tokens(usage, "prompt_tokens"),
+            completion_tokens=tokens(usage, "completion_tokens"),
+            cached_tokens=tokens(usage, "prompt_tokens_details", "cached_tokens"),
+            cache_write_tokens=tokens(usage, "prompt_tokens_details", "cache_write_tokens"),
+            reasoning_tokens=tokens(usage, "completion_tokens_details", "reasoning_tokens"),
         ),
         first_token=clock.first,
         latency=clock.last,

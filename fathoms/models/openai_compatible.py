@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.config import Component, fingerprint, import_target, suggest
-from fathoms.errors import ConfigError, MissingExtraError, ServerError
+from fathoms.errors import ConfigError, MissingExtraError, ModelError, NoAnswerError, ServerError
+from fathoms.limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TEXTS, MOST_TOKENS
+from fathoms.masking import Mask
 from fathoms.models.closed_errors import Sender
 from fathoms.models.completion import Completion, chat_messages
 from fathoms.models.counting import counted, counts_nothing
@@ -19,6 +22,7 @@ from fathoms.models.llamaindex_replies import embeddings, unit_rows
 from fathoms.models.options import Address, Options, env_key, resolved, secret_values, without_secrets
 from fathoms.models.wire import Request, exchange
 from fathoms.prices import Priced
+from fathoms.transport import client, fetch
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
@@ -43,7 +47,7 @@ class _FromServer(Component):
     """The name that the server lists under `/models`."""
     api_key_env: str | None = None
     """The environment variable that holds the key; no key if not given."""
-    request_timeout: float = Field(default=300, gt=0)
+    request_timeout: float = Field(default=300, gt=0, le=LONGEST_WAIT)
     """Seconds that the server may be silent."""
     extra_body: Options = Field(default_factory=dict)
     """What goes into the body of every request besides, such as vLLM's `chat_template_kwargs`. `${NAME}` in
@@ -59,30 +63,33 @@ class _FromServer(Component):
         listed = self._listed()
         found = {str(row.get("id")): row for row in listed}
         if found and self.model not in found:
-            raise ServerError(f"{self.base_url} has no model '{self.model}'{suggest(self.model, found)}")
+            meant = self._sender().masked(suggest(self.model, found))
+            raise ServerError(f"{self.base_url} has no model '{self.model}'{meant}")
         return found.get(self.model, {})
 
     def _listed(self) -> list[dict[str, Any]]:
         """The models of the server; some list none."""
-        import httpx
-
+        seconds = min(_CHECK_SECONDS, self.request_timeout)
         try:
-            answer = httpx.get(f"{self.base_url}/models", headers=self._headers(), timeout=_CHECK_SECONDS)
-        except httpx.HTTPError as error:
-            raise ServerError(
-                f"no server at {self.base_url}: start it, or set base_url ({type(error).__name__})"
-            ) from error
-        if answer.status_code in (401, 403):
+            answer = fetch("GET", f"{self.base_url}/models", headers=self._headers(), seconds=seconds)
+        except NoAnswerError as error:
+            raise ServerError(f"no server at {self.base_url}: start it, or set base_url ({error})") from error
+        except ModelError as error:
+            raise ServerError(f"{self.base_url}/models: {error}") from error
+        if answer.status in (401, 403):
             raise ServerError(f"{self.base_url} refuses the key: {self._sender().advice}")
-        if answer.status_code != 200:
+        if answer.status != 200:
             raise ServerError(
-                f"{self.base_url}/models answers with status {answer.status_code}:"
+                f"{self.base_url}/models answers with status {answer.status}:"
                 " is that the path of its API? it mostly ends in /v1"
             )
         try:
-            return list(answer.json().get("data") or [])
+            listed = answer.json().get("data") or []
         except (ValueError, AttributeError) as error:
             raise ServerError(f"{self.base_url}/models answers with something else than a list") from error
+        if not (isinstance(listed, list) and all(isinstance(row, dict) for row in listed)):
+            raise ServerError(f"{self.base_url}/models answers with something else than a list of models")
+        return listed
 
     def _sender(self) -> Sender:
         """Who asks, for errors."""
@@ -107,21 +114,21 @@ class OpenAICompatibleLLM(Priced, _FromServer):
     neutral: ClassVar[frozenset[str]] = _FromServer.neutral | {"stream"}
 
     kind: Literal["openai-compatible"] = "openai-compatible"
-    n_ctx: int | None = Field(default=None, ge=64)
+    n_ctx: int | None = Field(default=None, ge=64, le=MOST_TOKENS)
     """Tokens of prompt and reply together, as the server was started. Prompts are packed to fit where it
     counts tokens (vLLM, llama-server). Not known if not given, and nothing is packed then."""
-    max_tokens: int = Field(default=512, ge=1)
+    max_tokens: int = Field(default=512, ge=1, le=MOST_TOKENS)
     """The longest reply, in tokens."""
-    temperature: float = Field(default=0.0, ge=0)
+    temperature: float = Field(default=0.0, ge=0, le=100)
     """0 takes the most likely token."""
     top_p: float | None = Field(default=None, gt=0, le=1)
     """Nucleus sampling; the server's own default if not given."""
-    seed: int | None = Field(default=None, ge=0)
+    seed: int | None = Field(default=None, ge=0, le=2**63 - 1)
     """Of the sampling; the server's own choice if not given."""
     stream: bool = True
     """Ask for the answer as it is written, so that the time of the first token is known. For servers that
     cannot: off."""
-    max_concurrency: int = Field(default=4, ge=1)
+    max_concurrency: int = Field(default=4, ge=1, le=MOST_AT_ONCE)
     """Requests at once."""
 
     @property
@@ -132,7 +139,7 @@ class OpenAICompatibleLLM(Priced, _FromServer):
     def check(self) -> None:
         """Raise ServerError (no server, no model, a refused key) or ConfigError."""
         longest = self._require_model().get("max_model_len")  # vLLM says so
-        if self.n_ctx is not None and longest is not None and self.n_ctx > int(longest):
+        if self.n_ctx is not None and isinstance(longest, int) and self.n_ctx > longest:
             raise ConfigError(f"n_ctx is {self.n_ctx}, the server was started with {longest}")
 
     def check_images(self) -> None:
@@ -169,7 +176,7 @@ class OpenAICompatibleLLM(Priced, _FromServer):
         if any(message.images for message in messages):
             return None
         body = {**resolved(self.extra_body), "model": self.model, "messages": chat_messages(messages)}
-        return counted(self.base_url, self._headers(), body)
+        return counted(self.base_url, self._headers(), body, self.request_timeout)
 
     @property
     def counting_waits(self) -> bool:
@@ -187,7 +194,7 @@ class OpenAICompatibleEmbedder(_FromServer):
     """Stands before every question, for models that were trained so."""
     document_prefix: str = ""
     """Stands before every other text."""
-    batch_size: int = Field(default=32, ge=1)
+    batch_size: int = Field(default=32, ge=1, le=MOST_TEXTS)
     """Texts in one request."""
 
     def check(self) -> None:
@@ -215,10 +222,14 @@ class OpenAICompatibleEmbedder(_FromServer):
             "additional_kwargs": {"extra_body": resolved(self.extra_body)} if self.extra_body else {},
         }
         settings = json.dumps(options, sort_keys=True)
+        mask = Mask(self._sender().secrets)
 
         def ask(sent: list[str]) -> Any:
-            client, prefixed = _embedding_client(settings), [prefix + text for text in sent]
-            return embeddings(client, "get_text_embedding_batch", prefixed, self.base_url)
+            asked, prefixed = _embedding_client(settings), [prefix + text for text in sent]
+            seconds = self.request_timeout * math.ceil(len(sent) / self.batch_size)
+            return embeddings(
+                asked, "get_text_embedding_batch", prefixed, self.base_url, mask, seconds=seconds
+            )
 
         return unit_rows(texts, ask, self.base_url)
 
@@ -226,7 +237,8 @@ class OpenAICompatibleEmbedder(_FromServer):
 @lru_cache(maxsize=8)
 def _embedding_client(settings: str) -> Any:
     """LlamaIndex's embedding client of these settings."""
-    return _import(_EMBEDDING, "llama-index-embeddings-openai-like")(**json.loads(settings))
+    made = _import(_EMBEDDING, "llama-index-embeddings-openai-like")
+    return made(**json.loads(settings), http_client=client())
 
 
 def _import(target: str, package: str) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fathoms.models.closed import Clock, part
+from fathoms.models.closed import Clock, part, tokens
+from fathoms.models.closed_errors import FailedResponseError, refuse_error
 from fathoms.models.closed_uploads import Held
 from fathoms.models.media import PDF, data_url, image_type
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
@@ -19,16 +20,11 @@ _TOKENS = {
     "response.reasoning_summary_text.delta",
 }
 _ENDS = {"response.completed", "response.incomplete", "response.failed"}
+_UNFINISHED = {"failed", "cancelled", "queued", "in_progress"}
+"""Statuses of a response that has no whole answer. `incomplete` is none of them: the answer is then cut off
+at the limit of its tokens or by a filter, and `incomplete_details` say which."""
 _REFUSALS = {"invalid_prompt", "bio_policy", "image_content_policy_violation"}
 """Codes of a response that failed because of what it was asked."""
-
-
-class FailedResponseError(Exception):
-    """A response that the server ended with an error of its own."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 def request(prompt: Prompt, held: dict[str, Held]) -> dict[str, Any]:
@@ -50,10 +46,15 @@ async def ask(client: AsyncOpenAI, body: dict[str, Any], stream: bool) -> Reply:
             elif event.type in _ENDS:
                 last = part(event, "response")
             elif event.type == "error":
-                raise FailedResponseError(part(event, "code") or "error", part(event, "message") or "")
+                refuse_error(part(event, "error") or {"code": part(event, "code"), **_message(event)})
     if last is None:
         raise ConnectionError("the stream ended early")
     return _to_reply(last, clock)
+
+
+def _message(event: Any) -> dict[str, Any]:
+    """What an event of an error says."""
+    return {"message": part(event, "message") or ""}
 
 
 def _content(message: Message, held: dict[str, Held]) -> Any:
@@ -78,8 +79,10 @@ def attached(file: Attachment, held: dict[str, Held]) -> dict[str, str]:
 def _to_reply(response: Any, clock: Clock) -> Reply:
     """The noun. It stopped for the reason that made it incomplete, or else as its status says."""
     error = response.error
-    if error is not None and error.code not in _REFUSALS:
-        raise FailedResponseError(error.code, error.message)
+    if error is not None and part(error, "code") not in _REFUSALS:
+        refuse_error(error)
+    if response.status in _UNFINISHED and error is None:
+        raise FailedResponseError("error", f"the response has the status {response.status!r}, and no answer")
     said = [piece for item in response.output if item.type == "message" for piece in item.content]
     refused = "".join(piece.refusal for piece in said if piece.type == "refusal")
     cause = part(response, "incomplete_details", "reason")
@@ -106,9 +109,9 @@ def _thought(item: Any) -> str:
 def _usage(usage: Any) -> Usage:
     """As OpenAI counts."""
     return Usage(
-        prompt_tokens=part(usage, "input_tokens"),
-        completion_tokens=part(usage, "output_tokens"),
-        cached_tokens=part(usage, "input_tokens_details", "cached_tokens"),
-        cache_write_tokens=part(usage, "input_tokens_details", "cache_write_tokens"),
-        reasoning_tokens=part(usage, "output_tokens_details", "reasoning_tokens"),
+        prompt_tokens=tokens(usage, "input_tokens"),
+        completion_tokens=tokens(usage, "output_tokens"),
+        cached_tokens=tokens(usage, "input_tokens_details", "cached_tokens"),
+        cache_write_tokens=tokens(usage, "input_tokens_details", "cache_write_tokens"),
+        reasoning_tokens=tokens(usage, "output_tokens_details", "reasoning_tokens"),
     )

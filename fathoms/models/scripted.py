@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from fathoms.errors import ModelError
+from fathoms.limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TOKENS
 from fathoms.models.protocols import FileLimits
 from fathoms.prices import Priced
 from fathoms.types import Message, Prompt, Reply, Usage
@@ -34,15 +35,15 @@ class ScriptedModel(Priced):
     """Reply with the packed context itself where none fits."""
     fail_on: dict[str, str] = Field(default_factory=dict)
     """Error message by a part of the last message; stronger than a reply."""
-    latency: float = Field(default=0.0, ge=0)
+    latency: float = Field(default=0.0, ge=0, le=LONGEST_WAIT)
     """Seconds to wait before every reply or error."""
-    context_window: int | None = Field(default=None, ge=1)
+    context_window: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
     """Tokens of prompt and reply together; no limit if not given."""
-    max_tokens: int = Field(default=256, ge=1)
+    max_tokens: int = Field(default=256, ge=1, le=MOST_TOKENS)
     """The longest reply, in tokens."""
-    max_pages: int | None = Field(default=None, ge=1)
+    max_pages: int | None = Field(default=None, ge=1, le=1_000_000)
     """Pages of attached PDFs that one request may hold; no limit if not given."""
-    max_concurrency: int = Field(default=8, ge=1)
+    max_concurrency: int = Field(default=8, ge=1, le=MOST_AT_ONCE)
     """Requests at once."""
 
     def check(self) -> None:

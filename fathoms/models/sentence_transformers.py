@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from fathoms.limits import MOST_TOKENS
 from fathoms.models.hub import HubModel, load
 from fathoms.models.vectors import normalised
 
@@ -30,7 +31,7 @@ class SentenceTransformersEmbedder(HubModel):
     """Stands before every question; the model's own `query` prompt if not given, none if empty."""
     document_prompt: str | None = None
     """Stands before every other text; the model's own `document` prompt if not given, none if empty."""
-    max_tokens: int | None = Field(default=None, ge=2)
+    max_tokens: int | None = Field(default=None, ge=2, le=MOST_TOKENS)
     """A longer text is cut here; where the model says, if not given."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -20,14 +20,17 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from fathoms.config import suggest
-from fathoms.errors import ChecksumError, ConfigError, DataError, MissingWeightsError, StoreError
+from fathoms.errors import ChecksumError, ConfigError, DataError, MissingWeightsError, ModelError, StoreError
 from fathoms.models.assets import ASSETS, Asset, File
 from fathoms.models.packages import install
 from fathoms.paths import cache_dir, sha256_file, sweep, temporary_folder, temporary_path, write_atomic
+from fathoms.transport import Pace, client, tls_failure
 
 Say = Callable[[str], None]
 SOURCE_VARIABLE = "FATHOMS_WEIGHTS_DIR"
 _PIECE = 1 << 20
+_SLOWEST, _SLOW_SECONDS = 1024.0, 60.0
+"""Bytes a second on average over so many seconds; less is as good as nothing."""
 
 
 def find(name: str) -> Asset:
@@ -233,19 +236,25 @@ def _from_hub(file: File, target: Path, say: Say) -> None:
     """Stream the file from its address."""
     import httpx
 
+    pace = Pace(_SLOWEST, _SLOW_SECONDS)
     target.parent.mkdir(parents=True, exist_ok=True)
     with temporary_folder(target.parent) as folder, (folder / target.name).open("wb") as stream:
         try:
-            with httpx.stream("GET", str(file.hub), follow_redirects=True, timeout=60) as answer:
+            with (
+                client(largest=file.size, follow_redirects=True, timeout=60) as asked,
+                asked.stream("GET", str(file.hub)) as answer,
+            ):
                 answer.raise_for_status()
                 tenth = 0
                 for piece in answer.iter_bytes(_PIECE):
                     stream.write(piece)
+                    pace.received(len(piece))
                     if 10 * stream.tell() // file.size > tenth:
                         tenth = 10 * stream.tell() // file.size
                         say(f"{file.name}: {stream.tell() / 1e6:.0f} of {file.size / 1e6:.0f} MB")
-        except httpx.HTTPError as error:
-            raise DataError(f"{file.hub}: {error or type(error).__name__}") from error
+        except (httpx.HTTPError, ModelError, TimeoutError) as error:
+            why = tls_failure(error, str(file.hub)) or str(error) or type(error).__name__
+            raise DataError(f"{file.hub}: {why}") from error
         stream.flush()
         _join([folder / target.name], file, target)
 

@@ -10,25 +10,26 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError
-from fathoms.models.closed_errors import Fault, Sender, as_error, quoted
+from fathoms.errors import ModelError, NoAnswerError
+from fathoms.models.closed_errors import Sender, quoted, reported_error
+from fathoms.transport import IDENTITY, Body, tls_failure
 
 if TYPE_CHECKING:
     import aiohttp
 
-LARGEST = 16 * 2**20
-"""Bytes of one answer."""
 DONE = "[DONE]"
 """What ends a stream of OpenAI's kind."""
 _CONNECT_SECONDS = 10
 _IDLE_SECONDS = 2.0
 """How long a connection is kept for the next request: less than the 5 seconds after which common servers
 close it, perhaps at the very moment when it is used again."""
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_REFUSAL, _LONGEST_MESSAGE = 65536, 1000
 """Bytes that are read and characters that are looked at. Secrets are taken out in between, so that half of
 one, cut off at the end, is never among them."""
@@ -71,7 +72,7 @@ async def exchange(request: Request, hear: Hear) -> None:
         async with session.post(
             request.url,
             data=json.dumps(request.body).encode(),
-            headers={"Content-Type": "application/json", **request.headers},
+            headers={"Content-Type": "application/json", **IDENTITY, **request.headers},
             timeout=aiohttp.ClientTimeout(
                 sock_connect=_CONNECT_SECONDS, sock_read=sender.timeout or None, total=None
             ),
@@ -80,51 +81,74 @@ async def exchange(request: Request, hear: Hear) -> None:
         ) as response:
             if response.status != 200:
                 raise await _refusal(response, sender)
-            await _heard(response, timed)
+            await _heard(response, timed, sender)
     except TimeoutError as error:
         raise NoAnswerError(_silence(sender, error)) from error
     except (aiohttp.ClientError, OSError) as error:
+        if untrusted := tls_failure(error, request.url):
+            raise ModelError(f"{sender.address}: {untrusted}") from error
         reason = type(error.__cause__ or error).__name__
         raise NoAnswerError(f"{sender.address}: no connection, or it broke off ({reason})") from error
 
 
-async def _heard(response: aiohttp.ClientResponse, hear: Callable[[bytes], None]) -> None:
-    """The text of every value of an answer."""
+async def _heard(response: aiohttp.ClientResponse, hear: Callable[[bytes], None], sender: Sender) -> None:
+    """The text of every value of an answer. Raises ModelError for an event of the name `error`."""
     kind = response.content_type
     if kind not in ("text/event-stream", "application/x-ndjson"):
-        hear(b"".join([piece async for piece in _pieces(response)]))
+        hear(b"".join([piece async for piece in _pieces(response, sender)]))
         return
-    async for line in _lines(response):
+    event = b""
+    async for line in _lines(response, sender):
         text = line.strip()
         if kind == "text/event-stream":
+            if text.startswith(b"event:"):
+                event = text[6:].strip()
+            if not text:  # the event ends here, and its name with it
+                event = b""
             if not text.startswith(b"data:"):  # comments and the names of events
                 continue
             text = text[5:].strip()
+            if event == b"error":
+                raise _error_event(text, sender)
         if text == DONE.encode():
             return
         if text:
             hear(text)
 
 
-async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """The bytes as they come; raises ModelError where they are too many."""
-    size = 0
-    async for piece in response.content.iter_any():
-        size += len(piece)
-        if size > LARGEST:
-            raise ModelError(f"its answer is larger than {LARGEST // 2**20} MB")
-        yield piece
+def _error_event(text: bytes, sender: Sender) -> ModelError:
+    """The error that the data of an event of the name `error` tells, JSON or not."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    told = value if isinstance(value, dict) and value else {"message": text.decode("utf-8", "replace")}
+    return reported_error(told, sender)
 
 
-async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """The lines, however long."""
+async def _pieces(response: aiohttp.ClientResponse, sender: Sender) -> AsyncGenerator[bytes, None]:
+    """The decompressed bytes as they come; raises ModelError where they are too many."""
+    try:
+        body = Body(",".join(response.headers.getall("Content-Encoding", [])))
+        async for data in response.content.iter_any():
+            for piece in body.pieces(data):
+                yield piece
+        body.end()
+    except ModelError as error:
+        raise type(error)(f"{sender.address}: {error}") from error
+
+
+async def _lines(response: aiohttp.ClientResponse, sender: Sender) -> AsyncIterator[bytes]:
+    """The lines, however long, without a byte order mark before the first."""
     held: list[bytes] = []
-    async for piece in _pieces(response):
+    is_first = True
+    async for piece in _pieces(response, sender):
         first, *others = piece.split(b"\n")
         held.append(first)
         for line in others:
-            yield b"".join(held)
-            held = [line]
+            whole = b"".join(held)
+            yield whole.removeprefix(_BYTE_ORDER_MARK) if is_first else whole
+            held, is_first = [line], False
     yield b"".join(held)
 
 
@@ -140,46 +164,32 @@ def _parsed(text: bytes, sender: Sender) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ModelError(f"{sender.address}: the answer is JSON, and not an object")
     if value.get("error"):
-        raise _error(value, None, {}, sender)
+        raise reported_error(value, sender)
     return value
 
 
 async def _refusal(response: aiohttp.ClientResponse, sender: Sender) -> ModelError:
     """The error that an answer of another status than 200 is."""
-    text = (await _beginning(response)).decode("utf-8", "replace")
+    text = (await _beginning(response, sender)).decode("utf-8", "replace")
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = None
     message = sender.masked(text)[:_LONGEST_MESSAGE]
     found = value if isinstance(value, dict) else {"message": message or response.reason or "nothing"}
-    return _error(found, response.status, dict(response.headers), sender)
+    return reported_error(found, sender, response.status, dict(response.headers))
 
 
-async def _beginning(response: aiohttp.ClientResponse) -> bytes:
-    """A body, but for what is longer than any refusal."""
+async def _beginning(response: aiohttp.ClientResponse, sender: Sender) -> bytes:
+    """A body, but for what is longer than any refusal; what cannot be decompressed is as good as empty."""
     held = b""
-    async for piece in response.content.iter_any():
-        held += piece
-        if len(held) > _LONGEST_REFUSAL:
-            break
+    with suppress(ModelError):  # the status says what is wrong
+        async with aclosing(_pieces(response, sender)) as pieces:
+            async for piece in pieces:
+                held += piece
+                if len(held) > _LONGEST_REFUSAL:
+                    break
     return held
-
-
-def _error(value: dict[str, Any], status: int | None, headers: dict[str, str], sender: Sender) -> ModelError:
-    """Our error for theirs, which is an object or a text under `error`, or lies open."""
-    inner = value.get("error") or value
-    told = inner if isinstance(inner, dict) else {"message": inner}
-    message = told.get("message") or told.get("detail") or json.dumps(inner)
-    if isinstance(needed := told.get("n_prompt_tokens"), int):  # llama.cpp's
-        return PromptTooLongError(
-            f"{sender.address}: the prompt takes {needed} tokens and the context holds {told.get('n_ctx')}:"
-            " raise n_ctx or retrieve less",
-            status=status,
-        )
-    code = " ".join(str(told[name]) for name in ("code", "type") if told.get(name))
-    fault = Fault(message=str(message), status=status, code=code or "error", headers=headers)
-    return as_error(ModelError(str(message)), fault, sender)
 
 
 def _silence(sender: Sender, error: Exception) -> str:
@@ -219,7 +229,11 @@ async def _opened(loop: asyncio.AbstractEventLoop) -> _Keeper:
 
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS)  # the runner has the limit
     try:
-        async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as session:
+        async with aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,  # what is decompressed is limited in `_pieces`
+        ) as session:
             yield session
     finally:
         del _sessions[loop]  # else every loop that ever was would be kept

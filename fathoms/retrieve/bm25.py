@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.errors import MissingExtraError
+from fathoms.limits import MOST_CHUNKS
 from fathoms.retrieve.base import Corpus, Needs, TextQuery, hits
 from fathoms.types import Hit, Question
 
@@ -34,11 +35,11 @@ class BM25(TextQuery):
     packages: ClassVar[tuple[str, ...]] = ("bm25s", "pystemmer")
 
     kind: Literal["bm25"] = "bm25"
-    top_k: int = Field(default=3, ge=1)
+    top_k: int = Field(default=3, ge=1, le=MOST_CHUNKS)
     """How many chunks a question gets; fewer where fewer share a word with it."""
     method: Literal["lucene", "robertson", "atire"] = "lucene"
     """The variant."""
-    k1: float = Field(default=1.5, ge=0)
+    k1: float = Field(default=1.5, ge=0, le=1_000_000)
     """How soon more of the same word stops to count; 0 counts presence alone."""
     b: float = Field(default=0.75, ge=0, le=1)
     """How much a long chunk is held against it; 0 is not at all."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.errors import ModelError
+from fathoms.limits import MOST_CHUNKS
 from fathoms.retrieve.base import Corpus, TextQuery, hits
 from fathoms.retrieve.llamaindex import LlamaIndexStore
 from fathoms.retrieve.numpy_store import NumpyStore
@@ -22,7 +23,7 @@ class Dense(TextQuery):
     neutral: ClassVar[frozenset[str]] = frozenset({"store"})
 
     kind: Literal["dense"] = "dense"
-    top_k: int = Field(default=3, ge=1)
+    top_k: int = Field(default=3, ge=1, le=MOST_CHUNKS)
     """How many chunks a question gets."""
     store: Store = NumpyStore()
     """Where the vectors are searched: `numpy` (exact) or any LlamaIndex vector store."""

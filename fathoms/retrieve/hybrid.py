@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from fathoms.limits import MOST_CHUNKS
 from fathoms.retrieve.base import Corpus, Needs, Retriever, as_candidates, hits
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
@@ -31,9 +32,9 @@ class Hybrid(Retriever):
     kind: Literal["hybrid"] = "hybrid"
     of: tuple[Part, ...] = Field(default=(Dense(), BM25()), min_length=2, validate_default=True)
     """The retrievers; one that does not say its `top_k` gives 20 chunks."""
-    top_k: int = Field(default=3, ge=1)
+    top_k: int = Field(default=3, ge=1, le=MOST_CHUNKS)
     """How many chunks a question gets in the end."""
-    k: int = Field(default=60, ge=0)
+    k: int = Field(default=60, ge=0, le=1_000_000)
     """How little the first ranks stand out; the paper's 60."""
     weights: tuple[Annotated[float, Field(gt=0)], ...] | None = None
     """How much each ranking counts, in the order of `of`; 1 each if not given."""

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import field_validator
@@ -15,6 +16,7 @@ from fathoms.config import Component
 from fathoms.errors import ModelError
 from fathoms.models import Generator
 from fathoms.models.room import most_that_fits, room_for_prompt
+from fathoms.transport import apart
 from fathoms.types import Message, Prompt
 
 T = TypeVar("T")
@@ -22,6 +24,8 @@ T = TypeVar("T")
 NO_GRADE = -1.0
 """The score of a chunk where the model gave no grade: it comes after all that have one."""
 
+_LONGEST = 600.0
+"""Seconds for the grade of one passage."""
 _PROMPT = """\
 Does the passage help to answer the question? Grade it with a whole number from 0 to 10:
 0 has nothing to do with the question, 5 is about the same subject, 10 holds the answer.
@@ -94,12 +98,15 @@ class LLMReranker(Component):
 
         async def ask(question: str, passage: str) -> tuple[str, bool]:
             async with free:
-                kept = await asyncio.to_thread(self._fitted, question, passage)  # may ask a server
-                reply = await self.generate.reply(Prompt(messages=self._messages(question, kept)))
+                async with asyncio.timeout(_LONGEST):  # a server may send one byte a second for ever
+                    kept = await apart(partial(self._fitted, question, passage))  # may ask a server
+                    reply = await self.generate.reply(Prompt(messages=self._messages(question, kept)))
             return reply.text, kept != passage
 
         try:
             found = await asyncio.gather(*(ask(*pair) for pair in pairs))
+        except TimeoutError as error:
+            raise ModelError(f"the reranker failed: no grade within {_LONGEST:g} s") from error
         except ModelError as error:
             raise ModelError(f"the reranker failed: {error}") from error
         if cut := sum(shortened for _, shortened in found):

@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from fathoms.errors import ConfigError
+from fathoms.limits import MOST_CHUNKS
 from fathoms.retrieve.base import Corpus, Needs, Retriever, hits
 from fathoms.types import Chunk, Document, Evidence, Hit, Question
 
@@ -22,7 +23,7 @@ class Oracle(Retriever):
     """
 
     kind: Literal["oracle"] = "oracle"
-    top_k: int | None = Field(default=None, ge=1)
+    top_k: int | None = Field(default=None, ge=1, le=MOST_CHUNKS)
     """The most chunks a question gets; all on its gold pages, if not given."""
 
     @property

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from fathoms.limits import MOST_CHUNKS
 from fathoms.models import CrossEncoder
 from fathoms.retrieve.base import Corpus, Needs, TextQuery, as_candidates, hits
 from fathoms.retrieve.bm25 import BM25
@@ -33,7 +34,7 @@ class Rerank(TextQuery):
     """What proposes; without a `top_k` of its own it gives 20 chunks."""
     by: Reranker
     """What decides: a cross-encoder, or a language model that is asked about each chunk."""
-    top_k: int = Field(default=3, ge=1)
+    top_k: int = Field(default=3, ge=1, le=MOST_CHUNKS)
     """How many chunks a question gets in the end."""
 
     @field_validator("first")

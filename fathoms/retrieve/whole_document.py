@@ -22,7 +22,7 @@ class WholeDocument(Retriever):
     by: Literal["question-files", "all"] = "question-files"
     """The files that the question names, in its order (all documents for a question that names none), or
     all documents for every question."""
-    max_chars: int | None = Field(default=15000, ge=1)
+    max_chars: int | None = Field(default=15000, ge=1, le=2**31)
     """Characters kept of each document; all, if null."""
 
     @property
