@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError, RateLimitError
-from fathoms.masking import Mask
+from fathoms.masking import HIDDEN, mask_of
 from fathoms.patience import seconds_asked
 
 _LONGEST_QUOTE = 300
@@ -23,7 +23,7 @@ _KEY_REFUSED = re.compile(r"api key not valid|API_KEY_INVALID", re.I)  # Google'
 _FILTER_CODES = {"content_filter", "content_policy_violation", "invalid_prompt", "bio_policy"}
 _FILTER_SENTENCES = re.compile(
     r"(output|input|prompt|response|content) (was |has been )?(blocked|flagged|filtered) (by|as)\b"
-    r"|violat\w+ .{0,40}(usage|content) polic",
+    r"|violat\w{1,20} .{0,40}(usage|content) polic",
     re.I,
 )
 _FILE_GONE = re.compile(
@@ -33,7 +33,6 @@ _FILE_GONE = re.compile(
 )
 _TIMED_OUT = {"TimeoutException", "APITimeoutError", "TimeoutError"}
 _BROKEN_OFF = {"TransportError", "APIConnectionError", "OSError"}
-_MASKED = re.compile(r"\S*\*{3,}\S*")  # vendors repeat a refused key with its middle masked
 _DATA = re.compile(r"[\w+/=-]{100,}")
 
 
@@ -74,7 +73,7 @@ class Sender:
 
     def masked(self, text: str) -> str:
         """A text without them."""
-        return Mask(self.secrets).text(text)
+        return mask_of(frozenset(self.secrets)).text(text)
 
     @property
     def advice(self) -> str:
@@ -140,7 +139,8 @@ def _without_answer(error: Exception, sender: Sender) -> ModelError:
 
 
 def quoted(text: str, *secrets: str) -> str:
-    """A server's words in one line: short, without secrets (masked or not) and without base64."""
-    text = " ".join(Mask(secrets).text(text).split())
-    text = _DATA.sub("...", _MASKED.sub("***", text))
+    """A server's words in one line: short, without secrets and without base64. Vendors repeat a refused key
+    with its middle masked: such a word is left out whole."""
+    words = mask_of(frozenset(secrets)).text(text).split()
+    text = _DATA.sub("...", " ".join(HIDDEN if HIDDEN in word else word for word in words))
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
