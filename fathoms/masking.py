@@ -8,10 +8,16 @@ decides how long the text is, and the text is searched on the event loop.
 from __future__ import annotations
 
 import base64
+import os
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+M = TypeVar("M", bound="BaseModel")
 
 _LEAST = 8
 """Characters of a secret: shorter values would be found in any text."""
@@ -198,3 +204,45 @@ def _letter(letter: str) -> str:
     escape = rf"\\?(?:(?<=\\)u00{digits}|(?<=\\)x{digits})"
     plain = "" if letter in "%&" else f"{re.escape(letter)}|"
     return f"(?>{plain}{escape}|{percent}|{entity})"
+
+
+# ----- what this process knows
+
+_remembered: set[str] = set()
+_RANDOM_LENGTH = 12
+
+
+def remember(*secrets: str) -> None:
+    """Secrets that a configuration of this process uses: nothing that it writes may hold them."""
+    _remembered.update(secret for secret in secrets if len(secret) >= _LEAST)
+
+
+def environment_secrets() -> list[str]:
+    """The values of all environment variables whose names are those of secrets."""
+    found = os.environ.items()
+    return [value for name, value in found if is_secret_name(name) or without_logins(value) != value]
+
+
+def known_mask() -> Mask:
+    """Hides every secret that this process knows, in what it says: the log, the terminal, complaints."""
+    return mask_of(frozenset({*_remembered, *environment_secrets()}))
+
+
+def record_mask() -> Mask:
+    """Hides the secrets of this process in what is kept and scored: those that its configurations use, and
+    those of the environment that look random. A variable `SORT_KEY=document` must not change an answer."""
+    return mask_of(frozenset({*_remembered, *filter(_looks_random, environment_secrets())}))
+
+
+def _looks_random(value: str) -> bool:
+    """Whether a value is one that no answer has by chance."""
+    mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return len(value) >= _RANDOM_LENGTH and mixed and not any(map(str.isspace, value))
+
+
+def without_known(noun: M, mask: Mask | None = None) -> M:
+    """A noun with no known secret in any of its texts, as it is where there is none."""
+    mask = mask or record_mask()
+    data = noun.model_dump()
+    clean = mask.inside(data)
+    return noun if clean == data else noun.model_validate(clean)

@@ -18,7 +18,15 @@ from fathoms.config import fingerprint
 from fathoms.errors import FathomsError, MissingExtraError
 from fathoms.models.closed_errors import Fault, Sender, as_error, is_file_gone, refusal_in
 from fathoms.models.closed_uploads import Held, forget, uploaded
-from fathoms.models.options import Address, Options, env_key, resolved, secret_values, without_secrets
+from fathoms.models.options import (
+    Address,
+    Options,
+    VariableName,
+    env_key,
+    resolved,
+    secret_values,
+    without_secrets,
+)
 from fathoms.models.protocols import FileLimits
 from fathoms.prices import Priced
 from fathoms.types import Attachment, Message, Prompt, Reply
@@ -61,7 +69,7 @@ class Closed(Priced):
 
     model: str = Field(min_length=1)
     """Any id that the vendor knows, best one with a date."""
-    api_key_env: str
+    api_key_env: VariableName
     """The environment variable that holds the key."""
     base_url: Address | None = None
     """Another address that speaks the API, such as a gateway. The vendor's own if not given, whatever the
