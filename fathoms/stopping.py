@@ -140,7 +140,7 @@ _armed: list[Any] = []
 
 def _arm() -> None:
     """Have the process end in a few seconds, unless `ending_in_time` is left before."""
-    _armed.append(nowhere := Path(os.devnull).open("w"))  # for as long as the thread may write to it
+    _armed.append(nowhere := Path(os.devnull).open("w"))  # noqa: SIM115 - until the thread is off
     faulthandler.dump_traceback_later(END_SECONDS, exit=True, file=nowhere)
 
 

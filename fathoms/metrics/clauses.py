@@ -15,8 +15,8 @@ _MARKS = str.maketrans(
 )
 _QUOTE = re.compile(r'(?<![\w"])"[^"]{12,1500}"(?!\w)')
 _HEADING = re.compile(r"^\s*+(?P<heading>#+ .*$)?", re.MULTILINE)
-"""The white space before a line, with its heading if it is one. It is taken whole, or many empty lines in a row
-would be looked through from each of them."""
+"""The white space before a line, with its heading if it is one. It is taken whole, or many empty lines in a
+row would be looked through from each of them."""
 _BULLET = re.compile(r"^[^\S\n]*(?:[-+•>|]|\d{1,3}[.)]\s)\s*", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=[\u3002\uff01\uff1f\uff1b])|;\s+|\n+")
 _JOINT = re.compile(
