@@ -202,8 +202,8 @@ def _letter(letter: str) -> str:
         entity = rf"&(?:amp;)*+(?:{number}{named});"
     percent = "%(?:25)*+" if letter == "%" else f"%(?:25)*+{digits}"
     escape = rf"\\?(?:(?<=\\)u00{digits}|(?<=\\)x{digits})"
-    plain = "" if letter in "%&" else f"{re.escape(letter)}|"
-    return f"(?>{plain}{escape}|{percent}|{entity})"
+    plain = "" if letter in "%&" else f"|{re.escape(letter)}"
+    return f"(?>{escape}|{percent}|{entity}{plain})"  # `\\x78` is an x, and not an x with 78 behind it
 
 
 # ----- what this process knows

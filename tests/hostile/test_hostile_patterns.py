@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from fathoms.masking import Mask, is_secret_name, without_logins, without_shapes
+from fathoms.metrics.abstention import label_answers
 from fathoms.metrics.clauses import split_clauses
 from fathoms.metrics.cues import Cues
 from fathoms.metrics.folding import fold_words
@@ -22,11 +23,23 @@ from fathoms.retrieve.llm_reranker import grade_of
 
 KEY = "sk-planted/7Q+x9Zk2=vW4&mB8~Jt6%Rd3"
 UNITS = (
-    *" \n\t\\%a1.,\"(*_`-@#?\u0301\u200b\u65e0\u00bd\u0e01\x00|;",
+    *' \n\t\\%a1.,"(*_`-@#?\u0301\u200b\u65e0\u00bd\u0e01\x00|;',
     *("a\n ", "\n \n", "://", "://a", "?&=", "?a", "&amp;", "no ", "no.\n", 'a"', "()", "{[", "e\u0301"),
-    *("\u6ca1\u6709\u3002", "# ", "- ", "1) ", ", however", ", and the x", "1,", "123,", "-1", "<think>", "%25"),
+    *(
+        "\u6ca1\u6709\u3002",
+        "# ",
+        "- ",
+        "1) ",
+        ", however",
+        ", and the x",
+        "1,",
+        "123,",
+        "-1",
+        "<think>",
+        "%25",
+    ),
     *("</think>", "://u:p@", "\\u00", "*** ", "A/", "violat ", "violat", "token count ", "file ", "\x1b["),
-    *("sk-", "aB1 \n\"(,", "the document does not ", "there is no ", "so "),
+    *("sk-", 'aB1 \n"(,', "the document does not ", "there is no ", "so "),
 )
 MASK = Mask([KEY, "a" * 16 + "b", "%" * 16 + "1", "p\u00e4ssw\u00f6rd-1234"])
 TEXTS: dict[str, Callable[[str], object]] = {
@@ -78,8 +91,6 @@ def test_an_answer_of_twelve_megabytes_is_classified_by_its_beginning_and_its_en
     answer = "The document does not say it. " * 400_000
     started = time.process_time()
     (cues,) = Cues().classify(["The document does not say it."])
-    from fathoms.metrics.abstention import label_answers
-
     for classifier in (Cues(), NearestNeighbour(), NearestNeighbour().plain()):
         verdicts, _ = label_answers([answer], classifier, {})
         assert verdicts[answer].label == cues.label
@@ -92,7 +103,8 @@ from fathoms.stopping import StopSignals, ending_in_time
 
 async def main():
     tasks = [asyncio.create_task(asyncio.sleep(600))]
-    with StopSignals(lambda: print("asked", flush=True), lambda: tasks[0].cancel()).on(asyncio.get_running_loop()):
+    signals = StopSignals(lambda: print("asked", flush=True), lambda: tasks[0].cancel())
+    with signals.on(asyncio.get_running_loop()):
         await asyncio.sleep(0.1)
         print("ready", flush=True)
         if sys.argv[1] == "frozen":

@@ -13,6 +13,8 @@ import pytest
 from raw_service import answer, sends, service
 from support import Project
 
+from fathoms.errors import ConfigError
+from fathoms.experiment import load_experiment
 from fathoms.masking import Mask, is_key_in_path, without_logins
 
 KEY = "sk-planted/7Q+x9Zk2=vW4&mB8~Jt6%Rd3"
@@ -77,44 +79,39 @@ MODEL = 'generate: {{kind: openai-compatible, model: m, base_url: "{0}", {1}}}\n
 HTTP = 'pipeline: {{kind: http, url: "{0}", {1}}}\n'
 
 
-@pytest.mark.parametrize(
-    ("template", "address", "more"),
-    [
-        (MODEL, "http://127.0.0.1:9", f"api_key_env: {PASTED}"),
-        (MODEL, "http://127.0.0.1:9", "api_key_env: 0123456789abcdefABCDEF0123"),
-        (MODEL, f"user:{PASTED}@127.0.0.1", ""),
-        (MODEL, "user:hunter2hunter2@127.0.0.1", ""),
-        (MODEL, f"http://127.0.0.1:9/{PASTED}", ""),
-        (MODEL, "http://127.0.0.1:9/?sig=hunter2hunter2", ""),
-        (HTTP, "http://127.0.0.1:9/?code=hunter2hunter2", ""),
-        (HTTP, "http://127.0.0.1:9/", "headers: {X-Auth: hunter2hunter2}"),
-        (HTTP, "http://127.0.0.1:9/", f"headers: {{X-Own: {PASTED}}}"),
-        (HTTP, "http://127.0.0.1:9/", f"method: {PASTED}"),
-        (HTTP, "http://127.0.0.1:9/", f"timeout: {PASTED}"),
-    ],
-)
-def test_a_pasted_key_is_refused_and_not_repeated(
-    tmp_path: Path, template: str, address: str, more: str
-) -> None:
-    project = faulty.faulty_project(tmp_path, ["What?"])
-    own = template.format(address, more)
-    project.write("faulty.yaml", "data: {questions: questions.json, documents: pdfs}\n" + own)
-    done = project.fathoms("run", "faulty.yaml")
-    assert done.returncode == 2, done.stdout + done.stderr
-    said = done.stdout + done.stderr
-    for secret in (PASTED, "hunter2hunter2", "0123456789abcdefABCDEF"):
-        assert secret not in said
+PASTED_IN = [
+    (MODEL, "http://127.0.0.1:9", f"api_key_env: {PASTED}"),
+    (MODEL, "http://127.0.0.1:9", "api_key_env: 0123456789abcdefABCDEF0123"),
+    (MODEL, f"user:{PASTED}@127.0.0.1", ""),
+    (MODEL, "user:hunter2hunter2@127.0.0.1", ""),
+    (MODEL, f"http://127.0.0.1:9/{PASTED}", ""),
+    (MODEL, "http://127.0.0.1:9/?sig=hunter2hunter2", ""),
+    (HTTP, "http://127.0.0.1:9/?code=hunter2hunter2", ""),
+    (HTTP, "http://127.0.0.1:9/", "headers: {X-Auth: hunter2hunter2}"),
+    (HTTP, "http://127.0.0.1:9/", f"headers: {{X-Own: {PASTED}}}"),
+    (HTTP, "http://127.0.0.1:9/", f"method: {PASTED}"),
+    (HTTP, "http://127.0.0.1:9/", f"timeout: {PASTED}"),
+]
+
+
+def test_a_pasted_key_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    for template, address, more in PASTED_IN:
+        config = tmp_path / "faulty.yaml"
+        own = template.format(address, more)
+        config.write_text("data: {questions: questions.json, documents: pdfs}\n" + own)
+        with pytest.raises(ConfigError) as raised:
+            load_experiment(config)
+        for secret in (PASTED, "hunter2hunter2", "0123456789abcdefABCDEF"):
+            assert secret not in str(raised.value), (address, more)
 
 
 def written(project: Project) -> dict[str, str]:
     """Every file of a project but the one the key was planted in, by name, invisible characters taken out."""
-    from test_faults_secrets import contents
-
     return {
         str(path.relative_to(project.path)): data.decode("utf-8", "replace").replace("\u200b", "")
         for path in project.path.rglob("*")
         if path.is_file() and path.name != ".env"
-        for data in contents(path)
+        for data in faulty.contents(path)
     }
 
 
