@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import html
 import json
+import socket
 import urllib.parse
 from pathlib import Path
+from typing import Any
 
 import faulty
 import pytest
@@ -130,26 +132,23 @@ def test_no_field_of_a_server_brings_the_key_into_a_file(tmp_path: Path) -> None
         answer({"model": {"a": KEY}, "choices": [{"message": {"content": {"a": KEY}}}]}),
         f"HTTP/1.1 200{KEY}\r\n\r\n".encode(),
     ]
-    for number, reply in enumerate(replies):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        project = faulty.faulty_project(folder, ["What?"])
-        project.write(".env", f"MY_OWN_VARIABLE='{KEY}'\n")
-        with service(sends(reply)) as made:
-            config = faulty.config("openai-compatible", made.address, more="api_key_env: MY_OWN_VARIABLE,")
-            project.write("faulty.yaml", config)
-            said = [
-                project.fathoms("--debug", *command)
-                for command in (
-                    ["run", "faulty.yaml", "--log-file", "log.jsonl", "--junit", "junit.xml"],
-                    ["score"],
-                    ["report"],
-                    ["show"],
-                    ["ls", "--json"],
-                )
-            ]
-        assert any(KEY in head for head, _ in made.requests)
-        texts = {f"output {place}": done.stdout + done.stderr for place, done in enumerate(said)}
-        for name, text in {**written(project), **texts}.items():
-            for form in (KEY, KEY[: len(KEY) // 2], KEY[len(KEY) // 2 :]):
-                assert form not in text, (number, name)
+    texts = [f"What of <{number}>?" for number in range(len(replies))]
+    project = faulty.faulty_project(tmp_path, texts)
+    project.write(".env", f"MY_OWN_VARIABLE='{KEY}'\n")
+
+    def act(connection: socket.socket, sent: Any) -> None:
+        number = next(number for number, text in enumerate(texts) if text in json.dumps(sent))
+        sends(replies[number])(connection, sent)
+
+    with service(act) as made:
+        config = faulty.config("openai-compatible", made.address, more="api_key_env: MY_OWN_VARIABLE,")
+        project.write("faulty.yaml", config)
+        run = ["--debug", "run", "faulty.yaml", "--log-file", "log.jsonl", "--junit", "junit.xml"]
+        commands = [run, ["score"], ["report"], ["show"], ["ls", "--json"]]
+        said = [project.fathoms(*command) for command in commands]
+    assert all(KEY in head for head, _ in made.requests)
+    assert faulty.summary(project.runs()[0])["counts"]["errors"] == len(replies) - 1
+    outputs = {f"output {place}": done.stdout + done.stderr for place, done in enumerate(said)}
+    for name, text in {**written(project), **outputs}.items():
+        for form in (KEY, KEY[: len(KEY) // 2], KEY[len(KEY) // 2 :]):
+            assert form not in text, name
