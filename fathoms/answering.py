@@ -15,6 +15,7 @@ from fathoms.budget import total
 from fathoms.config import Component
 from fathoms.errors import DocumentError, ModelError, StoreError
 from fathoms.ingest import ElementKind, PdfParser, page_images, pdf_part
+from fathoms.masking import without_known
 from fathoms.models import ChatModel, FileLimits
 from fathoms.models.caching import ReplyCache
 from fathoms.patience import Lane
@@ -226,7 +227,7 @@ class _Asking:
 
         try:
             size = prompt_size(prompt) + (generate.max_tokens or 0)
-            reply = await self.lane.ask(call, size, self.deadline)
+            reply = without_known(await self.lane.ask(call, size, self.deadline))
             return reply.model_copy(update={"cost": generate.cost(reply.usage, reply.model)})
         finally:
             self.found["timings"]["generate"] += time.perf_counter() - started

@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 from fathoms.budget import Budget, billed, sums, total
 from fathoms.committing import GroupCommit
 from fathoms.events import happened, tell, within
 from fathoms.experiment import AnyExperiment, Prepared
+from fathoms.masking import without_known
 from fathoms.patience import Lane
 from fathoms.purse import Purse
 from fathoms.resuming import Turn
@@ -37,6 +38,20 @@ class Outcome:
     errors: int
     stopped: bool
     over_budget: bool = False
+
+
+def _without_secrets(record: Record) -> Record:
+    """A record before anything is made of it: no secret stands in what a server or a pipeline sent, in
+    whatever field. What was asked stays as it was."""
+    sent: dict[str, Any] = {}
+    for name in ("answer", "error"):
+        if (noun := getattr(record, name)) is not None:
+            sent[name] = without_known(noun)
+    if record.citations:
+        sent["citations"] = tuple(map(without_known, record.citations))
+    if record.prompt is None and record.hits:  # those of a pipeline that is not ours
+        sent["hits"] = tuple(map(without_known, record.hits))
+    return record.model_copy(update=sent)
 
 
 def in_order(turns: Sequence[Turn]) -> list[Turn]:
@@ -139,7 +154,9 @@ class Asking:
             record = await self.prepared.answer(question, hits, repeat=repeat, timeout=timeout, lane=lane)
         timings = {"retrieve": self.retrieve_seconds} if self.hits else {}
         finished = datetime.now(UTC).isoformat(timespec="milliseconds")
-        return record.model_copy(update={"timings": timings | record.timings, "finished": finished})
+        return _without_secrets(record).model_copy(
+            update={"timings": timings | record.timings, "finished": finished}
+        )
 
     def close(self, ended: Ended | None, budget: Budget) -> Outcome:
         """The totals, once all is written; those of a resumed run add up. Returns what became of it."""

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from fathoms.errors import ConfigError, UsageError
+from fathoms.masking import is_key_in_path, is_secret_name, without_shapes
 
 Key = tuple[str | int, ...]
 _SET = "--set "
@@ -155,11 +156,12 @@ def override(source: Source, settings: Iterable[str]) -> Source:
         path, equals, raw = setting.partition("=")
         keys = path.strip().split(".")
         if not equals or not all(keys):
-            raise UsageError(f"--set {setting}: want KEY=VALUE, for example retrieve.top_k=5")
+            told = without_shapes(setting)
+            raise UsageError(f"--set {told}: want KEY=VALUE, for example retrieve.top_k=5")
         try:
             value = yaml.safe_load(raw)
         except (yaml.YAMLError, ValueError, RecursionError) as error:
-            raise UsageError(f"--set {setting[:80]}: the value is not valid YAML") from error
+            raise UsageError(f"--set {path}: the value is not valid YAML") from error
         _put(data, keys, value, setting)
         places = {k: v for k, v in places.items() if k[: len(keys)] != tuple(keys)}
         for depth in range(1, len(keys) + 1):
@@ -172,7 +174,9 @@ def _put(data: dict[str, Any], keys: Sequence[str], value: Any, setting: str) ->
     for key in keys[:-1]:
         child = data.setdefault(key, {})
         if not isinstance(child, dict):
-            raise UsageError(f"--set {setting}: '{key}' is {_noun(child)}, it has no keys of its own")
+            raise UsageError(
+                f"--set {setting.partition('=')[0]}: '{key}' is {_noun(child)}, it has no keys of its own"
+            )
         data = child
     data[keys[-1]] = value
 
@@ -223,10 +227,19 @@ def _sentence(model: type[BaseModel], source: Source, detail: ErrorDetails) -> s
         if kind == "literal_error" and isinstance(given, str):
             meant = suggest(given, re.findall(r"'([^']*)'", context["expected"]))
             message += meant if "did you mean" in meant else ""
-        secret = isinstance(given, str) and "://" in given and "@" in given  # a password in an address
-        if isinstance(given, str | int | float | bool) and "did you mean" not in message and not secret:
-            message += f" (this is {given!r})"
-    return f"{source.at(key)}: {message}"
+        if isinstance(given, str | int | float | bool) and "did you mean" not in message:
+            message += "" if _may_be_secret(key, given) else f" (this is {given!r})"
+    return without_shapes(f"{source.at(key)}: {message}")
+
+
+def _may_be_secret(key: Key, given: Any) -> bool:
+    """Whether a value that is complained of is better not repeated: a password in an address, a key, or what
+    stands where the name of its variable belongs."""
+    if not isinstance(given, str):
+        return False
+    named = any(is_secret_name(str(part).removesuffix("_env")) for part in key)
+    hidden = without_shapes(given) != given or is_key_in_path(given)
+    return named or hidden or ("@" in given and (":" in given or "/" in given))
 
 
 def _yaml_key(data: Any, loc: Key) -> Key:

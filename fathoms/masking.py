@@ -1,62 +1,248 @@
-"""What is a secret, and how it is taken out: of configurations by its name, and of what a server or a
-pipeline says, should it say what it was given."""
+"""Keeps secrets out of what is written or shown.
+
+Secrets in a configuration are recognised by their names or by their shape. Secrets in what a server or a
+pipeline sends back are recognised by their values, which are known. Every pattern here is linear: a server
+decides how long the text is, and the text is searched on the event loop.
+"""
 
 from __future__ import annotations
 
+import base64
+import os
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+M = TypeVar("M", bound="BaseModel")
 
 _LEAST = 8
 """Characters of a secret: shorter values would be found in any text."""
 HIDDEN = "***"
+
 _NAME = re.compile(
-    r"(^|[_-])(api[_-]?keys?|keys?|tokens?|secrets?|passwords?|passwd|credentials?|authorization|cookies?)$",
+    r"(^|[_-])(api[_-]?keys?|keys?|tokens?|secrets?|passwords?|passwd|pwd|passphrases?|credentials?|auth"
+    r"|authorization|cookies?|jwt|bearer|signature|sig)$",
     re.I,
 )
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
-_PARAMETER = re.compile(r"(?<=[?&])([^=&#\s]+)=([^&#\s]+)")
+_LONGEST_NAME = 200
+_ADDRESS_ONLY = {"code", "session", "sessionid", "ticket", "sas"}
+"""Parameters that are secrets in an address, and ordinary words elsewhere."""
+_AUTHORITY = re.compile(r"://([^\s/?#\"'<>]*)")
+_PARAMETER = re.compile(r"(?<=[?&#])([^=&#?\s]{1,200})=([^&#\s\"'<>]+)")
+
+_KEY_SHAPE = re.compile(
+    r"(?<![A-Za-z0-9])(?:"
+    r"(?:sk|pk|rk|hf|gsk|xai|r8|nvapi|pplx|gh[opsur]|github_pat|glpat|xox[a-z])[-_](?=[^\s\"']{0,64}?[0-9])"
+    r"|AKIA|ASIA|AIza|ya29\.|eyJ(?=[\w-]{10,2000}\.)"
+    r")[\w+/=.~%&-]{10,}"
+)
+"""What the keys of well-known vendors look like; JSON web tokens too."""
+_HEADER_SHAPE = re.compile(r"\b(?:bearer|basic)\s{1,9}[\w+/=.~-]{8,}", re.I)
+_RANDOM = re.compile(r"(?=[^\s]*[0-9])(?=[^\s]*[a-z])(?=[^\s]*[A-Z])[A-Za-z0-9_-]{32,}")
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a text of this name is a secret: `api_key`, `accessToken`, `Authorization`. Names of variables
-    that hold one (`api_key_env`) are none."""
-    return bool(_NAME.search(_CAMEL.sub("_", name)))
+    """Whether a text of this name is a secret: `api_key`, `accessToken`, `Authorization`, `X-Auth`.
+
+    The name of a variable that holds one (`api_key_env`) is not.
+    """
+    return len(name) <= _LONGEST_NAME and bool(_NAME.search(_CAMEL.sub("_", name)))
+
+
+def looks_like_key(value: str) -> bool:
+    """Whether a value is a key by its shape alone: `sk-...`, `ghp_...`, `Bearer ...`, a JSON web token."""
+    return bool(_KEY_SHAPE.search(value) or _HEADER_SHAPE.search(value))
+
+
+def is_key_in_path(address: str) -> bool:
+    """Whether a segment of the path of an address is a key: by its shape, or because it looks random."""
+    path = re.split(r"[?#]", address, maxsplit=1)[0].partition("://")[2].split("/")[1:]
+    return any(looks_like_key(part) or _RANDOM.fullmatch(part) for part in path)
+
+
+def without_shapes(text: str) -> str:
+    """A text with `***` for what looks like a key, for logins and for secrets in addresses."""
+    return without_logins(_HEADER_SHAPE.sub(HIDDEN, _KEY_SHAPE.sub(HIDDEN, text)))
 
 
 def without_logins(text: str) -> str:
     """A text with `***` for users and passwords in its addresses, and for parameters that are secrets."""
-    return _PARAMETER.sub(_parameter, _LOGIN.sub(HIDDEN, text))
+    if "://" not in text and "?" not in text and "&" not in text and "#" not in text:
+        return text
+    return _PARAMETER.sub(_parameter, _AUTHORITY.sub(_authority, text))
+
+
+def _authority(found: re.Match[str]) -> str:
+    """The server of an address, without the login before it."""
+    login, at, server = found[1].rpartition("@")
+    return f"://{HIDDEN}@{server}" if at and login else found[0]
 
 
 def _parameter(found: re.Match[str]) -> str:
     """A parameter of an address; a secret is hidden."""
-    return f"{found[1]}={HIDDEN}" if is_secret_name(found[1]) else found[0]
+    secret = is_secret_name(found[1]) or found[1].lower() in _ADDRESS_ONLY or looks_like_key(found[2])
+    return f"{found[1]}={HIDDEN}" if secret else found[0]
+
+
+# ----- known secrets
+
+_PASSED_OVER = r"[^\s\x20-\x5b\x5d-\x7e]*+"
+"""What may stand between two letters of a secret: characters that are taken out before a text is shown
+(zero width, control, none of ASCII), and the backslashes of quoting."""
+_ESCAPED_TOO = (
+    r"(?:[^\s\x20-\x5b\x5d-\x7e]"
+    r"|(?<=\\)u(?i:005c|(?!00[2-7])[0-9a-f]{4})|(?<=\\)x(?i:5c|[89a-f][0-9a-f])"
+    r"|%(?:25)*+(?i:5c|[89a-f][0-9a-f])"
+    r"|&(?:amp;)*+\#(?:92|1[3-9][0-9]|[2-9][0-9]{2}|[0-9]{4,7}|[xX](?i:5c|[89a-f][0-9a-f]|[0-9a-f]{3,6}));)*+"
+)
+"""The same for a secret that itself has letters of another alphabet, or backslashes."""
+_ENTITIES = {'"': "quot", "'": "apos", "<": "lt", ">": "gt"}
+_ENCODED = "+/-_"
+_AROUND = 3
+"""Characters of base64 beside an encoded secret that also hold some of its bits."""
 
 
 class Mask:
-    """Puts `***` in the place of secrets, also where they are escaped as in JSON or in an address."""
+    """Puts `***` in the place of secrets, also where they are escaped (JSON, addresses, HTML), encoded in
+    base64 or hexadecimal, or have invisible characters between their letters.
+
+    Takes time linear in the text: what a pattern has matched of one letter, or between two, it never gives
+    back to try otherwise (atomic groups and possessive repeats)."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         long = sorted({secret for secret in secrets if len(secret) >= _LEAST}, key=len, reverse=True)
-        self._found = re.compile("|".join("".join(map(_escaped, secret)) for secret in long))
-        self._is_empty = not long
+        self._plain = [needle for secret in long for needle in (secret, *_hexadecimal(secret))]
+        self._base64 = [needle for secret in long for needle in _base64(secret)]
+        self._secrets = tuple(long)
 
     def text(self, text: str) -> str:
         """A text without them."""
-        return text if self._is_empty else self._found.sub(HIDDEN, text)
+        if not self._secrets:
+            return text
+        if "\\" in text or "%" in text or "&" in text or not (text.isascii() and text.isprintable()):
+            text = _escaped(self._secrets).sub(HIDDEN, text)
+        for needle in self._plain:
+            if needle in text:
+                text = text.replace(needle, HIDDEN)
+        for needle in self._base64:
+            if needle in text:
+                text = _encoded(needle).sub(HIDDEN, text)
+        return text
 
     def inside(self, value: Any) -> Any:
-        """A value with the same in all its texts; keys and numbers stay."""
+        """A value with the same in all its texts, those of keys too; numbers stay."""
+        if not self._secrets:
+            return value
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
-            return {key: self.inside(child) for key, child in value.items()}
-        return [self.inside(child) for child in value] if isinstance(value, list) else value
+            return {self.inside(key): self.inside(child) for key, child in value.items()}
+        if isinstance(value, list):
+            return [self.inside(child) for child in value]
+        return tuple(map(self.inside, value)) if type(value) is tuple else value
 
 
-def _escaped(letter: str) -> str:
-    """A pattern of one letter, however often it was escaped."""
+@lru_cache(maxsize=64)
+def mask_of(secrets: frozenset[str]) -> Mask:
+    """The mask of some secrets, made once: every reply needs one."""
+    return Mask(secrets)
+
+
+def _hexadecimal(secret: str) -> tuple[str, str]:
+    """A secret as hexadecimal digits, in both cases."""
+    digits = secret.encode("utf-8", "replace").hex()
+    return digits, digits.upper()
+
+
+def _base64(secret: str) -> Iterator[str]:
+    """A secret inside base64, behind 0, 1 or 2 other bytes, in both alphabets: the characters that hold
+    nothing but its bits."""
+    data = secret.encode("utf-8", "replace")
+    for shift in range(3):
+        coded = base64.b64encode(bytes(shift) + data).decode()
+        first, last = -(-shift * 8 // 6), (shift + len(data)) * 8 // 6
+        inner = coded[first:last]
+        yield from {inner, inner.translate(str.maketrans("+/", "-_"))}
+
+
+@lru_cache(maxsize=256)
+def _encoded(inner: str) -> re.Pattern[str]:
+    """Base64 that holds a secret, with the characters beside it that hold some of its bits."""
+    around = rf"[A-Za-z0-9{re.escape(_ENCODED)}=]{{0,{_AROUND}}}+"
+    return re.compile(rf"(?:(?<![A-Za-z0-9{re.escape(_ENCODED)}]){around})?{re.escape(inner)}{around}")
+
+
+@lru_cache(maxsize=64)
+def _escaped(secrets: tuple[str, ...]) -> re.Pattern[str]:
+    """The secrets, each letter as it is or escaped, whatever invisible stands between the letters."""
+    patterns = []
+    for secret in secrets:
+        letters = [letter for letter in secret if " " <= letter <= "~" and letter != "\\"]
+        between = _PASSED_OVER if len(letters) == len(secret) else _ESCAPED_TOO
+        if len(letters) >= _LEAST:
+            patterns.append(between.join(map(_letter, letters)))
+        patterns.append(re.escape(secret))
+    return re.compile("|".join(patterns))
+
+
+def _letter(letter: str) -> str:
+    """A pattern of one letter: itself, `\\u0041`, `\\x41`, `%41`, `%2541`, `&#65;`, `&#x41;`, `&lt;`."""
     code = ord(letter)
-    return rf"(?:\\*{re.escape(letter)}|\\+u(?i:{code:04x})|%(?i:{code:02x}))"
+    digits = f"(?i:{code:02x})"
+    number = rf"\#(?:0{{0,5}}+{code}|[xX]0{{0,5}}+{digits})"
+    if letter == "&":
+        entity = rf"&(?:amp;)*+(?:{number};)?+"
+    else:
+        named = f"|{_ENTITIES[letter]}" if letter in _ENTITIES else ""
+        entity = rf"&(?:amp;)*+(?:{number}{named});"
+    percent = "%(?:25)*+" if letter == "%" else f"%(?:25)*+{digits}"
+    escape = rf"\\?(?:(?<=\\)u00{digits}|(?<=\\)x{digits})"
+    plain = "" if letter in "%&" else f"|{re.escape(letter)}"
+    return f"(?>{escape}|{percent}|{entity}{plain})"  # `\\x78` is an x, and not an x with 78 behind it
+
+
+# ----- what this process knows
+
+_remembered: set[str] = set()
+_RANDOM_LENGTH = 12
+
+
+def remember(*secrets: str) -> None:
+    """Secrets that a configuration of this process uses: nothing that it writes may hold them."""
+    _remembered.update(secret for secret in secrets if len(secret) >= _LEAST)
+
+
+def environment_secrets() -> list[str]:
+    """The values of all environment variables whose names are those of secrets."""
+    found = os.environ.items()
+    return [value for name, value in found if is_secret_name(name) or without_logins(value) != value]
+
+
+def known_mask() -> Mask:
+    """Hides every secret that this process knows, in what it says: the log, the terminal, complaints."""
+    return mask_of(frozenset({*_remembered, *environment_secrets()}))
+
+
+def record_mask() -> Mask:
+    """Hides the secrets of this process in what is kept and scored: those that its configurations use, and
+    those of the environment that look random. A variable `SORT_KEY=document` must not change an answer."""
+    return mask_of(frozenset({*_remembered, *filter(_looks_random, environment_secrets())}))
+
+
+def _looks_random(value: str) -> bool:
+    """Whether a value is one that no answer has by chance."""
+    mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return len(value) >= _RANDOM_LENGTH and mixed and not any(map(str.isspace, value))
+
+
+def without_known(noun: M, mask: Mask | None = None) -> M:
+    """A noun with no known secret in any of its texts, as it is where there is none."""
+    mask = mask or record_mask()
+    data = noun.model_dump()
+    clean = mask.inside(data)
+    return noun if clean == data else noun.model_validate(clean)

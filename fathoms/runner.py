@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -28,7 +26,7 @@ from fathoms.patience import Lane
 from fathoms.pipeline import Progress, silent
 from fathoms.purse import Purse, require_price
 from fathoms.resuming import Reopened, Turn, require_same, unanswered
-from fathoms.stopping import Stop
+from fathoms.stopping import Stop, StopSignals, ending_in_time
 from fathoms.store import Run
 from fathoms.types import Hit, Question, Record
 
@@ -200,7 +198,7 @@ def _ask(
     def close(asking: Asking) -> None:
         outcomes.append(asking.close(asked.ended, budget))
 
-    with ExitStack() as ends:  # a run that cannot be closed keeps no other from it
+    with ending_in_time(), ExitStack() as ends:  # a run that cannot be closed keeps no other from it
         for asking in reversed(askings):
             ends.callback(close, asking)
         asyncio.run(asked.all())
@@ -243,29 +241,14 @@ class _Round:
     @contextmanager
     def _signals(self, tasks: Sequence[asyncio.Task[None]]) -> Iterator[None]:
         """The first signal asks to stop, the next stops; where the main thread is another, there are none."""
-        signalled = threading.Event()
-
-        def on_signal() -> None:
-            if signalled.is_set():
-                for task in tasks:
-                    task.cancel()
-                return
-            signalled.set()
-            self._stop.set()
-            self._on_stop()
-
-        loop, before = asyncio.get_running_loop(), {}
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with suppress(NotImplementedError, ValueError, RuntimeError):
-                handler = signal.getsignal(number)
-                loop.add_signal_handler(number, on_signal)
-                before[number] = handler
-        try:
+        signals = StopSignals(self._stopping, lambda: [task.cancel() for task in tasks])
+        with signals.on(asyncio.get_running_loop()):
             yield
-        finally:
-            for number, handler in before.items():
-                loop.remove_signal_handler(number)
-                signal.signal(number, handler or signal.SIG_DFL)
+
+    def _stopping(self) -> None:
+        """The first signal came."""
+        self._stop.set()
+        self._on_stop()
 
     async def _follow(self, askings: Sequence[Asking]) -> None:
         """The runs on one provider, one after another."""

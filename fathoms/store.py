@@ -28,6 +28,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from fathoms.config import suggest
 from fathoms.errors import StoreError, UsageError
 from fathoms.journal import Journal
+from fathoms.masking import record_mask
 from fathoms.paths import safe_name, sweep, write_atomic
 from fathoms.trust import signed
 from fathoms.types import Record, Verdict
@@ -154,8 +155,8 @@ class Run:
         return manifest
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Replace the manifest."""
-        self._write("manifest.json", _dump(manifest))
+        """Replace the manifest. What servers say of themselves stands in it, so known secrets are hidden."""
+        self._write("manifest.json", _dump(record_mask().inside(dict(manifest))))
 
     def trust(self) -> None:
         """Sign the manifest as it is now: from here on the run counts as one of this user."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from collections.abc import Sequence
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -87,3 +91,16 @@ def summary(run: Path) -> dict[str, Any]:
     """The scores of a run."""
     found: dict[str, Any] = json.loads((run / "summary.json").read_bytes())
     return found
+
+
+def contents(path: Path) -> Iterator[bytes]:
+    """The bytes of a file, and what is compressed in it."""
+    data = path.read_bytes()
+    yield data
+    if path.suffix == ".gz":
+        yield gzip.decompress(data)
+    if path.suffix == ".sqlite":
+        with closing(sqlite3.connect(path)) as database:
+            for (value,) in database.execute("SELECT value FROM entries"):
+                with suppress(zlib.error):
+                    yield zlib.decompress(value)

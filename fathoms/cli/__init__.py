@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -104,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return result if isinstance(result, int) else 0
     except FathomsError as error:
         if console.settings.debug:
-            traceback.print_exc()
+            console.show_traceback()
         else:
             console.complain(str(error))
         return error.exit_code
@@ -129,7 +128,8 @@ def _other(error: Exception) -> int:
         console.complain("stopped")
         return 130
     if console.settings.debug:
-        raise error
+        console.show_traceback()
+        return 1
     console.complain(f"{type(error).__name__}: {error}\nthis is a defect of fathoms; --debug shows where")
     return 1
 

@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fathoms.masking import known_mask
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -60,13 +62,13 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
 
 
 def say(text: str) -> None:
-    """Print a line of results as it is."""
-    print(text)
+    """Print a line of results, without known secrets."""
+    print(known_mask().text(text))
 
 
 def show_json(value: Any) -> None:
     """Print one JSON document."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    print(json.dumps(known_mask().inside(value), ensure_ascii=False, indent=2))
 
 
 def note(text: str) -> None:
@@ -80,10 +82,17 @@ def complain(text: str) -> None:
     _aside(f"fathoms: {text}")
 
 
+def show_traceback() -> None:
+    """The exception that is handled, with where it came from: it may show what a server sent."""
+    import traceback
+
+    _aside(traceback.format_exc().rstrip("\n"))
+
+
 def _aside(text: str) -> None:
-    """To stderr; that nobody reads it there ends nothing."""
+    """To stderr, without known secrets; that nobody reads it there ends nothing."""
     with suppress(BrokenPipeError):
-        print(text, file=sys.stderr, flush=True)
+        print(known_mask().text(text), file=sys.stderr, flush=True)
 
 
 _PLAIN_SECONDS = 60

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from fathoms.cli import console
 from fathoms.errors import FathomsError, UsageError
-from fathoms.masking import Mask
+from fathoms.masking import known_mask
 
 if TYPE_CHECKING:
     from fathoms.asking import Outcome
@@ -27,11 +27,7 @@ if TYPE_CHECKING:
 
 
 class JsonLines(logging.Formatter):
-    """A record as a line of JSON: time, level, and the facts of the event; no secret of the environment."""
-
-    def __init__(self, mask: Mask) -> None:
-        super().__init__()
-        self._mask = mask
+    """A record as a line of JSON: time, level, and the facts of the event, without known secrets."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without its end."""
@@ -39,7 +35,7 @@ class JsonLines(logging.Formatter):
         known = getattr(record, "facts", None)
         facts = {"event": "message", "message": record.getMessage()} if known is None else known
         line = {"time": time, "level": record.levelname.lower(), **facts}
-        return json.dumps(self._mask.inside(line), ensure_ascii=False, default=str)
+        return known_mask().text(json.dumps(line, ensure_ascii=False, default=str))
 
 
 class _LogFile(WatchedFileHandler):
@@ -62,13 +58,12 @@ def logged(path: Path | None) -> Iterator[None]:
         yield
         return
     from fathoms.events import heard
-    from fathoms.models.options import environment_secrets
 
     try:
         handler = _LogFile(path, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"--log-file {path}: cannot be written: {error.strerror or error}") from error
-    handler.setFormatter(JsonLines(Mask(environment_secrets())))
+    handler.setFormatter(JsonLines())
     try:
         with heard(handler):
             yield
@@ -110,7 +105,7 @@ def broken(names: Sequence[str], error: BaseException, junit: Path | None) -> No
     from fathoms.report.text import plain, shorten
 
     kind, word = type(error).__name__, "INTERRUPTED" if isinstance(error, KeyboardInterrupt) else "FAILED"
-    message = str(error) or kind
+    message = known_mask().text(str(error)) or kind
     happened("command-failed", level=logging.ERROR, names=list(names), kind=kind, error=message)
     _write_junit([Suite(name, [Case("run", error=(kind, message))]) for name in names], junit)
     _append_step_summary([f"**{escape(', '.join(names))}: not finished: {word}**", "", escape(message)])
@@ -154,7 +149,7 @@ def unjudged(error: FathomsError, junit: Path | None) -> None:
     from fathoms.report.gated import KIND
     from fathoms.report.junit import Case, Suite
 
-    kind, message = type(error).__name__, str(error)
+    kind, message = type(error).__name__, known_mask().text(str(error))
     happened("command-failed", level=logging.ERROR, names=[KIND], kind=kind, error=message)
     _write_junit([Suite(KIND, [Case(KIND, error=(kind, message))])], junit, beside=True)
 

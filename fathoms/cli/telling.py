@@ -8,16 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
-from fathoms.masking import Mask
+from fathoms.masking import known_mask
 
 
 class PlainLines(logging.Formatter):
-    """A record as `12:03:01 question-answered run=... question=...`, on one line, without the secrets of the
-    environment."""
-
-    def __init__(self, mask: Mask) -> None:
-        super().__init__()
-        self._mask = mask
+    """A record as `12:03:01 question-answered run=... question=...`, on one line, without known secrets."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without its end."""
@@ -25,16 +20,15 @@ class PlainLines(logging.Formatter):
         event = facts.pop("event")
         known = (f"{key}={value}" for key, value in facts.items() if value is not None)
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
-        return self._mask.text(" ".join(f"{time} {event} {' '.join(known)}".split()))
+        return known_mask().text(" ".join(f"{time} {event} {' '.join(known)}".split()))
 
 
 @contextmanager
 def told() -> Iterator[None]:
     """Events of the block go to stderr."""
     from fathoms.events import heard
-    from fathoms.models.options import environment_secrets
 
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(PlainLines(Mask(environment_secrets())))
+    handler.setFormatter(PlainLines())
     with heard(handler):
         yield

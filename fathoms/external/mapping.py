@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Typ
 
 from fathoms.answers import Answer
 from fathoms.errors import ModelError
+from fathoms.masking import known_mask
 from fathoms.models.closed_errors import without_halves
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class Response(_Paths):
     def parts(self, data: Any, *, first_page: int = 1) -> dict[str, Any]:
         """The parts that `data` holds, not validated yet; raises ModelError for what went wrong there."""
         if not isinstance(data, dict | list):
-            raise ModelError(f"want a JSON object, this is {str(data)[:100]!r}")
+            raise ModelError(f"want a JSON object, this is {known_mask().text(str(data))[:100]!r}")
         if error := _one(data, self.error):
             raise ModelError(f"it reports an error: {_message(error)}")
         shift = 1 - first_page
@@ -263,7 +264,7 @@ def _shifted(page: Any, shift: int) -> Any:
 def _message(error: Any) -> str:
     """What an error says, from the object that it mostly is."""
     told = error.get("message") if isinstance(error, dict) else None
-    return str(told or error)[:500]
+    return known_mask().text(str(told or error))[:500]
 
 
 def _there(data: Any) -> str:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import AfterValidator, JsonValue, TypeAdapter
 
 from fathoms.errors import ConfigError
-from fathoms.masking import Mask
+from fathoms.masking import Mask, remember
 from fathoms.models.options import Options, http_address, secret_values
 from fathoms.types import Question
 
@@ -108,7 +108,9 @@ def variables(template: Any) -> list[str]:
 
 def mask(headers: Mapping[str, str], template: Any) -> Mask:
     """What hides the secrets of a request: every variable in its headers, and those at keys of secrets."""
-    return Mask([*variables(dict(headers)), *secret_values({"request": template})])
+    found = variables(dict(headers))
+    remember(*found)
+    return Mask([*found, *secret_values({"request": template})])
 
 
 def _matches(template: Any) -> Iterator[re.Match[str]]:

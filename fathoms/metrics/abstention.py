@@ -15,6 +15,8 @@ from fathoms.types import Verdict
 
 Classifier = Annotated[Cues | NearestNeighbour, Field(discriminator="kind")]
 
+LONGEST = 100_000
+"""Characters of an answer that are classified."""
 _LABELS: dict[str, Label] = {label: label for label in get_args(Label)}
 
 
@@ -29,9 +31,19 @@ def label_answers(
     name = classifier.key
     keys = {text: fingerprint(name, text) for text in texts if text.strip()}
     unknown = [text for text, key in keys.items() if key not in known]
-    new = dict(zip(unknown, classifier.classify(unknown), strict=True)) if unknown else {}
+    excerpts = [excerpt(text) for text in unknown]
+    new = dict(zip(unknown, classifier.classify(excerpts), strict=True)) if unknown else {}
     verdicts = {text: new.get(text) or known[key] for text, key in keys.items()}
     return verdicts, {keys[text]: verdict for text, verdict in new.items()}
+
+
+def excerpt(text: str) -> str:
+    """What of an answer is classified: all of it, or the beginning and the end of one that is longer than
+    any answer that people read. A model that never stops can say megabytes, and every clause of it takes a
+    millisecond."""
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"
 
 
 def label_of(verdict: Verdict) -> Label:

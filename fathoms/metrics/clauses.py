@@ -14,7 +14,9 @@ _MARKS = str.maketrans(
     | dict.fromkeys("*`\u200b", "")
 )
 _QUOTE = re.compile(r'(?<![\w"])"[^"]{12,1500}"(?!\w)')
-_HEADING = re.compile(r"^\s*#+ .*$", re.MULTILINE)
+_HEADING = re.compile(r"^\s*+(?P<heading>#+ .*$)?", re.MULTILINE)
+"""The white space before a line, with its heading if it is one. It is taken whole, or many empty lines in a
+row would be looked through from each of them."""
 _BULLET = re.compile(r"^[^\S\n]*(?:[-+•>|]|\d{1,3}[.)]\s)\s*", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=[\u3002\uff01\uff1f\uff1b])|;\s+|\n+")
 _JOINT = re.compile(
@@ -60,10 +62,15 @@ class Clause(NamedTuple):
 
 def normalise(text: str) -> str:
     """Lower case, plain marks, no mark-up; what an answer quotes is not its own words and is left out."""
-    text = _HEADING.sub("", text.translate(_MARKS))
+    text = _HEADING.sub(_without_heading, text.translate(_MARKS))
     if not re.fullmatch(r'\s*"[^"]*"\s*', text):
         text = _QUOTE.sub('"quote"', text)
     return text.lower()
+
+
+def _without_heading(line: re.Match[str]) -> str:
+    """Nothing for a heading; white space before another line stays."""
+    return "" if line["heading"] else line[0]
 
 
 def split_clauses(text: str) -> list[Clause]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from fathoms.metrics.clauses import Clause, split_clauses
@@ -84,8 +85,9 @@ def read_clause(clause: Clause) -> Reading:
     return _read(clause)._replace(contrasted=clause.contrasted)
 
 
+@lru_cache(maxsize=4096)
 def _read(clause: Clause) -> Reading:
-    """The kind of a clause by its cues."""
+    """The kind of a clause by its cues. Models that repeat themselves say the same clause again and again."""
     find, text = read_grammar().find, clause.text
     if find("suspect", text) and not find("reported", text) and (reading := _read_suspect(clause)):
         return reading

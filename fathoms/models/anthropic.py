@@ -15,7 +15,7 @@ from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part,
 from fathoms.models.closed_errors import FailedResponseError, Fault, refuse_error
 from fathoms.models.closed_uploads import Held
 from fathoms.models.media import PDF, as_base64, file_bytes, image_type
-from fathoms.models.options import resolved
+from fathoms.models.options import VariableName, resolved
 from fathoms.transport import async_client
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
 
@@ -39,7 +39,7 @@ class AnthropicLLM(Closed):
     uploaded_weight: ClassVar[float] = 0.0
 
     kind: Literal["anthropic"] = "anthropic"
-    api_key_env: str = "ANTHROPIC_API_KEY"
+    api_key_env: VariableName = "ANTHROPIC_API_KEY"
     """The environment variable that holds the key."""
     max_tokens: int = Field(default=1024, ge=1, le=MOST_TOKENS)
     """The longest reply in tokens, reasoning included."""

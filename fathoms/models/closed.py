@@ -20,7 +20,15 @@ from fathoms.limits import LONGEST_WAIT, MOST_AT_ONCE
 from fathoms.models.closed_errors import Fault, Sender, as_error, is_file_gone, refusal_in
 from fathoms.models.closed_uploads import Held, forget, uploaded
 from fathoms.models.completion import as_count
-from fathoms.models.options import Address, Options, env_key, resolved, secret_values, without_secrets
+from fathoms.models.options import (
+    Address,
+    Options,
+    VariableName,
+    env_key,
+    resolved,
+    secret_values,
+    without_secrets,
+)
 from fathoms.models.protocols import FileLimits
 from fathoms.prices import Priced
 from fathoms.types import Attachment, Message, Prompt, Reply
@@ -63,7 +71,7 @@ class Closed(Priced):
 
     model: str = Field(min_length=1)
     """Any id that the vendor knows, best one with a date."""
-    api_key_env: str
+    api_key_env: VariableName
     """The environment variable that holds the key."""
     base_url: Address | None = None
     """Another address that speaks the API, such as a gateway. The vendor's own if not given, whatever the

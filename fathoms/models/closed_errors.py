@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError, RateLimitError
-from fathoms.masking import Mask
+from fathoms.masking import HIDDEN, mask_of
 from fathoms.patience import seconds_asked
 from fathoms.transport import tls_failure
 
@@ -26,7 +26,7 @@ _KEY_REFUSED = re.compile(r"api key not valid|API_KEY_INVALID", re.I)  # Google'
 _FILTER_CODES = {"content_filter", "content_policy_violation", "invalid_prompt", "bio_policy"}
 _FILTER_SENTENCES = re.compile(
     r"(output|input|prompt|response|content) (was |has been )?(blocked|flagged|filtered) (by|as)\b"
-    r"|violat\w+ .{0,40}(usage|content) polic",
+    r"|violat\w{1,20} .{0,40}(usage|content) polic",
     re.I,
 )
 _FILE_GONE = re.compile(
@@ -38,7 +38,6 @@ _TIMED_OUT = {"TimeoutException", "APITimeoutError", "TimeoutError"}
 _BROKEN_OFF = {"TransportError", "APIConnectionError", "OSError"}
 FAILED_FINISH = ("error", "abort")
 """What `finish_reason` says of an answer that the server could not make (OpenRouter, vLLM)."""
-_MASKED = re.compile(r"\S*\*{3,}\S*")  # vendors repeat a refused key with its middle masked
 _DATA = re.compile(r"[\w+/=-]{100,}")
 
 
@@ -80,7 +79,7 @@ class Sender:
     def masked(self, text: str) -> str:
         """A text without them. What is half of a character (a lone surrogate) becomes a question mark, for
         it could not be written to a file."""
-        return without_halves(Mask(self.secrets).text(text))
+        return without_halves(mask_of(frozenset(self.secrets)).text(text))
 
     def word(self, value: Any) -> str | None:
         """A short text that the server says, such as the name of a model; None for anything else."""
@@ -238,7 +237,8 @@ def ours(error: BaseException | None) -> ModelError | None:
 
 
 def quoted(text: str, *secrets: str) -> str:
-    """A server's words in one line: short, without secrets (masked or not) and without base64."""
-    text = " ".join(Mask(secrets).text(text).split())
-    text = _DATA.sub("...", _MASKED.sub("***", text))
+    """A server's words in one line: short, without secrets and without base64. Vendors repeat a refused key
+    with its middle masked: such a word is left out whole."""
+    words = mask_of(frozenset(secrets)).text(text).split()
+    text = _DATA.sub("...", " ".join(HIDDEN if HIDDEN in word else word for word in words))
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."

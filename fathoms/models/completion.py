@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fathoms.errors import ModelError, NoAnswerError
+from fathoms.masking import known_mask
 from fathoms.models.closed_errors import Sender, failed_finish
 from fathoms.models.media import data_url, image_type
 from fathoms.models.reasoning import split_reasoning
@@ -104,7 +105,9 @@ def _text(parts: list[str], said: Any) -> bool:
     if isinstance(said, list):
         said = "".join(part.get("text") or "" for part in said)
     if said is not None and not isinstance(said, str):
-        raise TypeError(f"a text is wanted, this is {_KINDS.get(type(said), said)}")
+        raise TypeError(
+            f"a text is wanted, this is {_KINDS.get(type(said)) or known_mask().text(repr(said))[:40]}"
+        )
     if said:
         parts.append(said)
     return bool(said)

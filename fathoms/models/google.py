@@ -17,7 +17,7 @@ from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part,
 from fathoms.models.closed_errors import Fault
 from fathoms.models.closed_uploads import Held
 from fathoms.models.media import PDF, file_bytes, image_type
-from fathoms.models.options import resolved
+from fathoms.models.options import VariableName, resolved
 from fathoms.transport import async_client
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
 
@@ -55,7 +55,7 @@ class GoogleLLM(Closed):
     page_tokens: ClassVar[int] = 258  # as Google documents it
 
     kind: Literal["google"] = "google"
-    api_key_env: str = "GEMINI_API_KEY"
+    api_key_env: VariableName = "GEMINI_API_KEY"
     """The environment variable that holds the key."""
     max_tokens: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
     """The longest reply in tokens, reasoning included; the model's own limit if not given."""

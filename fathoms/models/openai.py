@@ -16,7 +16,7 @@ from fathoms.models.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part,
 from fathoms.models.closed_errors import FAILED_FINISH, FailedResponseError, Fault, refuse_error
 from fathoms.models.closed_uploads import Held
 from fathoms.models.media import PDF, data_url, file_bytes, image_type
-from fathoms.models.options import resolved
+from fathoms.models.options import VariableName, resolved
 from fathoms.transport import async_client
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
 
@@ -52,7 +52,7 @@ class OpenAILLM(Closed):
     api: Literal["chat", "responses"] = "chat"
     """Chat completions, or the newer Responses API. Its answers are not stored at OpenAI unless `options`
     say `store: true`."""
-    api_key_env: str = "OPENAI_API_KEY"
+    api_key_env: VariableName = "OPENAI_API_KEY"
     """The environment variable that holds the key."""
     max_tokens: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
     """The longest reply in tokens, reasoning included; the model's own limit if not given. It is sent as

@@ -19,7 +19,15 @@ from fathoms.models.completion import Completion, chat_messages
 from fathoms.models.counting import counted, counts_nothing
 from fathoms.models.cuts import prompt_cut
 from fathoms.models.llamaindex_replies import embeddings, unit_rows
-from fathoms.models.options import Address, Options, env_key, resolved, secret_values, without_secrets
+from fathoms.models.options import (
+    Address,
+    Options,
+    VariableName,
+    env_key,
+    resolved,
+    secret_values,
+    without_secrets,
+)
 from fathoms.models.wire import Request, exchange
 from fathoms.prices import Priced
 from fathoms.transport import client, fetch
@@ -45,7 +53,7 @@ class _FromServer(Component):
     """The server with the path of its API, mostly `/v1`: http://127.0.0.1:8000/v1."""
     model: str = Field(min_length=1)
     """The name that the server lists under `/models`."""
-    api_key_env: str | None = None
+    api_key_env: VariableName | None = None
     """The environment variable that holds the key; no key if not given."""
     request_timeout: float = Field(default=300, gt=0, le=LONGEST_WAIT)
     """Seconds that the server may be silent."""

@@ -11,8 +11,11 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator
 
 from fathoms.errors import ConfigError
-from fathoms.masking import is_secret_name, without_logins
+from fathoms.masking import is_key_in_path, is_secret_name, looks_like_key, remember, without_logins
 
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+_LONG_WORD = 20
+"""Characters from which on lower-case letters with digits are taken for a key and not for a name."""
 _REFERENCE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -34,8 +37,12 @@ only there; keys and passwords must be given so."""
 
 def http_address(address: str) -> str:
     """Refuse (ValueError) what is no address of a server, or names a user; a slash at the end goes."""
-    if re.match(r"https?://[^/\s]*@", address):
+    if re.match(r"(?:https?:/{0,2})?[^/\s]*@", address):
         raise ValueError("a user or password has no place in an address")
+    if without_logins(address) != address:
+        raise ValueError("a key has no place in the query of an address")
+    if is_key_in_path(address):
+        raise ValueError("a part of its path looks like a key, which has no place in an address")
     if not (re.match(r"https?://[^/\s]", address) and _has_host_and_port(address)):
         raise ValueError("want an address such as http://127.0.0.1:8000")
     return address.rstrip("/")
@@ -55,6 +62,27 @@ Address = Annotated[str, AfterValidator(http_address)]
 """The address of a server, by http or https."""
 
 
+def _variable_name(name: str) -> str:
+    """Refuse (ValueError) a key that stands where the name of its variable belongs, without repeating it."""
+    letters = name.replace("_", "")
+    pasted = looks_like_key(name) or (len(letters) >= _LONG_WORD and not name.isupper() and _has_digit(name))
+    if pasted or not _NAME.fullmatch(name):
+        raise ValueError(
+            "this is the name of an environment variable, such as OPENAI_API_KEY, and what stands here cannot"
+            " be one; set the variable to the key, and write the name of the variable here"
+        )
+    return name
+
+
+def _has_digit(text: str) -> bool:
+    """Whether there is a digit, as in random keys."""
+    return any(map(str.isdigit, text))
+
+
+VariableName = Annotated[str, AfterValidator(_variable_name)]
+"""The name of an environment variable that holds a key."""
+
+
 def env_key(variable: str) -> str:
     """The key that an environment variable holds; raises ConfigError for none, or what no header takes."""
     key = os.environ.get(variable, "").strip()
@@ -62,6 +90,7 @@ def env_key(variable: str) -> str:
         raise ConfigError(f"the environment variable {variable} is not set: it holds the key")
     if not (key.isascii() and key.isprintable()):
         raise ConfigError(f"the environment variable {variable} holds what no key can be")
+    remember(key)
     return key
 
 
@@ -75,24 +104,22 @@ def without_secrets(options: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def secret_values(options: Any) -> list[str]:
-    """The values of the environment variables named in texts that are secret; those not set are left out."""
-    return [
+    """The values of the environment variables named in texts that are secret; those not set are left out.
+    They are remembered: nothing that is written may hold them."""
+    found = [
         os.environ[variable]
         for name, value in _texts(options)
         if _is_secret(name, _REFERENCE.sub(lambda match: os.environ.get(match[1], ""), value))
         for variable in _REFERENCE.findall(value)
         if variable in os.environ
     ]
-
-
-def environment_secrets() -> list[str]:
-    """The values of all environment variables whose names are those of secrets."""
-    return [value for name, value in os.environ.items() if _is_secret(name, value)]
+    remember(*found)
+    return found
 
 
 def _is_secret(name: str, value: str) -> bool:
     """Whether a name is that of a secret, or a value holds one."""
-    return is_secret_name(name) or without_logins(value) != value
+    return is_secret_name(name) or without_logins(value) != value or looks_like_key(value)
 
 
 def _texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -10,7 +10,8 @@ from fathoms.metrics.ingestion import ParsedTexts, gold_pages
 from fathoms.metrics.phrase_recall import Hyphens, Match, PhraseRecall, fold_text, recall_in, stands_in
 from fathoms.types import Document, Question
 
-_LINE_END = re.compile(r"\s*\n\s*")
+_LINE_END = re.compile(r"(?<!\s)\s*\n\s*")
+"""White space with a line break, looked for once in each run of white space and not from each place in it."""
 
 
 class Texts:

@@ -18,7 +18,6 @@ import fathoms
 from fathoms.cli import main
 from fathoms.cli.telling import PlainLines
 from fathoms.events import LOGGER
-from fathoms.masking import Mask
 
 pytestmark = pytest.mark.slow  # processes of their own
 
@@ -134,7 +133,7 @@ def test_verbose_tells_every_event_and_no_secret(project: Project) -> None:
 def test_an_event_is_one_line_without_what_is_not_known() -> None:
     facts = {"event": "e", "a": "x\n y", "b": None, "c": 0}
     record = LOGGER.makeRecord("fathoms", 20, "f", 1, "said", (), None, extra={"facts": facts})
-    assert PlainLines(Mask()).format(record)[8:] == " e a=x y c=0"
+    assert PlainLines().format(record)[8:] == " e a=x y c=0"
 
 
 def test_verbose_and_quiet_contradict_each_other(project: Project) -> None:

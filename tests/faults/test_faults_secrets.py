@@ -9,12 +9,13 @@ import subprocess
 import urllib.parse
 import zlib
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import faulty
 import pytest
 import vendor_servers
+from faulty import contents
 from raw_service import answer, sends, service
 from support import Project
 from vendor_servers import Asked, Vendors, vendors
@@ -43,19 +44,6 @@ def forms(key: str) -> set[str]:
         coded = base64.b64encode(b"." * shift + key.encode()).decode()
         found |= {coded[4:-4], coded[4:-4].translate(str.maketrans("+/", "-_"))}
     return found
-
-
-def contents(path: Path) -> Iterator[bytes]:
-    """The bytes of a file, and what is compressed in it."""
-    data = path.read_bytes()
-    yield data
-    if path.suffix == ".gz":
-        yield gzip.decompress(data)
-    if path.suffix == ".sqlite":
-        with closing(sqlite3.connect(path)) as database:
-            for (value,) in database.execute("SELECT value FROM entries"):
-                with suppress(zlib.error):
-                    yield zlib.decompress(value)
 
 
 def leaks(project: Project, done: subprocess.CompletedProcess[str], key: str) -> list[str]:

@@ -1,0 +1,150 @@
+"""Texts of a server, a model or a PDF never make a pattern take more than linear time, and a frozen process
+can still be ended."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from fathoms.masking import Mask, is_secret_name, without_logins, without_shapes
+from fathoms.metrics.abstention import label_answers
+from fathoms.metrics.clauses import split_clauses
+from fathoms.metrics.cues import Cues
+from fathoms.metrics.folding import fold_words
+from fathoms.metrics.nearest import NearestNeighbour
+from fathoms.metrics.phrase_recall import phrase_recall
+from fathoms.models.closed_errors import Fault, is_file_gone, quoted, refusal_in
+from fathoms.models.reasoning import split_reasoning
+from fathoms.questions.texts import _LINE_END
+from fathoms.retrieve.llm_reranker import grade_of
+
+KEY = "sk-planted/7Q+x9Zk2=vW4&mB8~Jt6%Rd3"
+UNITS = (
+    *' \n\t\\%a1.,"(*_`-@#?\u0301\u200b\u65e0\u00bd\u0e01\x00|;',
+    *("a\n ", "\n \n", "://", "://a", "?&=", "?a", "&amp;", "no ", "no.\n", 'a"', "()", "{[", "e\u0301"),
+    *(
+        "\u6ca1\u6709\u3002",
+        "# ",
+        "- ",
+        "1) ",
+        ", however",
+        ", and the x",
+        "1,",
+        "123,",
+        "-1",
+        "<think>",
+        "%25",
+    ),
+    *("</think>", "://u:p@", "\\u00", "*** ", "A/", "violat ", "violat", "token count ", "file ", "\x1b["),
+    *("sk-", 'aB1 \n"(,', "the document does not ", "there is no ", "so "),
+)
+MASK = Mask([KEY, "a" * 16 + "b", "%" * 16 + "1", "p\u00e4ssw\u00f6rd-1234"])
+TEXTS: dict[str, Callable[[str], object]] = {
+    "mask": MASK.text,
+    "logins": without_logins,
+    "shapes": without_shapes,
+    "name": is_secret_name,
+    "quoted": quoted,
+    "refusal": lambda text: refusal_in(Fault(text, 400, "x")),
+    "file gone": lambda text: is_file_gone(Fault(text, 400)),
+    "clauses": split_clauses,
+    "folded": lambda text: fold_words(text, hyphens=True),
+    "recall": lambda text: phrase_recall(text, [["aa", "1", "no"]], "word"),
+    "reasoning": split_reasoning,
+    "grade": grade_of,
+    "line ends": lambda text: _LINE_END.sub(" ", text),
+}
+
+
+def seconds(read: Callable[[str], object], unit: str, size: int) -> float:
+    text = (unit * (size // len(unit) + 1))[:size]
+    started = time.process_time()
+    read(text)
+    return time.process_time() - started
+
+
+def test_every_pattern_takes_linear_time() -> None:
+    """Sixteen times the text takes at most 40 times as long: what is quadratic takes 256 times as long. Sizes
+    that take no time to speak of are not compared."""
+    slow = []
+    for name, read in TEXTS.items():
+        for unit in UNITS:
+            times = [seconds(read, unit, 4_000)]
+            for size in (16_000, 64_000):
+                times.append(seconds(read, unit, size))
+                if times[-1] > 0.1 and times[-1] > 2.5 * 4 * max(times[-2], 0.005):
+                    slow.append((name, unit, times))
+                    break
+    assert slow == []
+
+
+def test_the_mask_takes_linear_time_up_to_256k() -> None:
+    for unit in UNITS:
+        small, large = seconds(MASK.text, unit, 16_000), seconds(MASK.text, unit, 256_000)
+        assert large < 40 * max(small, 0.01), unit
+
+
+def test_an_answer_of_twelve_megabytes_is_classified_by_its_beginning_and_its_end() -> None:
+    answer = "The document does not say it. " * 400_000
+    started = time.process_time()
+    (cues,) = Cues().classify(["The document does not say it."])
+    for classifier in (Cues(), NearestNeighbour(), NearestNeighbour().plain()):
+        verdicts, _ = label_answers([answer], classifier, {})
+        assert verdicts[answer].label == cues.label
+    assert time.process_time() - started < 20  # it was minutes
+
+
+FROZEN = """
+import asyncio, re, sys
+from fathoms.stopping import StopSignals, ending_in_time
+
+async def main():
+    tasks = [asyncio.create_task(asyncio.sleep(600))]
+    signals = StopSignals(lambda: print("asked", flush=True), lambda: tasks[0].cancel())
+    with signals.on(asyncio.get_running_loop()):
+        await asyncio.sleep(0.1)
+        print("ready", flush=True)
+        if sys.argv[1] == "frozen":
+            re.match(r"(a+)+$", "a" * 60 + "b")  # holds the GIL for longer than anybody waits
+        if sys.argv[1] == "later":
+            await asyncio.sleep(1)
+            re.match(r"(a+)+$", "a" * 60 + "b")
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+with ending_in_time():
+    asyncio.run(main())
+print("closed", flush=True)
+"""
+
+
+def stopped(how: str) -> tuple[int, str]:
+    """The exit code and the output of a process that gets two signals."""
+    with subprocess.Popen([sys.executable, "-c", FROZEN, how], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGTERM)
+        try:
+            said, _ = process.communicate(timeout=15)
+        finally:
+            process.kill()
+    return process.returncode, said
+
+
+def test_a_second_signal_closes_what_runs() -> None:
+    assert stopped("calm") == (0, "asked\nclosed\n")
+
+
+def test_a_second_signal_ends_a_process_whose_loop_is_frozen() -> None:
+    assert stopped("frozen") == (-signal.SIGTERM, "")
+
+
+def test_a_second_signal_ends_a_process_that_froze_after_the_first() -> None:
+    code, said = stopped("later")
+    assert code != 0
+    assert said == "asked\n"
