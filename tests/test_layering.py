@@ -11,6 +11,7 @@ LEVELS = [
     {"types", "errors"},
     {
         "config",
+        "inputs",
         "paths",
         "cache",
         "stats",
@@ -53,6 +54,7 @@ GROUND = [
     "patience",
     "masking",
     "paths",
+    "inputs",
     "identity",
     "config",
     "prices",
@@ -65,7 +67,7 @@ GROUND = [
     "committing",
 ]
 # `metrics` scores on a laptop: it sees no parser, no retriever and no run store
-METRICS = {"types", "errors", "config", "paths", "cache", "stats", "models"}
+METRICS = {"types", "errors", "config", "inputs", "paths", "cache", "stats", "models"}
 PACKAGE = Path(__file__).parent.parent / "fathoms"
 
 
