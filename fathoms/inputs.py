@@ -80,13 +80,7 @@ def decode(data: bytes, path: Path) -> str:
 def parse_json(text: str, name: str, first_line: int = 1) -> Any:
     """Parse JSON strictly; raises DataError with file:line:col, or with the key that stands twice."""
     try:
-        data = json.loads(
-            text,
-            object_pairs_hook=_unique,
-            parse_constant=_no_constant,
-            parse_int=_integer,
-            parse_float=_real,
-        )
+        data = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_integer)
     except json.JSONDecodeError as error:
         place = f"{name}:{first_line + error.lineno - 1}:{error.colno}"
         raise DataError(f"{place}: not valid JSON: {error.msg}") from error
@@ -104,9 +98,7 @@ def _too_deep(data: Any) -> bool:
     level = [data]
     for _ in range(DEEPEST):
         inner = [value for value in level if isinstance(value, dict | list)]
-        level = [
-            child for value in inner for child in (value.values() if isinstance(value, dict) else value)
-        ]
+        level = [child for value in inner for child in (value.values() if isinstance(value, dict) else value)]
         if not level:
             return False
     return True
@@ -132,14 +124,6 @@ def _integer(digits: str) -> int:
     if len(digits) > _LONGEST_NUMBER:
         raise ValueError(f"a number of {len(digits)} characters is too long")
     return int(digits)
-
-
-def _real(digits: str) -> float:
-    """A finite number: `1e999` is valid JSON, and infinite when it is read."""
-    value = float(digits)
-    if value in (float("inf"), float("-inf")):
-        raise ValueError(f"the number {digits[:40]} is too large")
-    return value
 
 
 def expanded(path: Path) -> Path:
