@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
+from fathoms.cli import console
 from fathoms.masking import Mask
 
 
@@ -25,7 +26,7 @@ class PlainLines(logging.Formatter):
         event = facts.pop("event")
         known = (f"{key}={value}" for key, value in facts.items() if value is not None)
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
-        return self._mask.text(" ".join(f"{time} {event} {' '.join(known)}".split()))
+        return console.harmless(self._mask.text(" ".join(f"{time} {event} {' '.join(known)}".split())))
 
 
 @contextmanager

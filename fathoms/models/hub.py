@@ -13,6 +13,7 @@ from pydantic import Field
 
 from fathoms.config import Component
 from fathoms.errors import ConfigError, MissingExtraError, MissingWeightsError, ServerError
+from fathoms.inputs import expanded
 from fathoms.models.assets import ASSETS
 from fathoms.models.cpus import available_cpus
 from fathoms.models.torchvision import repair
@@ -74,7 +75,7 @@ def folder_of(model: str) -> Path | None:
         if not is_installed(model):
             raise MissingWeightsError(model)
         return ASSETS[model].folder
-    path = Path(model).expanduser()
+    path = expanded(Path(model))
     if path.is_dir():
         return path
     if model.startswith(("/", ".", "~")):

@@ -20,6 +20,7 @@ from pydantic import AfterValidator
 
 from fathoms.config import suggest
 from fathoms.errors import ChecksumError, ConfigError, DataError, MissingWeightsError, StoreError
+from fathoms.inputs import expanded
 from fathoms.models.assets import ASSETS, Asset, File
 from fathoms.models.packages import install
 from fathoms.paths import sha256_file
@@ -53,7 +54,7 @@ def locate(name_or_path: str) -> Path:
     Raises ConfigError for an unknown name or a path with no file, MissingWeightsError for an asset that
     was not pulled.
     """
-    path = Path(name_or_path).expanduser()
+    path = expanded(Path(name_or_path))
     if path.is_file():
         return path
     if name_or_path not in ASSETS and (path.suffix in {".gguf", ".onnx"} or len(path.parts) > 1):
