@@ -52,9 +52,9 @@ class QuestionScores(Noun):
     profile: str
     rules: dict[str, Any]
     questions: dict[str, QuestionScore]
-    answers: int
-    failed: int
-    cached: int = 0
+    answers: int = Field(ge=0)
+    failed: int = Field(ge=0)
+    cached: int = Field(default=0, ge=0)
 
     def rules_of(self, metric: str) -> dict[str, Any]:
         """What of the rules a metric depends on. A classifier is known by its key: the same options may

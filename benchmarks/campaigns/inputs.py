@@ -39,15 +39,22 @@ from fathoms.cli import main
 
 SECONDS = 20
 VALUES: list[Any] = [
-    None, True, False, 0, -0.0, -1, 1, 2, 10**6, 10**30, 1e308, float("inf"), float("nan"), "", " ", "05", "true",
-    "1e999", "\0", "\x1b[2J", "\u202ex", "\ud800", "é" * 300, "x" * 5000, "../../etc/passwd", "/dev/zero", "~nobody",
-    "~nobody/x.yaml", "__proto__", "=1+1", "{question}", "{0.__class__}", "%s", "${HOME}", "a.pdf", "http://[::1",
-    "http://user:secret@x", [], [[]], [None], {}, {"kind": None}, {"kind": "page"}, ["a", "a"], [1, 2], {"": ""},
+    None, True, False, 0, -0.0, -1, 1, 2, 10**6, 10**30, 1e308, float("inf"), float("nan"), "", " ",
+    "05", "true",
+    "1e999", "\0", "\x1b[2J", "\u202ex", "\ud800", "é" * 300, "x" * 5000, "../../etc/passwd",
+    "/dev/zero", "~nobody",
+    "~nobody/x.yaml", "__proto__", "=1+1", "{question}", "{0.__class__}", "%s", "${HOME}", "a.pdf",
+    "http://[::1",
+    "http://user:secret@x", [], [[]], [None], {}, {"kind": None}, {"kind": "page"}, ["a", "a"], [1, 2],
+    {"": ""},
 ]  # fmt: skip
 BYTES = [
-    b"\0", b"\xff", b"\xef\xbb\xbf", b"\r", b"\r\n", b"\n", b"\t", b'"', b"'", b"{", b"}", b"[", b"]", b":", b",",
-    b"&a ", b"*a ", b"<<: ", b"!!python/name:os.system ", b"- ", b"? ", b"|\n", b"\\u0000", b"\\ud800", b"NaN",
-    b"1e999", b"9" * 5000, b"[" * 3000, b"a: &a [*a]\n", b"\xe2\x80\xa8", b"\x1b[31m", b"#", b"%", b"---\n", b"...",
+    b"\0", b"\xff", b"\xef\xbb\xbf", b"\r", b"\r\n", b"\n", b"\t", b'"', b"'", b"{", b"}", b"[", b"]",
+    b":", b",",
+    b"&a ", b"*a ", b"<<: ", b"!!python/name:os.system ", b"- ", b"? ", b"|\n", b"\\u0000", b"\\ud800",
+    b"NaN",
+    b"1e999", b"9" * 5000, b"[" * 3000, b"a: &a [*a]\n", b"\xe2\x80\xa8", b"\x1b[31m", b"#", b"%",
+    b"---\n", b"...",
 ]  # fmt: skip
 STEERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 ANSWERS = [
@@ -106,7 +113,8 @@ def made(folder: Path) -> dict[str, str]:
         "a.jsonl": "".join(json.dumps(row) + "\n" for row in ANSWERS),
         "l.jsonl": "".join(json.dumps(row) + "\n" for row in LABELS),
         "r.json": json.dumps(RELEASED, indent=1),
-        "own.yaml": "name: own\ntitle: t\nlicence: l\nquestions: {file: q.jsonl}\ndocuments: [{file: varn.pdf}]\n",
+        "own.yaml": "name: own\ntitle: t\nlicence: l\nquestions: {file: q.jsonl}\n"
+        "documents: [{file: varn.pdf}]\n",
     }
     (folder / "own").mkdir()
     shutil.copy(folder / "pdfs" / "varn.pdf", folder / "own" / "varn.pdf")
@@ -259,8 +267,10 @@ def trial(rng: random.Random, folder: Path, texts: dict[str, str]) -> tuple[str,
     return found, name, call, said
 
 
-def campaign(seed: int, trials: int, show: int) -> int:
+def campaign(arguments: argparse.Namespace) -> int:
     """Run the trials, print the table, and tell how many faults there were."""
+    seed, trials, show = arguments.seed, arguments.trials, arguments.show
+    end = time.monotonic() + arguments.seconds
     counts: Counter[tuple[str, str]] = Counter()
     kinds: Counter[str] = Counter()
     shown: Counter[str] = Counter()
@@ -274,6 +284,9 @@ def campaign(seed: int, trials: int, show: int) -> int:
         shutil.copytree("runs", "kept")
         try:
             for number in range(trials):
+                if time.monotonic() > end:
+                    trials = number
+                    break
                 began = time.process_time()
                 found, file, call, said = trial(random.Random(f"{seed}:{number}"), folder, texts)
                 slowest = max(slowest, time.process_time() - began)
@@ -299,8 +312,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--trials", type=int, default=1000)
+    parser.add_argument("--seconds", type=int, default=900, help="begin no trial after so long")
     parser.add_argument("--show", type=int, default=3, help="examples of every kind of fault")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
-    sys.exit(1 if campaign(arguments.seed, arguments.trials, arguments.show) else 0)
+    sys.exit(1 if campaign(arguments) else 0)
