@@ -10,10 +10,12 @@ import difflib
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module, metadata
+from math import inf
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
@@ -22,7 +24,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from fathoms.errors import ConfigError, UsageError
+from fathoms.errors import ConfigError, DataError, UsageError
+from fathoms.inputs import read_text
 from fathoms.masking import is_key_in_path, is_secret_name, without_shapes
 
 Key = tuple[str | int, ...]
@@ -100,45 +103,57 @@ class Source:
         return ConfigError(f"{self.at(key)}: {message}")
 
 
+LARGEST_CONFIG = 2 * 2**20
+"""Bytes of a configuration, a manifest or exemplars: YAML is read slowly."""
+_ODD_NUMBER = re.compile(r"[-+]?0[0-9_]+(\.[0-9_]*)?|.*:.*")
+"""What YAML reads as a number that people do not mean: `010` is 8, and `1:30` is 90."""
+
+
 def read_yaml(path: Path) -> Source:
     """Read a YAML mapping with the safe loader; raises ConfigError with file:line:col."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file{_near_file(path)}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
-    places: dict[Key, str] = {}
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        if root is not None:
-            _walk(root, (), str(path), places)
-        data = yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
-        raise ConfigError(f"{where}: not valid YAML: {error.problem or error.context}") from error
-    except RecursionError as error:
-        raise ConfigError(f"{path}: nested too deep for a configuration") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from error
+        text = read_text(path, LARGEST_CONFIG)
+    except DataError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise ConfigError(f"{path}: no such file{_near_file(path)}") from None
+        raise ConfigError(str(error)) from error
+    data, places = parse_yaml(text, str(path))
     if not isinstance(data, dict):
         raise ConfigError(f"{path}:1:1: a mapping of keys is needed, this is {_noun(data)}")
     return Source(str(path), data, places)
 
 
+def parse_yaml(text: str, name: str) -> tuple[Any, dict[Key, str]]:
+    """The value of a YAML text and the place of every key in it; raises ConfigError with name:line:col."""
+    places: dict[Key, str] = {}
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        if root is not None:
+            _walk(root, (), name, places)
+        return yaml.safe_load(text), places
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
+        raise ConfigError(f"{where}: not valid YAML: {error.problem or error.context}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{name}: nested too deep for a configuration") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"{name}: not valid YAML: {str(error).splitlines()[0]}") from error
+
+
 def _walk(node: yaml.Node, key: Key, name: str, places: dict[Key, str]) -> None:
-    """Record the place of every key; aliases are refused (they can blow up a small file)."""
-    mark = node.start_mark
-    places.setdefault(key, f"{name}:{mark.line + 1}:{mark.column + 1}")
+    """Record the place of every key. What an alias repeats is counted again, so that a small file cannot
+    stand for a huge one."""
+    places.setdefault(key, _place(node, name))
     if len(places) > 10_000 or len(key) > 50:
         raise ConfigError(f"{places[key]}: too many keys or nested too deep for a configuration")
     if isinstance(node, yaml.MappingNode):
         for child, value in node.value:
-            here = (*key, str(child.value))
-            place = f"{name}:{child.start_mark.line + 1}:{child.start_mark.column + 1}"
+            place = _place(child, name)
             if child.tag != "tag:yaml.org,2002:str":
-                raise ConfigError(f"{place}: a key must be text: put '{child.value}' in quotes")
+                raise ConfigError(f"{place}: a key must be text: put '{_written(child)}' in quotes")
+            _check_scalar(child, place)
+            here = (*key, str(child.value))
             if here in places:
                 raise ConfigError(f"{place}: '{child.value}' stands here twice (first at {places[here]})")
             places[here] = place
@@ -146,11 +161,36 @@ def _walk(node: yaml.Node, key: Key, name: str, places: dict[Key, str]) -> None:
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
             _walk(value, (*key, index), name, places)
+    else:
+        _check_scalar(node, _place(node, name))
+
+
+def _place(node: yaml.Node, name: str) -> str:
+    """Where a node begins."""
+    return f"{name}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
+
+
+def _written(node: yaml.Node) -> str:
+    """A key as it is written, as far as that fits into a sentence."""
+    return str(node.value)[:60] if isinstance(node, yaml.ScalarNode) else "a list or a mapping"
+
+
+def _check_scalar(node: yaml.Node, place: str) -> None:
+    """Refuse what is read as something else than people see."""
+    text, tag = str(node.value), node.tag.rpartition(":")[2]
+    if tag == "str" and (bad := re.search("[\0\ud800-\udfff]", text)):
+        what = "a NUL" if bad[0] == "\0" else f"half of a character (U+{ord(bad[0]):04X})"
+        raise ConfigError(f"{place}: this text holds {what}: take it out")
+    if tag in ("int", "float") and _ODD_NUMBER.fullmatch(text):
+        raise ConfigError(
+            f"{place}: YAML reads '{text[:40]}' as another number (octal, or to the base of 60): write it"
+            " without leading zeros and colons, or put it in quotes"
+        )
 
 
 def override(source: Source, settings: Iterable[str]) -> Source:
     """Apply `--set a.b=c`, the value read as YAML; missing parents are made."""
-    data = json.loads(json.dumps(source.data, default=str))
+    data = deepcopy(source.data)
     places = dict(source.places)
     for setting in settings:
         path, equals, raw = setting.partition("=")
@@ -158,10 +198,7 @@ def override(source: Source, settings: Iterable[str]) -> Source:
         if not equals or not all(keys):
             told = without_shapes(setting)
             raise UsageError(f"--set {told}: want KEY=VALUE, for example retrieve.top_k=5")
-        try:
-            value = yaml.safe_load(raw)
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            raise UsageError(f"--set {path}: the value is not valid YAML") from error
+        value, _ = parse_yaml(raw, f"{_SET}{path}")
         _put(data, keys, value, setting)
         places = {k: v for k, v in places.items() if k[: len(keys)] != tuple(keys)}
         for depth in range(1, len(keys) + 1):
@@ -183,13 +220,62 @@ def _put(data: dict[str, Any], keys: Sequence[str], value: Any, setting: str) ->
 
 def validate(model: type[M], source: Source) -> M:
     """Make the model, or raise one ConfigError that lists every complaint with its place."""
+    data = _with_kinds(model, source)
     try:
-        return model.model_validate(_with_kinds(model, source))
+        made = model.model_validate(data)
     except ValidationError as error:
         lines = dict.fromkeys(_sentence(model, source, detail) for detail in error.errors())
         raise ConfigError("\n".join(lines)) from error
     except RecursionError as error:
         raise ConfigError(f"{source.name}: nested too deep") from error
+    if lines := {f"{source.at(key)}: {dotted(key)}: {what}": None for key, what in misread(made, data)}:
+        raise ConfigError("\n".join(lines))
+    return made
+
+
+def dotted(key: Key) -> str:
+    """A key as people write it."""
+    return ".".join(map(str, key))
+
+
+def misread(made: Any, written: Any, key: Key = ()) -> Iterator[tuple[Key, str]]:
+    """The values of a validated model that pydantic made of something else, each with a sentence.
+
+    It takes `true` for 1, `"05"` for 5 and `"yes"` for true, and has nothing against an infinite number.
+    """
+    if isinstance(made, BaseModel) and isinstance(written, Mapping):
+        for name in made.model_fields_set:
+            if name in written:
+                yield from misread(getattr(made, name), written[name], (*key, name))
+    elif isinstance(made, Mapping) and isinstance(written, Mapping):
+        for name, value in made.items():
+            if name in written:
+                yield from misread(value, written[name], (*key, str(name)))
+    elif isinstance(made, list | tuple) and isinstance(written, list | tuple) and len(made) == len(written):
+        for index, pair in enumerate(zip(made, written, strict=True)):
+            yield from misread(*pair, (*key, index))
+    elif isinstance(made, bool):
+        if not isinstance(written, bool):
+            yield key, f"want true or false (this is {_short(written)})"
+    elif isinstance(made, int | float):
+        if isinstance(written, bool) or _is_number(written):
+            yield key, f"want a number (this is {_short(written)})"
+        elif not abs(made) < inf:
+            yield key, f"want a finite number (this is {made})"
+
+
+def _is_number(written: Any) -> bool:
+    """Whether this is a number in quotes; other texts may have a unit that a model reads."""
+    try:
+        return isinstance(written, str) and bool(repr(float(written)))
+    except ValueError:
+        return False
+
+
+def _short(value: Any) -> str:
+    """A value in a sentence."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def _with_kinds(model: type[BaseModel], source: Source) -> dict[str, Any]:
@@ -207,7 +293,7 @@ def _sentence(model: type[BaseModel], source: Source, detail: ErrorDetails) -> s
     """One pydantic complaint in our words."""
     loc = detail["loc"]
     key = _yaml_key(source.data, loc)
-    dotted = ".".join(map(str, key)) or "the configuration"
+    name = dotted(key) or "the configuration"
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "extra_forbidden":
         names = _field_names(model, loc[:-1])
@@ -217,18 +303,18 @@ def _sentence(model: type[BaseModel], source: Source, detail: ErrorDetails) -> s
     elif kind == "union_tag_invalid":
         tags = [tag.strip().strip("'") for tag in context["expected_tags"].split(",")]
         key = (*key, "kind")
-        message = f"unknown kind '{context['tag']}' for {dotted}{suggest(context['tag'], tags)}"
+        message = f"unknown kind '{context['tag']}' for {name}{suggest(context['tag'], tags)}"
     elif kind == "union_tag_not_found":
-        message = f"'{dotted}' needs a 'kind'"
+        message = f"'{name}' needs a 'kind'"
     else:
         text = detail["msg"].removeprefix("Value error, ")
-        message = f"{dotted}: {text[:1].lower()}{text[1:]}"
+        message = f"{name}: {text[:1].lower()}{text[1:]}"
         given = detail["input"]
         if kind == "literal_error" and isinstance(given, str):
             meant = suggest(given, re.findall(r"'([^']*)'", context["expected"]))
             message += meant if "did you mean" in meant else ""
         if isinstance(given, str | int | float | bool) and "did you mean" not in message:
-            message += "" if _may_be_secret(key, given) else f" (this is {given!r})"
+            message += "" if _may_be_secret(key, given) else f" (this is {_short(given)})"
     return without_shapes(f"{source.at(key)}: {message}")
 
 

@@ -13,10 +13,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import Field
 
-from fathoms.config import fingerprint, suggest
+from fathoms.config import fingerprint, misread, suggest
 from fathoms.errors import DataError, StoreError, UsageError
+from fathoms.inputs import parse_json, read_text
 from fathoms.paths import write_atomic
 from fathoms.store import Run
 from fathoms.types import Noun
@@ -53,9 +54,9 @@ class QuestionScores(Noun):
     profile: str
     rules: dict[str, Any]
     questions: dict[str, QuestionScore]
-    answers: int
-    failed: int
-    cached: int = 0
+    answers: int = Field(ge=0)
+    failed: int = Field(ge=0)
+    cached: int = Field(default=0, ge=0)
 
     def rules_of(self, metric: str) -> dict[str, Any]:
         """What of the rules a metric depends on. A classifier is known by its key: the same options may
@@ -231,14 +232,18 @@ def write_baseline(scores: QuestionScores, path: Path) -> None:
 
 def read_baseline(path: Path) -> QuestionScores:
     """Scores that `write_baseline` kept; raises DataError for any other file."""
+    data = parse_json(read_text(path), str(path))
+    schema = data.get("schema") if isinstance(data, dict) and data.get("kind") == "baseline" else None
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise DataError(f"{path} was written by a newer fathoms (schema {schema})")
     try:
-        data = json.loads(path.read_bytes())
-        if data["kind"] != "baseline":
-            raise KeyError("kind")
-        if data["schema"] > SCHEMA:
-            raise DataError(f"{path} was written by a newer fathoms (schema {data['schema']})")
-        return QuestionScores.model_validate(data)
-    except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
+        if schema is None:
+            raise ValueError("no baseline")
+        scores = QuestionScores.model_validate(data)
+        if any(True for _ in misread(scores, data)):
+            raise ValueError("a value of another type")
+    except ValueError as error:
         raise DataError(
             f"{path} is no baseline: 'fathoms gate RUN --save-baseline FILE' makes one"
         ) from error
+    return scores

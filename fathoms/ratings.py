@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
+from fathoms.config import dotted, misread
 from fathoms.errors import StoreError
-from fathoms.journal import Journal
+from fathoms.journal import Journal, Line
 from fathoms.types import Noun
 
 FILE = "reviews.jsonl"
@@ -68,12 +69,24 @@ def read_ratings(path: Path) -> list[Rating]:
     Raises StoreError, with the line, for one that is no rating or of a later schema.
     """
     found: dict[tuple[Any, ...], Rating] = {}
-    for line in Journal(path):
-        try:
-            rating = Rating.model_validate(line.value)
-        except ValidationError as error:
-            raise StoreError(f"{path}:{line.number}: not a rating: {error.errors()[0]['msg']}") from error
-        if line.value.get("schema", SCHEMA) != SCHEMA:
-            raise StoreError(f"{path}:{line.number}: written by a newer fathoms")
-        found[(*rating.item, rating.reviewer)] = rating
+    try:
+        for line in Journal(path):
+            rating = _rating(line, path)
+            found[(*rating.item, rating.reviewer)] = rating
+    except RecursionError as error:
+        raise StoreError(f"{path}: a line is nested too deep to be a rating") from error
     return list(found.values())
+
+
+def _rating(line: Line, path: Path) -> Rating:
+    """The rating of one line."""
+    place = f"{path}:{line.number}"
+    try:
+        rating = Rating.model_validate(line.value)
+    except ValidationError as error:
+        raise StoreError(f"{place}: not a rating: {error.errors()[0]['msg']}") from error
+    for key, what in misread(rating, line.value):
+        raise StoreError(f"{place}: not a rating: {dotted(key)}: {what}")
+    if line.value.get("schema", SCHEMA) != SCHEMA:
+        raise StoreError(f"{place}: written by a newer fathoms")
+    return rating

@@ -11,6 +11,7 @@ LEVELS = [
     {"types", "errors", "limits"},
     {
         "config",
+        "inputs",
         "paths",
         "cache",
         "stats",
@@ -57,6 +58,7 @@ GROUND = [
     "patience",
     "masking",
     "paths",
+    "inputs",
     "identity",
     "config",
     "prices",
@@ -70,7 +72,7 @@ GROUND = [
     "committing",
 ]
 # `metrics` scores on a laptop: it sees no parser, no retriever and no run store
-METRICS = {"types", "errors", "limits", "config", "paths", "cache", "stats", "models"}
+METRICS = {"types", "errors", "limits", "config", "inputs", "paths", "cache", "stats", "models"}
 PACKAGE = Path(__file__).parent.parent / "fathoms"
 
 

@@ -5,6 +5,7 @@ Nothing heavy is imported here or at the head of the modules beside: each verb i
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -122,7 +123,9 @@ def _other(error: Exception) -> int:
     """Usage errors of the command line, and what nobody foresaw."""
     show = getattr(error, "show", None)
     if show is not None:
-        show()
+        said = io.StringIO()
+        show(file=said)
+        print(console.harmless(said.getvalue()), end="", file=sys.stderr)
         return int(getattr(error, "exit_code", 2))
     if type(error).__name__ == "Abort":
         console.complain("stopped")
@@ -130,10 +133,17 @@ def _other(error: Exception) -> int:
     if console.settings.debug:
         console.show_traceback()
         return 1
+    if isinstance(error, OSError) and error.filename is not None:  # no right to look there, or no such disk
+        console.complain(f"{error.filename}: {error.strerror or type(error).__name__}")
+        return 1
     console.complain(f"{type(error).__name__}: {error}\nthis is a defect of fathoms; --debug shows where")
     return 1
 
 
 def entry() -> None:
     """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # a file name may hold bytes that are no text, and a terminal may know few characters
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(main())

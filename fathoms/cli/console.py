@@ -33,9 +33,11 @@ settings = Settings()
 
 def out() -> Console:
     """Results; 100 columns where nobody looks, so that tables stay whole in logs."""
-    from rich.console import Console
+    from fathoms.cli.harmless import HarmlessConsole
 
-    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 100, highlight=False)
+    return HarmlessConsole(
+        file=sys.stdout, width=None if sys.stdout.isatty() else 100, highlight=False, emoji=False
+    )
 
 
 def amount(number: int, noun: str) -> str:
@@ -62,13 +64,25 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
 
 
 def say(text: str) -> None:
-    """Print a line of results, without known secrets."""
-    print(known_mask().text(text))
+    """Print lines of results, without known secrets; characters that steer terminals are spelled out."""
+    print(harmless(known_mask().text(text)))
 
 
 def show_json(value: Any) -> None:
-    """Print one JSON document."""
-    print(json.dumps(known_mask().inside(value), ensure_ascii=False, indent=2))
+    """Print one JSON document without known secrets; characters that steer terminals are escaped, which
+    changes no value."""
+    from fathoms.report.text import unseen_escaped
+
+    print(unseen_escaped(json.dumps(known_mask().inside(value), ensure_ascii=False, indent=2)))
+
+
+def harmless(text: str) -> str:
+    """`text` with the characters that steer terminals spelled out, such as `\\x1b` for ESC."""
+    if all(line.isprintable() for line in text.split("\n")):
+        return text
+    from fathoms.report.text import visible  # imports Rich, which takes time
+
+    return visible(text)
 
 
 def note(text: str) -> None:
@@ -92,7 +106,7 @@ def show_traceback() -> None:
 def _aside(text: str) -> None:
     """To stderr, without known secrets; that nobody reads it there ends nothing."""
     with suppress(BrokenPipeError):
-        print(known_mask().text(text), file=sys.stderr, flush=True)
+        print(harmless(known_mask().text(text)), file=sys.stderr, flush=True)
 
 
 _PLAIN_SECONDS = 60
@@ -125,14 +139,14 @@ class Bars:
         self._tasks: dict[str, Any] = {}
         self._bars = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description:<9}"),
+            TextColumn("{task.description:<9}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
+            TextColumn("{task.fields[rate]}", markup=False),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}"),
+            TextColumn("{task.fields[note]}", markup=False),
             console=Console(file=sys.stderr),
             disable=not self._loud,
         )
@@ -143,10 +157,10 @@ class Bars:
         if not self._loud:
             return
         if stage not in self._tasks:
-            self._tasks[stage] = self._bars.add_task(stage, total=total, note="", rate="")
+            self._tasks[stage] = self._bars.add_task(harmless(stage), total=total, note="", rate="")
         task = self._bars.tasks[self._bars.task_ids.index(self._tasks[stage])]
         rate = f"{task.speed:.1f}/s" if task.speed else ""
-        self._bars.update(task.id, completed=done, total=total, note=remark, rate=rate)
+        self._bars.update(task.id, completed=done, total=total, note=harmless(remark), rate=rate)
 
     def tally(self, tally: Tally) -> None:
         """A question is done."""

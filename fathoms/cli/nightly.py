@@ -31,11 +31,13 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without its end."""
+        from fathoms.report.text import unseen_escaped
+
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         known = getattr(record, "facts", None)
         facts = {"event": "message", "message": record.getMessage()} if known is None else known
         line = {"time": time, "level": record.levelname.lower(), **facts}
-        return known_mask().text(json.dumps(line, ensure_ascii=False, default=str))
+        return unseen_escaped(known_mask().text(json.dumps(line, ensure_ascii=False, default=str)))
 
 
 class _LogFile(WatchedFileHandler):

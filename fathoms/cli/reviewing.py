@@ -82,6 +82,8 @@ def _files(views: Sequence[RunView], to: Path | None) -> dict[str, Path]:
     """Where the ratings of each run go."""
     from fathoms.ratings import FILE
 
+    if to is not None and to.exists() and not to.is_file():
+        raise UsageError(f"--to {to}: it is no file that ratings can be kept in")
     return {view.run: to or view.path / FILE for view in views if view.path}
 
 

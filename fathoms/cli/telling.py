@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
+from fathoms.cli import console
 from fathoms.masking import known_mask
 
 
@@ -20,7 +21,8 @@ class PlainLines(logging.Formatter):
         event = facts.pop("event")
         known = (f"{key}={value}" for key, value in facts.items() if value is not None)
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
-        return known_mask().text(" ".join(f"{time} {event} {' '.join(known)}".split()))
+        line = " ".join(f"{time} {event} {' '.join(known)}".split())
+        return console.harmless(known_mask().text(line))
 
 
 @contextmanager

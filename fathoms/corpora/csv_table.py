@@ -11,16 +11,23 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from fathoms.config import suggest
-from fathoms.corpora.fathoms_json import parse_json, written
+from fathoms.corpora.fathoms_json import written
 from fathoms.corpora.rows import IGNORED, Placed, Row
 from fathoms.errors import DataError
+from fathoms.inputs import parse_json
 from fathoms.types import Question
 
 LONGEST_CELL = 64 * 2**20
+_COUNT = re.compile(r"[1-9][0-9]{0,8}")
+_TRUTH = {
+    **dict.fromkeys(("true", "t", "yes", "y", "on", "1"), True),
+    **dict.fromkeys(("false", "f", "no", "n", "off", "0"), False),
+}
 COLUMNS = (
     "id",
     "category",
@@ -35,16 +42,23 @@ COLUMNS = (
 """What `dump_csv` writes, in this order."""
 
 
-def csv_rows(text: str, name: str) -> Iterator[Placed]:
-    """The questions of a CSV file, each with the line it begins on."""
+def csv_rows(text: str, name: str) -> Iterator[Placed | DataError]:
+    """The questions of a CSV file, each with the line it begins on, and what is wrong with the other rows."""
     header, *table = _table(text, name) or [(1, [])]
     columns = [column.strip() for column in header[1]]
     _check_header(columns, f"{name}:{header[0]}")
     for line, cells in table:
         if len(cells) != len(columns):
-            raise DataError(f"{name}:{line}: {len(cells)} cells under a header of {len(columns)} columns")
+            yield DataError(f"{name}:{line}: {len(cells)} cells under a header of {len(columns)} columns")
+            continue
         filled = {column: cell for column, cell in zip(columns, cells, strict=True) if cell.strip()}
-        yield f"{name}:{line}", {column: _value(column, cell, name, line) for column, cell in filled.items()}
+        try:
+            yield (
+                f"{name}:{line}",
+                {column: _value(column, cell, name, line) for column, cell in filled.items()},
+            )
+        except DataError as error:
+            yield error
 
 
 def _table(text: str, name: str) -> list[tuple[int, list[str]]]:
@@ -87,6 +101,10 @@ def _value(column: str, cell: str, name: str, line: int) -> Any:
         return [variant.split(" & ") for variant in cell.split(" | ")]
     if column == "files":
         return [file.strip() for file in cell.split(" | ")]
+    if column == "hops" and _COUNT.fullmatch(cell.strip()):
+        return int(cell)
+    if column == "answerable":
+        return _TRUTH.get(cell.strip().lower(), cell)
     return cell
 
 

@@ -9,13 +9,14 @@ from typing import Any
 
 from fathoms.corpora.rows import Placed
 from fathoms.errors import DataError
+from fathoms.inputs import parse_json
 from fathoms.types import Question
 
 _STRING_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]')
 
 
-def json_rows(text: str, name: str) -> Iterator[Placed]:
-    """The questions of a JSON file, each with the line it begins on."""
+def json_rows(text: str, name: str) -> Iterator[Placed | DataError]:
+    """The questions of a JSON file, each with the line it begins on, and what is wrong with the others."""
     data = parse_json(text, name)
     if isinstance(data, list):
         yield from _objects(data, name, "entry", _object_lines(text, depth=1))
@@ -25,24 +26,17 @@ def json_rows(text: str, name: str) -> Iterator[Placed]:
     lines = _object_lines(text, depth=2)
     for category, entries in data.items():
         if not isinstance(entries, list):
-            raise DataError(f"{name}: '{category}' has to be a list of questions")
-        for place, row in _objects(entries, name, f"'{category}', entry", lines):
+            yield DataError(f"{name}: '{category}' has to be a list of questions")
+            continue
+        for found in _objects(entries, name, f"'{category}', entry", lines):
+            if isinstance(found, DataError):
+                yield found
+                continue
+            place, row = found
             if row.get("category", category) != category:
-                raise DataError(f"{place}: category '{row['category']}' stands under '{category}'")
-            yield place, {**row, "category": category}
-
-
-def parse_json(text: str, name: str, first_line: int = 1) -> Any:
-    """Parse JSON strictly; raises DataError with file:line:col, or the key that stands twice."""
-    try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        place = f"{name}:{first_line + error.lineno - 1}:{error.colno}"
-        raise DataError(f"{place}: not valid JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise DataError(f"{name}:{first_line}: nested too deep") from error
-    except ValueError as error:
-        raise DataError(f"{name}:{first_line}: {error}") from error
+                yield DataError(f"{place}: category '{row['category']}' stands under '{category}'")
+            else:
+                yield place, {**row, "category": category}
 
 
 def dump_fathoms_json(questions: Iterable[Question]) -> str:
@@ -62,12 +56,13 @@ def written(question: Question) -> dict[str, Any]:
     return {"question": question.text, "answers": question.answers, **row}
 
 
-def _objects(entries: list[Any], name: str, noun: str, lines: Iterator[int]) -> Iterator[Placed]:
-    """The objects of a list, each with its place."""
+def _objects(entries: list[Any], name: str, noun: str, lines: Iterator[int]) -> Iterator[Placed | DataError]:
+    """The objects of a list, each with its place; an error for every entry that is something else."""
     for number, row in enumerate(entries, start=1):
-        if not isinstance(row, dict):
-            raise DataError(f"{name}: {noun} {number} is not an object with a question")
-        yield f"{name}:{next(lines)}", row
+        if isinstance(row, dict):
+            yield f"{name}:{next(lines)}", row
+        else:
+            yield DataError(f"{name}: {noun} {number} is not an object with a question")
 
 
 def _object_lines(text: str, depth: int) -> Iterator[int]:
@@ -82,18 +77,3 @@ def _object_lines(text: str, depth: int) -> Iterator[int]:
             level += 1
         elif match[0] in "}]":
             level -= 1
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, if no key of it stands twice: JSON would silently drop the first."""
-    data = dict(pairs)
-    if len(data) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key '{twice}' stands twice in one object")
-    return data
-
-
-def _no_constant(constant: str) -> Any:
-    """JSON has no NaN and no infinity."""
-    raise ValueError(f"not valid JSON: {constant}")

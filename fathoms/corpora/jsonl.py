@@ -5,22 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from fathoms.corpora.fathoms_json import parse_json, written
+from fathoms.corpora.fathoms_json import written
 from fathoms.corpora.rows import Placed
 from fathoms.errors import DataError
+from fathoms.inputs import parse_json
 from fathoms.types import Question
 
 
-def jsonl_rows(text: str, name: str) -> Iterator[Placed]:
-    """The questions of a JSON lines file, each with its line."""
+def jsonl_rows(text: str, name: str) -> Iterator[Placed | DataError]:
+    """The questions of a JSON lines file, each with its line, and what is wrong with the other lines."""
     # Only \n ends a line here: str.splitlines also cuts at characters that JSON strings may hold.
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        row = parse_json(line, name, first_line=number)
-        if not isinstance(row, dict):
-            raise DataError(f"{name}:{number}: a line has to be an object with a question")
-        yield f"{name}:{number}", row
+        try:
+            row = parse_json(line, name, first_line=number)
+        except DataError as error:
+            yield error
+            continue
+        if isinstance(row, dict):
+            yield f"{name}:{number}", row
+        else:
+            yield DataError(f"{name}:{number}: a line has to be an object with a question")
 
 
 def dump_jsonl(questions: Iterable[Question]) -> str:

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Literal
 
 from fathoms.corpora.corpus import Corpus, needs
-from fathoms.corpora.documents import find_pdfs
+from fathoms.corpora.documents import find_pdfs, leads_out, only_inside
 from fathoms.corpora.manifests import Manifest, find_manifest
 from fathoms.corpora.pulled import Pulled, read_record
 from fathoms.corpora.questions import QuestionFile, read_questions
 from fathoms.corpora.sources import FileSource, NamedSource
 from fathoms.errors import ChecksumError, DataError
+from fathoms.inputs import expanded
 from fathoms.paths import sha256_file
 
 
@@ -73,7 +74,7 @@ def _named_questions(manifest: Manifest, source: NamedSource, base: Path) -> Pat
     if source.questions:
         return _at(source.questions, base)
     path = manifest.folder / manifest.questions.file
-    if not path.is_file():
+    if not path.is_file() or leads_out(path, manifest.folder):
         raise DataError(f"the data set '{manifest.name}' is not on this machine: {_how_to_get(manifest)}")
     return path
 
@@ -86,7 +87,8 @@ def _named_documents(
         found, warnings = find_pdfs(_at(source.documents, base))
     else:
         paths = [manifest.folder / entry.file for entry in manifest.documents]
-        found, warnings = {path.name: path for path in paths if path.is_file()}, ()
+        inside, warnings = only_inside([path for path in paths if path.is_file()], manifest.folder)
+        found = {path.name: path for path in inside}
     return {entry.file: found[entry.file] for entry in manifest.documents if entry.file in found}, warnings
 
 
@@ -154,7 +156,7 @@ def _corpus(
 
 def _at(path: Path, base: Path) -> Path:
     """A path of a configuration, which starts at the folder of the configuration unless it is absolute."""
-    return base / path.expanduser()
+    return base / expanded(path)
 
 
 def _how_to_get(manifest: Manifest) -> str:

@@ -15,7 +15,7 @@ from fathoms.paths import cache_dir
 
 def _plain_name(name: str) -> str:
     """A file name that cannot leave its folder."""
-    if not name or name.startswith(".") or "/" in name or "\\" in name:
+    if not name.isprintable() or not name or name.startswith(".") or "/" in name or "\\" in name:
         raise ValueError("want the name of a file, without a folder")
     return name
 
@@ -61,8 +61,8 @@ class Manifest(BaseModel):
     @model_validator(mode="after")
     def _consistent(self) -> Manifest:
         names = [entry.file for entry in self.files]
-        if len(set(names)) < len(names):
-            raise ValueError("a file stands twice in this data set")
+        if len({name.casefold() for name in names}) < len(names):
+            raise ValueError("a file stands twice in this data set (capital and small letters are the same)")
         if len({entry.url is None for entry in self.files}) > 1:
             raise ValueError("either every file has a 'url' or none has (they lie in the folder NAME/)")
         return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,9 +14,10 @@ from fathoms.corpora.jsonl import jsonl_rows
 from fathoms.corpora.places import Places, json_places, jsonl_places, table_places
 from fathoms.corpora.rows import Placed, ignored_keys, questions_of
 from fathoms.errors import DataError, UsageError
+from fathoms.inputs import decode, read_file
 from fathoms.types import Question
 
-FORMATS: dict[str, Callable[[str, str], Iterator[Placed]]] = {
+FORMATS: dict[str, Callable[[str, str], Iterator[Placed | DataError]]] = {
     ".json": json_rows,
     ".jsonl": jsonl_rows,
     ".ndjson": jsonl_rows,
@@ -52,8 +52,9 @@ def read_questions(path: Path) -> QuestionFile:
     """
     rows = FORMATS[format_of(path)]
     data = _read(path)
-    placed = list(rows(_decode(data, path), str(path)))
-    questions, warnings = questions_of(placed)
+    found = list(rows(decode(data, path), str(path)))
+    questions, warnings = questions_of(found)
+    placed = [row for row in found if not isinstance(row, DataError)]
     if not questions:
         raise DataError(f"{path}: holds no question")
     lines = tuple(int(place.rpartition(":")[2]) for place, _ in placed)
@@ -69,7 +70,7 @@ def find_places(path: Path, file: QuestionFile) -> Places:
     if format_of(path) == ".csv":
         return table_places(file.lines)
     find = json_places if format_of(path) == ".json" else jsonl_places
-    return find(_decode(data, path), file.lines)
+    return find(decode(data, path), file.lines)
 
 
 def read_text(text: str, path: Path) -> tuple[Question, ...]:
@@ -89,18 +90,8 @@ def format_of(path: Path) -> str:
 def _read(path: Path) -> bytes:
     """The bytes of a question file."""
     try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise UsageError(f"{path}: no such file of questions") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
-
-
-def _decode(data: bytes, path: Path) -> str:
-    """UTF-8, with or without a byte-order mark."""
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        hint = " (it is UTF-16)" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else ""
-        raise DataError(f"{path}:{line}: not UTF-8{hint}: save it as UTF-8") from error
+        return read_file(path)
+    except DataError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise UsageError(f"{path}: no such file of questions") from None
+        raise

@@ -6,8 +6,8 @@
 | `answers`    | one phrase, a list of phrases of which any will do, or a  | required, but for |
 |              | list of lists: any of the lists, all phrases of it        | unanswerable ones |
 | `files`      | file names of PDFs, a list or one; empty means all        | all               |
-| `category`   | any name                                                  | `Uncategorised`   |
-| `id`         | any name, once a file                                     | derived           |
+| `category`   | any name of up to 200 characters                          | `Uncategorised`   |
+| `id`         | any name of up to 200 characters, once a file             | derived           |
 | `evidence`   | list of `{document, page or quote, bbox?}`, pages from 1  | none              |
 | `reference`  | an answer in a whole sentence                             | none              |
 | `hops`       | how many facts have to be joined, from 1                  | none              |
@@ -20,6 +20,7 @@ error, and null is the same as absent. Text is kept as it stands, character by c
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
@@ -31,6 +32,9 @@ from fathoms.identity import question_ids
 from fathoms.types import Evidence, Question
 
 IGNORED = frozenset({"comment", "notes", "metadata"})
+
+LONGEST_NAME = 200
+"""Characters of an id or a category; `run` keeps files and folders by these names."""
 
 Placed = tuple[str, dict[str, Any]]
 """A row as it was read, after the place it stands at (`file:line`)."""
@@ -48,6 +52,13 @@ def _variants(value: Any) -> Any:
 def _names(value: Any) -> Any:
     """One file name as a list."""
     return [value] if isinstance(value, str) else value
+
+
+def _refuse_control(name: str) -> None:
+    """Raise ValueError for a name with a character that nobody sees: a control character or half of one."""
+    for character in name:
+        if unicodedata.category(character) in ("Cc", "Cs"):
+            raise ValueError(f"holds the control character U+{ord(character):04X}: take it out")
 
 
 class GoldEvidence(Evidence):
@@ -74,7 +85,7 @@ class Row(BaseModel):
     id: str | None = None
     evidence: list[GoldEvidence] = []
     reference: str | None = None
-    hops: int | None = Field(default=None, ge=1)
+    hops: int | None = Field(default=None, ge=1, le=1000)
     answerable: bool = True
 
     @field_validator("question", "category", "id")
@@ -84,12 +95,22 @@ class Row(BaseModel):
             raise ValueError("is empty")
         return text
 
+    @field_validator("category", "id")
+    @classmethod
+    def _one_line(cls, name: str) -> str:
+        if len(name) > LONGEST_NAME:
+            raise ValueError(f"has {len(name)} characters, and a name has {LONGEST_NAME} at most")
+        _refuse_control(name)
+        return name
+
     @field_validator("files")
     @classmethod
     def _plain_names(cls, files: list[str]) -> list[str]:
         for name in files:
             if not name.strip() or "/" in name or "\\" in name:
-                raise ValueError(f"'{name}' is not the name of a file (folders are not part of it)")
+                shown = name[:LONGEST_NAME]
+                raise ValueError(f"'{shown}' is not the name of a file (folders are not part of it)")
+            _refuse_control(name)
         if len(set(files)) < len(files):
             raise ValueError("the same file stands here twice")
         return files
@@ -103,12 +124,19 @@ class Row(BaseModel):
         return self
 
 
-def questions_of(rows: Iterable[Placed]) -> tuple[tuple[Question, ...], tuple[str, ...]]:
-    """All questions of a file, and warnings; raises one DataError that lists what is wrong where."""
+def questions_of(rows: Iterable[Placed | DataError]) -> tuple[tuple[Question, ...], tuple[str, ...]]:
+    """All questions of a file, and warnings; raises one QuestionsError that lists every row that is wrong.
+
+    `rows` has an error in place of each row that could not be read.
+    """
     checked: list[tuple[str, Row]] = []
     warnings: list[str] = []
     complaints: list[str] = []
-    for place, data in rows:
+    for found in rows:
+        if isinstance(found, DataError):
+            complaints.append(str(found))
+            continue
+        place, data = found
         try:
             row, notes = _checked(place, data)
         except DataError as error:
@@ -193,9 +221,18 @@ def _question(row: Row, own_id: str) -> Question:
 
 
 def _repeated(ids: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """A complaint for each id that stands at more than one place."""
-    first: dict[str, str] = {}
+    """A complaint for each id that stands at more than one place, however it is spelled there.
+
+    Ids that differ only in case, in white space or in their Unicode form look the same to people, and on
+    some file systems their files would be one.
+    """
+    first: dict[str, tuple[str, str]] = {}
     for place, own_id in ids:
-        if own_id in first:
-            yield f"{place}: the id '{own_id}' is taken (at {first[own_id]})"
-        first.setdefault(own_id, place)
+        folded = " ".join(unicodedata.normalize("NFKC", own_id).casefold().split())
+        where, earlier = first.setdefault(folded, (place, own_id))
+        if where == place:
+            continue
+        if earlier == own_id:
+            yield f"{place}: the id '{own_id}' is taken (at {where})"
+        else:
+            yield f"{place}: the id '{own_id}' can be told from '{earlier}' (at {where}) only by its spelling"

@@ -10,7 +10,6 @@ and `error`, which is looked at only then, says why. What may stand beside it is
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,17 @@ from typing import Any
 from pydantic import ValidationError
 
 from fathoms.answers import Parts
-from fathoms.errors import DataError
-from fathoms.importers.imported import SHOWN, Imported, did_you_mean, fold_space, missing_warning
+from fathoms.config import dotted, misread
+from fathoms.errors import DataError, QuestionsError
+from fathoms.importers.imported import (
+    LARGEST_IMPORT,
+    SHOWN,
+    Imported,
+    did_you_mean,
+    fold_space,
+    missing_warning,
+)
+from fathoms.inputs import parse_json, read_text
 from fathoms.types import Failure, Question, Record
 
 
@@ -88,38 +96,32 @@ def read_answers(path: Path, questions: Sequence[Question]) -> Imported:
 
 def _rows(path: Path) -> Iterator[tuple[int, _Row]]:
     """The rows with their line numbers; raises one DataError for all that are wrong."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
     rows: list[tuple[int, _Row]] = []
     complaints: list[str] = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_text(path, LARGEST_IMPORT).split("\n"), start=1):
         if line.strip():
             try:
-                rows.append((number, _parse(line)))
-            except ValueError as error:
-                complaints.append(f"{path}:{number}: {error}")
+                rows.append((number, _parse(line, str(path), number)))
+            except DataError as error:
+                complaints.append(str(error))
     if complaints:
-        more = [f"... and {len(complaints) - SHOWN} more"] if len(complaints) > SHOWN else []
-        raise DataError("\n".join([*complaints[:SHOWN], *more]))
+        raise QuestionsError(complaints)
     yield from rows
 
 
-def _parse(line: str) -> _Row:
-    """One row; raises ValueError with what is wrong."""
-    try:
-        data = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"not valid JSON: {error}") from error
+def _parse(line: str, name: str, number: int) -> _Row:
+    """One row; raises DataError with what is wrong."""
+    data, place = parse_json(line, name, first_line=number), f"{name}:{number}"
     if not isinstance(data, dict):
-        raise ValueError("want an object with 'id' or 'question', and 'answer'")
+        raise DataError(f"{place}: want an object with 'id' or 'question', and 'answer'")
     try:
         row = _Row.model_validate(data)
     except ValidationError as error:
-        raise ValueError(_sentence(data, error)) from error
+        raise DataError(f"{place}: {_sentence(data, error)}") from error
+    for key, what in misread(row, data):
+        raise DataError(f"{place}: {dotted(key)}: {what}")
     if row.id is None and row.question is None:
-        raise ValueError(f"'id' or 'question' is missing{did_you_mean('question', data)}")
+        raise DataError(f"{place}: 'id' or 'question' is missing{did_you_mean('question', data)}")
     return row
 
 

@@ -22,17 +22,17 @@ hits), and none (the closed APIs: what these retrieved is not known).
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from fathoms.config import dotted, misread
 from fathoms.errors import DataError
 from fathoms.identity import question_ids
-from fathoms.importers.imported import Imported, fold_space, missing_warning
+from fathoms.importers.imported import LARGEST_IMPORT, Imported, fold_space, missing_warning
+from fathoms.inputs import parse_json, read_text
 from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply
 
 _ERROR_TEXT = re.compile(
@@ -136,16 +136,16 @@ def _pipeline(responses: Iterable[_Response]) -> str:
 
 def _parse(path: Path) -> _ResultFile:
     """The file, checked; raises DataError with the place of what is wrong."""
+    data = parse_json(read_text(path, LARGEST_IMPORT), str(path))
     try:
-        data: Any = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path}: cannot be read as JSON: {error}") from error
-    try:
-        return _ResultFile.model_validate(data)
+        file = _ResultFile.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the file"
         raise DataError(f"{path}: not a FATHOMS-RAG result file: {place}: {first['msg']}") from error
+    for key, what in misread(file, data):
+        raise DataError(f"{path}: not a FATHOMS-RAG result file: {dotted(key)}: {what}")
+    return file
 
 
 def _own_questions(responses: Sequence[_Response]) -> list[Question]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from fathoms.types import Question, Record
 
 SHOWN = 10
+LARGEST_IMPORT = 2**30
+"""Bytes of a file of answers, which may hold everything that was retrieved for each."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from fathoms.config import Component
 from fathoms.errors import ConfigError
+from fathoms.inputs import expanded
 from fathoms.models.assets import ASSETS
 from fathoms.models.weights import Weights, digests, find, locate, verified
 
@@ -64,7 +65,7 @@ class EasyOcr(Stage):
         if name in ASSETS:
             verified(name)  # EasyOCR unpickles them, which can run anything
             return find(name).folder
-        folder = Path(name).expanduser().absolute()
+        folder = expanded(Path(name)).absolute()
         if not folder.is_dir():
             raise ConfigError(f"ingest.ocr.weights: {name} is no folder; give one with EasyOCR's files")
         return folder

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fathoms.errors import DataError
+from fathoms.errors import DataError, QuestionsError
+from fathoms.inputs import parse_json, read_text
 from fathoms.metrics.abstention import Classifier, label_answers, label_of
 from fathoms.metrics.labels import Why
 from fathoms.types import Verdict
@@ -44,21 +44,25 @@ def read_labels(path: Path) -> list[Labelled]:
     """Rows of `{id, answer, label}`, one JSON object a line; other keys are passed over, so are empty lines.
     A label that is `null` is read as `unlabelled`.
 
-    Raises DataError that names file and line of what is wrong.
+    Raises QuestionsError that lists every row that is wrong by file and line, and DataError for a file that
+    cannot be read.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
-    return [_row(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
+    rows: list[Labelled] = []
+    complaints: list[str] = []
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if line.strip():
+            try:
+                rows.append(_row(line, str(path), number))
+            except DataError as error:
+                complaints.append(str(error))
+    if complaints:
+        raise QuestionsError(complaints)
+    return rows
 
 
-def _row(line: str, place: str) -> Labelled:
+def _row(line: str, name: str, number: int) -> Labelled:
     """One row; raises DataError at its place."""
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{place}: not valid JSON: {error}") from error
+    row, place = parse_json(line, name, first_line=number), f"{name}:{number}"
     if not isinstance(row, dict):
         raise DataError(f"{place}: want an object with 'id', 'answer' and 'label'")
     if row.get("label", "") is None:

@@ -12,16 +12,16 @@ which add two refinements:
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from fathoms.config import Component, Source, fingerprint, read_yaml, validate
 from fathoms.errors import DataError
+from fathoms.inputs import parse_json, read_text
 from fathoms.metrics.labels import Why
 from fathoms.models import Embedder, LexicalEmbedder, embedding
 from fathoms.types import Verdict
@@ -130,10 +130,7 @@ def read_exemplars(path: Path) -> Exemplars:
     """Read a file of exemplars; raises ConfigError that names the place of what is wrong."""
     if path.suffix.lower() != ".json":
         return validate(Exemplars, read_yaml(path))
-    try:
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path}: cannot be read as JSON: {error}") from error
+    data = parse_json(read_text(path), str(path))
     if not isinstance(data, dict):
         raise DataError(f"{path}: want an object with the lists 'statement' and 'abstention'")
     return validate(Exemplars, Source(str(path), data))

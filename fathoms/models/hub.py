@@ -13,6 +13,7 @@ from pydantic import Field
 
 from fathoms.config import Component
 from fathoms.errors import ConfigError, MissingExtraError, ServerError
+from fathoms.inputs import expanded
 from fathoms.limits import MOST_TEXTS
 from fathoms.models.assets import ASSETS
 from fathoms.models.cpus import available_cpus
@@ -75,7 +76,7 @@ def folder_of(model: str) -> Path | None:
     if model in ASSETS:
         verified(model)  # a model's settings name classes of Python
         return ASSETS[model].folder
-    path = Path(model).expanduser()
+    path = expanded(Path(model))
     if path.is_dir():
         return path
     if model.startswith(("/", ".", "~")):

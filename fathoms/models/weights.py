@@ -21,6 +21,7 @@ from pydantic import AfterValidator
 
 from fathoms.config import suggest
 from fathoms.errors import ChecksumError, ConfigError, DataError, MissingWeightsError, ModelError, StoreError
+from fathoms.inputs import expanded
 from fathoms.models.assets import ASSETS, Asset, File
 from fathoms.models.packages import install
 from fathoms.paths import cache_dir, sha256_file, sweep, temporary_folder, temporary_path, write_atomic
@@ -57,7 +58,7 @@ def locate(name_or_path: str) -> Path:
     Raises ConfigError for an unknown name or a path with no file, MissingWeightsError for an asset that
     was not pulled.
     """
-    path = Path(name_or_path).expanduser()
+    path = expanded(Path(name_or_path))
     if path.is_file():
         return path
     if name_or_path not in ASSETS and (path.suffix in {".gguf", ".onnx"} or len(path.parts) > 1):

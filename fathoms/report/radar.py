@@ -63,6 +63,8 @@ STYLE = {
     "font.family": ["DejaVu Sans", "sans-serif"],
     "font.size": FONT,
 }
+MOST_AXES = 60
+"""Categories in one plot: the labels of more cover each other, and thousands take minutes to draw."""
 
 
 @dataclass(frozen=True)
@@ -110,14 +112,16 @@ def make_chart(table: ScoreTable, metric: Metric) -> Chart:
     scaling = "axes from 0 to 1"
     if len(table.rows) > 1:
         scaling = "each axis relative to the highest of these runs, figures as measured"
+    shown = table.categories[:MOST_AXES]
+    if len(shown) < len(table.categories):
+        scaling += f"; the first {MOST_AXES} of {len(table.categories):,} categories"
     return Chart(
         title=TITLES[metric],
         subtitle=f"profile {profiles}; {scaling}",
-        axes=("Overall", *table.categories),
+        axes=("Overall", *shown),
         labels=tuple(map(legend_label, table.rows)),
         values=tuple(
-            tuple(cell.value(metric) for cell in (row.overall, *map(row.cell, table.categories)))
-            for row in table.rows
+            tuple(cell.value(metric) for cell in (row.overall, *map(row.cell, shown))) for row in table.rows
         ),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len, set_cell_size
@@ -60,15 +61,17 @@ def abbreviate(names: Sequence[str], width: int) -> list[str]:
     start and its end, numbered where even those are the same.
     """
     heads = [re.split(r"[\s_/,:-]+", plain(name))[0] for name in names]
-    labels: list[str] = []
+    times = Counter(heads)
+    labels: dict[str, None] = {}
+    copies: Counter[str] = Counter()  # numbers that were tried for a label are not tried again
     for name, head in zip(names, heads, strict=True):
-        label = squeeze(head if head and heads.count(head) == 1 else name, width)
-        copies = 1
+        first = label = squeeze(head if head and times[head] == 1 else name, width)
         while cell_len(label) == 0 or label in labels:
-            copies += 1
-            label = f"{squeeze(name, width - 1 - len(str(copies)))}~{copies}"
-        labels.append(label)
-    return labels
+            copies[first] += 1
+            number = copies[first] + 1
+            label = f"{squeeze(name, width - 1 - len(str(number)))}~{number}"
+        labels[label] = None
+    return list(labels)
 
 
 def gold(question: dict[str, object]) -> str:
@@ -89,3 +92,19 @@ def describe(options: object) -> str:
     known = {key: value for key, value in options.items() if key != "kind" and value not in (None, {}, [])}
     rest = ", ".join(f"{key} {describe(value)}" for key, value in known.items())
     return f"{kind} ({rest})" if kind and rest else kind or rest
+
+
+def unseen_escaped(text: str) -> str:
+    """JSON in which the characters that steer terminals and the direction of writing are `\\u` escapes.
+
+    They can stand in strings only, so the value is the same.
+    """
+    return text if text.isascii() else "".join(map(_json_escape, text))
+
+
+def _json_escape(character: str) -> str:
+    """A character as JSON spells it where it would not be seen."""
+    if character in "\n\t" or seen(character) == character:
+        return character
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

@@ -23,6 +23,11 @@ TEXT = st.text(
     min_size=1,
     max_size=12,
 ).filter(str.strip)
+ID = st.text(
+    st.one_of(st.sampled_from(" |&[]\",';#=\\éµ∅😀"), st.characters(exclude_categories=["Cs", "Cc"])),
+    min_size=1,
+    max_size=12,
+).filter(str.strip)
 NAME = st.sampled_from(["a.pdf", "b | c.pdf", "d & e.pdf", "[f].pdf", 'g "h".pdf', "i, j.pdf"])
 
 
@@ -42,7 +47,7 @@ def questions(draw: st.DrawFn) -> tuple[Question, ...]:
         variants = st.lists(TEXT, min_size=1, max_size=3).map(tuple)
         made.append(
             Question(
-                id=f"{draw(TEXT)}{number}",
+                id=f"{draw(ID)}{number}",
                 text=draw(TEXT),
                 category=draw(st.sampled_from(["A", " b,c ", "[d]"])),
                 files=tuple(files),

@@ -118,18 +118,21 @@ def test_strangers_duplicates_and_gaps_are_named(write: Any) -> None:
 @pytest.mark.parametrize(
     ("row", "complaint"),
     [
-        ("{", "not valid JSON"),
+        ("{", ":2: not valid JSON"),
         ("[1]", "want an object"),
         ({"id": "text-only-01", "answr": "4"}, "'answer' is missing (did you mean 'answr'?)"),
         ({"qestion": "What is x?", "answer": "4"}, "'id' or 'question' is missing (did you mean 'qestion'?)"),
         ({"id": 1, "answer": "4"}, "id: "),
         ({"id": "text-only-01", "answer": 4}, "answer: "),
         ({"id": "text-only-01", "answer": None, "error": 500}, "error: "),
-        ('{"id": "text-only-01", "answer": "4", "contexts": [{"text": "a", "score": NaN}]}', "contexts.0"),
+        (
+            '{"id": "text-only-01", "answer": "4", "contexts": [{"text": "a", "score": NaN}]}',
+            "not valid JSON: NaN",
+        ),
         ('{"id": "text-only-01", "answer": "4", "contexts": [{"text": "a", "score": 1e999}]}', "contexts.0"),
         (
             '{"id": "text-only-01", "answer": "4", "citations": [{"document": "a", "bbox": [0, 0, 1, NaN]}]}',
-            "citations.0",
+            "not valid JSON: NaN",
         ),
         ({"id": "text-only-01", "answer": "4", "contexts": "one"}, "contexts: "),
         ({"id": "text-only-01", "answer": "4", "contexts": [{"text": "a", "page": 0}]}, "contexts.0.page: "),
@@ -145,9 +148,9 @@ def test_rows_that_cannot_be_read_are_listed_with_their_line(write: Any, row: An
     with pytest.raises(DataError) as caught:
         read_answers(path, QUESTIONS)
     first, second = str(caught.value).splitlines()
-    assert first.startswith(f"{path}:2: ")
+    assert first.startswith(f"{path}:2:")
     assert complaint in first
-    assert second.startswith(f"{path}:3: ")
+    assert second.startswith(f"{path}:3:")
 
 
 def test_no_row_that_fits(write: Any, tmp_path: Path) -> None:

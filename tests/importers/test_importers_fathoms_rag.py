@@ -165,15 +165,15 @@ def test_questions_that_cannot_be_told_apart_get_the_answers_in_order(write: Any
 @pytest.mark.parametrize(
     ("changes", "place"),
     [
-        ({"correctness_score": float("nan")}, "responses.0.correctness_score: "),
-        ({"rag_context": [{**CHUNK, "relevance_score": float("inf")}]}, "responses.0.rag_context"),
+        ({"correctness_score": float("nan")}, "not valid JSON: NaN"),
+        ({"rag_context": [{**CHUNK, "relevance_score": float("inf")}]}, "not valid JSON: Infinity"),
     ],
 )
 def test_numbers_are_finite(write: Any, changes: dict[str, Any], place: str) -> None:
     path = write(response(**changes))
     with pytest.raises(DataError) as caught:
         read_result_file(path)
-    assert str(caught.value).startswith(f"{path}: not a FATHOMS-RAG result file: {place}")
+    assert str(caught.value).startswith(f"{path}:1: {place}")
 
 
 def test_a_file_about_other_questions_is_refused(write: Any) -> None:
@@ -184,9 +184,9 @@ def test_a_file_about_other_questions_is_refused(write: Any) -> None:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"", "cannot be read as JSON"),
-        (b"\xff\xfe", "cannot be read as JSON"),
-        (b"[" * 100_000, "cannot be read as JSON"),
+        (b"", ":1:1: not valid JSON"),
+        (b"\xff\xfe", ":1: not UTF-8 (it is UTF-16)"),
+        (b"[" * 100_000, ":1: nested too deep"),
         (b"[]", "not a FATHOMS-RAG result file: the file"),
         (b'{"model": "m"}', "responses: "),
         (b'{"model": "m", "responses": [{"category": "A", "question": "?"}]}', "responses.0.pred_answer: "),

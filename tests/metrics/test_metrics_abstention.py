@@ -74,7 +74,7 @@ def test_json_and_yaml_are_one_shape(colours: Path, tmp_path: Path) -> None:
         ("a.yaml", "statement: [a]\nabstentions: [b]\n", "did you mean 'abstention'?"),
         ("a.yaml", "statement: [a]\nabstention: []\n", "a.yaml:2"),
         ("a.json", '{"statement": ["a"]}', "abstention"),
-        ("a.json", "[", "cannot be read as JSON"),
+        ("a.json", "[", "a.json:1:2: not valid JSON"),
         ("a.json", "[]", "want an object"),
     ],
 )

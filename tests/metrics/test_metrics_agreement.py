@@ -111,7 +111,7 @@ def test_nothing_to_compare_with() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", r"labels\.jsonl:3: not valid JSON"),
+        ("{", r"labels\.jsonl:3:2: not valid JSON"),
         ("[1]", r"labels\.jsonl:3: want an object"),
         ('{"id": "x", "label": "statement"}', r"labels\.jsonl:3: 'answer' is missing"),
         ('{"id": "x", "answer": 12, "label": "statement"}', r"labels\.jsonl:3: 'answer' is no text"),

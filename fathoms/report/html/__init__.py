@@ -28,6 +28,8 @@ SHORTENED = (
     " file that is named with the question."
 )
 
+MOST_CATEGORIES = 100
+"""More make tables and charts that nobody can read, and that a browser takes minutes to draw."""
 NAMED = 3
 """How many runs a title names."""
 
@@ -103,12 +105,26 @@ def _overview(
     made = {
         "title": f"fathoms: {_title(overviews)}",
         "version": f"fathoms {fathoms.__version__}",
-        "categories": list(scored.categories),
+        "categories": list(scored.categories)[:MOST_CATEGORIES],
         "runs": overviews,
         "same_questions": same,
-        "notes": [*(note for note in scored.notes if note.split(" ")[0] not in marks), *warnings],
+        "notes": [
+            *(note for note in scored.notes if note.split(" ")[0] not in marks),
+            *_too_many(len(scored.categories)),
+            *warnings,
+        ],
     }
     return dict(clean(made))
+
+
+def _too_many(categories: int) -> list[str]:
+    """What is said where not all categories are drawn."""
+    if categories <= MOST_CATEGORIES:
+        return []
+    return [
+        f"This page draws the first {MOST_CATEGORIES} of {categories:,} categories; overall figures are of"
+        " all of them, and scores.csv and 'fathoms report --json' have every one."
+    ]
 
 
 def _title(overviews: Sequence[dict[str, Any]]) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.errors import DocumentError, FathomsError
+from fathoms.inputs import expanded
 from fathoms.paths import sha256_file
 from fathoms.report.html.detail import Picture
 from fathoms.report.view import RunView
@@ -157,7 +158,8 @@ def _named_folders(run: RunView) -> Iterator[Path]:
     import was given."""
     source: Any = (run.manifest.get("config") or {}).get("data") or {}
     if isinstance(source, dict) and source.get("documents"):
-        yield Path(run.manifest.get("folder") or "") / Path(str(source["documents"])).expanduser()
+        with suppress(FathomsError):  # the home folder of somebody who is not on this machine
+            yield Path(run.manifest.get("folder") or "") / expanded(Path(str(source["documents"])))
     data = run.manifest.get("data") or {}
     if data.get("folder"):
         yield Path(data["folder"])

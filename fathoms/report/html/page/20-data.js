@@ -5,6 +5,7 @@ const CATEGORIES = report.categories;
 const OVERALL = null; // stands among the categories, of which one may be called 'Overall' too
 const nameOf = (category) => category ?? 'Overall';
 const MOST_RUNS = 8;
+const MOST_CATEGORIES = 100; // as many as the overview holds; more make tables and charts that nobody can read
 const METRICS = { correctness: 'Correctness', hallucination: 'Hallucination' };
 const BETTER = { correctness: 'high', hallucination: 'low' };
 const STAGES = { documents: 'documents', retrieved: 'retrieved', prompt: 'prompt', answer: 'answer' };
@@ -52,7 +53,7 @@ async function readDetail(index, run, at) {
   const number = index.runs[run].detail[at];
   if (number < 0) return null;
   const { texts, questions } = await chunk(`d${run}-${number}`);
-  const detail = questions[index.questions.id[at]];
+  const detail = own(questions, index.questions.id[at]);
   return detail ? { ...detail, texts } : null;
 }
 
@@ -75,15 +76,18 @@ function passageOf(detail, text) {
   return passage(whole, text.marks ?? [], [note, beyond]);
 }
 
+/** A value by a name that people gave: `constructor` must not find what every object inherits. */
+const own = (values, name) => (values && Object.hasOwn(values, name) ? values[name] : undefined);
+
 /** A headline figure of a run: of a category, or of `Overall`. */
 function fig(run, metric, category) {
   const found = run.metrics[metric] ?? {};
-  return (category === OVERALL ? found.overall : found.categories?.[category]) ?? {};
+  return (category === OVERALL ? found.overall : own(found.categories, category)) ?? {};
 }
 
 /** The funnel of a run in a category, or of `Overall`; undefined where there is none. */
 const funnelIn = (run, category) =>
-  category === OVERALL ? run.funnel?.overall : run.funnel?.categories[category];
+  category === OVERALL ? run.funnel?.overall : own(run.funnel?.categories, category);
 
 const funnelsIn = (run) => [run.funnel.overall, ...Object.values(run.funnel.categories)];
 

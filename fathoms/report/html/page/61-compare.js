@@ -40,15 +40,12 @@ function tallyTable(index, rows, a, b, metric) {
       signed(value(b) - value(a)),
     ];
   };
-  const names = [...new Set(index.questions.category)].filter((name) =>
-    rows.some((row) => category(row) === name),
-  );
-  const lines = names.map((name) =>
-    line(
-      said(name, 60),
-      rows.filter((row) => category(row) === name),
-    ),
-  );
+  const groups = new Map(index.questions.category.map((name) => [name, []])); // in the order of the data set
+  for (const row of rows) groups.get(category(row)).push(row);
+  const lines = [...groups]
+    .filter(([, some]) => some.length)
+    .slice(0, MOST_CATEGORIES)
+    .map(([name, some]) => line(said(name, 60), some));
   return table(
     `${METRICS[metric]}, question by question`,
     ['Category', 'Won by B', 'Won by A', 'Tied', 'A', 'B', 'B − A'],

@@ -1,0 +1,134 @@
+"""Files that people hand over: read up to a size, decoded and parsed strictly, whatever they are."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from fathoms.errors import DataError, UsageError
+
+LARGEST = 256 * 2**20
+"""Bytes of a question file, of labels, and of a saved baseline."""
+DEEPEST = 64
+"""Levels of JSON: far more than any format here has, and few enough for every function that recurses."""
+_LONGEST_NUMBER = 400
+"""Digits of a number: the largest float has 309."""
+_DISGUISES = {
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+    b"PK\x03\x04": "a zip archive or a spreadsheet",
+    b"\x1f\x8b": "a gzip archive",
+    b"%PDF-": "a PDF",
+}
+"""What a file that should be text often is instead, by how it begins."""
+
+
+def read_file(path: Path, largest: int = LARGEST) -> bytes:
+    """The bytes of a regular file; raises DataError, whose cause is a FileNotFoundError where there is none.
+
+    A pipe or a device is refused before anything is read: reading it could wait for a writer, or never end.
+    """
+    try:
+        # without O_NONBLOCK, opening a pipe that nobody writes to would wait
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        try:
+            return _content(handle, largest)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise DataError(f"{path}: cannot be read: no file name can hold one of its characters") from error
+
+
+def _content(handle: int, largest: int) -> bytes:
+    """What an open file holds."""
+    found = os.fstat(handle)
+    if stat.S_ISDIR(found.st_mode):
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is a pipe or a device: save its content to a file")
+    data = b""
+    if found.st_size <= largest:
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            data = file.read(largest + 1)  # files of /proc say that they hold 0 bytes
+    if max(len(data), found.st_size) > largest:
+        raise OSError(errno.EFBIG, f"it holds more than {largest // 2**20} MB, the most that is read")
+    return data
+
+
+def read_text(path: Path, largest: int = LARGEST) -> str:
+    """The text of a file in UTF-8; raises DataError as `read_file` and `decode` do."""
+    return decode(read_file(path, largest), path)
+
+
+def decode(data: bytes, path: Path) -> str:
+    """UTF-8, with or without a byte-order mark; raises DataError with the line of what is something else."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        looks = next((f" (it is {what})" for start, what in _DISGUISES.items() if data.startswith(start)), "")
+        raise DataError(f"{path}:{line}: not UTF-8{looks}: save it as UTF-8") from error
+
+
+def parse_json(text: str, name: str, first_line: int = 1) -> Any:
+    """Parse JSON strictly; raises DataError with file:line:col, or with the key that stands twice."""
+    try:
+        data = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_integer)
+    except json.JSONDecodeError as error:
+        place = f"{name}:{first_line + error.lineno - 1}:{error.colno}"
+        raise DataError(f"{place}: not valid JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise DataError(f"{name}:{first_line}: nested too deep") from error
+    except ValueError as error:
+        raise DataError(f"{name}:{first_line}: {error}") from error
+    if _too_deep(data):
+        raise DataError(f"{name}:{first_line}: nested too deep: {DEEPEST} levels are the most")
+    return data
+
+
+def _too_deep(data: Any) -> bool:
+    """Whether JSON has more levels than functions that recurse can be trusted with."""
+    level = [data]
+    for _ in range(DEEPEST):
+        inner = [value for value in level if isinstance(value, dict | list)]
+        level = [child for value in inner for child in (value.values() if isinstance(value, dict) else value)]
+        if not level:
+            return False
+    return True
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, if no key of it stands twice: JSON would silently drop the first."""
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key '{twice}' stands twice in one object")
+    return data
+
+
+def _no_constant(constant: str) -> Any:
+    """JSON has no NaN and no infinity."""
+    raise ValueError(f"not valid JSON: {constant}")
+
+
+def _integer(digits: str) -> int:
+    """A whole number that can be computed with."""
+    if len(digits) > _LONGEST_NUMBER:
+        raise ValueError(f"a number of {len(digits)} characters is too long")
+    return int(digits)
+
+
+def expanded(path: Path) -> Path:
+    """A path with its `~` resolved; raises UsageError where the user has no home folder."""
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise UsageError(f"{path}: no home folder is known for '{path.parts[0]}'") from error
