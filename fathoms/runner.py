@@ -132,7 +132,7 @@ def run(
 
 
 def _require_sensible(**numbers: tuple[int, int]) -> None:
-    """Raise UsageError for a number that is not from 1 to its maximum; each value is (number, maximum)."""
+    """Raise UsageError for a number that is not from 1 to its maximum; each stands as (number, maximum)."""
     for name, (number, most) in numbers.items():
         if not 1 <= number <= most:
             raise UsageError(f"{name} is {number}: want a number from 1 to {most}")

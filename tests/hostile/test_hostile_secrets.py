@@ -137,6 +137,9 @@ def test_no_field_of_a_server_brings_the_key_into_a_file(tmp_path: Path) -> None
     project.write(".env", f"MY_OWN_VARIABLE='{KEY}'\n")
 
     def act(connection: socket.socket, sent: Any) -> None:
+        if sent is None:
+            sends(answer({"data": [{"id": "scripted"}, {"id": KEY}, {"id": {"a": KEY}}]}))(connection, sent)
+            return
         number = next(number for number, text in enumerate(texts) if text in json.dumps(sent))
         sends(replies[number])(connection, sent)
 
@@ -144,7 +147,8 @@ def test_no_field_of_a_server_brings_the_key_into_a_file(tmp_path: Path) -> None
         config = faulty.config("openai-compatible", made.address, more="api_key_env: MY_OWN_VARIABLE,")
         project.write("faulty.yaml", config)
         run = ["--debug", "run", "faulty.yaml", "--log-file", "log.jsonl", "--junit", "junit.xml"]
-        commands = [run, ["score"], ["report"], ["show"], ["ls", "--json"]]
+        no_model = ["--debug", "run", "faulty.yaml", "--set", "generate.model=other"]
+        commands = [run, ["score"], ["report"], ["show"], ["ls", "--json"], no_model]
         said = [project.fathoms(*command) for command in commands]
     assert all(KEY in head for head, _ in made.requests)
     assert faulty.summary(project.runs()[0])["counts"]["errors"] == len(replies) - 1
