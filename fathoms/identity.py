@@ -8,6 +8,9 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
+LONGEST_ID = 400
+"""Characters of the longest id that a question may have."""
+
 
 def slug(text: str) -> str:
     """`text` in lower-case ASCII letters, digits and hyphens; the start of its sha256 where none is left."""

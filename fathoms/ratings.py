@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from fathoms.errors import StoreError
-from fathoms.journal import Journal
+from fathoms.journal import Journal, journal_line
 from fathoms.types import Noun
 
 FILE = "reviews.jsonl"
@@ -58,22 +58,29 @@ def append_rating(path: Path, rating: Rating) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"{path.parent} cannot be made: {error.strerror or error}") from error
-    line = json.dumps({"schema": SCHEMA, **rating.model_dump(mode="json")})
-    Journal(path).append(line.encode() + b"\n")
+    Journal(path).append([journal_line({"schema": SCHEMA, **rating.model_dump(mode="json")})])
 
 
 def read_ratings(path: Path) -> list[Rating]:
     """The last word of every reviewer on every item, in the order first given; empty without a file.
 
-    Raises StoreError, with the line, for one that is no rating or of a later schema.
+    Raises StoreError, with the line, for one that is damaged, is no rating, or is of a later schema. Half a
+    line, which a writer that was killed leaves, is passed over.
     """
     found: dict[tuple[Any, ...], Rating] = {}
     for line in Journal(path):
+        if line.flaw is not None:
+            raise StoreError(f"{path}:{line.number}: not a rating: {line.flaw}")
         try:
-            rating = Rating.model_validate(line.value)
+            value = json.loads(line.text)
+            rating = Rating.model_validate(value)
         except ValidationError as error:
             raise StoreError(f"{path}:{line.number}: not a rating: {error.errors()[0]['msg']}") from error
-        if line.value.get("schema", SCHEMA) != SCHEMA:
+        except RecursionError as error:
+            raise StoreError(f"{path}:{line.number}: not a rating: it is nested too deeply") from error
+        except ValueError:
+            continue
+        if value.get("schema", SCHEMA) != SCHEMA:
             raise StoreError(f"{path}:{line.number}: written by a newer fathoms")
         found[(*rating.item, rating.reviewer)] = rating
     return list(found.values())

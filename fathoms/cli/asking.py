@@ -247,12 +247,14 @@ def _resume(references: Sequence[Path], cache: Cache, asking: Asking) -> Outcome
     """The rest of one run, with its progress."""
     from fathoms import runner
     from fathoms.resuming import reopen
-    from fathoms.store import find_run
+    from fathoms.store import find_run, flaws_sentence
 
     if len(references) > 1:
         raise UsageError("--resume takes one run")
     found = reopen(find_run(str(references[0]) if references else "latest", asking.out))
     asked = len(found.asked) * found.repeats
+    if found.flaws:
+        console.complain(f"{found.run.path}: {flaws_sentence(found.flaws)}")
     console.note(f"{found.run.id}: {len(found.missing)} of {asked} questions have no answer yet")
     with console.bars() as bars:
         return runner.resume(
@@ -272,7 +274,7 @@ def _scored(outcomes: Sequence[Outcome]) -> list[Run]:
 
     found = [outcome.run for outcome in outcomes if outcome.done]
     for run in found:
-        score_run(run)
+        reading.warn(run, score_run(run))
     return found
 
 

@@ -189,7 +189,8 @@ def score(
 
     found = [find_run(reference, out) for reference in runs]
     for store in found:
-        score_run(store, [*(settings or ()), *([f"profile={profile}"] if profile else [])])
+        changed = [*(settings or ()), *([f"profile={profile}"] if profile else [])]
+        reading.warn(store, score_run(store, changed))
     reading.present(found, out)
     return 0
 

@@ -27,7 +27,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from fathoms.config import Source, suggest, validate
 from fathoms.errors import ConfigError, DataError, QuestionsError
-from fathoms.identity import question_ids
+from fathoms.identity import LONGEST_ID, question_ids
 from fathoms.types import Evidence, Question
 
 IGNORED = frozenset({"comment", "notes", "metadata"})
@@ -82,6 +82,13 @@ class Row(BaseModel):
     def _not_empty(cls, text: str) -> str:
         if not text.strip():
             raise ValueError("is empty")
+        return text
+
+    @field_validator("id")
+    @classmethod
+    def _not_long(cls, text: str | None) -> str | None:
+        if text is not None and len(text) > LONGEST_ID:
+            raise ValueError(f"has {len(text)} characters; an id may have {LONGEST_ID}")
         return text
 
     @field_validator("files")
