@@ -54,11 +54,10 @@ def open_file(root: Path, name: str) -> BinaryIO:
         raise
     except (OSError, ValueError) as error:
         raise StoreError(f"{path} cannot be read: {_why(error)}") from error
-    file = os.fdopen(descriptor, "rb")
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        file.close()
+        os.close(descriptor)
         raise StoreError(f"{path} cannot be read: it is not a regular file")
-    return file
+    return os.fdopen(descriptor, "rb")
 
 
 def read_file(root: Path, name: str, limit: int = LARGEST_FILE) -> bytes:
@@ -81,10 +80,7 @@ def read_json(root: Path, name: str) -> Any:
         raise StoreError(f"{root / name} is missing: this is not a whole run") from None
     seal = _FILE_SEAL.fullmatch(data, len(data) - _FILE_SEAL_SIZE) if len(data) >= _FILE_SEAL_SIZE else None
     if seal and zlib.crc32(memoryview(data)[: seal.start()]) != int(seal[1], 16):
-        raise StoreError(
-            f"{root / name} is damaged: its checksum does not fit. 'fathoms score' makes question files and"
-            ' the summary again; whoever changed a file by hand takes the line "crc" out of it'
-        )
+        raise StoreError(f"{root / name} is damaged: its checksum does not fit; {_remedy(name)}")
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -168,6 +164,15 @@ def _first_link(root: Path, name: str) -> Path | None:
         if path.is_symlink():
             return path
     return None
+
+
+def _remedy(name: str) -> str:
+    """What can be done about a file of a run that is damaged."""
+    if name == "summary.json" or name.startswith("questions/"):
+        return "'fathoms score' makes it again"
+    if name.startswith("verdicts/"):
+        return "delete it, and 'fathoms score' judges again"
+    return 'take it from a copy, or take the line "crc" out of it if all that it says is right'
 
 
 def _why(error: Exception) -> str:

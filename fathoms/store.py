@@ -32,6 +32,7 @@ from fathoms.types import Evidence, Failure, Noun, Question, Record, Reply, Verd
 
 SCHEMA = 1
 JOURNAL = "journal.jsonl"
+_NO_JSON = "it is not JSON"
 _RUN_NAME = re.compile(r"^\d{8}T\d{6,9}Z_(?P<name>.+)_[0-9a-f]{6,}$")
 
 _README = """# {run}
@@ -70,7 +71,9 @@ def read_checked(root: Path, name: str, kind: str) -> dict[str, Any]:
     """
     value = read_object(root, name)
     version = value.get("schema", SCHEMA)
-    if isinstance(version, int) and version > SCHEMA:
+    if not isinstance(version, int):
+        raise StoreError(f"{root / name} cannot be used: its schema {str(version)[:40]!r} is not known here")
+    if version > SCHEMA:
         raise StoreError(f"{root / name} was written by a newer fathoms (schema {version}): update fathoms")
     if wrong := complaint(kind, value):
         raise StoreError(f"{root / name} cannot be used: {wrong}")
@@ -254,7 +257,7 @@ class Run:
             try:
                 kept = self._kept(line.text)
             except _FlawError as error:
-                if not line.is_half:
+                if not (error.is_no_json and line.is_half):
                     flaws.append(Flaw(line.number, str(error)))
                 continue
             key = kept.question.id, kept.repeat
@@ -283,7 +286,7 @@ class Run:
         except RecursionError:
             raise _FlawError("it is nested too deeply") from None
         except ValueError:
-            raise _FlawError("it is not JSON") from None
+            raise _FlawError(_NO_JSON) from None
         try:
             if not isinstance(data, dict):
                 raise _FlawError("it is not a record")
@@ -357,15 +360,14 @@ class Run:
         for index, record in enumerate(records):
             repeats.append(_view(record, dict(scores[index]) if scores else {}))
         whole = {"schema": SCHEMA, "run": self.id, "question": question.model_dump(mode="json")}
-        name, old = view_names(question.id)
-        self._write(f"questions/{name}", sealed(_dump({**whole, "repeats": repeats})))
-        if old != name:
-            with suppress(OSError):
-                (self.path / "questions" / old).unlink(missing_ok=True)
+        self._write(f"questions/{view_names(question.id)[0]}", sealed(_dump({**whole, "repeats": repeats})))
 
     def set_aside_views(self) -> None:
-        """Rename the question files of what the journal does not hold to `NAME.json.stale`: no report counts
-        them, and nothing is lost where a damaged line of the journal leaves one as the only copy."""
+        """Rename the question files that the journal does not stand behind to `NAME.json.stale`.
+
+        No report counts them then, and nothing is lost: where a line of the journal is damaged, its question
+        file can be the only copy of the answer.
+        """
         files = {path.name for path in (self.path / "questions").glob("*.json")}
         if stale := files - {view_names(question)[0] for question, _ in self.entries()}:
             for name in sorted(stale):
@@ -408,6 +410,11 @@ class Run:
 class _FlawError(Exception):
     """Why a line of the journal cannot be used."""
 
+    @property
+    def is_no_json(self) -> bool:
+        """Whether it is not JSON, as half a line is not."""
+        return self.args == (_NO_JSON,)
+
 
 def view_names(question: str) -> tuple[str, str]:
     """The file of a question under `questions/`, and the name it had in runs of before."""
@@ -422,9 +429,11 @@ def read_views(root: Path) -> Iterator[dict[str, Any]]:
     """
     for path in sorted((root / "questions").glob("*.json")):
         view = read_checked(root, f"questions/{path.name}", "question")
-        question = view["question"]["id"]
-        if path.name not in view_names(question):
-            raise StoreError(f"{path} holds another question, '{question}': 'fathoms score' sets it aside")
+        name, old = view_names(view["question"]["id"])
+        if path.name == old != name and os.path.lexists(path.with_name(name)):
+            continue  # it was written again under the name of today
+        if path.name not in (name, old):
+            raise StoreError(f"{path} holds a question whose file is {name}: 'fathoms score' sets it aside")
         yield view
 
 
