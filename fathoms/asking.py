@@ -116,7 +116,7 @@ class Asking:
                     if stop.is_set():
                         return
                     record = await self._record(turn, lane)
-                    await commit.add(record)
+                    record = await commit.add(record)
                     self._count(record)
                     on_record(record)
                 finally:

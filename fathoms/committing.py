@@ -17,22 +17,23 @@ class GroupCommit:
     def __init__(self, run: Run, *, several: bool = False) -> None:
         self._run = run
         self._several = several
-        self._waiting: list[tuple[Record, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[Record, asyncio.Future[Record]]] = []
         self._unseen: list[Record] = []
         self._thread = ThreadPoolExecutor(1)  # whatever else is done in threads, the journal does not wait
         self._writer: asyncio.Task[None] | None = None
         self._viewer: asyncio.Task[None] | None = None
 
-    async def add(self, record: Record) -> None:
-        """Returns when the record is in the journal, on the disk; raises StoreError, also where the files
-        that people read can no longer be written."""
-        done = asyncio.get_running_loop().create_future()
+    async def add(self, record: Record) -> Record:
+        """Returns the record as it was kept when it is in the journal, on the disk; raises StoreError, also
+        where the files that people read can no longer be written."""
+        done: asyncio.Future[Record] = asyncio.get_running_loop().create_future()
         self._waiting.append((record, done))
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
-        await asyncio.shield(done)
+        kept = await asyncio.shield(done)
         if self._viewer is not None and self._viewer.done():
             self._viewer.result()
+        return kept
 
     async def finish(self) -> None:
         """Returns when all that was added can be read; raises StoreError."""
@@ -53,14 +54,14 @@ class GroupCommit:
             batch, self._waiting = self._waiting, []
             records = [record for record, _ in batch]
             try:
-                await loop.run_in_executor(self._thread, self._run.append, records)
+                kept = await loop.run_in_executor(self._thread, self._run.append, records)
             except Exception as error:
                 for _, done in batch:
                     done.set_exception(error)
             else:
-                for _, done in batch:
-                    done.set_result(None)
-                self._show(records)
+                for record, (_, done) in zip(kept, batch, strict=True):
+                    done.set_result(record)
+                self._show(kept)
 
     def _show(self, records: list[Record]) -> None:
         """Have the views of these written soon."""

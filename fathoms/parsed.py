@@ -10,19 +10,25 @@ from typing import Any
 from pydantic import ValidationError
 
 from fathoms.errors import StoreError
+from fathoms.folder import TooLongError
 from fathoms.store import Run
 from fathoms.types import Document, Page
 
 
 def keep_documents(run: Run, documents: Iterable[Document]) -> None:
-    """Keep the text of every document that has pages, and name it in the manifest."""
+    """Keep the text of every document that has pages, and name it in the manifest. A text that is too long to
+    be read again is left out with a warning there: the funnel does not know it then."""
     manifest = run.manifest()
     known = manifest["data"].setdefault("documents", {})
+    warnings = manifest["data"].setdefault("warnings", [])
     for document in documents:
         if document.pages:
             pages = [{"number": page.number, "text": page.text} for page in document.pages]
             entry = known.setdefault(document.id, {"sha256": document.sha256, "pages": len(document.pages)})
-            entry["text"] = run.put_blob(json.dumps(pages, ensure_ascii=False))
+            try:
+                entry["text"] = run.put_blob(json.dumps(pages, ensure_ascii=False))
+            except TooLongError as error:
+                warnings.append(f"{document.id}: its text is not kept in the run: {error}")
     run.write_manifest(manifest)
 
 

@@ -35,6 +35,8 @@ _PART = re.compile(r"\.(?P<pid>\d{1,10})-(?P<host>[0-9a-f]{8})?(?P<process>[0-9a
 _ABANDONED_AFTER = 86_400  # seconds without a change: then nobody is writing, whoever it was
 _numbers = itertools.count()
 _swept: set[Path] = set()
+_HASHED = re.compile(r"-([0-9a-f]{8}|[0-9a-f]{32})$", re.IGNORECASE)
+"""The end of a name that carries a hash, on file systems that ignore case too."""
 
 
 def _host() -> str:
@@ -256,9 +258,24 @@ def _state(path: Path) -> tuple[int, ...]:
 def safe_name(text: str, limit: int = 100, *, unique: bool = False) -> str:
     """A file name made of `text`: no separators or control characters, at most `limit` bytes.
 
-    With `unique`, a name that had to be changed carries a hash, so two texts never share a name.
+    With `unique`, two texts never share a name. A name that had to be changed carries 128 bits of the text's
+    hash; so does one that ends as such a name does, or else a text could be the name of another text.
     """
     name = re.sub(r"[^\w.+=@-]+", "-", text, flags=re.ASCII).strip("-.") or "unnamed"
-    if len(name) > limit or (unique and name != text):
-        name = name[: limit - 9] + "-" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+    digits = 32 if unique else 8
+    if len(name) > limit or (unique and (name != text or _HASHED.search(name))):
+        name = name[: limit - digits - 1] + "-" + _sha256(text)[:digits]
     return name
+
+
+def old_unique_name(text: str, limit: int = 100) -> str:
+    """What `safe_name` made of `text` before its names were unique: changed names carried 32 bits."""
+    name = re.sub(r"[^\w.+=@-]+", "-", text, flags=re.ASCII).strip("-.") or "unnamed"
+    return (
+        name if name == text and len(name) <= limit else f"{name[: limit - 9]}-{_sha256(text, 'replace')[:8]}"
+    )
+
+
+def _sha256(text: str, errors: str = "surrogatepass") -> str:
+    """Hex sha256 of a text, whatever characters it holds."""
+    return hashlib.sha256(text.encode("utf-8", errors)).hexdigest()

@@ -19,7 +19,7 @@ from fathoms.config import fingerprint, misread, suggest
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.inputs import parse_json, read_text
 from fathoms.paths import write_atomic
-from fathoms.store import Run
+from fathoms.store import Run, require_all
 from fathoms.types import Noun
 
 SCHEMA = 1
@@ -80,7 +80,7 @@ def check_metrics(metrics: Iterable[str]) -> None:
 def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
     """The scores of a run under `profile`, or under its headline profile.
 
-    Raises DataError where the run has no such scores.
+    Raises DataError where the run has no such scores, and StoreError where it is damaged.
     """
     summary = run.summary() or {}
     profiles = summary.get("profiles") or {}
@@ -92,6 +92,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
     order = {name: number for number, name in enumerate(summary.get("categories") or ())}
     views = sorted(run.views(), key=lambda view: order.get(view["question"]["category"], len(order)))
     repeats = [repeat for view in views for repeat in view["repeats"]]
+    require_all(run.path, summary, len(repeats))
     return QuestionScores(
         runs=(run.id,),
         profile=wanted,
@@ -106,8 +107,9 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
 def _question(run: Run, view: Mapping[str, Any], profile: str) -> QuestionScore:
     """One question file."""
     question = view["question"]
-    scores = [repeat["scores"].get(profile) for repeat in view["repeats"]]
-    if None in scores:
+    found = [(repeat.get("scores") or {}).get(profile) for repeat in view["repeats"]]
+    scores = [row for row in found if row is not None]
+    if len(scores) < len(found):
         raise DataError(f"{run.id}: question '{question['id']}' is not scored: run 'fathoms score {run.id}'")
     return QuestionScore(
         category=question["category"],

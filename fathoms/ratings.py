@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 
 from fathoms.config import dotted, misread
 from fathoms.errors import StoreError
-from fathoms.journal import Journal, Line
+from fathoms.journal import Journal, Line, journal_line
 from fathoms.types import Noun
 
 FILE = "reviews.jsonl"
@@ -59,34 +59,41 @@ def append_rating(path: Path, rating: Rating) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"{path.parent} cannot be made: {error.strerror or error}") from error
-    line = json.dumps({"schema": SCHEMA, **rating.model_dump(mode="json")})
-    Journal(path).append(line.encode() + b"\n")
+    Journal(path).append([journal_line({"schema": SCHEMA, **rating.model_dump(mode="json")})])
 
 
 def read_ratings(path: Path) -> list[Rating]:
     """The last word of every reviewer on every item, in the order first given; empty without a file.
 
-    Raises StoreError, with the line, for one that is no rating or of a later schema.
+    Raises StoreError, with the line, for one that is damaged, is no rating, or is of a later schema. Half a
+    line, which a writer that was killed leaves, is passed over.
     """
     found: dict[tuple[Any, ...], Rating] = {}
-    try:
-        for line in Journal(path):
-            rating = _rating(line, path)
+    for line in Journal(path):
+        if (rating := _rating(line, path)) is not None:
             found[(*rating.item, rating.reviewer)] = rating
-    except RecursionError as error:
-        raise StoreError(f"{path}: a line is nested too deep to be a rating") from error
     return list(found.values())
 
 
-def _rating(line: Line, path: Path) -> Rating:
-    """The rating of one line."""
+def _rating(line: Line, path: Path) -> Rating | None:
+    """The rating of one line; `None` for half a line, which a writer that was killed leaves.
+
+    Raises StoreError, with the line, for anything else that is no rating.
+    """
     place = f"{path}:{line.number}"
+    if line.flaw is not None:
+        raise StoreError(f"{place}: not a rating: {line.flaw}")
     try:
-        rating = Rating.model_validate(line.value)
+        value = json.loads(line.text)
+        rating = Rating.model_validate(value)
     except ValidationError as error:
         raise StoreError(f"{place}: not a rating: {error.errors()[0]['msg']}") from error
-    for key, what in misread(rating, line.value):
+    except RecursionError as error:
+        raise StoreError(f"{place}: not a rating: it is nested too deeply") from error
+    except ValueError:
+        return None
+    for key, what in misread(rating, value):
         raise StoreError(f"{place}: not a rating: {dotted(key)}: {what}")
-    if line.value.get("schema", SCHEMA) != SCHEMA:
+    if value.get("schema", SCHEMA) != SCHEMA:
         raise StoreError(f"{place}: written by a newer fathoms")
     return rating

@@ -13,7 +13,7 @@ from fathoms.corpora import Corpus
 from fathoms.errors import StoreError, UsageError
 from fathoms.experiment import AnyExperiment, Experiment, ExternalExperiment, Prepared
 from fathoms.manifest import versions
-from fathoms.store import Run
+from fathoms.store import Flaw, Run
 from fathoms.trust import demands, is_signed, refuse
 from fathoms.types import Question
 
@@ -36,6 +36,8 @@ class Reopened:
     asked: tuple[Question, ...]
     missing: tuple[Turn, ...]
     repeats: int = 1
+    flaws: tuple[Flaw, ...] = ()
+    """The lines of its journal that cannot be used."""
 
 
 def reopen(run: Run) -> Reopened:
@@ -63,7 +65,8 @@ def reopen(run: Run) -> Reopened:
         raise _changed(run, [f"the questions of {corpus.name}"])
     asked = tuple(corpus.select(ids=tuple(data["asked_ids"])))
     repeats = manifest.get("repeats") or 1
-    return Reopened(run, experiment, corpus, folder, asked, unanswered(run, asked, repeats), repeats)
+    flaws = tuple(run.contents().flaws)
+    return Reopened(run, experiment, corpus, folder, asked, unanswered(run, asked, repeats), repeats, flaws)
 
 
 def unanswered(run: Run, asked: Sequence[Question], repeats: int) -> tuple[Turn, ...]:

@@ -25,8 +25,7 @@ from fathoms.metrics import (
 )
 from fathoms.metrics.profiles import headline
 from fathoms.parsed import read_documents
-from fathoms.paths import write_atomic
-from fathoms.store import SCHEMA, Entry, Run
+from fathoms.store import SCHEMA, Entry, Flaw, Run, flaws_sentence
 from fathoms.trust import demands, is_signed, refuse
 from fathoms.types import Record
 
@@ -37,22 +36,25 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
     """Score a run under every profile, and write its question files, verdicts and summary.
 
     `settings` override keys of the `scoring` that the run was made with (`profile=paper`). Judgements
-    that the run holds already are not made again. Returns the summary; raises DataError for a run that
-    holds neither an answer nor a failure, and UsageError for one from elsewhere whose scoring would import
-    code, ask a server, or read the environment or a file.
+    that the run holds already are not made again. A line of the journal that cannot be used costs that line:
+    the summary says so in `warnings`. Returns the summary; raises DataError for a run that holds neither an
+    answer nor a failure, and UsageError for one from elsewhere whose scoring would import code, ask a
+    server, or read the environment or a file.
     """
     settings = list(settings)
-    manifest, entries = run.manifest(), run.entries()  # read once: a run may be going on
+    manifest, (entries, flaws) = run.manifest(), run.contents()  # read once: a run may be going on
     records = list(run.read(entries.values(), light=True)) if entries else []
     if not records:
-        raise DataError(f"{run.path} holds no answers yet: nothing to score")
+        why = f" ({flaws_sentence(flaws)})" if flaws else ""
+        raise DataError(f"{run.path} holds no answers yet{why}: nothing to score")
     scoring = _trusted_scoring(run, manifest, settings)
     known = run.verdicts(VERDICTS)
     judged = judge(records, scoring, known)
     if judged.new:
         run.write_verdicts(VERDICTS, {**known, **judged.new})
     scores = _write_views(run, entries, judged, _texts(run, manifest))
-    summary = summary_of(run.id, manifest, records, scores)
+    run.set_aside_views()
+    summary = summary_of(run.id, manifest, records, scores, flaws)
     for name, funnels in summarise_funnels(records, scores).items():
         summary["profiles"][name]["funnel"] = {**funnels, "estimate": _estimate(manifest)}
     run.write_summary(summary)
@@ -111,7 +113,7 @@ def _with_exemplars(run: Run, scoring: Scoring, kept: Path | None, *, look: bool
     if path is None:
         return scoring
     if look and path.is_file():
-        write_atomic(run.path / "verdicts" / f"exemplars{path.suffix}", path.read_bytes())
+        run.keep_file(f"verdicts/exemplars{path.suffix}", path.read_bytes())
         return scoring
     if kept is None:
         return scoring  # reading it will say that it is not there
@@ -145,11 +147,18 @@ def _plain(row: Mapping[str, RecordScore]) -> dict[str, Any]:
 
 
 def summary_of(
-    run: str, manifest: Mapping[str, Any], records: Sequence[Record], scores: Scores
+    run: str,
+    manifest: Mapping[str, Any],
+    records: Sequence[Record],
+    scores: Scores,
+    flaws: Sequence[Flaw] = (),
 ) -> dict[str, Any]:
     """The summary of a run: means by profile, counts, usage and seconds (`schemas/summary.schema.json`)."""
     data = manifest.get("data", {})
     incomplete = _incomplete(manifest, records)
+    warnings = [flaws_sentence(flaws)] if flaws else []
+    if incomplete:
+        incomplete += warnings  # their questions may be what is missing
     spent = sums(records)  # a reply of an earlier run costs nothing anew
     return {
         "schema": SCHEMA,
@@ -161,6 +170,7 @@ def summary_of(
         "complete": not incomplete,
         "incomplete": incomplete,
         "categories": data.get("categories") or _in_order(record.question.category for record in records),
+        "warnings": warnings,
         "counts": _counts(data, records),
         "repeats": manifest.get("repeats") or 1,
         "prices": manifest.get("prices"),

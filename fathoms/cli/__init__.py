@@ -9,6 +9,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import typer
@@ -101,6 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = typer.main.get_command(app)
     try:
         result = command.main(args=arguments, prog_name="fathoms", standalone_mode=False)
+        sys.stdout.flush()  # a full disk behind it is found here, and not after the exit code is decided
         return result if isinstance(result, int) else 0
     except FathomsError as error:
         if console.settings.debug:
@@ -115,8 +117,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # the reader went away (`fathoms report | head`): not an error of ours, and nothing more to say
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        if console.settings.debug:
+            raise
+        return _refused(error)
     except Exception as error:
         return _other(error)
+
+
+def _refused(error: OSError) -> int:
+    """What the system refused at a place where nothing else is known, such as a full disk."""
+    place = f"{error.filename}: " if error.filename else ""
+    console.complain(f"{place}{error.strerror or error}")
+    with suppress(OSError):  # what could not be written is not tried again at the end of the process
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
 
 
 def _other(error: Exception) -> int:

@@ -259,7 +259,7 @@ def _resume(references: Sequence[Path], cache: Cache, asking: Asking, *, trust: 
     """The rest of one run, with its progress."""
     from fathoms import runner
     from fathoms.resuming import reopen
-    from fathoms.store import find_run
+    from fathoms.store import find_run, flaws_sentence
 
     if len(references) > 1:
         raise UsageError("--resume takes one run")
@@ -268,6 +268,8 @@ def _resume(references: Sequence[Path], cache: Cache, asking: Asking, *, trust: 
         run.trust()
     found = reopen(run)
     asked = len(found.asked) * found.repeats
+    if found.flaws:
+        console.complain(f"{found.run.path}: {flaws_sentence(found.flaws)}")
     console.note(f"{found.run.id}: {len(found.missing)} of {asked} questions have no answer yet")
     with console.bars() as bars:
         return runner.resume(
@@ -287,7 +289,7 @@ def _scored(outcomes: Sequence[Outcome]) -> list[Run]:
 
     found = [outcome.run for outcome in outcomes if outcome.done]
     for run in found:
-        score_run(run)
+        reading.warn(run, score_run(run))
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 Reviews = Annotated[
     list[Path] | None, typer.Option("--reviews", help="Ratings that were not saved in the run's folder.")
 ]
+
+
+def warn(run: Run, summary: Mapping[str, Any]) -> None:
+    """Say what of a run could not be used when it was scored."""
+    for warning in summary.get("warnings") or ():
+        again = f"; 'fathoms run --resume {run.path}' asks the questions again that have no answer"
+        console.complain(f"{run.path}: {warning}{'' if summary['complete'] else again}")
 
 
 def present(runs: Sequence[Run], out: Path, *, each: bool = True) -> None:
@@ -78,8 +85,10 @@ def _earlier(run: Run, out: Path) -> list[RunView]:
     from fathoms.store import list_runs, run_name
 
     views = []
-    for other in reversed(list_runs(out)):
-        if run_name(other) == run_name(run) and other.id < run.id:
+    listed = list_runs(out)
+    at = next((number for number, other in enumerate(listed) if other.id == run.id), len(listed))
+    for other in reversed(listed[:at]):
+        if run_name(other) == run_name(run):
             with suppress(FathomsError):  # a damaged run spoils no other
                 if other.summary():
                     views.append(report.load(other.path))

@@ -199,7 +199,8 @@ def score(
     for store in found:
         if trust:
             store.trust()
-        score_run(store, [*(settings or ()), *([f"profile={profile}"] if profile else [])])
+        changed = [*(settings or ()), *([f"profile={profile}"] if profile else [])]
+        reading.warn(store, score_run(store, changed))
     reading.present(found, out)
     return 0
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fathoms.errors import DataError, StoreError, UsageError
-from fathoms.paths import safe_name
-
-SCHEMA = 1
+from fathoms.store import read_checked, read_views, require_all, view_names
 
 
 @dataclass(frozen=True)
@@ -74,19 +72,22 @@ class RunView:
 
     def question_file(self, question: str) -> Path | None:
         """Where the view of one question is on disk."""
-        return self.path / "questions" / f"{safe_name(question, unique=True)}.json" if self.path else None
+        if self.path is None:
+            return None
+        file, old = (self.path / "questions" / name for name in view_names(question))
+        return old if old != file and not file.exists() and old.exists() else file
 
 
 def load(run_dir: Path) -> RunView:
     """Read a run directory; raises StoreError where it is not one, or is not scored yet."""
-    if not (run_dir / "manifest.json").is_file():
+    if not os.path.lexists(run_dir / "manifest.json"):
         raise StoreError(f"{run_dir} is not a run: it has no manifest.json")
-    if not (run_dir / "summary.json").is_file():
+    if not os.path.lexists(run_dir / "summary.json"):
         raise StoreError(f"{run_dir} has no summary.json: run 'fathoms score {run_dir}'")
-    manifest = read_object(run_dir / "manifest.json")
-    summary = read_object(run_dir / "summary.json")
+    manifest = read_checked(run_dir, "manifest.json", "manifest")
+    summary = read_checked(run_dir, "summary.json", "summary")
     run = str(manifest.get("run") or run_dir.name)
-    return RunView(run, run_dir, manifest, summary, lambda: read_questions(run_dir))
+    return RunView(run, run_dir, manifest, summary, lambda: read_questions(run_dir, summary))
 
 
 def check_profile(scores: str) -> None:
@@ -100,21 +101,13 @@ def check_profile(scores: str) -> None:
         raise UsageError(f"there are no scores '{scores}'{suggest(scores, names)}")
 
 
-def read_questions(run_dir: Path) -> Iterator[dict[str, Any]]:
-    """Every question view of a run, in the order of the file names."""
-    for path in sorted((run_dir / "questions").glob("*.json")):
-        yield read_object(path)
+def read_questions(run_dir: Path, summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every question view of a run, in the order of the file names.
 
-
-def read_object(path: Path) -> dict[str, Any]:
-    """One JSON object of a run; raises StoreError where it is damaged or of a later schema."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise StoreError(f"{path}: cannot be read: {error}") from error
-    if not isinstance(value, dict):
-        raise StoreError(f"{path}: a JSON object is needed")
-    schema = value.get("schema", SCHEMA)
-    if not isinstance(schema, int) or schema > SCHEMA:
-        raise StoreError(f"{path}: schema {schema!r} is not known here (up to {SCHEMA}): update fathoms")
-    return value
+    Raises StoreError at the end where they are not as many as the summary counts.
+    """
+    found = 0
+    for view in read_views(run_dir):
+        found += len(view["repeats"])
+        yield view
+    require_all(run_dir, summary, found)

@@ -7,6 +7,8 @@ They allow keys that they do not name, and so must readers: a later version may 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -21,3 +23,147 @@ def schema(name: str) -> dict[str, Any]:
     text = files(__name__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
     value: dict[str, Any] = json.loads(text)
     return value
+
+
+_Check = Callable[[Any], str | None]
+"""What is wrong with a value, after the place of it (`.repeats[0]: `); `None` where nothing is."""
+_MOST = 1e300
+"""Larger numbers, and what is not finite, are no figures of a run: sums of them would be infinite."""
+_TYPES: dict[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": lambda value: _is_number(value),
+    "integer": lambda value: _is_number(value) and value == int(value),
+}
+
+
+def complaint(name: str, value: Any) -> str | None:
+    """What is wrong with the JSON value of a file, and where in it; `None` where nothing is.
+
+    Only the words of JSON Schema that our own schemas use are known here. Files are checked as they are read,
+    thousands at a time, and this takes a tenth of the time that a general validator takes.
+    """
+    wrong = _checker(name)(value)
+    return wrong and wrong.lstrip(".: ")
+
+
+@cache
+def _checker(name: str) -> _Check:
+    whole = schema(name)
+    known: dict[str, _Check] = {}
+
+    def referred(reference: str) -> _Check:
+        if reference not in known:
+            known[reference] = lambda value: known[reference](value)  # for schemas that name themselves
+            known[reference] = _compiled(whole["$defs"][reference.rpartition("/")[2]], referred)
+        return known[reference]
+
+    return _compiled(whole, referred)
+
+
+def _compiled(rule: Mapping[str, Any], referred: Callable[[str], _Check]) -> _Check:
+    """The check of one schema."""
+    if "$ref" in rule:
+        return referred(rule["$ref"])
+    checks = [*_scalar_checks(rule)]
+    if "items" in rule:
+        checks.append(_items(_compiled(rule["items"], referred)))
+    properties = {key: _compiled(part, referred) for key, part in rule.get("properties", {}).items()}
+    other = rule.get("additionalProperties")
+    if properties or isinstance(other, dict):
+        checks.append(_members(properties, _compiled(other, referred) if isinstance(other, dict) else None))
+
+    def check(value: Any) -> str | None:
+        for one in checks:
+            if (wrong := one(value)) is not None:
+                return wrong
+        return None
+
+    return check
+
+
+def _scalar_checks(rule: Mapping[str, Any]) -> list[_Check]:
+    """The checks that do not look inside a value."""
+    checks: list[_Check] = []
+    if "type" in rule:
+        names = [rule["type"]] if isinstance(rule["type"], str) else rule["type"]
+        tests = [_TYPES[name] for name in names]
+        wanted = " or ".join(names)
+        checks.append(
+            lambda value: None if any(t(value) for t in tests) else f": want {wanted}, not {_kind(value)}"
+        )
+    if "required" in rule:
+        keys = rule["required"]
+        checks.append(
+            lambda value: (
+                next((f": '{key}' is missing" for key in keys if key not in value), None)
+                if isinstance(value, dict)
+                else None
+            )
+        )
+    if "enum" in rule or "const" in rule:
+        choices = rule.get("enum", [rule.get("const")])
+        checks.append(lambda value: None if value in choices else f": want one of {choices}")
+    if "minimum" in rule or "maximum" in rule or "exclusiveMinimum" in rule:
+        low, high = rule.get("minimum", -_MOST), rule.get("maximum", _MOST)
+        above = rule.get("exclusiveMinimum", -2 * _MOST)
+        checks.append(
+            lambda value: (
+                None
+                if not _is_number(value) or (low <= value <= high and value > above)
+                else f": {value} is out of range"
+            )
+        )
+    if "minItems" in rule or "maxItems" in rule or "minLength" in rule:
+        least, most = rule.get("minItems", rule.get("minLength", 0)), rule.get("maxItems", _MOST)
+        checks.append(
+            lambda value: (
+                None
+                if not isinstance(value, list | str) or least <= len(value) <= most
+                else f": has the length {len(value)}"
+            )
+        )
+    return checks
+
+
+def _items(check: _Check) -> _Check:
+    """The check of every item of a list."""
+
+    def checked(value: Any) -> str | None:
+        if isinstance(value, list):
+            for number, item in enumerate(value):
+                if (wrong := check(item)) is not None:
+                    return f"[{number}]{wrong}"
+        return None
+
+    return checked
+
+
+def _members(properties: Mapping[str, _Check], other: _Check | None) -> _Check:
+    """The check of every member of an object."""
+
+    def checked(value: Any) -> str | None:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                check = properties.get(key, other)
+                if check is not None and (wrong := check(item)) is not None:
+                    return f".{key[:100]}{wrong}"
+        return None
+
+    return checked
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a number, finite and not enormous."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -_MOST <= value <= _MOST
+
+
+def _kind(value: Any) -> str:
+    """The kind of a value, in the words of JSON."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "a number" if _is_number(value) else "a number as large as this"
+    kinds = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
+    return kinds[type(value)]

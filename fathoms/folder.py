@@ -1,0 +1,182 @@
+"""The files of a run's folder. A folder may come from anybody, so each file is opened here and nowhere else.
+
+- No link is followed when writing, and none that leads out of the folder when reading.
+- Only regular files are read: a FIFO or a device in their place would block, or never end.
+- Every size is limited, also that of what is decompressed, while it is decompressed.
+- JSON carries a CRC-32 of itself, so that a byte that flipped on the disk is found. It protects from
+  accidents; whoever changes a file on purpose can change the checksum too. A file without one is read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import zlib
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
+
+from fathoms.errors import StoreError
+from fathoms.paths import write_atomic
+
+LARGEST_TEXT = 128 * 2**20
+"""Bytes of the longest line of a journal and of the longest text in a blob. An answer of a model server is at
+most 16 MiB, which is 96 MiB where every byte is escaped in JSON."""
+LARGEST_FILE = 512 * 2**20
+"""Bytes of every other file."""
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has neither
+_NO_BLOCK = getattr(os, "O_NONBLOCK", 0)
+_LINE_SEAL = re.compile(rb', "crc": "([0-9a-f]{8})"}')
+_FILE_SEAL = re.compile(rb',\n  "crc": "([0-9a-f]{8})"\n}\n')
+_LINE_SEAL_SIZE, _FILE_SEAL_SIZE = 20, 24
+
+
+class TooLongError(StoreError):
+    """A text that could not be read again if it were written."""
+
+
+def open_file(root: Path, name: str) -> BinaryIO:
+    """Open the file `name` of the folder `root` for reading.
+
+    Raises FileNotFoundError where there is none, and StoreError where it is not a regular file, lies outside
+    the folder or cannot be opened.
+    """
+    path = root / name
+    try:
+        if _first_link(root, name) is not None:
+            real = Path(os.path.realpath(path))
+            if not real.is_relative_to(os.path.realpath(root)):
+                raise StoreError(f"{path} is a link that leads out of the run's folder: it is not read")
+            path = real
+        descriptor = os.open(path, os.O_RDONLY | _NO_FOLLOW | _NO_BLOCK | getattr(os, "O_BINARY", 0))
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path} cannot be read: {_why(error)}") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise StoreError(f"{path} cannot be read: it is not a regular file")
+    return os.fdopen(descriptor, "rb")
+
+
+def read_file(root: Path, name: str, limit: int = LARGEST_FILE) -> bytes:
+    """The bytes of a file; raises as `open_file` does, and StoreError for a file of more than `limit`."""
+    with open_file(root, name) as file:
+        try:
+            data = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
+        except OSError as error:
+            raise StoreError(f"{root / name} cannot be read: {_why(error)}") from error
+    if len(data) > limit:
+        raise StoreError(f"{root / name} cannot be read: it is larger than {limit >> 20} MiB")
+    return data
+
+
+def read_json(root: Path, name: str) -> Any:
+    """The JSON value in a file of a run; raises StoreError, also where the file is missing or was changed."""
+    try:
+        data = read_file(root, name)
+    except FileNotFoundError:
+        raise StoreError(f"{root / name} is missing: this is not a whole run") from None
+    seal = _FILE_SEAL.fullmatch(data, len(data) - _FILE_SEAL_SIZE) if len(data) >= _FILE_SEAL_SIZE else None
+    if seal and zlib.crc32(memoryview(data)[: seal.start()]) != int(seal[1], 16):
+        raise StoreError(f"{root / name} is damaged: its checksum does not fit; {_remedy(name)}")
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{root / name} cannot be read: {_why(error)}") from error
+
+
+def read_object(root: Path, name: str) -> dict[str, Any]:
+    """The JSON object in a file of a run; raises StoreError as `read_json` does, and for another value."""
+    value = read_json(root, name)
+    if not isinstance(value, dict):
+        raise StoreError(f"{root / name} cannot be read: a JSON object is needed")
+    value.pop("crc", None)
+    return value
+
+
+def write_file(root: Path, name: str, data: bytes) -> None:
+    """Write a file whole or not at all; a link in its place is replaced, not followed. Raises StoreError."""
+    path = root / name
+    if len(data) > LARGEST_FILE:
+        raise TooLongError(
+            f"{path} cannot be written: {len(data) >> 20} MiB are more than could be read again"
+        )
+    try:
+        link = _first_link(root, str(PurePosixPath(name).parent))
+        if link is not None:
+            raise StoreError(f"{path} cannot be written: {link} is a link, and nothing is written through it")
+        write_atomic(path, data)
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path} cannot be written: {_why(error)}") from error
+
+
+def opener(path: str, flags: int) -> int:
+    """For `open`: neither follows a link nor waits for the other end of a FIFO. Raises OSError."""
+    descriptor = os.open(path, flags | _NO_FOLLOW | _NO_BLOCK, 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError("it is not a regular file")
+    return descriptor
+
+
+def sealed(data: bytes) -> bytes:
+    """Indented JSON of an object, with its checksum as the last key."""
+    if not data.endswith(b"\n}\n"):
+        return data  # an empty object has nothing to protect
+    body = data[:-3]
+    return b'%b,\n  "crc": "%08x"\n}\n' % (body, zlib.crc32(body))
+
+
+def sealed_line(data: bytes) -> bytes:
+    """One line of JSON, an object that is not empty, with its checksum as the last key."""
+    body = data[:-1]
+    return b'%b, "crc": "%08x"}\n' % (body, zlib.crc32(body))
+
+
+def is_intact(line: bytes) -> bool:
+    """Whether the checksum of a line fits; a line of an earlier version has none, and counts as intact."""
+    end = len(line) - line.endswith(b"\n")
+    seal = _LINE_SEAL.fullmatch(line, max(0, end - _LINE_SEAL_SIZE), end)
+    return seal is None or zlib.crc32(memoryview(line)[: seal.start()]) == int(seal[1], 16)
+
+
+def inflated(data: bytes, limit: int = LARGEST_TEXT) -> bytes:
+    """What was compressed with gzip, decoded no further than `limit` bytes; raises ValueError."""
+    decoder = zlib.decompressobj(wbits=31)
+    try:
+        text = decoder.decompress(data, limit + 1)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if len(text) > limit:
+        raise ValueError(f"it is larger than {limit >> 20} MiB")
+    if not decoder.eof or decoder.unused_data:
+        raise ValueError("it does not end where it should")
+    return text
+
+
+def _first_link(root: Path, name: str) -> Path | None:
+    """The first part of the path below `root` that is a symbolic link; what is not there is none."""
+    path = root
+    for part in PurePosixPath(name).parts:
+        path = path / part
+        if path.is_symlink():
+            return path
+    return None
+
+
+def _remedy(name: str) -> str:
+    """What can be done about a file of a run that is damaged."""
+    if name == "summary.json" or name.startswith("questions/"):
+        return "'fathoms score' makes it again"
+    if name.startswith("verdicts/"):
+        return "delete it, and 'fathoms score' judges again"
+    return 'take it from a copy, or take the line "crc" out of it if all that it says is right'
+
+
+def _why(error: Exception) -> str:
+    """What an error says, without the path that stands before it already."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return str(getattr(error, "strerror", None) or error)
