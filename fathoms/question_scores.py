@@ -13,6 +13,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from pydantic import Field
+
 from fathoms.config import fingerprint, misread, suggest
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.inputs import parse_json, read_text
