@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 LEVELS = [
-    {"types", "errors", "limits"},
+    {"types", "errors", "limits", "children"},
     {
         "config",
         "inputs",

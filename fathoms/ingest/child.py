@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from fathoms.children import start_child
 from fathoms.ingest.parser import OnPage, PdfParser
 from fathoms.ingest.reading import Reading, check_source, to_document
 from fathoms.types import Document
@@ -33,15 +33,12 @@ class Children:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
 
-    def start(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-        """A process in a session of its own: its process group can be killed, and Ctrl-C is not sent to it.
-
-        `options` are those of `subprocess.Popen`. Raises InterruptedError after `stop`.
-        """
+    def start(self, target: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+        """Start a child process, see `start_child`. Raises InterruptedError after `stop`."""
         with self._lock:
             if self._stopped:
                 raise InterruptedError("stopped")
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True, **options)
+            process = start_child(target, **options)
             self._running.add(process)
             return process
 
@@ -116,8 +113,7 @@ class OneShotReaders:
 
         Raises subprocess.TimeoutExpired; no process is left behind, however this ends.
         """
-        command = [sys.executable, "-P", str(WORKER)]
-        with self._children.start(command, stdout=output, stderr=subprocess.PIPE) as process:
+        with self._children.start([str(WORKER)], stdout=output, stderr=subprocess.PIPE) as process:
             try:
                 _, complaint = process.communicate(request, self._parser.timeout)
                 return process.returncode, complaint

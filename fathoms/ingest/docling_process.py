@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -21,7 +20,7 @@ from fathoms.ingest.reading import Reading
 if TYPE_CHECKING:
     from fathoms.ingest.docling import Docling
 
-COMMAND = [sys.executable, "-P", "-m", "fathoms.ingest.docling_worker"]
+TARGET = ["-m", "fathoms.ingest.docling_worker"]
 START = 600
 """Seconds for libraries and local weights to load."""
 DOWNLOAD = 7200
@@ -63,7 +62,7 @@ class DoclingProcess:
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
         try:
             self._process = children.start(
-                COMMAND,
+                TARGET,
                 stdout=subprocess.PIPE,
                 stderr=self._complaints,
                 env=parser.environment(threads),
@@ -97,7 +96,7 @@ class DoclingProcess:
         The process does not outlive a BreakdownError that is not about the file alone.
         """
         deadline = time.monotonic() + seconds
-        request = {"path": str(path.absolute()), "first": first, "last": last, "seconds": max(0.0, seconds)}
+        request = {"path": str(path.absolute()), "first": first, "last": last}
         self._send(request)
         pages = None
         while True:

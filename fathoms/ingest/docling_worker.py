@@ -1,16 +1,14 @@
 """The child process that converts documents with Docling, one after another, until its stdin ends.
 
 JSON lines both ways. First the settings come, and `{"ready": true}` goes back once the models are loaded,
-or `{"unusable": ...}`. Then for each request `{path, first, last, seconds}` a `{"page": [done, total]}` when
+or `{"unusable": ...}`. Then for each request `{path, first, last}` a `{"page": [done, total]}` when
 it is open and as its pages are done, and in the end an answer, or an `{"error": [reason, detail]}`.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -79,15 +77,13 @@ def _set_limits(settings: dict[str, Any]) -> None:
 
 
 def _serve(converter: Converter, request: dict[str, Any], output: BinaryIO) -> None:
-    """One document. The alarm ends a process that hangs and whose parent is gone."""
+    """Convert some pages of one document and send what came of it."""
     from fathoms.ingest.docling_convert import RefusedError
 
     def tell(done: int, total: int) -> None:
         _say(output, {"page": [done, total]})
 
     path = Path(request["path"])
-    if hasattr(signal, "alarm"):
-        signal.alarm(math.ceil(request["seconds"]) + 1)
     try:
         answer: Any = converter.read(path, request["first"], request["last"], tell)
     except RefusedError as refusal:
@@ -97,8 +93,6 @@ def _serve(converter: Converter, request: dict[str, Any], output: BinaryIO) -> N
     except Exception as error:
         detail = f"cannot be converted ({type(error).__name__}: {error}); fetch it again, or try another kind"
         answer = {"error": ["damaged", detail]}
-    if hasattr(signal, "alarm"):
-        signal.alarm(0)
     _say(output, answer if _size(answer) <= OUTPUT_MB * MIB else TOO_LONG)
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import weakref
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathoms import errors
+from fathoms.children import start_child
 from fathoms.errors import FathomsError, ModelError
 from fathoms.models.onnx import OnnxEmbedder
 from fathoms.models.sentence_transformers import SentenceTransformersEmbedder
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 APART = (OnnxEmbedder, SentenceTransformersEmbedder)
 """The kinds that load a model. The others ask a server, or count words."""
 
-_COMMAND = [sys.executable, "-P", "-m", "fathoms.models.embedding_worker"]
+_TARGET = ["-m", "fathoms.models.embedding_worker"]
 _PLACES = ("FATHOMS_", "HF_", "CUDA_")
 """What the variables begin with that say where weights are found and what computes."""
 _POLITE = 5.0  # seconds to end by itself
@@ -105,11 +105,7 @@ class Worker:
         if self._place != place or not self._running or self._running[0].poll() is not None:
             _end(self._running)
             self._place = place
-            self._running.append(
-                subprocess.Popen(  # Ctrl-C is the parent's to answer
-                    _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-                )
-            )
+            self._running.append(start_child(_TARGET, stdout=subprocess.PIPE))
         return self._running[0]
 
 

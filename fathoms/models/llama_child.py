@@ -6,12 +6,12 @@ import json
 import secrets
 import signal
 import subprocess
-import sys
 import threading
 import weakref
 from contextlib import suppress
 from dataclasses import asdict
 
+from fathoms.children import start_child
 from fathoms.errors import ModelError
 from fathoms.models.llama_server import Settings, library
 
@@ -47,13 +47,11 @@ class ChildServer:
 
     def _start(self) -> str:
         """Start the process; its address, once the model is loaded."""
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "fathoms.models.llama_worker"],
-            stdin=subprocess.PIPE,
+        process = start_child(
+            ["-m", "fathoms.models.llama_worker"],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            start_new_session=True,  # Ctrl-C is the parent's to answer
         )
         self._running.append(process)
         assert process.stdin is not None

@@ -1,7 +1,7 @@
 """The child process that `llama_child` starts: `python -m fathoms.models.llama_worker`.
 
-It reads one line of JSON (settings and key), prints one (its address, or what went wrong), and ends when
-its standard input does: it never outlives its parent.
+It reads one line of JSON (settings and key), prints one (its address, or what went wrong), and serves until
+its standard input ends. `child_main` ends it with its parent.
 """
 
 from __future__ import annotations

@@ -1,0 +1,49 @@
+"""Child processes that end with their parent, however it ends.
+
+The parent holds the write end of a pipe and never writes to it; every child has the read end. The kernel
+closes the write end when the parent is gone, also after `kill -9`, and the child sees the end of the file.
+`child_main` is the half of this that runs in the child.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+_MAIN = str(Path(__file__).with_name("child_main.py"))
+_PIPE: list[int] = []  # the read end and the write end, once there is a child
+
+
+def start_child(target: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
+    """Start a Python process that runs `target`: the path of a file, or `-m` and the name of a module.
+
+    It is in a session of its own: Ctrl-C is not sent to it, and its whole process group can be killed. Its
+    stdin is a pipe. `options` are those of `subprocess.Popen`.
+    """
+    if os.name == "posix":
+        options["pass_fds"] = [_read_end()]
+        command = [sys.executable, "-P", _MAIN, str(_read_end()), *target]
+    else:  # descriptors cannot be passed on Windows: a child there ends when its stdin does
+        command = [sys.executable, "-P", *target]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True, **options)
+
+
+def _read_end() -> int:
+    """The end of the pipe that children get."""
+    if not _PIPE:
+        _PIPE.extend(os.pipe())
+    return _PIPE[0]
+
+
+def _forget() -> None:
+    """Let go of the parent's pipe in a forked process, which would keep the parent's children alive."""
+    while _PIPE:
+        os.close(_PIPE.pop())
+
+
+if os.name == "posix":
+    os.register_at_fork(after_in_child=_forget)
