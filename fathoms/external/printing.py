@@ -32,13 +32,24 @@ class _Aside:
 
 
 _lock = threading.Lock()
+_made: list[_Aside] = []
+"""One for every stdout that there was, never freed: `print` of Python 3.11 holds no reference to the stdout
+that it writes to, and a thread that prints while a block ends would crash the process."""
+
+
+def _aside_of(stdout: Any) -> _Aside:
+    """The one for a stdout."""
+    found = next((aside for aside in _made if aside._stdout is stdout), None)
+    if found is None:
+        _made.append(found := _Aside(stdout))
+    return found
 
 
 @contextmanager
 def printed_aside() -> Iterator[None]:
     """What other threads print goes to stderr for as long as the block lasts; blocks may overlap."""
     with _lock:
-        aside = sys.stdout if isinstance(sys.stdout, _Aside) else _Aside(sys.stdout)
+        aside = sys.stdout if isinstance(sys.stdout, _Aside) else _aside_of(sys.stdout)
         sys.stdout = aside
         aside.enter()
     try:
