@@ -101,6 +101,6 @@ def contents(path: Path) -> Iterator[bytes]:
         yield gzip.decompress(data)
     if path.suffix == ".sqlite":
         with closing(sqlite3.connect(path)) as database:
-            for (value,) in database.execute("SELECT value FROM entries"):
+            for (value,) in database.execute("SELECT value FROM sealed"):
                 with suppress(zlib.error):
                     yield zlib.decompress(value)

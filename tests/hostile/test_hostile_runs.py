@@ -61,7 +61,7 @@ def test_a_long_id_is_refused_before_it_is_asked(project: Project, capsys: Any, 
     monkeypatch.chdir(project.path)
     project.write("questions.json", json.dumps([{"id": "x" * 401, "question": "a?", "answers": ["b"]}]))
     assert main(["run", "tiny.yaml"]) == 1
-    assert "has 401 characters; an id may have 400" in capsys.readouterr().err
+    assert "has 401 characters, and a name has 200 at most" in capsys.readouterr().err
     assert project.runs() == []
 
 

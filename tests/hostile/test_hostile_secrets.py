@@ -134,7 +134,7 @@ def test_no_field_of_a_server_brings_the_key_into_a_file(tmp_path: Path) -> None
     ]
     texts = [f"What of <{number}>?" for number in range(len(replies))]
     project = faulty.faulty_project(tmp_path, texts)
-    project.write(".env", f"MY_OWN_VARIABLE='{KEY}'\n")
+    project.write(".env", f"MY_OWN_KEY='{KEY}'\n")
 
     def act(connection: socket.socket, sent: Any) -> None:
         if sent is None:
@@ -144,7 +144,7 @@ def test_no_field_of_a_server_brings_the_key_into_a_file(tmp_path: Path) -> None
         sends(replies[number])(connection, sent)
 
     with service(act) as made:
-        config = faulty.config("openai-compatible", made.address, more="api_key_env: MY_OWN_VARIABLE,")
+        config = faulty.config("openai-compatible", made.address, more="api_key_env: MY_OWN_KEY,")
         project.write("faulty.yaml", config)
         run = ["--debug", "run", "faulty.yaml", "--log-file", "log.jsonl", "--junit", "junit.xml"]
         no_model = ["--debug", "run", "faulty.yaml", "--set", "generate.model=other"]
