@@ -42,13 +42,13 @@ def fathoms(paths: list[Path], workers: int) -> int:
 
 def bare(paths: list[Path], workers: int) -> int:
     """Convert as a script of one's own would: Docling's own backend, Markdown and JSON; the pages."""
-    from fathoms.models.torchvision import repair
+    from fathoms.models.weights.torchvision import repair
 
     repair()
     from docling.datamodel.base_models import InputFormat
     from docling.document_converter import DocumentConverter, PdfFormatOption
 
-    from fathoms.ingest.docling_convert import pipeline_options
+    from fathoms.ingest.docling.convert import pipeline_options
 
     options = pipeline_options(Docling.model_validate(OPTIONS).settings(threads=os.cpu_count() or 1))
     converter = DocumentConverter(

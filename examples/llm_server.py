@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 import threading
 
-from fathoms.models.llama_server import library
-from fathoms.models.weights import locate
+from fathoms.models.chat.llama_server import library
+from fathoms.models.weights.weights import locate
 
 
 def main(port: int) -> None:

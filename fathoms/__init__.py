@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from fathoms.answers import Answer as Answer
-    from fathoms.answers import Context as Context
     from fathoms.api import Result as Result
     from fathoms.api import load as load
     from fathoms.api import run as run
     from fathoms.api import score as score
+    from fathoms.pipeline.external.answer import Answer as Answer
+    from fathoms.pipeline.external.answer import Context as Context
 
 _HOMES = {
     "Answer": "answers",

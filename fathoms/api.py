@@ -23,17 +23,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from fathoms import corpora, report, runner
-from fathoms.asking import Outcome
-from fathoms.budget import Budget
-from fathoms.cache import Cache
+from fathoms import corpora, report
 from fathoms.errors import MissingExtraError, UsageError
-from fathoms.experiment import AnyExperiment, load_experiment
+from fathoms.models.calling.stop import Stop
 from fathoms.paths import load_env
-from fathoms.runner import Job, Selection
+from fathoms.pipeline.experiment import AnyExperiment, load_experiment
+from fathoms.runner import runner
+from fathoms.runner.asking import Outcome
+from fathoms.runner.budget import Budget
+from fathoms.runner.runner import Job, Selection
+from fathoms.runs.cache import Cache
+from fathoms.runs.store import Run, find_run
 from fathoms.scoring import score_run
-from fathoms.stopping import Stop
-from fathoms.store import Run, find_run
 from fathoms.types import Record
 
 if TYPE_CHECKING:

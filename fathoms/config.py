@@ -25,8 +25,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from fathoms.errors import ConfigError, DataError, UsageError
-from fathoms.inputs import read_text
-from fathoms.masking import is_key_in_path, is_secret_name, without_shapes
+from fathoms.safety.inputs import read_text
+from fathoms.safety.masking import is_key_in_path, is_secret_name, without_shapes
 
 Key = tuple[str | int, ...]
 _SET = "--set "

@@ -26,7 +26,7 @@ from typing import Literal
 from platformdirs import user_cache_dir
 
 from fathoms.errors import ConfigError
-from fathoms.masking import is_secret_name
+from fathoms.safety.masking import is_secret_name
 
 SEAL = "sha256.json"
 """The file in a sealed folder that holds the sha256 of every other file there."""

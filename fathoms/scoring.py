@@ -8,7 +8,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from fathoms.budget import sums
 from fathoms.config import Source, override, validate
 from fathoms.errors import DataError
 from fathoms.metrics import (
@@ -24,9 +23,10 @@ from fathoms.metrics import (
     with_funnels,
 )
 from fathoms.metrics.profiles import headline
-from fathoms.parsed import read_documents
-from fathoms.store import SCHEMA, Entry, Flaw, Run, flaws_sentence
-from fathoms.trust import demands, is_signed, refuse
+from fathoms.runner.budget import sums
+from fathoms.runs.documents import read_documents
+from fathoms.runs.store import SCHEMA, Entry, Flaw, Run, flaws_sentence
+from fathoms.runs.trust import demands, is_signed, refuse
 from fathoms.types import Record
 
 VERDICTS = "abstention"

@@ -17,7 +17,7 @@ from ollama_server import NoServerError, OllamaServer, set_up
 from support import CONFIG, PAGES, QUESTIONS, Project, write_pdf
 
 from fathoms.models import Embedded, OnnxEmbedder
-from fathoms.models.weights import is_installed, locate
+from fathoms.models.weights.weights import is_installed, locate
 from fathoms.paths import cache_dir
 
 settings.register_profile("fathoms", deadline=None)  # nothing here is a test of speed

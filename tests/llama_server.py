@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from fathoms.models.weights import is_installed, locate
+from fathoms.models.weights.weights import is_installed, locate
 
 KEY = "the-key-of-this-test"
 MODEL = "smollm2"

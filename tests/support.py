@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fathoms.question_scores import QuestionScore, QuestionScores
+from fathoms.compare.question_scores import QuestionScore, QuestionScores
 
 CONFIG = """\
 name: tiny

@@ -15,7 +15,7 @@ from support import Project
 
 import fathoms
 from fathoms.errors import ConfigError, DataError, UsageError
-from fathoms.models.weights import is_installed
+from fathoms.models.weights.weights import is_installed
 
 ROOT = Path(__file__).parent.parent
 

@@ -16,17 +16,18 @@ import faulty
 import pytest
 from support import Project
 
-from fathoms import corpora, runner
-from fathoms.budget import Budget
-from fathoms.cache import Cache
+from fathoms import corpora
 from fathoms.cli import main
 from fathoms.dev.server import ScriptedServer
 from fathoms.errors import ConfigError, StoreError
-from fathoms.experiment import load_experiment
-from fathoms.resuming import reopen
-from fathoms.runner import Job
-from fathoms.stopping import Stop
-from fathoms.store import Run, list_runs
+from fathoms.models.calling.stop import Stop
+from fathoms.pipeline.experiment import load_experiment
+from fathoms.runner import runner
+from fathoms.runner.budget import Budget
+from fathoms.runner.resume import reopen
+from fathoms.runner.runner import Job
+from fathoms.runs.cache import Cache
+from fathoms.runs.store import Run, list_runs
 from fathoms.types import Record
 
 TEXTS = [f"What is <{number}>?" for number in range(8)]

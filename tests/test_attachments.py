@@ -11,15 +11,15 @@ import pypdfium2 as pdfium
 import pytest
 from support import write_pdf
 
-from fathoms.answering import Ingested, summed
-from fathoms.attachments import Fitting, in_requests
-from fathoms.cache import Cache
 from fathoms.errors import ConfigError, DocumentError
 from fathoms.ingest import Pdfium
 from fathoms.models import FileLimits, LlamaIndexLLM, ScriptedModel
-from fathoms.pipeline import Pipeline
-from fathoms.prompt import PromptBuilder
+from fathoms.pipeline.answering import Ingested, summed
+from fathoms.pipeline.attachments import Fitting, in_requests
+from fathoms.pipeline.pipeline import Pipeline
+from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.retrieve import Files
+from fathoms.runs.cache import Cache
 from fathoms.types import Attachment, Chunk, Document, Hit, Part, Prompt, Question, Record, Reply, Usage
 
 LONG = [f"This is page {number} of the long one." for number in range(1, 6)]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fathoms.cache import Cache
 from fathoms.errors import StoreError
+from fathoms.runs.cache import Cache
 
 
 def test_round_trip(tmp_path: Path) -> None:

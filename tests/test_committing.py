@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fathoms.committing import GroupCommit
 from fathoms.errors import StoreError
-from fathoms.store import Run
+from fathoms.runner.commit import GroupCommit
+from fathoms.runs.store import Run
 from fathoms.types import Question, Record, Reply
 
 

@@ -8,10 +8,10 @@ import pytest
 from scipy import stats
 from support import RULES, scores_of
 
-from fathoms.comparing import compare
+from fathoms.compare.compare import compare
+from fathoms.compare.question_scores import pool, read_baseline, read_scores, write_baseline
 from fathoms.errors import DataError, UsageError
 from fathoms.importers import keep, read_result_file
-from fathoms.question_scores import pool, read_baseline, read_scores, write_baseline
 from fathoms.report.comparison import compared_panel
 from fathoms.scoring import score_run
 

@@ -15,9 +15,9 @@ from support import Project, write_two_pages
 
 from fathoms.config import Source, validate
 from fathoms.corpora.manifests import Manifest
-from fathoms.experiment import Experiment, ExternalExperiment
 from fathoms.models import Embedded, OnnxEmbedder
-from fathoms.pipeline import Pipeline
+from fathoms.pipeline.experiment import Experiment, ExternalExperiment
+from fathoms.pipeline.pipeline import Pipeline
 
 COMMANDS = {
     line
@@ -144,7 +144,7 @@ def test_configurations_and_commands_are_marked_as_such() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").rglob("*.yaml")), ids=lambda path: path.stem)
 def test_shipped_configs_are_valid(path: Path) -> None:
-    from fathoms.experiment import load_experiment
+    from fathoms.pipeline.experiment import load_experiment
 
     assert load_experiment(path).name == path.stem
 

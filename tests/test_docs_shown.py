@@ -9,7 +9,7 @@ import pytest
 from doc_pages import blocks, words
 from support import Project
 
-from fathoms.models.weights import is_installed
+from fathoms.models.weights.weights import is_installed
 
 pytestmark = pytest.mark.slow  # processes of their own
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from fathoms import corpora
-from fathoms.cache import Cache
-from fathoms.estimating import PAGE, REPLY, Estimate, by_rule
-from fathoms.experiment import load_experiment
 from fathoms.models import AnthropicLLM, Embedded, GoogleLLM, OnnxEmbedder, ScriptedModel
-from fathoms.plan import plan
-from fathoms.runner import Job, Selection, run
+from fathoms.pipeline.experiment import load_experiment
+from fathoms.runner.estimate import PAGE, REPLY, Estimate, by_rule
+from fathoms.runner.plan import plan
+from fathoms.runner.runner import Job, Selection, run
+from fathoms.runs.cache import Cache
 from fathoms.types import Attachment, Message
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from support import RULES, scores_of
 
+from fathoms.compare.gate import gate, require_sound
+from fathoms.compare.question_scores import pool
 from fathoms.errors import DataError, UsageError
-from fathoms.gating import gate, require_sound
-from fathoms.question_scores import pool
 from fathoms.report.comparison import p_text
 from fathoms.report.gated import check_rows, meaning, reasons, undecided
 

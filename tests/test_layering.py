@@ -108,6 +108,6 @@ def test_imports_go_down(path: Path) -> None:
 
 def test_the_breach_would_be_seen(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
-    module.write_text("def f():\n    from fathoms.runner import run\n    from fathoms import report\n")
+    module.write_text("def f():\n    from fathoms.runner.runner import run\n    from fathoms import report\n")
     assert imported(module) == {"runner", "report"}
     assert LEVEL["runner"] > LEVEL["metrics"]

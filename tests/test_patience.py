@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError, RateLimitError
-from fathoms.patience import Lane, Patience, Window, is_transient, seconds_asked
+from fathoms.models.calling.lane import Lane, Patience, Window, is_transient, seconds_asked
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):

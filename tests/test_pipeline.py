@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from support import Project, write_pdf
 
-from fathoms.cache import Cache
 from fathoms.errors import ConfigError, DocumentError
 from fathoms.ingest import PageChunker, Pdfium, PyMuPDF
 from fathoms.models import Embedded, LexicalEmbedder, ScriptedModel
-from fathoms.pipeline import Pipeline
-from fathoms.prompt import PromptBuilder
+from fathoms.pipeline.pipeline import Pipeline
+from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.retrieve import ClosedBook, Dense
+from fathoms.runs.cache import Cache
 from fathoms.types import Question
 
 STAGES = ["parse", "chunk", "embed", "retrieve", "prompt", "generate"]

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from fathoms.models import AnthropicLLM, Embedded, OllamaLLM, OpenAICompatibleLLM, OpenAILLM, ScriptedModel
-from fathoms.prices import Price, listed, price_data
+from fathoms.models.prices import Price, listed, price_data
 from fathoms.types import Usage
 
 PRICE = Price(input=2, output=8, cached_input=0.5, cache_write=2.5)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from fathoms.errors import ModelError
-from fathoms.prompt import PromptBuilder, shipped
+from fathoms.pipeline.prompt import PromptBuilder, shipped
 from fathoms.types import Chunk, Hit, Message, Question
 
 BUILDER = PromptBuilder(system="", user="{context}|{question}", chunk="{text}", separator="\n")

@@ -10,8 +10,8 @@ import jsonschema
 import pytest
 
 from fathoms.errors import StoreError
-from fathoms.ratings import Rating, append_rating, read_ratings
-from fathoms.schemas import schema
+from fathoms.runs.ratings import Rating, append_rating, read_ratings
+from fathoms.runs.schemas import schema
 
 
 def rating(**changes: Any) -> Rating:

@@ -16,7 +16,7 @@ import pytest
 from support import Project, write_pdf
 
 from fathoms.config import Source, validate
-from fathoms.experiment import Experiment, load_experiment
+from fathoms.pipeline.experiment import Experiment, load_experiment
 
 pytestmark = pytest.mark.slow  # processes of their own
 

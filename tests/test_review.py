@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathoms.ratings import read_ratings
-from fathoms.review import Item, Session, draw
+from fathoms.report.review.sample import Item, Session, draw
+from fathoms.runs.ratings import read_ratings
 
 Json = dict[str, Any]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fathoms.errors import ConfigError, DataError
+from fathoms.runs.store import Run
 from fathoms.scoring import score_run
-from fathoms.store import Run
 from fathoms.types import Failure, Question, Record, Reply, Usage
 
 

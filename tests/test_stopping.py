@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fathoms.budget import Budget, Spending
 from fathoms.errors import ModelError, RateLimitError
-from fathoms.patience import Lane, Patience
-from fathoms.stopping import Stop, Stopped
+from fathoms.models.calling.lane import Lane, Patience
+from fathoms.models.calling.stop import Stop, Stopped
+from fathoms.runner.budget import Budget, Spending
 
 Wait = Callable[[Stop], Awaitable[object]]
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fathoms.errors import StoreError, UsageError
-from fathoms.store import Run, find_run, list_runs
+from fathoms.runs.store import Run, find_run, list_runs
 from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply, Verdict
 
 
@@ -175,7 +175,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from fathoms.errors import StoreError
-from fathoms.store import Run
+from fathoms.runs.store import Run
 from fathoms.types import Question, Record, Reply
 
 run = Run(Path(sys.argv[1]))

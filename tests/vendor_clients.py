@@ -10,7 +10,7 @@ from typing import Any
 from vendor_servers import Vendors
 
 from fathoms.models import AnthropicLLM, GoogleLLM, OpenAILLM
-from fathoms.models.closed import Closed
+from fathoms.models.chat.closed import Closed
 from fathoms.paths import sha256_file
 from fathoms.types import Attachment, Message, Prompt, Reply
 

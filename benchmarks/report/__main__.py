@@ -21,8 +21,8 @@ from corpus import Corpus
 from pipelines import PIPELINES, make_run
 
 from fathoms.report import RunView, load, report_html
+from fathoms.runs.store import list_runs
 from fathoms.scoring import score_run
-from fathoms.store import list_runs
 
 CHROMIUM = Path("/usr/bin/chromium")
 ROUNDS = 3

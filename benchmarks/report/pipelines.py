@@ -8,8 +8,8 @@ from pathlib import Path
 
 from corpus import CATEGORIES, PAGES, Corpus, document_of
 
-from fathoms.parsed import keep_documents
-from fathoms.store import Run
+from fathoms.runs.documents import keep_documents
+from fathoms.runs.store import Run
 from fathoms.types import Chunk, Failure, Hit, Message, Prompt, Question, Record, Reply, Usage
 
 SYSTEM = (

@@ -8,7 +8,7 @@
 | `reference/cli.md` | the Typer app |
 | `reference/config.md` | the pydantic models of all rooms |
 | `reference/exit-codes.md` | `fathoms/errors.py` |
-| `reference/files.md`, `schemas/` | the JSON Schemas in `fathoms/schemas` |
+| `reference/files.md`, `schemas/` | the JSON Schemas in `fathoms/runs/schemas` |
 | `reference/metrics.md` | the docstrings of `fathoms/metrics` and `fathoms/stats` |
 """
 

@@ -1,4 +1,4 @@
-"""The files of a run, from the JSON Schemas in `fathoms/schemas`."""
+"""The files of a run, from the JSON Schemas in `fathoms/runs/schemas`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from texts import MADE, code, join, table
 
-from fathoms.schemas import NAMES, schema
+from fathoms.runs.schemas import NAMES, schema
 
 
 def files_page() -> str:

@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from texts import MADE, code, join, plain, table
 
 from fathoms.corpora import FileSource, NamedSource
-from fathoms.experiment import Experiment, ExternalExperiment
+from fathoms.pipeline.experiment import Experiment, ExternalExperiment
 
 KEYS = ("name", "data", "pipeline", "ingest", "chunk", "embed", "retrieve", "prompt", "generate")
 """The keys at the top of a configuration in the order of the data; others follow."""

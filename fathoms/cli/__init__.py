@@ -15,20 +15,40 @@ from pathlib import Path
 import typer
 
 from fathoms.cli import (
-    agreeing,
-    asking,
+    agree as agreeing,
+)
+from fathoms.cli import (
     assets,
-    caching,
     console,
     doctor,
-    imports,
-    judging,
     questions,
-    reading,
-    reproducing,
-    reviewing,
-    running,
-    starting,
+)
+from fathoms.cli import (
+    cache as caching,
+)
+from fathoms.cli import (
+    compare_gate as judging,
+)
+from fathoms.cli import (
+    import_ as imports,
+)
+from fathoms.cli import (
+    ingest_score_validate as running,
+)
+from fathoms.cli import (
+    init as starting,
+)
+from fathoms.cli import (
+    report_ls_show as reading,
+)
+from fathoms.cli import (
+    reproduce as reproducing,
+)
+from fathoms.cli import (
+    review as reviewing,
+)
+from fathoms.cli import (
+    run as asking,
 )
 from fathoms.errors import FathomsError, UsageError
 
@@ -65,7 +85,7 @@ app.add_typer(questions.app, name="questions")
 def _version(wanted: bool) -> None:
     """`--version`."""
     if wanted:
-        from fathoms.cli.versions import version_lines
+        from fathoms.cli.version import version_lines
 
         for line in version_lines():
             console.say(line)
@@ -92,7 +112,7 @@ def _options(
     if ignored := load_env(Path.cwd()):
         console.complain(ignored)
     if console.settings.verbose:  # after `.env`: its secrets are not told either
-        from fathoms.cli.telling import told
+        from fathoms.cli.verbose import told
 
         context.with_resource(told())
 

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from fathoms.cli import completing, console
+from fathoms.cli import completion as completing
+from fathoms.cli import console
 from fathoms.cli.options import Json
 
 data_app = typer.Typer(help="The data sets on this machine.", no_args_is_help=True, rich_markup_mode=None)
@@ -91,8 +92,8 @@ def data_verify(name: SetName, as_json: Json = False) -> int:
 @models_app.command("list")
 def models_list(as_json: Json = False) -> int:
     """List the weights that can be pulled, and which are here."""
-    from fathoms.models.assets import ASSETS
-    from fathoms.models.weights import is_installed
+    from fathoms.models.weights.assets import ASSETS
+    from fathoms.models.weights.weights import is_installed
 
     rows = [(asset.name, is_installed(asset.name), asset.size, asset.licence) for asset in ASSETS.values()]
     if as_json:
@@ -116,7 +117,7 @@ def models_pull(
     source: From = None,
 ) -> int:
     """Fetch model weights; each file is checked by its sha256."""
-    from fathoms.models.weights import pull
+    from fathoms.models.weights.weights import pull
 
     for name in names:
         files = pull(name, source=source, on_progress=console.note)

@@ -11,12 +11,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fathoms.masking import known_mask
+from fathoms.safety.masking import known_mask
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from fathoms.runner import Tally
+    from fathoms.runner.runner import Tally
 
 
 @dataclass

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathoms.cli import console
-from fathoms.cli.findings import findings, next_commands
+from fathoms.cli.doctor_findings import findings, next_commands
+from fathoms.cli.ingest_score_validate import Set
 from fathoms.cli.options import RUNS, Json, Out
-from fathoms.cli.running import Set
 from fathoms.errors import FathomsError
 
 if TYPE_CHECKING:
-    from fathoms.experiment import AnyExperiment
+    from fathoms.pipeline.experiment import AnyExperiment
 
 _EXTRA = re.compile(r"^(?P<package>[\w.-]+).*;.*extra\s*==\s*['\"](?P<extra>[\w-]+)['\"]")
 _GROUPS = {"all", "docs", "test"}  # extras that stand for others, or are for those who build fathoms
@@ -61,7 +61,7 @@ def doctor(
 
 def config_checks(config: Path, settings: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
     """Everything that the config needs, whatever failed before it."""
-    from fathoms.experiment import load_experiment
+    from fathoms.pipeline.experiment import load_experiment
 
     try:
         experiment = load_experiment(config, settings)
@@ -101,7 +101,7 @@ def _data(experiment: AnyExperiment, config: Path) -> str:
 
 def _stage(experiment: AnyExperiment, stage: str, check: Callable[[], None]) -> str:
     """Check a stage; its kind, and its model where it has one."""
-    from fathoms.plan import described
+    from fathoms.runner.plan import described
 
     check()
     return described(getattr(experiment, stage))
@@ -163,15 +163,15 @@ def _installed(package: str) -> bool:
 
 def _weights() -> list[dict[str, Any]]:
     """The weights that can be pulled, and whether they are here."""
-    from fathoms.models.assets import ASSETS
-    from fathoms.models.weights import is_installed
+    from fathoms.models.weights.assets import ASSETS
+    from fathoms.models.weights.weights import is_installed
 
     return [{"name": name, "here": is_installed(name), "use": asset.use} for name, asset in ASSETS.items()]
 
 
 def _servers() -> list[dict[str, Any]]:
     """The Ollama server that a config finds by itself; its version and models where it answers."""
-    from fathoms.models.ollama import server_address, server_models, server_version
+    from fathoms.models.chat.ollama import server_address, server_models, server_version
 
     try:
         address = server_address()

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 from fathoms.cli import console
 from fathoms.errors import FathomsError, UsageError
-from fathoms.masking import known_mask
+from fathoms.safety.masking import known_mask
 
 if TYPE_CHECKING:
-    from fathoms.asking import Outcome
-    from fathoms.gating import Gated
+    from fathoms.compare.gate import Gated
     from fathoms.report.ending import Ending, Verdict
     from fathoms.report.junit import Suite
+    from fathoms.runner.asking import Outcome
 
 
 class JsonLines(logging.Formatter):
@@ -59,7 +59,7 @@ def logged(path: Path | None) -> Iterator[None]:
     if path is None:
         yield
         return
-    from fathoms.events import heard
+    from fathoms.runs.events import heard
 
     try:
         handler = _LogFile(path, encoding="utf-8")
@@ -101,10 +101,10 @@ def prepare_junit(path: Path | None) -> None:
 
 def broken(names: Sequence[str], error: BaseException, junit: Path | None) -> None:
     """The command ends with an error: said where it is looked for in the morning."""
-    from fathoms.events import happened
     from fathoms.report.junit import Case, Suite
     from fathoms.report.markdown import escape
     from fathoms.report.text import plain, shorten
+    from fathoms.runs.events import happened
 
     kind, word = type(error).__name__, "INTERRUPTED" if isinstance(error, KeyboardInterrupt) else "FAILED"
     message = known_mask().text(str(error)) or kind
@@ -119,8 +119,8 @@ def ended(
 ) -> tuple[list[str], bool]:
     """The command has ended: the files that were asked for. Returns the line of every run, to be printed, and
     whether all files are there."""
-    from fathoms.events import happened
     from fathoms.report.ending import ending
+    from fathoms.runs.events import happened
 
     endings = []
     for outcome, verdict in zip(outcomes, verdicts, strict=True):
@@ -136,8 +136,8 @@ def ended(
 def judged(found: Gated, line: str, suite: Suite, junit: Path | None) -> bool:
     """A gate has judged: its line, in the log and on GitHub too, and its cases beside those of the run.
     Returns whether they are there."""
-    from fathoms.events import happened
     from fathoms.report.markdown import escape
+    from fathoms.runs.events import happened
 
     level = logging.ERROR if found.verdict == "FAIL" else logging.INFO
     happened("gate-judged", level=level, run=found.runs[-1], verdict=found.verdict, line=line)
@@ -147,9 +147,9 @@ def judged(found: Gated, line: str, suite: Suite, junit: Path | None) -> bool:
 
 def unjudged(error: FathomsError, junit: Path | None) -> None:
     """A gate could not judge."""
-    from fathoms.events import happened
     from fathoms.report.gated import KIND
     from fathoms.report.junit import Case, Suite
+    from fathoms.runs.events import happened
 
     kind, message = type(error).__name__, known_mask().text(str(error))
     happened("command-failed", level=logging.ERROR, names=[KIND], kind=kind, error=message)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fathoms.cli import completing
+from fathoms.cli import completion as completing
 from fathoms.errors import UsageError
 
 RUNS = Path("runs")

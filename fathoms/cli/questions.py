@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathoms.cli import console
-from fathoms.cli.caching import opened
+from fathoms.cli.cache import opened
 from fathoms.cli.options import Json
 
 if TYPE_CHECKING:
+    from fathoms.build import Checked, Reading
     from fathoms.ingest import Parser
-    from fathoms.questions import Checked, Reading
 
 app = typer.Typer(help="Questions of your own.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -51,9 +51,9 @@ def init(
 
     Two rows a PDF, one for an answerable question and one for one that is not. Nothing is overwritten.
     """
+    from fathoms.build import find_parser, scaffold
     from fathoms.corpora import gather_pdfs, refuse_existing, write_new
     from fathoms.corpora.questions import format_of
-    from fathoms.questions import find_parser, scaffold
 
     ending = format_of(file)
     refuse_existing(file)
@@ -83,8 +83,8 @@ def check(
 
     Compares them with their PDFs as parsed. 1 where an error is found, or under --strict anything.
     """
-    from fathoms.questions import check as find
-    from fathoms.questions import find_source
+    from fathoms.build import check as find
+    from fathoms.build import find_source
 
     source = find_source(name, pdfs or (), parser=parser, profile=profile)
     found = find(
@@ -113,8 +113,8 @@ def check(
 @app.command("stats")
 def stats(name: Name, pdfs: Pdfs = None, parser: ParserKind = None, as_json: Json = False) -> int:
     """Count what questions cover, and how precise they can be."""
+    from fathoms.build import describe, find_source
     from fathoms.corpora import read_questions
-    from fathoms.questions import describe, find_source
 
     source = find_source(name, pdfs or (), parser=parser)
     questions = read_questions(source.path).questions
@@ -152,7 +152,7 @@ def convert(
 
 def _read(documents: Mapping[str, Path], parser: Parser) -> Reading:
     """Documents as parsed, from the cache where they are there already."""
-    from fathoms.questions import read_documents
+    from fathoms.build import read_documents
 
     workers = os.cpu_count() or 1
     with opened() as cache, console.bars() as bars:

@@ -19,7 +19,7 @@ from fathoms.config import suggest
 from fathoms.corpora.fathoms_json import written
 from fathoms.corpora.rows import IGNORED, Placed, Row
 from fathoms.errors import DataError
-from fathoms.inputs import parse_json
+from fathoms.safety.inputs import parse_json
 from fathoms.types import Question
 
 LONGEST_CELL = 64 * 2**20

@@ -20,9 +20,9 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 import fathoms
 from fathoms.errors import DataError, UsageError
-from fathoms.masking import without_logins
-from fathoms.patience import seconds_asked
-from fathoms.transport import Pace, tls_failure
+from fathoms.models.calling.lane import seconds_asked
+from fathoms.safety.masking import without_logins
+from fathoms.safety.transport import Pace, tls_failure
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 """Addresses of IPv6 that a gateway translates to IPv4 (RFC 6052)."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from fathoms.corpora.rows import Placed
 from fathoms.errors import DataError
-from fathoms.inputs import parse_json
+from fathoms.safety.inputs import parse_json
 from fathoms.types import Question
 
 _STRING_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]')

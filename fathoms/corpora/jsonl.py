@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from fathoms.corpora.fathoms_json import written
 from fathoms.corpora.rows import Placed
 from fathoms.errors import DataError
-from fathoms.inputs import parse_json
+from fathoms.safety.inputs import parse_json
 from fathoms.types import Question
 
 

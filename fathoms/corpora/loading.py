@@ -13,8 +13,8 @@ from fathoms.corpora.pulled import Pulled, read_record
 from fathoms.corpora.questions import QuestionFile, read_questions
 from fathoms.corpora.sources import FileSource, NamedSource
 from fathoms.errors import ChecksumError, DataError
-from fathoms.inputs import expanded
 from fathoms.paths import sha256_file
+from fathoms.safety.inputs import expanded
 
 
 def load(source: FileSource | NamedSource | str, base: Path = Path()) -> Corpus:

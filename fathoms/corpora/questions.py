@@ -14,7 +14,7 @@ from fathoms.corpora.jsonl import jsonl_rows
 from fathoms.corpora.places import Places, json_places, jsonl_places, table_places
 from fathoms.corpora.rows import Placed, ignored_keys, questions_of
 from fathoms.errors import DataError, UsageError
-from fathoms.inputs import decode, read_file
+from fathoms.safety.inputs import decode, read_file
 from fathoms.types import Question
 
 FORMATS: dict[str, Callable[[str, str], Iterator[Placed | DataError]]] = {

@@ -27,8 +27,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from fathoms.config import Source, suggest, validate
+from fathoms.corpora.ids import question_ids
 from fathoms.errors import ConfigError, DataError, QuestionsError
-from fathoms.identity import question_ids
 from fathoms.types import Evidence, Question
 
 IGNORED = frozenset({"comment", "notes", "metadata"})

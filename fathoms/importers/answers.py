@@ -5,7 +5,7 @@
     {"id": "text-only-02", "answer": null, "error": "timed out"}
 
 A row names its question by `id` or by the `question` itself. An `answer` of null is a call that failed,
-and `error`, which is looked at only then, says why. What may stand beside it is said in `fathoms.answers`.
+and `error`, which is looked at only then, says why. What may stand beside it is said in `fathoms.pipeline.external.answer`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fathoms.answers import Parts
 from fathoms.config import dotted, misread
 from fathoms.errors import DataError, QuestionsError
 from fathoms.importers.imported import (
@@ -27,7 +26,8 @@ from fathoms.importers.imported import (
     fold_space,
     missing_warning,
 )
-from fathoms.inputs import parse_json, read_text
+from fathoms.pipeline.external.answer import Parts
+from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Failure, Question, Record
 
 

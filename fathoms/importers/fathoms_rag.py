@@ -29,10 +29,10 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fathoms.config import dotted, misread
+from fathoms.corpora.ids import question_ids
 from fathoms.errors import DataError
-from fathoms.identity import question_ids
 from fathoms.importers.imported import LARGEST_IMPORT, Imported, fold_space, missing_warning
-from fathoms.inputs import parse_json, read_text
+from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply
 
 _ERROR_TEXT = re.compile(

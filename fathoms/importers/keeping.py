@@ -9,8 +9,8 @@ import fathoms
 from fathoms.config import fingerprint
 from fathoms.importers.documents import NO_DOCUMENTS, Parsed
 from fathoms.importers.imported import Imported
-from fathoms.parsed import keep_documents
-from fathoms.store import Run
+from fathoms.runs.documents import keep_documents
+from fathoms.runs.store import Run
 
 
 def keep(imported: Imported, data: str, out: Path, parsed: Parsed = NO_DOCUMENTS) -> Run:

@@ -11,18 +11,18 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fathoms.ingest.child import parse_in_child
-from fathoms.ingest.docling import Docling
-from fathoms.ingest.docling_chunk import DoclingHybridChunker
-from fathoms.ingest.images import page_images
-from fathoms.ingest.pages import PageChunker
-from fathoms.ingest.parallel import parse_all
-from fathoms.ingest.parser import ElementKind, PdfParser
-from fathoms.ingest.parts import pdf_part
-from fathoms.ingest.pdfium import Pdfium
-from fathoms.ingest.pymupdf import PyMuPDF
-from fathoms.ingest.python import PythonParser
-from fathoms.ingest.sentence import SentenceChunker
+from fathoms.ingest.chunkers.docling import DoclingHybridChunker
+from fathoms.ingest.chunkers.pages import PageChunker
+from fathoms.ingest.chunkers.sentence import SentenceChunker
+from fathoms.ingest.docling.parser import Docling
+from fathoms.ingest.parsers.base import ElementKind, PdfParser
+from fathoms.ingest.parsers.pdfium import Pdfium
+from fathoms.ingest.parsers.pymupdf import PyMuPDF
+from fathoms.ingest.parsers.python import PythonParser
+from fathoms.ingest.workers.child import parse_in_child
+from fathoms.ingest.workers.images import page_images
+from fathoms.ingest.workers.parallel import parse_all
+from fathoms.ingest.workers.parts import pdf_part
 
 Parser = Annotated[Pdfium | PyMuPDF | Docling | PythonParser, Field(discriminator="kind")]
 Chunker = Annotated[SentenceChunker | PageChunker | DoclingHybridChunker, Field(discriminator="kind")]

@@ -26,7 +26,16 @@ from fathoms.metrics.ingestion import (
 from fathoms.metrics.nearest import NearestNeighbour
 from fathoms.metrics.phrase_recall import PhraseRecall, phrase_recall
 from fathoms.metrics.profiles import PROFILES, Profile
-from fathoms.metrics.scoring import RELEASED, Figures, Judged, RecordScore, Scores, Scoring, judge, score
+from fathoms.metrics.score_records import (
+    RELEASED,
+    Figures,
+    Judged,
+    RecordScore,
+    Scores,
+    Scoring,
+    judge,
+    score,
+)
 from fathoms.metrics.stages import STAGES, Funnel, Stage
 
 __all__ = [

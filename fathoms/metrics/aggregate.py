@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from fathoms.metrics.intervals import Sample, mean_intervals, overall_intervals, rate_interval
 from fathoms.metrics.profiles import PROFILES, Profile
-from fathoms.metrics.scoring import RELEASED, RecordScore, Scores, Scoring
+from fathoms.metrics.score_records import RELEASED, RecordScore, Scores, Scoring
 from fathoms.types import Question, Record
 
 METRICS = ("correctness", "hallucination", "abstention")

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fathoms.errors import DataError, QuestionsError
-from fathoms.inputs import parse_json, read_text
 from fathoms.metrics.abstention import Classifier, label_answers, label_of
 from fathoms.metrics.labels import Why
+from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Verdict
 
 LABELS = ("statement", "abstention")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from fathoms.metrics.aggregate import mean
 from fathoms.metrics.funnel import RunTexts, funnel
 from fathoms.metrics.profiles import PROFILES
-from fathoms.metrics.scoring import RecordScore, Scores
+from fathoms.metrics.score_records import RecordScore, Scores
 from fathoms.metrics.stages import STAGES, Funnel, Stage
 from fathoms.types import Record
 

@@ -21,9 +21,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fathoms.config import Component, Source, fingerprint, read_yaml, validate
 from fathoms.errors import DataError
-from fathoms.inputs import parse_json, read_text
 from fathoms.metrics.labels import Why
-from fathoms.models import Embedder, LexicalEmbedder, embedding
+from fathoms.models import Embedder, LexicalEmbedder
+from fathoms.models.embed import process as embedding
+from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Verdict
 
 OWN_EXEMPLARS = Path(__file__).with_name("exemplars.yaml")

@@ -10,19 +10,19 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fathoms.models.anthropic import AnthropicLLM
-from fathoms.models.cross_encoder import CrossEncoder
-from fathoms.models.embedded import Embedded
-from fathoms.models.google import GoogleLLM
-from fathoms.models.lexical import LexicalEmbedder
-from fathoms.models.llamaindex import LlamaIndexEmbedder, LlamaIndexLLM
-from fathoms.models.ollama import OllamaEmbedder, OllamaLLM
-from fathoms.models.onnx import OnnxEmbedder
-from fathoms.models.openai import OpenAILLM
-from fathoms.models.openai_compatible import OpenAICompatibleEmbedder, OpenAICompatibleLLM
+from fathoms.models.chat.anthropic import AnthropicLLM
+from fathoms.models.chat.embedded import Embedded
+from fathoms.models.chat.google import GoogleLLM
+from fathoms.models.chat.llamaindex import LlamaIndexEmbedder, LlamaIndexLLM
+from fathoms.models.chat.ollama import OllamaEmbedder, OllamaLLM
+from fathoms.models.chat.openai import OpenAILLM
+from fathoms.models.chat.openai_compatible import OpenAICompatibleEmbedder, OpenAICompatibleLLM
+from fathoms.models.chat.scripted import ScriptedModel
+from fathoms.models.embed.cross_encoder import CrossEncoder
+from fathoms.models.embed.lexical import LexicalEmbedder
+from fathoms.models.embed.onnx import OnnxEmbedder
+from fathoms.models.embed.sentence_transformers import SentenceTransformersEmbedder
 from fathoms.models.protocols import ChatModel, FileLimits, TextEmbedder
-from fathoms.models.scripted import ScriptedModel
-from fathoms.models.sentence_transformers import SentenceTransformersEmbedder
 
 Generator = Annotated[
     Embedded

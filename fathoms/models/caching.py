@@ -6,10 +6,10 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from fathoms.cache import Cache
 from fathoms.config import fingerprint
 from fathoms.errors import ModelError
-from fathoms.models.embedding import embed
+from fathoms.models.embed.process import embed
+from fathoms.runs.cache import Cache
 from fathoms.types import Prompt, Reply
 
 if TYPE_CHECKING:

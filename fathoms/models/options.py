@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator
 
 from fathoms.errors import ConfigError
-from fathoms.masking import is_key_in_path, is_secret_name, looks_like_key, remember, without_logins
+from fathoms.safety.masking import is_key_in_path, is_secret_name, looks_like_key, remember, without_logins
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _LONG_WORD = 20

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fathoms.errors import ModelError, NoAnswerError
-from fathoms.models.closed_errors import Sender, quoted, reported_error
-from fathoms.transport import IDENTITY, Body, tls_failure
+from fathoms.models.chat.closed_errors import Sender, quoted, reported_error
+from fathoms.safety.transport import IDENTITY, Body, tls_failure
 
 if TYPE_CHECKING:
     import aiohttp

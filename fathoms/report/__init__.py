@@ -20,7 +20,7 @@ from fathoms.report.latex import report_latex
 from fathoms.report.markdown import report_markdown
 from fathoms.report.question import question_panel
 from fathoms.report.radar import draw_radar, radar_figure
-from fathoms.report.reviewed import context_panel, review_panel
+from fathoms.report.review.answer import context_panel, review_panel
 from fathoms.report.terminal import comparison_panel, summary_panel
 from fathoms.report.view import RunView, load
 

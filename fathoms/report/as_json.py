@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fathoms.report.agreement import agreement, agreement_json
+from fathoms.report.review.agreement import agreement, agreement_json
 from fathoms.report.view import RunView
 
 OVERALL = (

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from fathoms.comparing import ALPHA, Comparison, Effect, Tested, Told, Unshared
+from fathoms.compare.compare import ALPHA, Comparison, Effect, Tested, Told, Unshared
 from fathoms.report.table import figure, short_figure
 from fathoms.report.terminal import apart, note, plain_table
 from fathoms.report.text import plain, shorten

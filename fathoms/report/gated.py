@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from fathoms.gating import GateCheck, Gated, GateNight
-from fathoms.question_scores import HIGHER_IS_BETTER
+from fathoms.compare.gate import GateCheck, Gated, GateNight
+from fathoms.compare.question_scores import HIGHER_IS_BETTER
 from fathoms.report.comparison import listed, p_text
 from fathoms.report.junit import Case, Suite
 from fathoms.report.terminal import apart, bare_table, note

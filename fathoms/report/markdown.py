@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from fathoms.report.agreement import agreement, agreement_tables, remarks
 from fathoms.report.funnel import HEADS, funnel_section
 from fathoms.report.outcomes import RATES, outcomes, rate_text
+from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.table import Metric, Row, ScoreTable, bracket, figure, interval_note, score_table
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.view import RunView

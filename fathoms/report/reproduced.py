@@ -13,7 +13,7 @@ from fathoms.report.terminal import WIDTH, apart, bare_table, note
 from fathoms.report.text import abbreviate, plain, shorten
 
 if TYPE_CHECKING:
-    from fathoms.reproducing import Cell, Comparison, Figures, RowCells, Status, Table
+    from fathoms.reproduce import Cell, Comparison, Figures, RowCells, Status, Table
 
 MARKS: dict[Status, str] = {"same": "", "documented": "*", "differs": "!", "not compared": ""}
 COUNTED: dict[Status, str] = {"same": "the same", "documented": "differ as known", "differs": "differ"}

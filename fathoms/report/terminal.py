@@ -14,11 +14,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from fathoms.report.agreement import agreement, agreement_tables, remarks
 from fathoms.report.change import change
 from fathoms.report.ending import dollars
 from fathoms.report.funnel import funnel_panel
 from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
+from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.table import Cell, Row, ScoreTable, figure, interval_note, score_table
 from fathoms.report.text import abbreviate, plain, shorten, squeeze
 from fathoms.report.view import RunView

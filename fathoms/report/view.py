@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.errors import DataError, StoreError, UsageError
-from fathoms.store import read_checked, read_views, require_all, view_names
+from fathoms.runs.store import read_checked, read_views, require_all, view_names
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def check_profile(scores: str) -> None:
     """Raise UsageError, with what may have been meant, where no profile has this name."""
     from fathoms.config import suggest
     from fathoms.metrics.profiles import PROFILES
-    from fathoms.metrics.scoring import RELEASED
+    from fathoms.metrics.score_records import RELEASED
 
     names = [*(profile.name for profile in PROFILES), RELEASED]
     if scores not in names:

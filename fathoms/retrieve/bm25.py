@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.errors import MissingExtraError
-from fathoms.limits import MOST_CHUNKS
 from fathoms.retrieve.base import Corpus, Needs, TextQuery, hits
+from fathoms.safety.limits import MOST_CHUNKS
 from fathoms.types import Hit, Question
 
 _WORD = r"(?u)\w+"  # "Table 3" and "k = 5" are two words each: a single character counts

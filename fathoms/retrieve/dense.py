@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.errors import ModelError
-from fathoms.limits import MOST_CHUNKS
 from fathoms.retrieve.base import Corpus, TextQuery, hits
 from fathoms.retrieve.llamaindex import LlamaIndexStore
 from fathoms.retrieve.numpy_store import NumpyStore
+from fathoms.safety.limits import MOST_CHUNKS
 from fathoms.types import Hit, Question
 
 Store = Annotated[NumpyStore | LlamaIndexStore, Field(discriminator="kind")]

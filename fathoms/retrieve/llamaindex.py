@@ -11,7 +11,7 @@ from pydantic import Field
 
 from fathoms.config import Component, fingerprint, import_target, package_version
 from fathoms.errors import ConfigError, FathomsError, MissingExtraError, StoreError
-from fathoms.models.llamaindex import distribution
+from fathoms.models.chat.llamaindex import distribution
 from fathoms.models.options import Options, resolved, without_secrets
 from fathoms.paths import temporary_folder
 

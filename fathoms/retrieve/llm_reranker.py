@@ -15,8 +15,8 @@ from pydantic import field_validator
 from fathoms.config import Component
 from fathoms.errors import ModelError
 from fathoms.models import Generator
-from fathoms.models.room import most_that_fits, room_for_prompt
-from fathoms.transport import apart
+from fathoms.models.chat.room import most_that_fits, room_for_prompt
+from fathoms.safety.transport import apart
 from fathoms.types import Message, Prompt
 
 T = TypeVar("T")

@@ -10,8 +10,8 @@ from typing import Literal
 from pydantic import Field
 
 from fathoms.errors import ConfigError
-from fathoms.limits import MOST_CHUNKS
 from fathoms.retrieve.base import Corpus, Needs, Retriever, hits
+from fathoms.safety.limits import MOST_CHUNKS
 from fathoms.types import Chunk, Document, Evidence, Hit, Question
 
 

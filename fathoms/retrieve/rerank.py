@@ -7,13 +7,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from fathoms.limits import MOST_CHUNKS
 from fathoms.models import CrossEncoder
 from fathoms.retrieve.base import Corpus, Needs, TextQuery, as_candidates, hits
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.llm_reranker import LLMReranker
+from fathoms.safety.limits import MOST_CHUNKS
 from fathoms.types import Hit, Question
 
 First = Annotated[Dense | BM25 | Hybrid, Field(discriminator="kind")]

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from fathoms.cli.console import Bars, settings
-from fathoms.runner import Tally
+from fathoms.runner.runner import Tally
 
 TALLY = Tally("openai https://api.example/v1", done=12, total=50, failed=2, cached=4, cost=0.12)
 

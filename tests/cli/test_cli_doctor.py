@@ -10,8 +10,8 @@ import pytest
 from ollama_server import OllamaServer
 from support import Project
 
-from fathoms.cli.findings import machine_lines, next_commands
-from fathoms.models.assets import ASSETS
+from fathoms.cli.doctor_findings import machine_lines, next_commands
+from fathoms.models.weights.assets import ASSETS
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 

@@ -16,7 +16,7 @@ from raw_service import answer, hangs, resets, service
 from support import Project
 
 from fathoms.cli import main
-from fathoms.schemas import schema
+from fathoms.runs.schemas import schema
 
 HEAD = "name: mine\ndata: {questions: questions.json, documents: pdfs}\n"
 KEY = "sk-planted-0123456789"
@@ -227,7 +227,10 @@ BROKEN = {
     "null": ("pipeline:\n", "c.yaml:3:1: pipeline: "),
     "no-url": ("pipeline: {kind: http}\n", "'pipeline.url' is missing"),
     "no-address": ("pipeline: {kind: http, url: 'localhost:80'}\n", "want an address such as"),
-    "key-in-url": (URL.replace("http:", "'http:") + "?api_key=sk-1'}\n", "a key has no place in the query of an address"),
+    "key-in-url": (
+        URL.replace("http:", "'http:") + "?api_key=sk-1'}\n",
+        "a key has no place in the query of an address",
+    ),
     "key-in-headers": (f"{URL}, headers: {{Authorization: Bearer sk-1}}}}\n", "'Authorization' looks like a"),
     "key-in-request": (
         f"{URL}, request: {{q: '{{question}}', token: sk-1}}}}\n",

@@ -16,8 +16,8 @@ from support import CONFIG, PAGES, QUESTIONS, Project, write_pdf
 
 import fathoms
 from fathoms.cli import main
-from fathoms.cli.telling import PlainLines
-from fathoms.events import LOGGER
+from fathoms.cli.verbose import PlainLines
+from fathoms.runs.events import LOGGER
 
 pytestmark = pytest.mark.slow  # processes of their own
 

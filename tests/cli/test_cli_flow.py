@@ -14,7 +14,7 @@ import pytest
 from support import CONFIG, Project
 
 from fathoms.cli import main
-from fathoms.schemas import schema
+from fathoms.runs.schemas import schema
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 

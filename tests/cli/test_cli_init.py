@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from support import Project
 
+from fathoms.build.project import make_project
 from fathoms.corpora import read_questions
 from fathoms.errors import StoreError, UsageError
-from fathoms.experiment import load_experiment
 from fathoms.models import Embedded, OnnxEmbedder
-from fathoms.project import make_project
+from fathoms.pipeline.experiment import load_experiment
 
 FILES = {
     "first.yaml",

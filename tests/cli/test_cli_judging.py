@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from fathoms.cli import main
+from fathoms.compare.question_scores import read_scores
 from fathoms.importers import keep, read_answers
-from fathoms.question_scores import read_scores
 from fathoms.report import load, write_report
+from fathoms.runs.store import Run
 from fathoms.scoring import score_run
-from fathoms.store import Run
 from fathoms.types import Question
 
 pytestmark = pytest.mark.slow  # processes of their own

@@ -8,7 +8,7 @@ import pytest
 from support import Project
 
 from fathoms.cli import main
-from fathoms.cli.asking import combinations
+from fathoms.cli.run import combinations
 from fathoms.errors import UsageError
 
 

@@ -10,10 +10,10 @@ from http_stub import serving
 from support import Project
 
 import fathoms
-from fathoms.answering import for_repeat
 from fathoms.cli import main
 from fathoms.models import Embedded, OpenAILLM, ScriptedModel
-from fathoms.store import Run
+from fathoms.pipeline.answering import for_repeat
+from fathoms.runs.store import Run
 
 pytestmark = pytest.mark.slow  # processes of their own
 

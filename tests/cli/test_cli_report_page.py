@@ -13,8 +13,8 @@ import pytest
 from fathoms.cli import main
 from fathoms.importers import keep, read_answers
 from fathoms.report import QUICK
+from fathoms.runs.store import Run
 from fathoms.scoring import score_run
-from fathoms.store import Run
 from fathoms.types import Question
 
 pytestmark = pytest.mark.slow  # processes of their own

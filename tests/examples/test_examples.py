@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from fathoms.models.weights import is_installed
+from fathoms.models.weights.weights import is_installed
 
 pytestmark = pytest.mark.slow
 

@@ -10,10 +10,10 @@ import pytest
 from pydantic import ValidationError
 from raw_service import Act, Service, answer, chunked, hangs, resets, sends, service
 
-from fathoms.cache import Cache
 from fathoms.errors import ConfigError, ServerError
-from fathoms.external import Http
-from fathoms.patience import Lane, Patience
+from fathoms.models.calling.lane import Lane, Patience
+from fathoms.pipeline.external import Http
+from fathoms.runs.cache import Cache
 from fathoms.types import Evidence, Question, Record, Usage
 
 QUESTION = Question(

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathoms.answers import Answer
 from fathoms.errors import ModelError
-from fathoms.external.mapping import Response
-from fathoms.external.request import filled, parts_of
+from fathoms.pipeline.external.answer import Answer
+from fathoms.pipeline.external.mapping import Response
+from fathoms.pipeline.external.request import filled, parts_of
 from fathoms.types import Question
 
 texts = st.text(max_size=8)

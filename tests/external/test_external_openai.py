@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from llama_server import KEY, MODEL, llama_server
 
-from fathoms.cache import Cache
-from fathoms.external import Http
+from fathoms.pipeline.external import Http
+from fathoms.runs.cache import Cache
 from fathoms.types import Question, Record
 
 pytestmark = pytest.mark.slow

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from fathoms.cache import Cache
 from fathoms.errors import ConfigError, FathomsError
-from fathoms.external import Python
-from fathoms.external.target import importable
+from fathoms.pipeline.external import Python
+from fathoms.pipeline.external.target import importable
+from fathoms.runs.cache import Cache
 from fathoms.types import Evidence, Question, Record, Usage
 
 QUESTION = Question(id="t-1", text="How tall?", category="Text", files=("a.pdf",), answers=(("the gold",),))
@@ -59,7 +59,7 @@ KINDS = {
     "method": ("class Rag:\n    def ask(self, question): return 'said ' + question\nrag = Rag()", ":rag.ask"),
     "module": ("def answer(question): return 'said ' + question", ""),
     "answer": (
-        "from fathoms.answers import Answer\ndef answer(question): return Answer(answer='said ' + question)",
+        "from fathoms.pipeline.external.answer import Answer\ndef answer(question): return Answer(answer='said ' + question)",
         ":answer",
     ),
     "dict": ("def answer(question): return {'answer': 'said ' + question, 'more': 1}", ":answer"),

@@ -13,13 +13,14 @@ import faulty
 import pytest
 
 import fathoms
-from fathoms import corpora, runner
-from fathoms.cache import Cache
+from fathoms import corpora
 from fathoms.dev.server import ScriptedServer
 from fathoms.errors import ServerError
-from fathoms.experiment import load_experiment
-from fathoms.runner import Job
-from fathoms.store import Run
+from fathoms.pipeline.experiment import load_experiment
+from fathoms.runner import runner
+from fathoms.runner.runner import Job
+from fathoms.runs.cache import Cache
+from fathoms.runs.store import Run
 from fathoms.types import Record
 
 pytestmark = pytest.mark.slow

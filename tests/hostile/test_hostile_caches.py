@@ -22,19 +22,19 @@ import numpy as np
 import pytest
 from support import Project, write_pdf
 
-from fathoms.cache import LONGEST_TEXT, Cache
 from fathoms.errors import ChecksumError
 from fathoms.ingest import PageChunker, Pdfium
-from fathoms.ingest.images import page_images
-from fathoms.ingest.parts import pdf_part
+from fathoms.ingest.workers.images import page_images
+from fathoms.ingest.workers.parts import pdf_part
 from fathoms.models import LexicalEmbedder, ScriptedModel
-from fathoms.models.assets import ASSETS, Asset, File
 from fathoms.models.caching import embed_cached
-from fathoms.models.weights import locate, pull
+from fathoms.models.weights.assets import ASSETS, Asset, File
+from fathoms.models.weights.weights import locate, pull
 from fathoms.paths import publish, sealed, sweep, temporary_folder, temporary_path, write_atomic
-from fathoms.pipeline import Pipeline
+from fathoms.pipeline.pipeline import Pipeline
 from fathoms.retrieve import Dense
-from fathoms.store import Run
+from fathoms.runs.cache import LONGEST_TEXT, Cache
+from fathoms.runs.store import Run
 from fathoms.types import Question
 
 

@@ -44,9 +44,9 @@ print(embedding._WORKER._running[0].pid, flush=True)
 
 LLAMA = """
 import threading
-from fathoms.models.llama_child import ChildServer
-from fathoms.models.llama_server import Settings
-from fathoms.models.weights import locate
+from fathoms.models.chat.llama_child import ChildServer
+from fathoms.models.chat.llama_server import Settings
+from fathoms.models.weights.weights import locate
 child = ChildServer(Settings(str(locate("smollm2-135m")), projector=None, n_ctx=256, threads=1, slots=1))
 child.address
 print(child._running[0].pid, flush=True)

@@ -9,17 +9,17 @@ import sys
 import time
 from collections.abc import Callable
 
-from fathoms.masking import Mask, is_secret_name, without_logins, without_shapes
+from fathoms.build.texts import _LINE_END
 from fathoms.metrics.abstention import label_answers
 from fathoms.metrics.clauses import split_clauses
 from fathoms.metrics.cues import Cues
 from fathoms.metrics.folding import fold_words
 from fathoms.metrics.nearest import NearestNeighbour
 from fathoms.metrics.phrase_recall import phrase_recall
-from fathoms.models.closed_errors import Fault, is_file_gone, quoted, refusal_in
-from fathoms.models.reasoning import split_reasoning
-from fathoms.questions.texts import _LINE_END
+from fathoms.models.chat.closed_errors import Fault, is_file_gone, quoted, refusal_in
+from fathoms.models.chat.reasoning import split_reasoning
 from fathoms.retrieve.llm_reranker import grade_of
+from fathoms.safety.masking import Mask, is_secret_name, without_logins, without_shapes
 
 KEY = "sk-planted/7Q+x9Zk2=vW4&mB8~Jt6%Rd3"
 UNITS = (
@@ -99,7 +99,7 @@ def test_an_answer_of_twelve_megabytes_is_classified_by_its_beginning_and_its_en
 
 FROZEN = """
 import asyncio, re, sys
-from fathoms.stopping import StopSignals, ending_in_time
+from fathoms.models.calling.stop import StopSignals, ending_in_time
 
 async def main():
     tasks = [asyncio.create_task(asyncio.sleep(600))]

@@ -16,10 +16,10 @@ from support import Project
 
 from fathoms.cli import main
 from fathoms.errors import DataError, StoreError
-from fathoms.folder import LARGEST_TEXT
 from fathoms.paths import old_unique_name, safe_name
+from fathoms.runs.folder import LARGEST_TEXT
+from fathoms.runs.store import Run, find_run, list_runs
 from fathoms.scoring import score_run
-from fathoms.store import Run, find_run, list_runs
 from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply
 
 
@@ -106,7 +106,7 @@ from pathlib import Path
 resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30))
 from fathoms.errors import StoreError
 from fathoms.scoring import score_run
-from fathoms.store import Run
+from fathoms.runs.store import Run
 for path in sys.argv[1:]:
     try:
         summary = score_run(Run(Path(path)))
@@ -263,7 +263,7 @@ def test_a_flipped_byte_of_a_question_file_or_summary_is_found(tmp_path: Path) -
 
 
 def test_a_question_file_that_is_gone_or_twice_there_is_missed(tmp_path: Path) -> None:
-    from fathoms.question_scores import read_scores
+    from fathoms.compare.question_scores import read_scores
     from fathoms.report import load
 
     run = make(tmp_path, record("q1"), record("q2"))

@@ -16,8 +16,8 @@ from raw_service import answer, sends, service
 from support import Project
 
 from fathoms.errors import ConfigError
-from fathoms.experiment import load_experiment
-from fathoms.masking import Mask, is_key_in_path, without_logins
+from fathoms.pipeline.experiment import load_experiment
+from fathoms.safety.masking import Mask, is_key_in_path, without_logins
 
 KEY = "sk-planted/7Q+x9Zk2=vW4&mB8~Jt6%Rd3"
 

@@ -25,14 +25,15 @@ from faulty import config, faulty_project, views
 from raw_service import Act, answer, chunked, sends, service
 from support import Project
 
-from fathoms import runner
-from fathoms.cache import Cache
 from fathoms.cli import main
 from fathoms.corpora.download import Policy, download
 from fathoms.errors import DataError, ModelError, NoAnswerError, ServerError, UsageError
-from fathoms.external.http import Http
-from fathoms.models import AnthropicLLM, GoogleLLM, OllamaLLM, OpenAICompatibleLLM, OpenAILLM, counting
-from fathoms.models.openai_compatible import OpenAICompatibleEmbedder
+from fathoms.models import AnthropicLLM, GoogleLLM, OllamaLLM, OpenAICompatibleLLM, OpenAILLM
+from fathoms.models.chat import counting
+from fathoms.models.chat.openai_compatible import OpenAICompatibleEmbedder
+from fathoms.pipeline.external.http import Http
+from fathoms.runner import runner
+from fathoms.runs.cache import Cache
 from fathoms.types import Message, Prompt, Reply
 
 PROMPT = Prompt(messages=(Message(role="user", text="6 x 7?"),))
@@ -557,6 +558,7 @@ def test_every_number_of_a_config_has_an_end() -> None:
     bounded = {"max_concurrency", "request_timeout", "timeout", "question_timeout", "n_ctx", "max_tokens"}
     bounded |= {"top_k", "batch_size", "threads", "temperature"}
     import fathoms.experiment
+
     import fathoms.pipeline  # noqa: F401 - all components are loaded
 
     kinds, seen = [Component], 0

@@ -25,12 +25,12 @@ from fathoms.cli import main
 from fathoms.corpora import find_manifest, pull
 from fathoms.corpora.download import Policy, is_public
 from fathoms.errors import ChecksumError, DataError, UsageError
-from fathoms.ingest.docling_options import EasyOcr
-from fathoms.manifest import git_commit
-from fathoms.models.assets import ASSETS
-from fathoms.models.hub import folder_of
-from fathoms.store import Run
-from fathoms.trust import INERT, is_signed
+from fathoms.ingest.docling.options import EasyOcr
+from fathoms.models.weights.assets import ASSETS
+from fathoms.models.weights.hub import folder_of
+from fathoms.runner.manifest import git_commit
+from fathoms.runs.store import Run
+from fathoms.runs.trust import INERT, is_signed
 
 PLANTED = "planted-key-0123456789"
 QUICK = Policy(attempts=1, first_pause=0.01, timeout=5.0)
@@ -449,8 +449,8 @@ def test_the_child_of_the_embedded_model_imports_nothing_from_here(tmp_path: Pat
     (tmp_path / "json.py").write_text("open('owned', 'w').close()\n")
     code = (
         "import sys; sys.path[:] = [p for p in sys.path if p]\n"
-        "from fathoms.models.llama_child import ChildServer\n"
-        "from fathoms.models.llama_server import Settings\n"
+        "from fathoms.models.chat.llama_child import ChildServer\n"
+        "from fathoms.models.chat.llama_server import Settings\n"
         "settings = Settings(model='none.gguf', projector=None, n_ctx=64, threads=1, slots=1)\n"
         "try:\n    ChildServer(settings).address\nexcept Exception as error:\n    print(error)\n"
     )

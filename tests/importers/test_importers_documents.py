@@ -12,7 +12,7 @@ from support import write_pdf
 from fathoms.errors import DataError
 from fathoms.importers import Imported, keep, parse_folder, read_result_file, rebuild
 from fathoms.ingest import Pdfium, SentenceChunker
-from fathoms.parsed import read_documents
+from fathoms.runs.documents import read_documents
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Document, Hit, Page, Question, Record
 

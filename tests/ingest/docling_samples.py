@@ -11,7 +11,7 @@ import pypdfium2 as pdfium
 import pytest
 
 from fathoms.ingest import Docling, parse_all
-from fathoms.models.weights import is_installed
+from fathoms.models.weights.weights import is_installed
 from fathoms.types import Document
 
 SAMPLE = Path(__file__).parent.parent.parent / "data" / "sample"

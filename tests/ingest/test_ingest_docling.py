@@ -11,10 +11,10 @@ import pytest
 from docling_samples import OFFLINE, SAMPLE, extract, needs_docling, own_workers, sample
 from pydantic import TypeAdapter, ValidationError
 
-from fathoms.cache import Cache
 from fathoms.errors import ConfigError, MissingWeightsError, ModelError
 from fathoms.ingest import Docling, Parser, PdfParser, parse_all, parse_in_child
-from fathoms.pipeline import Pipeline
+from fathoms.pipeline.pipeline import Pipeline
+from fathoms.runs.cache import Cache
 from fathoms.types import Document
 
 
@@ -223,7 +223,7 @@ class TestSample:
 @pytest.mark.slow
 def test_remaking_a_document_imports_no_torch() -> None:
     needs_docling()
-    code = "import sys, fathoms.ingest.docling_export; sys.exit('torch' in sys.modules)"
+    code = "import sys, fathoms.ingest.docling.export; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-W", "error", "-c", code]).returncode == 0
 
 

@@ -22,8 +22,8 @@ from docling_samples import needs_docling, sample
 
 from fathoms.errors import ConfigError, MissingWeightsError
 from fathoms.ingest import DoclingHybridChunker
-from fathoms.ingest.docling_chunk import load_counter
-from fathoms.ingest.docling_export import Conversion
+from fathoms.ingest.chunkers.docling import load_counter
+from fathoms.ingest.docling.export import Conversion
 from fathoms.types import Document
 
 pytestmark = pytest.mark.slow  # it imports torch

@@ -17,7 +17,7 @@ from docling_core.types.doc import (
 )
 from docling_samples import needs_docling, sample
 
-from fathoms.ingest.docling_export import Conversion, elements, join, lost, markdown, unpack
+from fathoms.ingest.docling.export import Conversion, elements, join, lost, markdown, unpack
 
 
 def place(page: int, top: float = 100) -> ProvenanceItem:

@@ -15,13 +15,13 @@ from docling_samples import SAMPLE, needs_docling, sample
 from PIL import Image, ImageDraw
 
 from fathoms.errors import ConfigError
-from fathoms.ingest import layout_detector
-from fathoms.ingest.boxes import Box, union
-from fathoms.ingest.layout_detector import Region, expected, iou, pixels, suppress
-from fathoms.ingest.layout_ink import ink_blocks
-from fathoms.ingest.layout_regions import Marks, missed_pictures, refine
-from fathoms.ingest.table_lines import Word
-from fathoms.models.weights import is_installed, locate
+from fathoms.ingest.docling.offline import layout_detector
+from fathoms.ingest.docling.offline.boxes import Box, union
+from fathoms.ingest.docling.offline.layout_detector import Region, expected, iou, pixels, suppress
+from fathoms.ingest.docling.offline.layout_ink import ink_blocks
+from fathoms.ingest.docling.offline.layout_regions import Marks, missed_pictures, refine
+from fathoms.ingest.docling.offline.table_lines import Word
+from fathoms.models.weights.weights import is_installed, locate
 
 PAGE = Box(0, 0, 600, 800)
 
@@ -242,13 +242,13 @@ def test_the_ink_of_a_scanned_certificate() -> None:
 
 
 def test_the_plugin_imports_nothing_before_it_is_asked() -> None:
-    code = "import sys, fathoms.ingest.docling_plugin; print({'docling', 'torch'} & sys.modules.keys())"
+    code = "import sys, fathoms.ingest.docling.plugin; print({'docling', 'torch'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
 
 
 REGISTERED = """
-from fathoms.models.torchvision import repair
+from fathoms.models.weights.torchvision import repair
 repair()
 from docling.models.factories import get_layout_factory, get_table_structure_factory
 layouts = get_layout_factory(allow_external_plugins=True).registered_meta.values()

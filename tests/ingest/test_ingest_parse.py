@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from fathoms.errors import DocumentError, MissingExtraError
 from fathoms.ingest import Parser, Pdfium, PdfParser, PyMuPDF, parse_in_child
-from fathoms.ingest.reading import clean_text
+from fathoms.ingest.parsers.reading import clean_text
 from fathoms.types import Document
 
 PARSERS = [Pdfium(), PyMuPDF()]

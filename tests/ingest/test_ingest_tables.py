@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathoms.ingest import parse_in_child
-from fathoms.ingest.boxes import Box
-from fathoms.ingest.table_grid import Grid, read_table
-from fathoms.ingest.table_lines import Rules, Word, lines, read_rules
+from fathoms.ingest.docling.offline.boxes import Box
+from fathoms.ingest.docling.offline.table_grid import Grid, read_table
+from fathoms.ingest.docling.offline.table_lines import Rules, Word, lines, read_rules
 
 WIDE, HIGH, LEADING = 5, 12, 15
 """The size of a letter and the distance of lines, in points, of a table that is drawn in letters."""

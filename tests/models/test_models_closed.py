@@ -16,7 +16,7 @@ from vendor_wire import MODELS, STOPS, Breaks, Fails, Said, Step, error_body, ev
 
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, PromptTooLongError, RateLimitError
 from fathoms.models import GoogleLLM, OpenAILLM
-from fathoms.models.closed_errors import Fault, quoted, refusal_in
+from fathoms.models.chat.closed_errors import Fault, quoted, refusal_in
 from fathoms.models.protocols import FileLimits
 from fathoms.types import Usage
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathoms.models import Embedded
-from fathoms.models.cuts import fewest_tokens, prompt_cut
+from fathoms.models.chat.cuts import fewest_tokens, prompt_cut
 from fathoms.types import Message, Prompt, Usage
 
 TEXTS = [

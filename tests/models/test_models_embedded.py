@@ -15,9 +15,9 @@ import pytest
 
 from fathoms.errors import ConfigError, MissingWeightsError, ModelError
 from fathoms.models import Embedded
-from fathoms.models.closed_errors import Sender
-from fathoms.models.completion import Completion, chat_messages
-from fathoms.models.weights import locate
+from fathoms.models.chat.closed_errors import Sender
+from fathoms.models.chat.completion import Completion, chat_messages
+from fathoms.models.weights.weights import locate
 from fathoms.types import Message, Prompt, Reply
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from fathoms.errors import ConfigError, MissingWeightsError, ModelError
-from fathoms.models import LexicalEmbedder, OnnxEmbedder, embedding
+from fathoms.models import LexicalEmbedder, OnnxEmbedder
+from fathoms.models.embed import process as embedding
 
 pytestmark = pytest.mark.slow  # processes of their own
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from fathoms.errors import ConfigError, ModelError
 from fathoms.models import LlamaIndexEmbedder, LlamaIndexLLM
-from fathoms.models.llamaindex_replies import to_reply
+from fathoms.models.chat.llamaindex_replies import to_reply
 from fathoms.types import Message, Prompt, Usage
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own

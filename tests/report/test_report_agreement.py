@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from fathoms.ratings import FILE, Rating, append_rating
 from fathoms.report import comparison_panel, report_json, report_markdown, summary_panel, write_report
-from fathoms.report.agreement import Mean, agreement, average, mean_rating, rated_alike
+from fathoms.report.review.agreement import Mean, agreement, average, mean_rating, rated_alike
 from fathoms.report.view import RunView
+from fathoms.runs.ratings import FILE, Rating, append_rating
 
 pytestmark = pytest.mark.slow  # they draw
 

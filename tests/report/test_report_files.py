@@ -14,7 +14,7 @@ from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.report import load, write_report
 from fathoms.report.markdown import escape, report_markdown
 from fathoms.report.worst import first_messages, worst_questions
-from fathoms.schemas import NAMES, schema
+from fathoms.runs.schemas import NAMES, schema
 
 pytestmark = pytest.mark.slow  # they draw
 

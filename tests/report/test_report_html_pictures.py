@@ -18,7 +18,7 @@ from fathoms.paths import sha256_file
 from fathoms.report import RunView
 from fathoms.report.html import Payload, payload
 from fathoms.report.html.pictures import WIDTH
-from fathoms.trust import signed
+from fathoms.runs.trust import signed
 
 Json = dict[str, Any]
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"

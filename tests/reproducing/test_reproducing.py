@@ -16,7 +16,7 @@ from fathoms.cli import main
 from fathoms.errors import ConfigError, DataError, UsageError
 from fathoms.metrics import Scoring
 from fathoms.report.reproduced import reproduced_panel
-from fathoms.reproducing import Table, compare, find_results, load_table, released_figures, table_names
+from fathoms.reproduce import Table, compare, find_results, load_table, released_figures, table_names
 
 TABLE: dict[str, Any] = {
     "table": "Table 1",
@@ -252,7 +252,7 @@ def test_the_released_files_give_table_2(shared: Path, root: Path, tmp_path: Pat
     assert known == [("gpt_4o", "Overall", "0.72"), ("gpt_4o", "Images", "0.71")]
     assert sum(cell["status"] == "same" for cell in cells) == 94
 
-    text = (root / "fathoms/reproducing/tables/fathoms-rag/table-2.yaml").read_text()
+    text = (root / "fathoms/reproduce/tables/fathoms-rag/table-2.yaml").read_text()
     changed = text.replace("[0.79, 0.90, 0.92, 0.79, 0.72, 0.64]", "[0.79, 0.90, 0.92, 0.79, 0.73, 0.64]")
     assert changed != text
     project.write("changed.yaml", changed)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from fathoms.cache import Cache
 from fathoms.corpora import load
 from fathoms.errors import ConfigError
 from fathoms.ingest import Pdfium
 from fathoms.models import ScriptedModel
-from fathoms.pipeline import Pipeline
+from fathoms.pipeline.pipeline import Pipeline
 from fathoms.retrieve import Corpus, Oracle
+from fathoms.runs.cache import Cache
 from fathoms.types import Chunk, Document, Evidence, Page, Question
 
 PAGES = ["The valve was re-\nplaced in May.", "A quote that runs", "over two pages. Eﬃcient."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fathoms.masking import HIDDEN, is_secret_name, without_logins
+from fathoms.safety.masking import HIDDEN, is_secret_name, without_logins
 
 
 def flat(config: Any) -> list[list[str]]:

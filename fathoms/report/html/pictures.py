@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.errors import DocumentError, FathomsError
-from fathoms.inputs import expanded
 from fathoms.paths import sha256_file
 from fathoms.report.html.detail import Picture
 from fathoms.report.view import RunView
-from fathoms.trust import is_signed
+from fathoms.runs.trust import is_signed
+from fathoms.safety.inputs import expanded
 
 PAGES = 300
 BYTES = 4_000_000
@@ -87,7 +87,7 @@ class Pictures:
 
     def _of_document(self, path: Path, pages: dict[str, Wanted]) -> dict[str, str]:
         """The pictures of one file."""
-        from fathoms.ingest.thumbnails import page_thumbnails
+        from fathoms.ingest.workers.thumbnails import page_thumbnails
 
         try:
             found = page_thumbnails(path, {page.number for page in pages.values()}, WIDTH)

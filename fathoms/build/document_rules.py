@@ -1,0 +1,222 @@
+"""Rules that compare questions with the documents as parsed. What could not be parsed is named once, and
+the other rules are silent about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from fathoms.build.finding import Found, Subject
+from fathoms.build.nearest import nearest
+from fathoms.config import Key
+from fathoms.metrics.ingestion import COMMON, is_yes_no
+from fathoms.types import Question
+
+_ALIKE = 0.8
+"""Names of files are more alike than words are: numbers, dates, versions."""
+
+FEW_PAGES = 4
+"""Of fewer an answer stands on most by itself."""
+HALF = 0.5
+"""On more of all pages, an answer says nothing."""
+
+
+def unknown_file(subject: Subject) -> Iterator[Found]:
+    """A file name that no document has."""
+    for number, question in enumerate(subject.questions):
+        said = set()
+        for key, name in _names(question):
+            if name not in subject.paths and name not in said:
+                near = get_close_matches(name, subject.paths, n=1, cutoff=_ALIKE)
+                hint = f" (did you mean '{near[0]}'?)" if near else ""
+                yield Found(f"there is no document '{name}'{hint}", number, key)
+            said.add(name)
+
+
+def unreadable_document(subject: Subject) -> Iterator[Found]:
+    """A document that the parser could not read, at the first question that names it."""
+    for name, reason in subject.failures.items():
+        yield Found(f"'{name}' cannot be parsed: {reason}", *_first_naming(subject, name))
+
+
+def damaged_document(subject: Subject) -> Iterator[Found]:
+    """A document that the parser had to repair, or did not read to its end, where it is first named."""
+    for name, document in subject.texts.documents.items():
+        if document.warnings:
+            remarks = "; ".join(document.warnings)
+            yield Found(f"'{name}' may have lost text: {remarks}", *_first_naming(subject, name))
+
+
+def page_beyond(subject: Subject) -> Iterator[Found]:
+    """Evidence on a page that the document does not have."""
+    for number, question in enumerate(subject.questions):
+        for index, evidence in enumerate(question.evidence):
+            if evidence.page is None or evidence.document not in subject.texts.documents:
+                continue
+            count = subject.texts.page_count(evidence.document)
+            if evidence.page > count:
+                yield Found(
+                    f"page {evidence.page} of '{evidence.document}', which has {_pages(count)}",
+                    number,
+                    ("evidence", index, "page"),
+                )
+
+
+def phrase_absent(subject: Subject) -> Iterator[Found]:
+    """A phrase of the best variant that none of the gold documents holds as parsed."""
+    for number, question, names in _looked_for(subject):
+        recall = subject.texts.in_whole(question, names)
+        for phrase in recall.missed:
+            yield Found(
+                f"'{phrase}' is not in {_holders(question, names)} as parsed;"
+                f" {_instead(subject, question, names, phrase)}",
+                number,
+                _key_of(question, recall.variant, phrase),
+            )
+
+
+def _instead(subject: Subject, question: Question, names: tuple[str, ...], phrase: str) -> str:
+    """What is there in the place of a phrase that is not."""
+    pages = {name: subject.texts.pages(name) for name in names}
+    for evidence in question.evidence:
+        text = pages[evidence.document].get(evidence.page or 0)
+        if text is not None and not text.strip():
+            return f"page {evidence.page} of '{evidence.document}' has no text: a scan?"
+    near = nearest(subject.texts.fold(phrase), pages)
+    if near is None:
+        return "nothing is near it: a picture, a sum, or other words?"
+    return f"nearest is '{near.text}' (page {near.page} of '{near.document}')"
+
+
+def phrase_elsewhere(subject: Subject) -> Iterator[Found]:
+    """A phrase that the gold documents hold, but not on the pages that are named."""
+    for number, question, names in _looked_for(subject):
+        texts, gold = subject.texts, subject.texts.gold_text(question)
+        whole = texts.in_whole(question, names)
+        if not question.evidence or whole.value < 1 or texts.recall(gold, question).value == 1:
+            continue
+        for phrase in whole.found:
+            places = [(name, page) for name in names for page in texts.pages_with(name, phrase)]
+            if places and not texts.holds(gold, phrase):
+                yield Found(
+                    f"'{phrase}' is not on the pages of the evidence, but on {_listed(places)}",
+                    number,
+                    _key_of(question, whole.variant, phrase),
+                )
+
+
+def quote_absent(subject: Subject) -> Iterator[Found]:
+    """A quote that its document does not hold as parsed, or not on the page that is named."""
+    for number, question in enumerate(subject.questions):
+        for index, evidence in enumerate(question.evidence):
+            if not evidence.quote or evidence.document not in subject.texts.documents:
+                continue
+            pages = subject.texts.pages(evidence.document)
+            held = subject.texts.pages_with(evidence.document, evidence.quote)
+            if (evidence.page in held) if evidence.page else held:
+                continue
+            near = nearest(subject.texts.fold(evidence.quote), {evidence.document: pages})
+            hint = f"; nearest is '{near.text}' (page {near.page})" if near else ""
+            where = f"page {evidence.page} of " if evidence.page else ""
+            yield Found(
+                f"the quote is not in {where}'{evidence.document}' as parsed{hint}",
+                number,
+                ("evidence", index, "quote"),
+            )
+
+
+def common_answer(subject: Subject) -> Iterator[Found]:
+    """An answer that stands whole in more than a fifth of what has nothing to do with it; where all may have
+    to do with it, on more than half of the pages."""
+    for number, question, names in _looked_for(subject):
+        noun, texts, share = _others(subject, question, names)
+        counts = [_holding(subject, variant, texts) for variant in question.answers]
+        held = set().union(*counts)
+        if texts and len(held) > share * len(texts):
+            worst = max(range(len(counts)), key=lambda index: len(counts[index]))
+            phrases = "', '".join(question.answers[worst])
+            yield Found(
+                f"an answer stands whole in {len(held)} of {len(texts)} {noun}, '{phrases}' in"
+                f" {len(counts[worst])}: write it longer",
+                number,
+                ("answers", worst),
+            )
+
+
+def _others(subject: Subject, question: Question, gold: tuple[str, ...]) -> tuple[str, list[str], float]:
+    """What an answer should not stand in, its name, and in which share it may: other documents, or where
+    there are none other pages; where the gold pages are not named, a few at least, all pages."""
+    texts = subject.texts
+    named = {*gold, *question.files}
+    documents = [name for name in texts.documents if name not in named]
+    if documents:
+        return "other documents", [texts.parsed.whole(name, texts.match) for name in documents], COMMON
+    pages = {(name, page): text for name in gold for page, text in texts.pages(name).items() if text.strip()}
+    cited = {(evidence.document, evidence.page) for evidence in question.evidence}
+    if cited and all(page is not None for _, page in cited):
+        return "other pages", [text for place, text in pages.items() if place not in cited], COMMON
+    return "pages", list(pages.values()) if len(pages) >= FEW_PAGES else [], HALF
+
+
+def _holding(subject: Subject, variant: tuple[str, ...], texts: list[str]) -> set[int]:
+    """Which texts hold every phrase of a variant."""
+    return {
+        index
+        for index, text in enumerate(texts)
+        if variant and all(subject.texts.holds(text, phrase) for phrase in variant)
+    }
+
+
+def _looked_for(subject: Subject) -> Iterator[tuple[int, Question, tuple[str, ...]]]:
+    """The questions whose phrases are looked for, each with its gold documents: the answerable ones, but
+    for yes and no."""
+    for number, question in enumerate(subject.questions):
+        variants = [variant for variant in question.answers if variant]
+        if not question.answerable or not variants or any(map(is_yes_no, variants)):
+            continue
+        names = subject.texts.gold_documents(question)
+        if names is not None:
+            yield number, question, names
+
+
+def _first_naming(subject: Subject, name: str) -> tuple[int | None, Key]:
+    """The first question that names a document, and the key; `None` where none does."""
+    named = (
+        (number, key)
+        for number, question in enumerate(subject.questions)
+        for key, other in _names(question)
+        if other == name
+    )
+    return next(named, (None, ()))
+
+
+def _names(question: Question) -> Iterator[tuple[Key, str]]:
+    """Every file name of a question, with its key."""
+    for index, name in enumerate(question.files):
+        yield ("files", index), name
+    for index, evidence in enumerate(question.evidence):
+        yield ("evidence", index, "document"), evidence.document
+
+
+def _key_of(question: Question, variant: int | None, phrase: str) -> Key:
+    """The key of a phrase of a variant."""
+    index = variant or 0
+    return ("answers", index, question.answers[index].index(phrase))
+
+
+def _holders(question: Question, names: tuple[str, ...]) -> str:
+    """The documents that ought to hold a phrase, for people."""
+    if not question.files and not question.evidence:
+        return "any document"
+    return " or ".join(f"'{name}'" for name in names)
+
+
+def _listed(places: list[tuple[str, int]]) -> str:
+    """`page 3 of 'a.pdf', page 5 of 'a.pdf'`, the first few."""
+    first = ", ".join(f"page {page} of '{name}'" for name, page in places[:3])
+    return f"{first} and {len(places) - 3} more" if len(places) > 3 else first
+
+
+def _pages(count: int) -> str:
+    """`6 pages`."""
+    return f"{count} page{'' if count == 1 else 's'}"

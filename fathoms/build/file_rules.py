@@ -1,0 +1,156 @@
+"""Rules about what is written, whatever the documents say."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+
+from fathoms.build.finding import Found, Subject
+from fathoms.build.precision import WIDEST, interval_width, needed
+from fathoms.build.scaffold import PLACEHOLDER
+from fathoms.config import Key
+from fathoms.metrics.folding import fold_words
+from fathoms.metrics.ingestion import is_yes_no
+from fathoms.types import Question
+
+_LAYOUT = "\n\r\t"
+
+
+def skipped(subject: Subject) -> Iterator[Found]:
+    """What the reader of the file passed over."""
+    for line, what in subject.skipped:
+        yield Found(what, line=line)
+
+
+def placeholder(subject: Subject) -> Iterator[Found]:
+    """Text of the scaffold that nobody replaced."""
+    for number, question in enumerate(subject.questions):
+        for key, text in _texts(question):
+            if text.startswith(PLACEHOLDER):
+                yield Found("still to be filled in", number, key)
+
+
+def encoding(subject: Subject) -> Iterator[Found]:
+    """Characters that a wrong encoding leaves behind, and control characters: no document holds them."""
+    for number, question in enumerate(subject.questions):
+        for key, text in _texts(question):
+            if (fault := _garbled(text)) is not None:
+                yield Found(fault, number, key)
+
+
+def _garbled(text: str) -> str | None:
+    """What is wrong with the characters of a text."""
+    for character in text:
+        if character == "\ufffd":
+            return "holds U+FFFD, which stands for a character that was lost: write it again"
+        if unicodedata.category(character) == "Cc" and character not in _LAYOUT:
+            return f"holds the control character U+{ord(character):04X}: take it out"
+    try:
+        meant = text.encode("cp1252").decode("utf-8")
+    except UnicodeError:
+        return None
+    return None if meant == text else f"was read in a wrong encoding: '{text[:60]}' was '{meant[:60]}'"
+
+
+def duplicate(subject: Subject) -> Iterator[Found]:
+    """The same question of the same files twice: it would count double."""
+    yield from _repeated(subject, same_files=True)
+
+
+def same_text(subject: Subject) -> Iterator[Found]:
+    """The same words about other files: who searches all documents cannot tell which are meant."""
+    yield from _repeated(subject, same_files=False)
+
+
+def _repeated(subject: Subject, *, same_files: bool) -> Iterator[Found]:
+    """Each question whose text an earlier one has, of the same files or of others."""
+    seen: dict[str, list[Question]] = {}
+    for number, question in enumerate(subject.questions):
+        before = seen.setdefault(fold_words(question.text, hyphens=True), [])
+        twins = [other for other in before if set(other.files) == set(question.files)]
+        if same_files and twins:
+            yield Found(f"the same question as '{twins[0].id}', of the same files", number, ("question",))
+        elif not same_files and before and not twins:
+            yield Found(
+                f"the same words as '{before[0].id}', of other files: name what it is about",
+                number,
+                ("question",),
+            )
+        before.append(question)
+
+
+def unanswerable_with_answers(subject: Subject) -> Iterator[Found]:
+    """Answers to what has none: one of the two is wrong."""
+    for number, question in enumerate(subject.questions):
+        if not question.answerable and question.answers:
+            yield Found("'answerable: false', and it has answers: take out one", number, ("answers",))
+
+
+def empty_phrase(subject: Subject) -> Iterator[Found]:
+    """A phrase of which nothing is left when it is folded: no answer can hold it."""
+    for number, question in enumerate(subject.questions):
+        for key, phrase in _phrases(question):
+            if not subject.texts.fold(phrase).strip():
+                yield Found(f"'{phrase}' is nothing once it is folded: no answer holds it", number, key)
+
+
+def given_away(subject: Subject) -> Iterator[Found]:
+    """An answer that stands whole in its own question: who repeats the question is right."""
+    for number, question in enumerate(subject.questions):
+        text = subject.texts.fold(question.text)
+        for index, variant in enumerate(question.answers):
+            if variant and not is_yes_no(variant) and all(subject.texts.holds(text, p) for p in variant):
+                said = "', '".join(variant)
+                yield Found(
+                    f"the question holds the answer '{said}': who repeats it is right",
+                    number,
+                    ("answers", index),
+                )
+                break
+
+
+def few_questions(subject: Subject) -> Iterator[Found]:
+    """A category whose mean would say little."""
+    answerable = Counter(question.category for question in subject.questions if question.answerable)
+    for category, n in answerable.items():
+        width = interval_width(n)
+        if width > WIDEST:
+            yield Found(
+                f"'{category}' has {n} answerable question{'s' if n > 1 else ''}: the 95 % interval of its"
+                f" mean can be {100 * width:.0f} points wide; {needed(WIDEST)} make it {100 * WIDEST:.0f}",
+                category=category,
+            )
+
+
+def empty_category(subject: Subject) -> Iterator[Found]:
+    """A category without a question, or without one that can be answered rightly."""
+    answerable = {question.category for question in subject.questions if question.answerable}
+    asked = dict.fromkeys(question.category for question in subject.questions)
+    for category in {**subject.places.categories, **asked}:
+        if category not in asked:
+            yield Found(f"'{category}' has no question", category=category)
+        elif category not in answerable:
+            yield Found(
+                f"'{category}' has no answerable question: it has no correctness, and is left out of the"
+                " mean of the categories",
+                category=category,
+            )
+
+
+def _texts(question: Question) -> Iterator[tuple[Key, str]]:
+    """Everything that is text in a question, with its key."""
+    yield ("question",), question.text
+    yield ("category",), question.category
+    yield ("id",), question.id
+    yield ("reference",), question.reference or ""
+    yield from _phrases(question)
+    for index, evidence in enumerate(question.evidence):
+        yield ("evidence", index, "quote"), evidence.quote or ""
+
+
+def _phrases(question: Question) -> Iterator[tuple[Key, str]]:
+    """Every phrase of every variant, with its key."""
+    for index, variant in enumerate(question.answers):
+        for place, phrase in enumerate(variant):
+            yield ("answers", index, place), phrase

@@ -1,0 +1,63 @@
+"""A project to start from: a pipeline, a PDF of the sample corpus, its questions, and what goes with them."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+
+from fathoms.corpora import data_dir
+from fathoms.errors import StoreError, UsageError
+from fathoms.paths import write_atomic
+
+CONFIG = "first.yaml"
+SAMPLE = "lumet-3-pump-manual.pdf"
+TEMPLATES = {
+    CONFIG: "first.yaml",
+    ".env.example": "env.example",
+    ".gitignore": "gitignore",
+    "README.md": "project.md",
+}
+"""The files of a project, by the name of the template that each is a copy of."""
+
+
+def make_project(folder: Path) -> list[Path]:
+    """Write a project that `fathoms run` takes as it is; returns its files.
+
+    The folder may be there, and hold other files. Raises UsageError, and writes nothing, where one of the
+    project's own is there already; StoreError where they cannot be written, and then none stays.
+    """
+    contents = project_files()
+    there = [name for name in contents if (folder / name).exists() or (folder / name).is_symlink()]
+    if there:
+        raise UsageError(f"{folder} holds {', '.join(there)} already: name another folder")
+    try:
+        for name, data in contents.items():
+            write_atomic(folder / name, data)
+    except OSError as error:
+        for name in contents:  # half a project would be in the way of the next attempt
+            with suppress(OSError):
+                (folder / name).unlink()
+        raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
+    return [folder / name for name in contents]
+
+
+def project_files() -> dict[str, bytes]:
+    """What a project holds, by path."""
+    templates = files("fathoms.build").joinpath("templates")
+    sample = data_dir() / "sample"
+    contents = {name: templates.joinpath(template).read_bytes() for name, template in TEMPLATES.items()}
+    questions = json.dumps(questions_on(SAMPLE, sample), indent=2, ensure_ascii=False) + "\n"
+    contents["questions.json"] = questions.encode()
+    contents[f"pdfs/{SAMPLE}"] = (sample / SAMPLE).read_bytes()
+    return contents
+
+
+def questions_on(document: str, sample: Path) -> dict[str, list[dict[str, object]]]:
+    """The questions of the sample corpus that are on this document alone, by category."""
+    whole = json.loads((sample / "questions.json").read_text(encoding="utf-8"))
+    kept = {
+        category: [item for item in items if item["files"] == [document]] for category, items in whole.items()
+    }
+    return {category: items for category, items in kept.items() if items}

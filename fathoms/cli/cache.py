@@ -1,0 +1,109 @@
+"""`cache`: what is kept from one command to the next, and how much of it."""
+
+from __future__ import annotations
+
+import logging
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathoms.cli import console
+from fathoms.cli.options import Json
+from fathoms.errors import UsageError
+
+if TYPE_CHECKING:
+    from fathoms.runs.cache import Cache
+
+cache_app = typer.Typer(
+    help="What is kept of documents, embeddings and replies.", no_args_is_help=True, rich_markup_mode=None
+)
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", re.I)
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+class _Notices(logging.Handler):
+    """Prints what the cache tells: that something in it was damaged, or that it has no more room."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print the sentence of one event; a run is told by `--quiet` too that a disk is failing."""
+        facts = getattr(record, "facts", {})
+        if facts.get("event") in ("cache-damaged", "cache-full"):
+            console.complain(str(facts["message"]))
+
+
+@contextmanager
+def opened(*, no_cache: bool = False, refresh: bool = False) -> Iterator[Cache]:
+    """The user's cache, or one that goes with the command; what is wrong with it is printed."""
+    from fathoms.runs.cache import Cache
+    from fathoms.runs.events import LOGGER
+
+    if no_cache and refresh:
+        raise UsageError("--no-cache keeps nothing, --refresh keeps anew: choose one")
+    notices = _Notices(logging.WARNING)
+    LOGGER.addHandler(notices)
+    try:
+        if no_cache:
+            with (
+                tempfile.TemporaryDirectory(prefix="fathoms-") as folder,
+                closing(Cache(Path(folder))) as cache,
+            ):
+                yield cache
+            return
+        with closing(Cache(refresh=refresh)) as cache:
+            yield cache
+    finally:
+        LOGGER.removeHandler(notices)
+
+
+@cache_app.command("info")
+def info(as_json: Json = False) -> int:
+    """Show what is kept, by kind."""
+    with opened() as cache:
+        shares = cache.shares()
+        if as_json:
+            console.show_json({"folder": str(cache.folder), "kinds": [asdict(share) for share in shares]})
+            return 0
+        rows = [(share.kind, share.entries, _readable(share.size)) for share in shares]
+        console.show_table(("kind", "entries", "size"), rows)
+        console.say(f"{_readable(sum(share.size for share in shares))} in {cache.folder}")
+    return 0
+
+
+@cache_app.command("clear")
+def clear() -> int:
+    """Forget all of it; model weights and data sets stay."""
+    with opened() as cache:
+        console.say(f"{_readable(cache.prune(0))} freed")
+    return 0
+
+
+@cache_app.command("prune")
+def prune(
+    max_size: Annotated[
+        str, typer.Option("--max-size", help="What may stay: 500MB, 2GB, ...", show_default=False)
+    ],
+) -> int:
+    """Forget what was not used for longest, until the rest is small enough."""
+    bound = _bytes(max_size)
+    with opened() as cache:
+        console.say(f"{_readable(cache.prune(bound))} freed")
+    return 0
+
+
+def _bytes(text: str) -> int:
+    """A size in bytes; raises UsageError."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"--max-size {text}: want a size such as 500MB or 2GB")
+    return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+def _readable(size: int) -> str:
+    """`12.3 MB`."""
+    return f"{size / 1e6:.1f} MB"

@@ -1,0 +1,162 @@
+"""`compare`, `gate`: what runs have in common and what they have not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathoms.cli import completion as completing
+from fathoms.cli import console, nightly
+from fathoms.cli.options import RUNS, Json, LogFile, Out, References, allowance
+from fathoms.errors import FathomsError, UsageError
+
+if TYPE_CHECKING:
+    from fathoms.compare.gate import Gated
+    from fathoms.compare.question_scores import QuestionScores
+
+FAILED, UNDECIDED = 100, 101
+
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        help="correctness or hallucination; may be repeated.",
+        autocompletion=completing.metrics,
+    ),
+]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        help="Scores of this profile; by default the runs' own.",
+        autocompletion=completing.scores,
+    ),
+]
+
+
+def compare(
+    runs: References,
+    metric: Metrics = None,
+    profile: Profile = None,
+    out: Out = RUNS,
+    as_json: Json = False,
+) -> int:
+    """Compare runs with the first of them, question by question.
+
+    Differences with intervals, tests corrected for their number, and the questions that flipped.
+    """
+    from fathoms.compare.compare import compare as compare_runs
+    from fathoms.compare.question_scores import HIGHER_IS_BETTER, check_metrics, read_scores
+    from fathoms.report.comparison import compared_panel
+    from fathoms.runs.store import find_run
+
+    metrics = list(dict.fromkeys(metric or HIGHER_IS_BETTER))
+    check_metrics(metrics)
+    found = compare_runs([read_scores(find_run(name, out), profile) for name in runs], metrics)
+    if as_json:
+        console.show_json(asdict(found))
+    else:
+        console.show(*compared_panel(found))
+    return 0
+
+
+def gate(
+    runs: References,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option("--baseline", help="A run or a saved baseline; several are pooled as repeats."),
+    ] = None,
+    metric: Metrics = None,
+    margin: Annotated[float, typer.Option("--margin", help="The smallest change that matters.")] = 0.02,
+    alpha: Annotated[float, typer.Option("--alpha", help="The chance of a false FAIL a night.")] = 0.025,
+    by_category: Annotated[
+        bool, typer.Option("--by-category", help="Judge every category beside the overall mean.")
+    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="UNDECIDED ends with 101.")] = False,
+    save_baseline: Annotated[
+        Path | None, typer.Option("--save-baseline", help="Keep the runs' scores as a baseline, and end.")
+    ] = None,
+    fail_on_error: Annotated[
+        str, typer.Option("--fail-on-error", help="Failed questions allowed: a count, or a share as 2%.")
+    ] = "2%",
+    log_file: LogFile = None,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", help="Add the verdicts to a JUnit file, beside a run's cases.")
+    ] = None,
+    profile: Profile = None,
+    out: Out = RUNS,
+    as_json: Json = False,
+) -> int:
+    """Say whether runs are worse than a baseline: PASS, FAIL (100) or UNDECIDED.
+
+    Several RUNs are successive nights: FAIL needs them all.
+    """
+    from fathoms.compare.gate import require_sound
+    from fathoms.compare.question_scores import check_metrics, pool, read_scores, write_baseline
+    from fathoms.runs.store import find_run
+
+    if (baseline is None) == (save_baseline is None):
+        raise UsageError("want --baseline RUN to judge by, or --save-baseline FILE to keep one")
+    metrics = list(dict.fromkeys(metric or ["correctness"]))
+    check_metrics(metrics)
+    allowed = allowance(fail_on_error)
+    stored = sorted((find_run(name, out) for name in runs), key=lambda run: run.id)  # ids begin with the time
+    if save_baseline is not None:
+        kept = pool([read_scores(run, profile) for run in stored])
+        require_sound(kept, allowed)
+        write_baseline(kept, save_baseline)
+        console.say(f"baseline of {len(stored)} run{'s' * (len(stored) != 1)}: {save_baseline}")
+        return 0
+
+    def judge() -> Gated:
+        from fathoms.compare.gate import gate
+
+        nights = [read_scores(run, profile) for run in stored]
+        pooled = pool([_baseline(name, profile, out) for name in baseline or ()])
+        return gate(
+            nights, pooled, metrics, margin=margin, alpha=alpha, by_category=by_category, allowed=allowed
+        )
+
+    return _told(judge, strict=strict, log_file=log_file, junit=junit, as_json=as_json)
+
+
+def _told(
+    judge: Callable[[], Gated], *, strict: bool, log_file: Path | None, junit: Path | None, as_json: bool
+) -> int:
+    """Judge, and say so wherever it is looked for; the exit code."""
+    from fathoms.report.gated import gate_line, gate_suite, gated_panel, undecided
+
+    with nightly.logged(log_file):
+        try:
+            found = judge()
+        except FathomsError as error:
+            nightly.unjudged(error, junit)
+            raise
+        line = gate_line(found)
+        if as_json:
+            console.show_json(asdict(found))
+        else:
+            console.show(*gated_panel(found))
+            console.say(line)
+        written = nightly.judged(found, line, gate_suite(found, strict=strict), junit)
+    if found.verdict == "UNDECIDED":
+        console.complain(undecided(found))
+        return UNDECIDED if strict else int(not written)
+    return FAILED if found.verdict == "FAIL" else int(not written)
+
+
+def _baseline(reference: str, profile: str | None, out: Path) -> QuestionScores:
+    """A saved baseline, or the scores of a run."""
+    from fathoms.compare.question_scores import read_baseline, read_scores
+    from fathoms.runs.store import find_run
+
+    if not Path(reference).is_file():
+        return read_scores(find_run(reference, out), profile)
+    scores = read_baseline(Path(reference))
+    if profile not in (None, scores.profile):
+        raise UsageError(f"{reference} holds scores under the profile '{scores.profile}', not '{profile}'")
+    return scores

@@ -1,0 +1,96 @@
+"""`run --dry-run`: what would be asked, what that takes, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fathoms.cli import console
+
+if TYPE_CHECKING:
+    from fathoms.runner.estimate import Estimate
+    from fathoms.runner.plan import Plan
+    from fathoms.runner.runner import Job, Selection
+    from fathoms.runs.cache import Cache
+
+
+def print_plans(jobs: Sequence[Job], selection: Selection, cache: Cache, repeats: int, workers: int) -> int:
+    """Say what every run would do; 2 where one of them would not start."""
+    from fathoms.runner.plan import plan
+
+    plans = []
+    for job in jobs:
+        asked = job.corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
+        with console.bars() as bars:
+            found = plan(
+                job.experiment,
+                job.corpus,
+                asked,
+                cache,
+                repeats=repeats,
+                workers=workers,
+                progress=bars.stage,
+            )
+        plans.append(found)
+        _print_plan(found, repeats)
+    if len(plans) > 1:
+        _print_providers(plans)
+    console.say("nothing was asked")
+    return 2 if any(found.missing for found in plans) else 0
+
+
+def _print_plan(found: Plan, repeats: int) -> None:
+    """One run."""
+    sizes = ", ".join(f"{name} {size}" for name, size in found.questions.items())
+    stages = ", ".join(f"{name}: {kind}" for name, kind in found.stages.items())
+    times = f", {repeats} times each" if repeats > 1 else ""
+    console.say(f"{found.name}: {sum(found.questions.values())} questions of {found.data} ({sizes}){times}")
+    console.say(f"  {found.documents} documents; {stages}")
+    if found.requests is not None:
+        console.say(f"  {found.requests} requests{_attached(found.attached)}")
+    if found.estimate is not None:
+        console.say(f"  {_taken(found.estimate)}")
+    elif found.unknown is not None:
+        console.say(f"  tokens and cost not estimated: {found.unknown}")
+    for stage, reason in found.missing.items():
+        console.say(f"  missing: {stage}: {reason}")
+
+
+def _print_providers(plans: Sequence[Plan]) -> None:
+    """The sums by provider."""
+    from fathoms.runner.estimate import Estimate
+
+    for provider in dict.fromkeys(found.provider for found in plans):
+        estimates = [found.estimate for found in plans if found.provider == provider]
+        known = [estimate for estimate in estimates if estimate is not None]
+        left = len(estimates) - len(known)
+        without = f" (without {left} that cannot be estimated)" if left else ""
+        if known:
+            console.say(f"{provider}: {_taken(sum(known, Estimate()))}{without}")
+
+
+def _taken(found: Estimate) -> str:
+    """`about 32,050 tokens (28,850 of prompts, 3,200 of replies), at most 35,250; cost about $0.08`."""
+    tokens = found.prompt_tokens + found.reply_tokens
+    parts = f"{found.prompt_tokens:,} of prompts, {found.reply_tokens:,} of replies"
+    most = ""
+    if found.most_reply_tokens is not None:
+        most = f", at most {found.prompt_tokens + found.most_reply_tokens:,}"
+    return f"about {tokens:,} tokens ({parts}){most}; {_cost(found)}"
+
+
+def _cost(found: Estimate) -> str:
+    """What it costs, as far as that is known."""
+    from fathoms.report.ending import dollars
+
+    if found.cost is None:
+        return "cost not known"
+    most = "" if found.most_cost is None else f", at most {dollars(found.most_cost)}"
+    return f"cost about {dollars(found.cost)}{most}"
+
+
+def _attached(attached: dict[str, int] | None) -> str:
+    """`, with 270 pages attached (12.3 MB)`."""
+    if attached is None:
+        return ""
+    return f", with {attached['pages']} pages attached ({attached['bytes'] / 1e6:.1f} MB)"

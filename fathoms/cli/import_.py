@@ -1,0 +1,122 @@
+"""`import`: answers that were made elsewhere become runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathoms.cli import console
+from fathoms.cli import report_ls_show as reading
+from fathoms.cli.options import RUNS, Out
+from fathoms.errors import UsageError
+
+if TYPE_CHECKING:
+    from fathoms.importers import Imported, Parsed
+    from fathoms.runs.store import Run
+
+app = typer.Typer(help="Make runs of answers from elsewhere.", no_args_is_help=True, rich_markup_mode=None)
+
+Files = Annotated[list[Path], typer.Argument(help="Result files.", show_default=False)]
+Documents = Annotated[
+    Path | None,
+    typer.Option(
+        "--documents", help="The folder of the PDFs; our parser then estimates where answers were lost."
+    ),
+]
+ParserKind = Annotated[str, typer.Option("--parser", help="Which parser: pdfium or pymupdf.")]
+
+
+@app.command("fathoms-rag")
+def fathoms_rag(
+    files: Files,
+    out: Out = RUNS,
+    questions: Annotated[
+        Path | None, typer.Option("--questions", help="The question set; without it, the files' own.")
+    ] = None,
+    documents: Documents = None,
+    parser: ParserKind = "pdfium",
+) -> int:
+    """Import FATHOMS-RAG's result files.
+
+    Their own scores are kept beside ours: `fathoms report ... --scores released`.
+    """
+    from fathoms.corpora import read_questions
+    from fathoms.importers import read_result_file
+
+    known = read_questions(questions) if questions else None
+    imported = [read_result_file(path, known.questions if known else None) for path in files]
+    parsed = _parse(documents, parser)
+    return _keep([_rebuilt(item, parsed) for item in imported], "fathoms-rag", out, parsed)
+
+
+@app.command("answers")
+def answers(
+    file: Annotated[Path, typer.Argument(help="One JSON object a line.", show_default=False)],
+    questions: Annotated[Path, typer.Option("--questions", help="The question file they answer.")],
+    out: Out = RUNS,
+    name: Annotated[str | None, typer.Option("--name", help="What the run is called.")] = None,
+    model: Annotated[str | None, typer.Option("--model", help="The model that answered.")] = None,
+    documents: Documents = None,
+    parser: ParserKind = "pdfium",
+) -> int:
+    """Import anybody's answers.
+
+    Rows with `id` or `question`, `answer`, and where known `contexts` and `citations`.
+    """
+    from dataclasses import replace
+
+    from fathoms.corpora import read_questions
+    from fathoms.importers import read_answers
+
+    imported = read_answers(file, read_questions(questions).questions)
+    named = replace(imported, name=name or imported.name, model=model)
+    return _keep([named], questions.stem, out, _parse(documents, parser))
+
+
+def _parse(folder: Path | None, kind: str) -> Parsed:
+    """The documents as one of our parsers reads them, and what was odd about them; none without a folder."""
+    from fathoms.config import suggest
+    from fathoms.importers import NO_DOCUMENTS, parse_folder
+    from fathoms.ingest import Pdfium, PyMuPDF
+
+    parsers: dict[str, Pdfium | PyMuPDF] = {"pdfium": Pdfium(), "pymupdf": PyMuPDF()}
+    if kind not in parsers:
+        raise UsageError(f"--parser {kind}: there is no such parser{suggest(kind, parsers)}")
+    if folder is None:
+        return NO_DOCUMENTS
+    parsed = parse_folder(folder, parsers[kind])
+    for warning in parsed.warnings:
+        console.complain(warning)
+    return parsed
+
+
+def _rebuilt(imported: Imported, parsed: Parsed) -> Imported:
+    """With the chunks whole that the file cut, where LlamaIndex's splitter is here to tell."""
+    from dataclasses import replace
+
+    from fathoms.errors import MissingExtraError
+    from fathoms.importers import rebuild
+    from fathoms.ingest import SentenceChunker
+
+    try:
+        return rebuild(imported, parsed.documents, SentenceChunker()) if parsed.documents else imported
+    except MissingExtraError as error:
+        return replace(imported, warnings=(*imported.warnings, f"chunks that are cut stay so: {error}"))
+
+
+def _keep(imported: list[Imported], data: str, out: Path, parsed: Parsed) -> int:
+    """Write the runs, score them and show them; whatever was odd about the files is said."""
+    from fathoms import scoring
+    from fathoms.importers import keep
+
+    runs: list[Run] = []
+    for item in imported:
+        for warning in item.warnings:
+            console.complain(warning)
+        run = keep(item, data, out, parsed)
+        scoring.score_run(run)
+        runs.append(run)
+    reading.present(runs, out, each=False)
+    return 0

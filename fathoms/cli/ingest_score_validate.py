@@ -1,0 +1,225 @@
+"""`ingest`, `score`, `validate`: the verbs that work on what is there."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fathoms.cli import completion as completing
+from fathoms.cli import console
+from fathoms.cli import report_ls_show as reading
+from fathoms.cli.cache import opened
+from fathoms.cli.options import RUNS, Json, Out, References, Refresh, Trust
+from fathoms.safety.limits import MOST_AT_ONCE
+
+if TYPE_CHECKING:
+    from fathoms.corpora import Corpus
+    from fathoms.metrics import GoldText
+    from fathoms.pipeline.experiment import AnyExperiment, Prepared
+    from fathoms.runs.cache import Cache
+
+Config = Annotated[Path, typer.Argument(help="A pipeline's YAML file.", show_default=False)]
+Configs = Annotated[list[Path], typer.Argument(help="Pipelines' YAML files.", show_default=False)]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the config.")
+]
+Workers = Annotated[
+    int,
+    typer.Option(
+        "--workers",
+        min=1,
+        max=MOST_AT_ONCE,
+        help="Documents that are parsed at once.",
+        show_default="one a CPU",
+    ),
+]
+
+CORES = os.cpu_count() or 1
+
+
+def load(
+    config: Path, settings: Sequence[str] | None, model: str | None = None, concurrency: int | None = None
+) -> tuple[AnyExperiment, Corpus]:
+    """The experiment and its data."""
+    from fathoms import corpora
+    from fathoms.pipeline.experiment import load_experiment
+
+    experiment = load_experiment(config, settings or (), model=model, concurrency=concurrency)
+    corpus = corpora.load(experiment.data, config.parent)
+    for warning in corpus.warnings:
+        console.note(f"note: {warning}")
+    return experiment, corpus
+
+
+def ingest(
+    configs: Configs,
+    settings: Set = None,
+    workers: Workers = CORES,
+    recall: Annotated[
+        bool, typer.Option("--recall", help="How much of the gold answers stands in the text as parsed.")
+    ] = False,
+    refresh: Refresh = False,
+    as_json: Json = False,
+) -> int:
+    """Parse, chunk and embed documents.
+
+    What every CONFIG names goes into the cache; a second call finds everything there.
+    """
+    loaded = [load(config, settings) for config in configs]
+    reports: list[dict[str, Any]] = []
+    gold: list[list[GoldText]] = []
+    with opened(refresh=refresh) as cache:
+        for experiment, corpus in loaded:
+            report, ingested = _ingest(experiment, corpus, cache, workers)
+            reports.append(report)
+            gold.append(_gold(corpus, ingested) if recall else [])
+            if not as_json:
+                _print_ingest(report, experiment.name if len(loaded) > 1 else "")
+    _add_recall(reports, gold)
+    if as_json:
+        console.show_json(reports if len(loaded) > 1 else reports[0])
+    elif recall:
+        _print_recall(reports)
+    return 1 if any(report["failures"] for report in reports) else 0
+
+
+def _ingest(
+    experiment: AnyExperiment, corpus: Corpus, cache: Cache, workers: int
+) -> tuple[dict[str, Any], Prepared]:
+    """Ingest for one experiment: what came out, as a report and itself."""
+    worked: list[str] = []
+
+    def progress(stage: str, done: int, total: int) -> None:
+        worked.append(stage)
+        bars.stage(stage, done, total)
+
+    started = time.perf_counter()
+    with console.bars() as bars:
+        found = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
+    seconds = round(time.perf_counter() - started, 3)
+    return {"name": experiment.name, **found.report(), "seconds": seconds, "cached": not worked}, found
+
+
+def _gold(corpus: Corpus, ingested: Prepared) -> list[GoldText]:
+    """How much of each gold answer the parser kept; nothing where none of ours reads documents."""
+    from fathoms.metrics import ParsedTexts, gold_text_recall
+
+    documents = {document.id: document for document in ingested.documents if document.pages}
+    if not documents and not ingested.failures:
+        return []
+    texts = ParsedTexts(documents)
+    return [gold_text_recall(question, texts) for question in corpus.select()]
+
+
+def _add_recall(reports: Sequence[dict[str, Any]], gold: Sequence[Sequence[GoldText]]) -> None:
+    """Put the recall into the reports, all over the same questions."""
+    from fathoms.metrics import common_answers, summarise_gold_text
+
+    common = {name for rows in gold for name in common_answers(rows)}
+    for report, rows in zip(reports, gold, strict=True):
+        if rows:
+            report["recall"] = summarise_gold_text(rows, common)
+
+
+def _print_recall(reports: Sequence[dict[str, Any]]) -> None:
+    """A row a pipeline that reads documents: recall by category, and what it is a mean of."""
+    found = [(report["name"], report["recall"]) for report in reports if "recall" in report]
+    if not found:
+        console.say("no recall: what a pipeline of one's own reads of the documents is not known")
+        return
+    categories = list(dict.fromkeys(name for _, recall in found for name in recall["categories"]))
+    rows = []
+    for name, recall in found:
+        cells = [recall["overall"], *(recall["categories"].get(category, {}) for category in categories)]
+        rows.append([name, *(_recall_cell(cell) for cell in cells)])
+    console.say("\nrecall of the gold phrases in the text as parsed (mean, number of questions)")
+    console.show_table(["", "Overall", *categories], rows)
+    for name, recall in found:
+        left = ", ".join(f"{count} {reason}" for reason, count in recall["left_out"].items()) or "none"
+        chance = "n/a" if recall["chance"] is None else f"{recall['chance']:.2f}"
+        console.say(f"{name}: left out: {left}; chance that another document holds it: {chance}")
+
+
+def _recall_cell(figures: dict[str, Any]) -> str:
+    """`0.75 (8)`."""
+    value = figures.get("recall")
+    return "n/a" if value is None else f"{value:.2f} ({figures['n']})"
+
+
+def _print_ingest(report: dict[str, Any], name: str) -> None:
+    """The report of an ingestion, for people, under its name where there are several."""
+    if name:
+        console.say(f"{name}:")
+    if not report["documents"] and not report["failures"]:
+        console.say("this pipeline reads no documents")
+        return
+    if "note" in report:
+        console.say(f"{console.amount(report['documents'], 'document')}; {report['note']}")
+        return
+    counts = ", ".join(
+        f"{noun}s not counted" if report[f"{noun}s"] is None else console.amount(report[f"{noun}s"], noun)
+        for noun in ("document", "page", "table", "picture", "chunk")
+    )
+    how = "all in the cache already" if report["cached"] else f"{report['seconds']:.1f} s"
+    console.say(f"{counts}, {console.amount(len(report['failures']), 'failure')}; {how}")
+    for document, warnings in report["warnings"].items():
+        for warning in warnings:
+            console.say(f"  {document}: {warning}")
+    for document, reason in report["failures"].items():
+        console.say(f"  left out {document}: {reason}")
+
+
+def score(
+    runs: References,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of `scoring`.")
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            help="The headline: paper, released-code or fathoms.",
+            autocompletion=completing.profiles,
+        ),
+    ] = None,
+    out: Out = RUNS,
+    trust: Trust = False,
+) -> int:
+    """Score runs again.
+
+    From what they hold: no parser, index or model is needed.
+    """
+    from fathoms.runs.store import find_run
+    from fathoms.scoring import score_run
+
+    found = [find_run(reference, out) for reference in runs]
+    for store in found:
+        if trust:
+            store.trust()
+        changed = [*(settings or ()), *([f"profile={profile}"] if profile else [])]
+        reading.warn(store, score_run(store, changed))
+    reading.present(found, out)
+    return 0
+
+
+def validate(config: Config, settings: Set = None, as_json: Json = False) -> int:
+    """Check a config and its data.
+
+    Prints what would be run, with every default filled in.
+    """
+    import yaml
+
+    experiment, corpus = load(config, settings)
+    data = experiment.model_dump(mode="json")
+    if as_json:
+        console.show_json(data)
+        return 0
+    console.say(yaml.safe_dump(data, sort_keys=False, allow_unicode=True).rstrip())
+    sizes = ", ".join(f"{name} {size}" for name, size in corpus.sizes().items())
+    console.say(f"# {len(corpus.questions)} questions ({sizes}) on {len(corpus.documents)} documents")
+    return 0

@@ -1,0 +1,117 @@
+"""`reproduce`: a published table beside what comes out here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathoms.cli import completion as completing
+from fathoms.cli import console
+from fathoms.cli.cache import opened
+from fathoms.cli.options import RUNS, Json, Out
+from fathoms.cli.run import MaxCost
+from fathoms.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathoms.reproduce import Figures, Table, TableRow
+    from fathoms.runner.asking import Outcome
+
+
+def reproduce(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="A table's name, or its YAML file.",
+            show_default=False,
+            autocompletion=completing.tables,
+        ),
+    ],
+    results: Annotated[
+        Path | None, typer.Option("--results", help="The folder of the released result files.")
+    ] = None,
+    live: Annotated[bool, typer.Option("--live", help="Run the pipelines too.")] = False,
+    row: Annotated[list[str] | None, typer.Option("--row", help="This row alone (repeatable).")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="At most N questions a pipeline that is run.")
+    ] = None,
+    configs: Annotated[
+        Path, typer.Option("--configs", help="The folder of the table's configurations.")
+    ] = Path("configs"),
+    max_cost: MaxCost = None,
+    out: Out = RUNS,
+    as_json: Json = False,
+) -> int:
+    """Print a published table beside ours.
+
+    Cell by cell, from the result files that its authors released, or from running its pipelines.
+    """
+    from fathoms.metrics import Scoring
+    from fathoms.report.reproduced import reproduced_json, reproduced_lines, reproduced_panel
+    from fathoms.reproduce import compare, find_results, load_table, released_figures
+
+    if results is None and not live:
+        raise UsageError("reproduce needs --results DIR, or --live to run the pipelines")
+    table = load_table(name)
+    rows = table.select(tuple(row or ()))
+    figures: dict[str, Figures] = {}
+    if results is not None:
+        found, strays = find_results(table, results)
+        for stray in strays:
+            console.complain(stray)
+        figures = released_figures(table, found, Scoring())
+    comparison = compare(table, figures, rows)
+    ran, outcomes = _live(table, rows, configs, out, limit, max_cost) if live else ({}, [])
+    if as_json:
+        console.show_json(reproduced_json(name, table, comparison, ran))
+    else:
+        console.show(*reproduced_panel(table, comparison, ran))
+        for line in reproduced_lines(comparison):
+            console.say(line)
+    return _code(outcomes) or (1 if results is not None and not comparison.reproduced else 0)
+
+
+def _code(outcomes: Sequence[Outcome]) -> int:
+    """The exit code of what was run."""
+    if any(outcome.stopped and not outcome.over_budget for outcome in outcomes):
+        return 130
+    if any(outcome.stopped for outcome in outcomes):
+        console.complain("stopped by its budget: the runs can be resumed with 'fathoms run --resume'")
+        return 3
+    return 1 if any(outcome.errors for outcome in outcomes) else 0
+
+
+def _live(
+    table: Table,
+    rows: Sequence[TableRow],
+    configs: Path,
+    out: Path,
+    limit: int | None,
+    max_cost: float | None,
+) -> tuple[dict[str, Figures], list[Outcome]]:
+    """Run the pipelines, with their progress."""
+    from fathoms.reproduce import run_rows
+    from fathoms.runner.budget import Budget
+    from fathoms.runner.runner import Selection
+
+    if max_cost is not None and not max_cost >= 0:
+        raise UsageError("--max-cost: want a number from 0 up")
+    with opened() as cache, console.bars() as bars:
+        return run_rows(
+            table,
+            rows,
+            configs,
+            out=out,
+            cache=cache,
+            selection=Selection(limit),
+            budget=Budget(max_cost),
+            progress=bars.stage,
+            on_tally=bars.tally,
+            on_stop=lambda: console.note(
+                "stopping: what is in flight is waited for; once more stops at once"
+            ),
+        )

@@ -1,0 +1,194 @@
+"""`review`: people rate what the scores say of answers, one by one, on a terminal or by a pipe."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathoms.cli import completion as completing
+from fathoms.cli import console
+from fathoms.cli.options import RUNS, Out, References
+from fathoms.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from fathoms.report import RunView
+    from fathoms.report.review.sample import Item, Session
+
+SCALE = "1 strongly disagree, 2 disagree, 3 neutral, 4 agree, 5 strongly agree"
+KEYS = "b back, s skip, c comment (before the last rating), x contexts in full, q quit"
+NO_INPUT = (
+    "review asks a person, and there is nobody to read from: run it on a terminal, or give it a line of"
+    " standard input for every rating"
+)
+
+
+class QuitError(Exception):
+    """The reviewer has had enough."""
+
+
+def review(
+    runs: References,
+    sample: Annotated[int, typer.Option("--sample", min=1, help="Questions of each run.")] = 3,
+    seed: Annotated[int, typer.Option("--seed", help="Draws the questions.")] = 0,
+    reviewer: Annotated[
+        str | None, typer.Option("--reviewer", help="Who rates; the login name, if not given.")
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="Where ratings are saved, if not in each run's folder.")
+    ] = None,
+    scores: Annotated[
+        str | None,
+        typer.Option(
+            "--scores",
+            help="paper, released-code, fathoms or released.",
+            autocompletion=completing.scores,
+        ),
+    ] = None,
+    out: Out = RUNS,
+) -> int:
+    """Rate how far you agree with the scores of runs.
+
+    A few random answers a run, from 1 to 5. What is rated is saved at once; run it again to go on.
+    """
+    from fathoms.report.review.sample import Session, draw
+
+    views = _load(runs, out)
+    items = [
+        item
+        for view in views
+        for item in draw(view.run, view.profile(scores), view.questions(), sample, seed)
+    ]
+    if not items:
+        raise DataError("there is nothing to rate: these runs hold no answer with a score")
+    session = Session(items, _files(views, to), reviewer or _login(), seed)
+    return _converse(session)
+
+
+def _load(references: Sequence[str], out: Path) -> list[RunView]:
+    """The runs, each once."""
+    from fathoms import report
+    from fathoms.runs.store import find_run
+
+    paths = dict.fromkeys(find_run(reference, out).path.resolve() for reference in references)
+    return [report.load(path) for path in paths]
+
+
+def _files(views: Sequence[RunView], to: Path | None) -> dict[str, Path]:
+    """Where the ratings of each run go."""
+    from fathoms.runs.ratings import FILE
+
+    if to is not None and to.exists() and not to.is_file():
+        raise UsageError(f"--to {to}: it is no file that ratings can be kept in")
+    return {view.run: to or view.path / FILE for view in views if view.path}
+
+
+def _login() -> str:
+    """The name of who is logged in, as far as the system knows."""
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):
+        return "reviewer"
+
+
+def _converse(session: Session) -> int:
+    """Ask until all is rated, or until the reviewer stops; the exit code."""
+    if session.current is None:
+        console.say(_standing(session))
+        return 0
+    if sys.stdin is None:
+        raise UsageError(NO_INPUT)
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+    console.say(f"{SCALE}\n{KEYS}")
+    code, reader = 0, _Reader()
+    try:
+        while session.current is not None:
+            _ask_about(session, session.current, reader)
+    except QuitError:
+        pass
+    except EOFError:
+        code = _ended(reader)
+    console.say(f"\n{_standing(session)}")
+    return code
+
+
+def _ended(reader: _Reader) -> int:
+    """The exit code where no line is left: on a terminal that is a way to stop, in a pipe it is a lack."""
+    if sys.stdin.isatty():
+        return 0
+    if not reader.lines:
+        raise UsageError(NO_INPUT)
+    console.complain("the input ended before all was rated")
+    return 1
+
+
+def _standing(session: Session) -> str:
+    """How far the reviewer has come."""
+    skipped = f", {len(session.skipped)} skipped" if session.skipped else ""
+    left = len(session.items) - session.rated
+    more = "; the same command goes on" if left else ""
+    return f"{session.rated} of {len(session.items)} answers rated{skipped}{more}"
+
+
+class _Reader:
+    """Lines of the reviewer."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+
+    def read(self, prompt: str) -> str:
+        """One line, without what surrounds it; raises EOFError."""
+        print(prompt, end="> ", flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            raise EOFError
+        self.lines += 1
+        if not sys.stdin.isatty():
+            print()  # a terminal ends the line where Enter is pressed
+        return line.strip()
+
+
+def _ask_about(session: Session, item: Item, reader: _Reader) -> None:
+    """Show an item, and take its ratings or where to go instead."""
+    from fathoms.report import review_panel
+
+    place = f"{session.position + 1} of {len(session.items)}"
+    console.show(*review_panel(place, item.question, item.repeat, item.scores, session.before))
+    comment = session.before.comment if session.before else None
+    ratings: dict[str, int] = {}
+    for what, applies in zip(("score", "flag"), item.rateable, strict=True):
+        while applies and what not in ratings:
+            word = reader.read(f"agree with the {what}, 1-5")
+            if word in ("1", "2", "3", "4", "5"):
+                ratings[what] = int(word)
+            elif word == "c":
+                comment = reader.read("comment") or None
+            elif _leave(session, item, word):
+                return
+    session.rate(ratings.get("score"), ratings.get("flag"), comment)
+
+
+def _leave(session: Session, item: Item, word: str) -> bool:
+    """What a word that is no rating does; whether the item is left. Raises QuitError."""
+    from fathoms.report import context_panel
+
+    if word == "q":
+        raise QuitError
+    if word == "s":
+        session.skip()
+        return True
+    if word == "b":
+        if session.back():
+            return True
+        console.say("this is the first")
+    elif word == "x":
+        console.show(*context_panel(item.repeat))
+    else:
+        console.say(f"{SCALE}\n{KEYS}")
+    return False

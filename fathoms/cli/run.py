@@ -1,0 +1,313 @@
+"""`run`: ask, score and print; or say what would be asked; or go on where a run was stopped."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fathoms.cli import console, nightly
+from fathoms.cli import dry_run as planning
+from fathoms.cli import report_ls_show as reading
+from fathoms.cli.cache import opened
+from fathoms.cli.ingest_score_validate import CORES, Set, Workers, load
+from fathoms.cli.options import RUNS, LogFile, NoCache, Out, Refresh, Trust, allowance
+from fathoms.errors import UsageError
+from fathoms.safety.limits import MOST_AT_ONCE, MOST_REPEATS
+
+if TYPE_CHECKING:
+    from fathoms.report.ending import Verdict
+    from fathoms.runner.asking import Outcome
+    from fathoms.runner.budget import Budget
+    from fathoms.runner.runner import Job, Selection
+    from fathoms.runs.cache import Cache
+    from fathoms.runs.store import Run
+
+
+Model = Annotated[str | None, typer.Option("--model", "-m", help="Another model for `generate`.")]
+Limit = Annotated[
+    int | None, typer.Option("--limit", min=1, help="At most N questions, from the categories in turn.")
+]
+Categories = Annotated[list[str] | None, typer.Option("--category", help="Only this category (repeatable).")]
+Questions = Annotated[
+    list[str] | None, typer.Option("--question", help="Only this question id (repeatable).")
+]
+Concurrency = Annotated[
+    int | None,
+    typer.Option("-j", "--max-concurrency", min=1, max=MOST_AT_ONCE, help="Questions asked at once."),
+]
+Matrix = Annotated[
+    list[str] | None,
+    typer.Option("--matrix", metavar="KEY=V1,V2", help="A run a value; several make a run a combination."),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Ask again what the latest run, or the one named, has no answer to.")
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be asked and what is missing; ask nothing.")
+]
+ReuseReplies = Annotated[
+    bool, typer.Option("--reuse-replies", help="Take what the model said to the same prompt before.")
+]
+Repeats = Annotated[
+    int, typer.Option("--repeats", min=1, max=MOST_REPEATS, help="Ask every question so many times.")
+]
+MaxCost = Annotated[
+    float | None,
+    typer.Option("--max-cost", metavar="USD", help="Stop before all runs together cost more (exit code 3)."),
+]
+MaxTokens = Annotated[
+    int | None,
+    typer.Option("--max-tokens-total", metavar="N", help="Stop before they take more tokens (exit code 3)."),
+]
+JUnit = Annotated[Path | None, typer.Option("--junit", help="Write a JUnit file: a test case a category.")]
+NoScore = Annotated[bool, typer.Option("--no-score", help="Only answer; score later.")]
+FailOnError = Annotated[
+    str, typer.Option("--fail-on-error", help="Failed questions allowed: a count, or a share as 2%.")
+]
+_CODES: dict[str, int] = {"INTERRUPTED": 130, "STOPPED": 3, "FAILED": 1}
+"""Exit codes, the strongest first."""
+Wanted = Annotated[
+    list[Path] | None, typer.Argument(help="Pipelines' YAML files; with --resume a run.", show_default=False)
+]
+
+
+def run(
+    configs: Wanted = None,
+    settings: Set = None,
+    model: Model = None,
+    limit: Limit = None,
+    category: Categories = None,
+    question: Questions = None,
+    concurrency: Concurrency = None,
+    matrix: Matrix = None,
+    out: Out = RUNS,
+    workers: Workers = CORES,
+    resume: Resume = False,
+    dry_run: DryRun = False,
+    no_cache: NoCache = False,
+    refresh: Refresh = False,
+    reuse_replies: ReuseReplies = False,
+    repeats: Repeats = 1,
+    max_cost: MaxCost = None,
+    max_tokens_total: MaxTokens = None,
+    no_score: NoScore = False,
+    fail_on_error: FailOnError = "0",
+    log_file: LogFile = None,
+    junit: JUnit = None,
+    trust: Trust = False,
+) -> int:
+    """Ask, score and print the table.
+
+    Every CONFIG becomes a run of its own; what is missing of its documents is ingested first.
+    """
+    from fathoms.runner.runner import Selection
+
+    allowed = allowance(fail_on_error)
+    selection = Selection(limit, tuple(category or ()), tuple(question or ()))
+    changed = (settings, model, limit, category, question, concurrency, matrix, dry_run, reuse_replies)
+    _require_possible(configs, resume=resume, changed=any(changed) or repeats > 1, trust=trust)
+    asking = Asking(out, workers, repeats, max_cost, max_tokens_total, reuse_replies)
+    if dry_run:
+        jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
+        with opened(no_cache=no_cache, refresh=refresh) as cache:
+            return planning.print_plans(jobs, selection, cache, repeats, workers)
+    nightly.prepare_junit(junit)
+    with nightly.logged(log_file), _told_if_broken(configs or (), junit), nightly.terminable():
+        with opened(no_cache=no_cache, refresh=refresh) as cache:
+            if resume:
+                outcomes = [_resume(configs or [], cache, asking, trust=trust)]
+            else:
+                jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
+                outcomes = _run(jobs, selection, cache, asking)
+        results = [] if no_score else _scored(outcomes)
+        reports = reading.written(results, out) if results else ([], ())
+        verdicts = [_verdict(outcome, allowed) for outcome in outcomes]
+        told, written = nightly.ended(outcomes, verdicts, junit)
+    reading.show_results(*reports)  # printed last: a reader that has gone takes nothing else with it
+    for outcome in outcomes if no_score else ():
+        console.say(str(outcome.run.path))
+    for line in told:
+        (console.note if no_score else console.say)(line)
+    return _code(outcomes, allowed) or int(not written)
+
+
+def _require_possible(configs: Sequence[Path] | None, *, resume: bool, changed: bool, trust: bool) -> None:
+    """Raise UsageError for arguments that do not go together."""
+    if resume and changed:
+        raise UsageError("--resume goes on as the run was started: leave out what would change it")
+    if trust and not resume:
+        raise UsageError("--trust is for --resume: a configuration that you name yourself is trusted")
+    if not resume and not configs:
+        raise UsageError("missing argument CONFIG: a pipeline's YAML file")
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How runs are made and what they may take."""
+
+    out: Path
+    workers: int
+    repeats: int
+    max_cost: float | None
+    max_tokens: int | None
+    reuse_replies: bool
+
+    def budget(self) -> Budget:
+        """The limits; raises UsageError for one that nothing fits."""
+        from fathoms.runner.budget import Budget
+
+        if (self.max_cost is not None and not self.max_cost >= 0) or (self.max_tokens or 0) < 0:
+            raise UsageError("--max-cost and --max-tokens-total: want a number from 0 up")
+        return Budget(self.max_cost, self.max_tokens)
+
+
+@contextmanager
+def _told_if_broken(configs: Sequence[Path], junit: Path | None) -> Iterator[None]:
+    """An error that ends the command stands in the log, the JUnit file and the line of the morning too."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        nightly.broken([path.stem for path in configs] or ["latest"], error, junit)
+        raise
+
+
+def _jobs(
+    configs: Sequence[Path],
+    settings: Sequence[str],
+    matrix: Sequence[str],
+    model: str | None,
+    concurrency: int | None,
+) -> list[Job]:
+    """A run to be for every config and cell of the matrix."""
+    cells = list(combinations(matrix))
+    return [_job(config, settings, cell, model, concurrency) for config in configs for cell in cells]
+
+
+def _job(
+    config: Path,
+    settings: Sequence[str],
+    cell: Mapping[str, Any],
+    model: str | None,
+    concurrency: int | None,
+) -> Job:
+    """A run to be; that of a cell has its values in its name."""
+    from fathoms.runner.runner import Job
+
+    own = [f"{key}={json.dumps(value)}" for key, value in cell.items()]
+    experiment, corpus = load(config, [*settings, *own], model, concurrency)
+    values = [f"{key.rpartition('.')[2]}={value}" for key, value in cell.items()]
+    name = " ".join([experiment.name, *values])
+    cell = {"config": experiment.name, **cell}
+    return Job(experiment.model_copy(update={"name": name}), corpus, config.parent, cell)
+
+
+def combinations(matrix: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The cells of a matrix, each a value by key: `a=1,2` and `b=x,y` make four. Without one, a single cell.
+
+    A value is written as in YAML (`[1, 2]` is one). Raises UsageError.
+    """
+    import yaml
+
+    axes = []
+    for axis in matrix:
+        key, _, values = axis.partition("=")
+        try:
+            found = yaml.safe_load(f"[{values}]")
+        except yaml.YAMLError as error:
+            raise UsageError(f"--matrix {axis}: want KEY=V1,V2") from error
+        if not key or not found:
+            raise UsageError(f"--matrix {axis}: want KEY=V1,V2")
+        axes.append([(key, value) for value in found])
+    for cell in itertools.product(*axes):
+        yield dict(cell)
+
+
+def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, asking: Asking) -> list[Outcome]:
+    """All runs, with their progress; several are a sweep."""
+    from fathoms.runner import runner
+
+    for job in jobs:
+        console.note(f"{job.experiment.name}: {len(job.corpus.questions)} questions of {job.corpus.name}")
+    with console.bars() as bars:
+        return runner.run(
+            jobs,
+            out=asking.out,
+            cache=cache,
+            selection=selection,
+            workers=asking.workers,
+            repeats=asking.repeats,
+            budget=asking.budget(),
+            sweep=runner.new_sweep() if len(jobs) > 1 else None,
+            reuse_replies=asking.reuse_replies,
+            progress=bars.stage,
+            on_tally=bars.tally,
+            on_stop=_stopping,
+        )
+
+
+def _stopping() -> None:
+    """A signal came."""
+    console.note("stopping: what is in flight is waited for; once more stops at once")
+
+
+def _resume(references: Sequence[Path], cache: Cache, asking: Asking, *, trust: bool) -> Outcome:
+    """The rest of one run, with its progress."""
+    from fathoms.runner import runner
+    from fathoms.runner.resume import reopen
+    from fathoms.runs.store import find_run, flaws_sentence
+
+    if len(references) > 1:
+        raise UsageError("--resume takes one run")
+    run = find_run(str(references[0]) if references else "latest", asking.out)
+    if trust:
+        run.trust()
+    found = reopen(run)
+    asked = len(found.asked) * found.repeats
+    if found.flaws:
+        console.complain(f"{found.run.path}: {flaws_sentence(found.flaws)}")
+    console.note(f"{found.run.id}: {len(found.missing)} of {asked} questions have no answer yet")
+    with console.bars() as bars:
+        return runner.resume(
+            found,
+            cache=cache,
+            workers=asking.workers,
+            budget=asking.budget(),
+            progress=bars.stage,
+            on_tally=bars.tally,
+            on_stop=_stopping,
+        )
+
+
+def _scored(outcomes: Sequence[Outcome]) -> list[Run]:
+    """Score what has answers."""
+    from fathoms.scoring import score_run
+
+    found = [outcome.run for outcome in outcomes if outcome.done]
+    for run in found:
+        reading.warn(run, score_run(run))
+    return found
+
+
+def _verdict(outcome: Outcome, allowed: Callable[[int], float]) -> Verdict:
+    """How a run ended, in a word."""
+    if outcome.stopped:
+        return "STOPPED" if outcome.over_budget else "INTERRUPTED"
+    return "FAILED" if outcome.errors > allowed(outcome.asked) else "OK"
+
+
+def _code(outcomes: Sequence[Outcome], allowed: Callable[[int], float]) -> int:
+    """The exit code of all runs together; says what was stopped and how to go on."""
+    for outcome in outcomes:
+        if outcome.stopped:
+            why = "stopped by its budget" if outcome.over_budget else "stopped"
+            done = f"{why}: {outcome.done} of {outcome.asked} questions are in {outcome.run.path}"
+            console.complain(f"{done}; go on with: fathoms run --resume {outcome.run.path}")
+    verdicts = {_verdict(outcome, allowed) for outcome in outcomes}
+    return next((code for verdict, code in _CODES.items() if verdict in verdicts), 0)

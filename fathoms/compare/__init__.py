@@ -1,0 +1,1 @@
+"""Runs compared with one another and with a baseline, question by question."""

@@ -1,0 +1,228 @@
+"""Runs against the first of them, paired question by question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from fathoms.compare.question_scores import (
+    HIGHER_IS_BETTER,
+    Matched,
+    QuestionScores,
+    match,
+    names,
+    require_rules,
+)
+from fathoms.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The mean of both runs over `n` questions, the difference (second minus first) and its 95 % interval."""
+
+    n: int
+    first: float
+    second: float
+    difference: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A question on which the two differ."""
+
+    question: str
+    first: float
+    second: float
+
+
+@dataclass(frozen=True)
+class Tested:
+    """One metric of one run against the first.
+
+    `overall` is the macro mean, `micro` that of all questions alike. `p` is that of `test`, `p_holm` the same
+    after Holm over every test of the comparison; `detectable` is the smallest difference that these data
+    could have shown. Both are of `overall`, and where the test is McNemar's, of `micro`. Wins are the second
+    run's. `left_out` are questions on which the metric applies in one or neither.
+    """
+
+    run: str
+    metric: str
+    overall: Effect
+    micro: Effect
+    categories: dict[str, Effect]
+    test: Literal["sign-flip", "mcnemar"]
+    p: float
+    p_holm: float
+    detectable: float
+    wins: int
+    losses: int
+    ties: int
+    flips: tuple[Flip, ...]
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Unshared:
+    """Questions that were not compared: that only one asked, or whose text or gold differs."""
+
+    run: str
+    only_first: tuple[str, ...]
+    only_second: tuple[str, ...]
+    changed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Told:
+    """How many answers a run was to give, how many calls failed, and how many replies were an earlier
+    run's."""
+
+    run: str
+    answers: int
+    failed: int
+    cached: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs against `first` under one profile; `judge` told the abstentions of the first from statements."""
+
+    first: str
+    profile: str
+    judge: str
+    runs: tuple[Told, ...]
+    tests: tuple[Tested, ...]
+    unshared: tuple[Unshared, ...]
+
+
+def compare(runs: Sequence[QuestionScores], metrics: Sequence[str]) -> Comparison:
+    """Compare each run with the first, on the questions that both asked with the same gold.
+
+    Raises UsageError with fewer than two runs, and DataError where they were judged by different rules or
+    have no question in common.
+    """
+    from fathoms.stats.paired import holm
+
+    if len({run.runs for run in runs}) < max(len(runs), 2):
+        raise UsageError("a comparison needs two or more different runs")
+    first, *others = runs
+    for other in others:
+        require_rules(first, other, metrics)
+    corrected = ALPHA / (len(others) * len(metrics))
+    tests = [_test(first, other, metric, corrected) for other in others for metric in metrics]
+    adjusted = holm([test.p for test in tests])
+    return Comparison(
+        first=first.runs[0],
+        profile=first.profile,
+        judge=first.judge,
+        runs=tuple(Told(names(run), run.answers, run.failed, run.cached) for run in runs),
+        tests=tuple(replace(test, p_holm=float(p)) for test, p in zip(tests, adjusted, strict=True)),
+        unshared=tuple(_unshared(first, other) for other in others),
+    )
+
+
+def _unshared(first: QuestionScores, other: QuestionScores) -> Unshared:
+    """What keeps the two sets of questions from being the same."""
+    ours, theirs = first.questions, other.questions
+    return Unshared(
+        run=names(other),
+        only_first=tuple(name for name in ours if name not in theirs),
+        only_second=tuple(name for name in theirs if name not in ours),
+        changed=tuple(name for name in ours if name in theirs and ours[name].gold != theirs[name].gold),
+    )
+
+
+def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: float) -> Tested:
+    """One metric of one pair, not yet corrected; `alpha` is what the smallest of all p must come under."""
+    import numpy as np
+
+    from fathoms.stats.difference import macro_weights, pair
+    from fathoms.stats.paired import mcnemar_p, sign_flip_p, smallest_detectable
+
+    shared = [name for name in first.questions if _same(first, other, name)]
+    matched = match(first, other, metric, shared)
+    differences = np.array(matched.second) - np.array(matched.first)
+    ups, downs = int((differences > 0).sum()), int((differences < 0).sum())
+    wins, losses = (ups, downs) if HIGHER_IS_BETTER[metric] else (downs, ups)
+    macro, micro = macro_weights(_codes(matched.categories)), _alike(len(differences))
+    flags = metric == "hallucination" and _once(first, other, matched)
+    weights = micro if flags else macro
+    return Tested(
+        run=names(other),
+        metric=metric,
+        overall=_effect(matched, np.arange(len(differences)), macro),
+        micro=_effect(matched, np.arange(len(differences)), micro),
+        categories=_by_category(matched),
+        test="mcnemar" if flags else "sign-flip",
+        p=float(mcnemar_p(ups, downs)) if flags else sign_flip_p(differences, weights),
+        p_holm=1.0,
+        detectable=smallest_detectable(float(pair(differences, weights).error), alpha),
+        wins=wins,
+        losses=losses,
+        ties=len(differences) - ups - downs,
+        flips=tuple(
+            Flip(name, one, two)
+            for name, one, two in zip(matched.ids, matched.first, matched.second, strict=True)
+            if one != two
+        ),
+        left_out=matched.left_out,
+    )
+
+
+def _same(first: QuestionScores, other: QuestionScores, name: str) -> bool:
+    """Whether both asked a question with the same gold."""
+    return name in other.questions and first.questions[name].gold == other.questions[name].gold
+
+
+def _once(first: QuestionScores, other: QuestionScores, matched: Matched) -> bool:
+    """Whether each question was asked once on both sides: its flag is 0 or 1."""
+    return all(
+        len(side.questions[name].values["hallucination"]) == 1
+        for side in (first, other)
+        for name in matched.ids
+    )
+
+
+def _codes(categories: Sequence[str]) -> list[int]:
+    """A number from 0 for each category."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(categories))}
+    return [numbers[name] for name in categories]
+
+
+def _alike(n: int) -> NDArray[float64]:
+    """Equal weights."""
+    import numpy as np
+
+    return np.full(n, 1 / n)
+
+
+def _by_category(matched: Matched) -> dict[str, Effect]:
+    """The effect in each category."""
+    import numpy as np
+
+    codes = np.array(_codes(matched.categories))
+    listed = dict.fromkeys(matched.categories)
+    members = {name: np.flatnonzero(codes == code) for code, name in enumerate(listed)}
+    return {name: _effect(matched, chosen, _alike(len(chosen))) for name, chosen in members.items()}
+
+
+def _effect(matched: Matched, members: NDArray[Any], weights: NDArray[float64]) -> Effect:
+    """The weighted mean over some questions."""
+    import numpy as np
+
+    from fathoms.stats.difference import bounds, pair
+    from fathoms.stats.intervals import CONFIDENCE, normal_quantile
+
+    first: NDArray[float64] = np.array(matched.first)[members]
+    second: NDArray[float64] = np.array(matched.second)[members]
+    low, high = bounds(pair(second - first, weights), normal_quantile(CONFIDENCE))
+    means = float(first @ weights), float(second @ weights)
+    return Effect(len(members), *means, float((second - first) @ weights), float(low), float(high))

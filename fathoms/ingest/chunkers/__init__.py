@@ -1,0 +1,1 @@
+"""Chunkers: one file per way to split a document into pieces for retrieval."""

@@ -1,0 +1,174 @@
+"""Docling's converter, made from plain settings. Runs in a child process; importing it loads no model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from fathoms.ingest.parsers.base import OnPage
+from fathoms.ingest.parsers.reading import Reading
+from fathoms.models.weights.torchvision import repair
+
+if TYPE_CHECKING:
+    from docling.datamodel.document import ConversionResult
+    from docling.datamodel.pipeline_options import (
+        BaseLayoutOptions,
+        BaseTableStructureOptions,
+        OcrOptions,
+        PdfPipelineOptions,
+    )
+
+UNSEEN = 0.1
+"""Pixels a point at which docling-parse draws pages: it must, to tell of their lines, but nobody looks."""
+
+
+class Answer(TypedDict):
+    """What came of a PDF: the pages, Docling's form, and why which pages failed."""
+
+    reading: Reading
+    native: str
+    failed: dict[int, str]
+
+
+class RefusedError(Exception):
+    """A PDF that no converter can read: a reason of DocumentError, and a sentence."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.reason = reason
+        self.detail = detail
+
+
+class Converter:
+    """A Docling converter with its models loaded, for one document after another."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        repair()
+        from docling.datamodel.backend_options import ThreadedDoclingParseBackendOptions
+        from docling.datamodel.base_models import InputFormat
+        from docling.document_converter import DocumentConverter, PdfFormatOption
+
+        from fathoms.ingest.docling.backend import PdfiumImagesBackend
+
+        self._picture_text = settings["picture_text"]
+        option = PdfFormatOption(
+            pipeline_options=pipeline_options(settings),
+            backend=PdfiumImagesBackend,
+            backend_options=ThreadedDoclingParseBackendOptions(
+                parser_threads=settings["threads"], render_scale=UNSEEN
+            ),
+        )
+        self._docling = DocumentConverter([InputFormat.PDF], {InputFormat.PDF: option})
+        self._docling.initialize_pipeline(InputFormat.PDF)
+
+    def read(self, path: Path, first: int, last: int, on_page: OnPage) -> Answer:
+        """Convert the pages from `first` to `last`; `on_page` hears how many there are, and of each done.
+
+        Raises RefusedError for a PDF that Docling does not open. A page that fails is in `failed`.
+        """
+        from docling.datamodel.progress import ConversionProgressEvent, PageCompletedProgress
+
+        from fathoms.ingest.docling.export import Conversion
+
+        def hear(event: ConversionProgressEvent) -> None:
+            if isinstance(event, PageCompletedProgress):
+                on_page(event.completed_pages, event.total_pages)
+
+        count, complaints = inspect(path)
+        if count == 0:
+            return {
+                "reading": {"page_count": 0, "pages": [], "warnings": complaints},
+                "native": "",
+                "failed": {},
+            }
+        on_page(0, max(0, min(count, last) - first + 1))
+        result = self._docling.convert(
+            path, raises_on_error=False, page_range=(first, last), progress_callback=hear
+        )
+        failed = failures(result)
+        conversion = Conversion(result.document, result.input.page_count, tuple(complaints))
+        reading = conversion.reading(self._picture_text)
+        return {"reading": reading, "native": conversion.pack(), "failed": failed}
+
+
+def inspect(path: Path) -> tuple[int, list[str]]:
+    """The number of pages that PDFium sees, and what it had to repair; refuses what `pdfium` refuses."""
+    import pypdfium2 as pdfium
+    import pypdfium2.raw as pdfium_c
+
+    from fathoms.ingest.parsers.pdfium_reader import refusal
+
+    try:
+        document = pdfium.PdfDocument(path)
+    except pdfium.PdfiumError as error:
+        raise RefusedError(*refusal(error)) from error
+    with document:
+        sound = pdfium_c.FPDF_DocumentHasValidCrossReferenceTable(document)
+        return len(document), [] if sound else ["repaired: the cross-reference table was rebuilt"]
+
+
+def failures(result: ConversionResult) -> dict[int, str]:
+    """Why which pages have no content; raises RefusedError where no page was even tried."""
+    from docling.datamodel.base_models import ConversionStatus
+
+    failed = {error.page_no: error.error_message for error in result.errors if error.page_no is not None}
+    if result.status is ConversionStatus.FAILURE and not failed:
+        said = "; ".join(error.error_message for error in result.errors) or "Docling gives no reason"
+        raise RefusedError("damaged", f"cannot be converted ({said}); fetch it again, or try kind: pdfium")
+    return failed
+
+
+def pipeline_options(settings: dict[str, Any]) -> PdfPipelineOptions:
+    """Docling's options. OCR goes page by page, so that progress does; it reads each by itself anyway."""
+    from docling.datamodel.accelerator_options import AcceleratorOptions
+    from docling.datamodel.pipeline_options import PdfPipelineOptions
+
+    options = PdfPipelineOptions(
+        do_ocr=settings["ocr"]["kind"] != "none",
+        do_table_structure=settings["tables"]["kind"] != "none",
+        layout_options=layout_options(settings["layout"]),
+        allow_external_plugins=settings["plugins"],
+        accelerator_options=AcceleratorOptions(num_threads=settings["threads"], device=settings["device"]),
+        ocr_batch_size=1,
+    )
+    if options.do_ocr:
+        options.ocr_options = ocr_options(settings["ocr"])
+    if options.do_table_structure:
+        options.table_structure_options = table_options(settings["tables"])
+    return options
+
+
+def ocr_options(settings: dict[str, Any]) -> OcrOptions:
+    """EasyOCR's; with weights of our own it downloads nothing."""
+    from docling.datamodel.pipeline_options import EasyOcrOptions, OcrMode
+
+    return EasyOcrOptions(
+        lang=list(settings["languages"]),
+        mode=OcrMode.FULL_PAGE if settings["full_page"] else OcrMode.DEFAULT,
+        scale=settings["scale"],
+        model_storage_directory=settings["weights"],
+        download_enabled=settings["weights"] is None,
+    )
+
+
+def layout_options(settings: dict[str, Any]) -> BaseLayoutOptions:
+    """Docling's default layout model, or the plugin's."""
+    from docling.datamodel.pipeline_options import LayoutObjectDetectionOptions
+
+    if settings["kind"] == "docling":
+        return LayoutObjectDetectionOptions()
+    from fathoms.ingest.docling.offline.layout import CdlaLayoutOptions
+
+    return CdlaLayoutOptions(weights=settings["weights"])
+
+
+def table_options(settings: dict[str, Any]) -> BaseTableStructureOptions:
+    """TableFormer's, or the plugin's."""
+    from docling.datamodel.pipeline_options import TableFormerMode, TableStructureOptions
+
+    if settings["kind"] == "tableformer":
+        mode = TableFormerMode(settings["mode"])
+        return TableStructureOptions(do_cell_matching=settings["cell_matching"], mode=mode)
+    from fathoms.ingest.docling.offline.tables import GeometricTableOptions
+
+    return GeometricTableOptions()

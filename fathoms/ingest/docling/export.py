@@ -1,0 +1,191 @@
+"""From Docling's document to pages: its Markdown by page, its elements, and its JSON that the cache keeps.
+
+By docling-core alone: no model, no torch.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+from docling_core.transforms.serializer.base import SerializationResult
+from docling_core.transforms.serializer.markdown import MarkdownDocSerializer, MarkdownParams
+from docling_core.types.doc import (
+    CodeItem,
+    DocItem,
+    DoclingDocument,
+    FormulaItem,
+    GroupItem,
+    NodeItem,
+    PageItem,
+    PictureItem,
+    Size,
+    TableItem,
+)
+
+from fathoms.ingest.parsers.reading import ElementReading, PageReading, Reading
+from fathoms.types import Box
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What Docling made of a PDF. `page_count` is what the file claims; `complaints` are lines for people."""
+
+    document: DoclingDocument
+    page_count: int
+    complaints: tuple[str, ...] = ()
+
+    def pack(self) -> str:
+        """As JSON."""
+        return json.dumps(
+            {
+                "document": self.document.export_to_dict(),
+                "page_count": self.page_count,
+                "complaints": self.complaints,
+            }
+        )
+
+    def reading(self, picture_text: bool) -> Reading:
+        """Pages from 1 on, those without content empty."""
+        texts = markdown(self.document, picture_text)
+        found = elements(self.document)
+        last = max(self.document.pages, default=0)
+        pages: list[PageReading] = [
+            {"text": texts.get(number, ""), "elements": found.get(number, [])}
+            for number in range(1, last + 1)
+        ]
+        return {"page_count": self.page_count, "pages": pages, "warnings": list(self.complaints)}
+
+
+def unpack(native: str) -> Conversion:
+    """The conversion that `pack` wrote."""
+    data = json.loads(native)
+    document = DoclingDocument.model_validate(data["document"])
+    return Conversion(document, data["page_count"], tuple(data["complaints"]))
+
+
+def markdown(document: DoclingDocument, picture_text: bool) -> dict[int, str]:
+    """The Markdown of each page that has any, by `export_to_markdown`'s own serializer and defaults.
+
+    Serialised once for all pages: `export_to_markdown(page_no=...)` goes through the whole document for
+    each of them. The pages joined by an empty line are the Markdown of the document, but for a list that
+    goes on over a page break: each page has its own part of it.
+    """
+    serializer = MarkdownDocSerializer(doc=document, params=MarkdownParams(traverse_pictures=picture_text))
+    options = {**serializer.params.model_dump(), "delim": "\n\n"}
+    texts: dict[int, list[str]] = defaultdict(list)
+    page = min(document.pages, default=1)
+    for part in serializer.get_parts(**options):
+        numbers = _pages(part)
+        page = numbers[0] if numbers else page
+        group = _group(document, part) if len(set(numbers)) > 1 else None
+        if group is None:
+            texts[page].append(part.text)
+            continue
+        for number in sorted(set(numbers)):
+            texts[number].append(serializer.serialize(item=group, **{**options, "pages": {number}}).text)
+    return {number: "\n\n".join(filter(None, found)) for number, found in texts.items()}
+
+
+def _pages(part: SerializationResult) -> list[int]:
+    """The page on which each item of a part begins."""
+    return [span.item.prov[0].page_no for span in part.spans if span.item.prov]
+
+
+def _group(document: DoclingDocument, part: SerializationResult) -> GroupItem | None:
+    """The outermost list, or other group, that a part is, `None` where it is a single item."""
+    node: NodeItem = part.spans[0].item
+    group = None
+    while node.parent is not None and (node := node.parent.resolve(document)) is not document.body:
+        group = node
+    return group if isinstance(group, GroupItem) else None
+
+
+def elements(document: DoclingDocument) -> dict[int, list[ElementReading]]:
+    """The layout elements of each page in reading order; one that goes on over a break is where it begins."""
+    serializer = MarkdownDocSerializer(doc=document)
+    found: dict[int, list[ElementReading]] = defaultdict(list)
+    for item, _ in document.iterate_items(traverse_pictures=True):
+        if isinstance(item, DocItem) and item.prov and not _inside_picture(document, item):
+            number = item.prov[0].page_no
+            found[number].append(_element(document, item, serializer))
+    return found
+
+
+def _inside_picture(document: DoclingDocument, item: NodeItem) -> bool:
+    """Is it text inside a figure, which the figure's own text holds?"""
+    return item.parent is not None and isinstance(item.parent.resolve(document), PictureItem)
+
+
+def _element(document: DoclingDocument, item: DocItem, serializer: MarkdownDocSerializer) -> ElementReading:
+    """One element: a table's text is its Markdown with its caption, a figure's the text inside it."""
+    box = _box(document, item)
+    if isinstance(item, TableItem):
+        return {"kind": "table", "text": serializer.serialize(item=item).text, "bbox": box}
+    if isinstance(item, PictureItem):
+        inside = [getattr(child.resolve(document), "text", "") for child in item.children]
+        return {"kind": "picture", "text": "\n".join(inside), "bbox": box}
+    text = getattr(item, "text", "")
+    if isinstance(item, FormulaItem):
+        return {"kind": "formula", "text": text, "bbox": box}
+    return {"kind": "code" if isinstance(item, CodeItem) else "text", "text": text, "bbox": box}
+
+
+def _box(document: DoclingDocument, item: DocItem) -> Box:
+    """Where an element stands: points from the top left corner of its page."""
+    place = item.prov[0]
+    box = place.bbox.to_top_left_origin(document.pages[place.page_no].size.height)
+    return (round(box.l, 1), round(box.t, 1), round(box.r, 1), round(box.b, 1))
+
+
+def join(
+    pages: Iterable[int], whole: DoclingDocument | None, alone: Mapping[int, DoclingDocument]
+) -> DoclingDocument:
+    """One document of pages that were converted apart, in their order and under their numbers.
+
+    A page is taken from those that were converted `alone`, else from `whole`; in neither, it is empty.
+    """
+    first = next(iter(alone.values()))
+    pieces: list[DoclingDocument] = []
+    for kept, run in groupby(pages, lambda n: whole is not None and n in whole.pages and n not in alone):
+        numbers = list(run)
+        if kept and whole is not None:
+            pieces.append(whole.filter(page_nrs=set(numbers)))
+        else:
+            pieces += [alone.get(number) or _empty(first.name, number) for number in numbers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        joined = DoclingDocument.concatenate(pieces)
+    joined.origin = first.origin
+    return joined
+
+
+def _empty(name: str, number: int) -> DoclingDocument:
+    """A document of one page without content: pages are numbered by their order when they are joined."""
+    return DoclingDocument(name=name, pages={number: PageItem(page_no=number, size=Size())})
+
+
+def lost(failed: Mapping[int, str]) -> list[str]:
+    """A line for each reason why pages have no content: `pages 2-4 and 7 are lost: ...`."""
+    by_reason: dict[str, list[int]] = defaultdict(list)
+    for number, reason in sorted(failed.items()):
+        by_reason[reason].append(number)
+    return [
+        f"{'page' if len(numbers) == 1 else 'pages'} {_ranges(numbers)}"
+        f" {'is' if len(numbers) == 1 else 'are'} lost: {reason}"
+        for reason, numbers in by_reason.items()
+    ]
+
+
+def _ranges(numbers: list[int]) -> str:
+    """`2-4 and 7` for 2, 3, 4, 7."""
+    runs = [
+        [number for _, number in run]
+        for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
+    ]
+    names = [f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -1,0 +1,128 @@
+"""A layout model for Docling whose weights come in a package: PicoDet, trained on CDLA's ten classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from docling.datamodel.accelerator_options import AcceleratorOptions
+from docling.datamodel.base_models import Cluster, LayoutPrediction, Page
+from docling.datamodel.document import ConversionResult
+from docling.datamodel.pipeline_options import BaseLayoutOptions
+from docling.models.base_layout_model import BaseLayoutModel
+from docling.utils.profiling import TimeRecorder
+from docling_core.types.doc import BoundingBox, DocItemLabel
+from pydantic import Field
+
+from fathoms.ingest.docling.boxes import box_of, page_bitmaps, page_drawings, page_rules
+from fathoms.ingest.docling.offline.boxes import Box
+from fathoms.ingest.docling.offline.layout_detector import Region, load
+from fathoms.ingest.docling.offline.layout_ink import ink_blocks
+from fathoms.ingest.docling.offline.layout_regions import CERTAIN, Marks, refine
+from fathoms.ingest.docling.offline.table_lines import Word
+from fathoms.models.weights.weights import locate
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+LABELS = {
+    "text": DocItemLabel.TEXT,
+    "title": DocItemLabel.SECTION_HEADER,
+    "figure": DocItemLabel.PICTURE,
+    "figure_caption": DocItemLabel.CAPTION,
+    "table": DocItemLabel.TABLE,
+    "table_caption": DocItemLabel.CAPTION,
+    "header": DocItemLabel.PAGE_HEADER,
+    "footer": DocItemLabel.PAGE_FOOTER,
+    "reference": DocItemLabel.TEXT,
+    "equation": DocItemLabel.FORMULA,
+}
+KEPT = 0.5
+"""The score below which Docling's post-processing drops a region: the scores of its own models are higher."""
+
+
+class CdlaLayoutOptions(BaseLayoutOptions):  # mypy does not follow Docling
+    """`fathoms_cdla`: the layout model of the package that `fathoms models pull layout-cdla` fetches."""
+
+    kind: ClassVar[str] = "fathoms_cdla"
+
+    weights: str = "layout-cdla"
+    """The name of the asset, or the path of the ONNX file."""
+    confidence: float = Field(default=0.4, gt=0, lt=1)
+    """The least score of a region."""
+    scale: float = Field(default=1.5, gt=0, le=100)
+    """Pixels a point of the image that the model sees; it shrinks or stretches it to 608 by 800."""
+
+
+class CdlaLayoutModel(BaseLayoutModel):  # mypy does not follow Docling
+    """Docling's layout stage by PicoDet; Docling's own post-processing gives the text its regions."""
+
+    def __init__(
+        self,
+        artifacts_path: Path | None,
+        accelerator_options: AcceleratorOptions,
+        options: CdlaLayoutOptions,
+        enable_remote_services: bool = False,
+    ) -> None:
+        self.options = options
+        self._detector = load(str(locate(options.weights)), accelerator_options.num_threads)
+
+    @classmethod
+    def get_options_type(cls) -> type[CdlaLayoutOptions]:
+        return CdlaLayoutOptions
+
+    def predict_layout(self, conv_res: ConversionResult, pages: Sequence[Page]) -> Sequence[LayoutPrediction]:
+        """The regions of every page, without their text."""
+        predictions = []
+        for page in pages:
+            with TimeRecorder(conv_res, "layout"):
+                regions = self._regions(page)
+            clusters = [self._cluster(number, region) for number, region in enumerate(regions)]
+            predictions.append(LayoutPrediction(clusters=clusters))
+        return predictions
+
+    def _regions(self, page: Page) -> list[Region]:
+        """What the model and the PDF say of a page; nothing for one that could not be read."""
+        if page._backend is None or not page._backend.is_valid() or page.size is None:
+            return []
+        image = page.get_image(scale=self.options.scale)
+        if image is None:
+            return []
+        area = Box(0, 0, page.size.width, page.size.height)
+        marks = page_marks(page, area)
+        found = refine(self._detector.detect(image, area, self.options.confidence), marks)
+        return [*found, *scan_regions(image, area, found)] if marks.scanned else found
+
+    def _cluster(self, number: int, region: Region) -> Cluster:
+        """A region as Docling's cluster; scores are spread so that the least one here is Docling's least."""
+        least = self.options.confidence
+        box = region.box
+        return Cluster(
+            id=number,
+            label=LABELS[region.label],
+            bbox=BoundingBox(l=box.left, t=box.top, r=box.right, b=box.bottom),
+            confidence=KEPT + (1 - KEPT) * max(0.0, region.score - least) / (1 - least),
+        )
+
+
+def scan_regions(image: Image, area: Box, found: Sequence[Region]) -> list[Region]:
+    """What a scan needs besides: the rest of its ink as text, and the page as a picture of itself.
+
+    Docling's OCR reads what lies in regions, so the second makes it read everything; Docling drops a picture
+    of a whole page afterwards. The first keeps the lines of a paragraph together.
+    """
+    blocks = ink_blocks(image, area, [region.box for region in found])
+    return [*(Region("text", CERTAIN, block) for block in blocks), Region("figure", CERTAIN, area)]
+
+
+def page_marks(page: Page, area: Box) -> Marks:
+    """What the PDF says is on a page."""
+    cells = page.parsed_page.word_cells if page.parsed_page else []
+    return Marks(
+        page=area,
+        words=[Word(box_of(cell.rect.to_bounding_box()), cell.text) for cell in cells if cell.text.strip()],
+        rules=page_rules(page),
+        drawings=page_drawings(page),
+        bitmaps=page_bitmaps(page),
+    )

@@ -1,0 +1,160 @@
+"""What a table is read from: words that stand on lines, and the rules drawn between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+from fathoms.ingest.docling.offline.boxes import Box, union
+
+WORD_SPACE = 0.45
+"""The widest space inside a phrase, in heights of the line: TeX stretches a third of an em to a half."""
+
+TOUCHING = 0.12
+"""The widest gap that is no space, in heights of the line."""
+
+
+class Word(NamedTuple):
+    """A word, or with OCR a piece of a line, and where it stands."""
+
+    box: Box
+    text: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """Words on one line, from left to right: a whole line, or a piece of it."""
+
+    words: tuple[Word, ...]
+    walls: tuple[float, ...] = ()
+    """Where vertical rules cross the line."""
+
+    @cached_property
+    def box(self) -> Box:
+        return union(word.box for word in self.words)
+
+    @cached_property
+    def height(self) -> float:
+        """The height of a usual word: an index or an exponent does not count."""
+        return median(word.box.height for word in self.words)
+
+    @property
+    def text(self) -> str:
+        """The words, with a space wherever there is one: an exponent stands close."""
+        first, *others = self.words
+        spaces = (
+            " " if self.gap(place) > TOUCHING * self.height else "" for place in range(1, len(self.words))
+        )
+        return first.text + "".join(space + word.text for space, word in zip(spaces, others, strict=True))
+
+    @cached_property
+    def pieces(self) -> tuple[Run, ...]:
+        """The line, cut wherever the space is wider than a space between words, or a rule stands in it."""
+        cuts = [
+            place
+            for place in range(1, len(self.words))
+            if self.gap(place) > WORD_SPACE * self.height or self._walled(place)
+        ]
+        return self.cut(cuts)
+
+    def _walled(self, place: int) -> bool:
+        """Does a rule stand before the word at `place`?"""
+        before, after = self.words[place - 1].box.right - 1, self.words[place].box.left + 1
+        return any(before <= wall <= after for wall in self.walls)
+
+    def gap(self, place: int) -> float:
+        """The space before the word at `place`."""
+        return self.words[place].box.left - self.words[place - 1].box.right
+
+    def space(self, place: int) -> float:
+        """The middle of the space before the word at `place`."""
+        return (self.words[place].box.left + self.words[place - 1].box.right) / 2
+
+    def cut(self, places: Sequence[int]) -> tuple[Run, ...]:
+        """The pieces that begin at the first word and at the words with these places."""
+        bounds = [0, *places, len(self.words)]
+        return tuple(Run(self.words[a:b], self.walls) for a, b in pairwise(bounds) if a < b)
+
+
+def lines(words: Iterable[Word], upright: Iterable[Box] = ()) -> list[Run]:
+    """Words grouped into lines from top to bottom: a word joins a line if half its height is shared.
+
+    `upright` are the vertical rules among them.
+    """
+    found: list[list[Word]] = []
+    for word in sorted(words, key=lambda word: (word.box.middle, word.box.left)):
+        best = max(found[-3:], key=lambda line: _alike(line, word), default=None)
+        if best is not None and _alike(best, word) >= 0.5:
+            best.append(word)
+        else:
+            found.append([word])
+    runs = []
+    for line in found:
+        middle = union(word.box for word in line).middle
+        walls = tuple(rule.centre for rule in upright if rule.top <= middle <= rule.bottom)
+        runs.append(Run(tuple(sorted(line, key=lambda word: word.box.left)), walls))
+    return sorted(runs, key=lambda run: run.box.middle)
+
+
+def _alike(line: Sequence[Word], word: Word) -> float:
+    """The height that a word shares with the tallest word of a line, in heights of the lower of the two."""
+    tallest = max((other.box for other in line), key=lambda box: box.height)
+    shared = min(tallest.bottom, word.box.bottom) - max(tallest.top, word.box.top)
+    return shared / max(min(tallest.height, word.box.height), 0.1)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of a table, each as long as it was drawn, in pieces where it is broken."""
+
+    horizontal: tuple[Box, ...] = ()
+    """From top to bottom; several at one height are broken pieces of one."""
+    vertical: tuple[Box, ...] = ()
+
+    def between(self, top: float, bottom: float) -> list[Box]:
+        """The horizontal rules in a band."""
+        return [rule for rule in self.horizontal if top <= rule.middle <= bottom]
+
+    def heights(self, left: float, right: float, share: float = 0.8) -> list[float]:
+        """Where rules cover at least that share of the way from left to right, from top to bottom."""
+        found: list[float] = []
+        for level in _levels(self.horizontal):
+            covered = sum(max(0.0, min(r.right, right) - max(r.left, left)) for r in level)
+            if covered >= share * (right - left):
+                found.append(level[0].middle)
+        return found
+
+
+def read_rules(boxes: Iterable[Box], area: Box, thickness: float = 2.5) -> Rules:
+    """The thin boxes that lie in `area`, told apart by direction; touching pieces are joined."""
+    near = [box for box in boxes if box.grown(thickness).inside(area.grown(3 * thickness)) > 0.9]
+    flat = [box for box in near if box.height <= thickness and box.width > 3 * thickness]
+    upright = [box for box in near if box.width <= thickness and box.height > thickness]
+    joined = [rule for level in _levels(flat) for rule in _joined(level)]
+    return Rules(tuple(joined), tuple(sorted(upright, key=lambda box: box.left)))
+
+
+def _levels(flat: Iterable[Box], apart: float = 2.5) -> list[list[Box]]:
+    """Horizontal rules grouped by their height; the two of a double rule count as one height."""
+    found: list[list[Box]] = []
+    for box in sorted(flat, key=lambda box: box.middle):
+        if found and box.middle - found[-1][0].middle <= apart:
+            found[-1].append(box)
+        else:
+            found.append([box])
+    return found
+
+
+def _joined(level: Iterable[Box], apart: float = 0.5) -> list[Box]:
+    """Rules of one height, those that touch made one."""
+    found: list[Box] = []
+    for box in sorted(level):
+        if found and box.left - found[-1].right <= apart:
+            found[-1] = union((found[-1], box))
+        else:
+            found.append(box)
+    return found

@@ -1,0 +1,1 @@
+"""PDF parsers: one file per parser, and the base class that they share."""

@@ -1,0 +1,21 @@
+"""PDFium, the parser of Chrome: quick, and free for every use. The core's default."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from fathoms.ingest.parsers.base import ElementKind, PdfParser
+
+
+class Pdfium(PdfParser):
+    r"""Text and pictures of each page by PDFium (pypdfium2).
+
+    The text is in the order of the page's content. A hyphen at the end of a line is kept, with its line
+    break, as it stands on the page (`exam-\nple`): which of them belong to the word is not guessed.
+    A picture is an image placed on the page; drawings made of lines are none. Tables are not looked for.
+    """
+
+    kind: Literal["pdfium"] = "pdfium"
+    packages: ClassVar[tuple[str, ...]] = ("pypdfium2",)
+    reader: ClassVar[str] = "fathoms.ingest.parsers.pdfium_reader"
+    finds: ClassVar[frozenset[ElementKind]] = frozenset({"picture"})

@@ -1,0 +1,36 @@
+"""Rendering the pages of one PDF. Runs in a child process, therefore imports nothing of fathoms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pypdfium2 as pdfium
+
+if TYPE_CHECKING:
+    from fathoms.ingest.parsers.reading import PageReading, Reading
+
+POINTS_PER_INCH = 72
+LONGEST_SIDE = 8000
+"""Pixels: a page that is metres wide is rendered smaller, not refused."""
+
+
+def read(path: str, options: dict[str, Any]) -> Reading:
+    """Write `0001.png`, `0002.png`, ... into `options["folder"]`, at `options["dpi"]` dots an inch."""
+    with pdfium.PdfDocument(path) as document:
+        count = len(document)
+        wanted = min(count, options["max_pages"])
+        pages = [_render(document, index, options) for index in range(wanted)]
+        return {"page_count": count, "pages": pages, "warnings": []}
+
+
+def _render(document: pdfium.PdfDocument, index: int, options: dict[str, Any]) -> PageReading:
+    """One page; a page that PDFium refuses has no image."""
+    try:
+        page = document[index]
+        scale = min(options["dpi"] / POINTS_PER_INCH, LONGEST_SIDE / max(page.get_size()))
+        image = page.render(scale=scale).to_pil().convert("RGB")
+    except pdfium.PdfiumError:
+        return {"text": None, "pictures": 0}
+    image.save(Path(options["folder"]) / f"{index + 1:04}.png")
+    return {"text": "", "pictures": 0}

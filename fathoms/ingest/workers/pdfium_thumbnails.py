@@ -1,0 +1,37 @@
+"""Rendering some pages of one PDF small. Runs in a child process, therefore imports nothing of fathoms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pypdfium2 as pdfium
+
+if TYPE_CHECKING:
+    from fathoms.ingest.parsers.reading import PageReading, Reading
+
+TALLEST = 3
+"""A page is rendered at most this many times as high as it is wide; a longer one becomes narrower."""
+QUALITY = 60
+
+
+def read(path: str, options: dict[str, Any]) -> Reading:
+    """Write `0001.jpg`, ... for the pages `options["numbers"]` into `options["folder"]`, at most
+    `options["width"]` pixels wide."""
+    with pdfium.PdfDocument(path) as document:
+        numbers = [number for number in options["numbers"] if 0 < number <= len(document)]
+        pages = [_render(document, number, options) for number in numbers]
+        return {"page_count": len(pages), "pages": pages, "warnings": []}
+
+
+def _render(document: pdfium.PdfDocument, number: int, options: dict[str, Any]) -> PageReading:
+    """One page; a page that PDFium refuses has no picture."""
+    width = options["width"]
+    try:
+        page = document[number - 1]
+        scale = min(width / page.get_width(), TALLEST * width / page.get_height())
+        image = page.render(scale=scale).to_pil().convert("RGB")
+    except (pdfium.PdfiumError, ZeroDivisionError):
+        return {"text": None, "pictures": 0}
+    image.save(Path(options["folder"]) / f"{number:04}.jpg", quality=QUALITY, optimize=True)
+    return {"text": "", "pictures": 0}

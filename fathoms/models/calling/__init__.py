@@ -1,0 +1,1 @@
+"""How a provider is called: retries, rate limits, outages, and stopping on request."""

@@ -1,0 +1,1 @@
+"""Models that answer: one file per provider, and what the providers share."""

@@ -1,0 +1,138 @@
+"""Chat completions of OpenAI's API: our messages as it takes them, and its answers as our nouns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fathoms.errors import ModelError, NoAnswerError
+from fathoms.models.chat.closed_errors import Sender, failed_finish
+from fathoms.models.chat.media import data_url, image_type
+from fathoms.models.chat.reasoning import split_reasoning
+from fathoms.safety.masking import known_mask
+from fathoms.types import Message, Reply, Usage
+
+_LONGEST_QUOTE = 300
+_LARGEST_COUNT = 2**53
+_KINDS = {dict: "an object", bool: "true or false"}
+
+
+def chat_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Messages as the API takes them: plain text, or images and then the text."""
+    return [{"role": message.role, "content": _content(message)} for message in messages]
+
+
+def _content(message: Message) -> str | list[dict[str, Any]]:
+    """The parts of a message with images; its text where it has none."""
+    if not message.images:
+        return message.text
+    images = [
+        {"type": "image_url", "image_url": {"url": data_url(path, image_type(path))}}
+        for path in message.images
+    ]
+    return [*images, {"type": "text", "text": message.text}]
+
+
+class Completion:
+    """Gathers what a server sends, without the secrets that it repeats. `first` are the seconds until the
+    first word of a stream, `last` until the last thing heard."""
+
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._refused: list[str] = []
+        self._stop: str | None = None
+        self._model: str | None = None
+        self._usage: dict[str, Any] = {}
+        self._is_whole = False
+        self.first: float | None = None
+        self.last = 0.0
+
+    def hear(self, value: dict[str, Any], seconds: float) -> None:
+        """A completion, or a chunk of one; raises ModelError for what is neither."""
+        self.last = seconds
+        try:
+            self._take(value)
+        except (AttributeError, KeyError, TypeError, IndexError) as error:
+            told = self._sender.masked(repr(error))[:_LONGEST_QUOTE]
+            raise ModelError(f"{self._sender.address}: the answer is no chat completion ({told})") from error
+
+    def _take(self, value: dict[str, Any]) -> None:
+        """Its parts."""
+        self._usage = value.get("usage") or self._usage
+        self._model = self._sender.word(value.get("model")) or self._model
+        choices = value["choices"] if "choices" in value or not value.get("usage") else []
+        if not choices:  # the chunk with the usage has none
+            return
+        choice = choices[0]
+        if (failed := failed_finish(choice, self._sender)) is not None:
+            raise failed
+        is_chunk = "delta" in choice
+        part = (choice["delta"] if is_chunk else choice["message"]) or {}
+        said = [
+            _text(self._text, part.get("content")),
+            _text(self._reasoning, part.get("reasoning_content") or part.get("reasoning")),
+            _text(self._refused, part.get("refusal")),
+        ]
+        self._stop = self._sender.word(choice.get("finish_reason")) or self._stop
+        self._is_whole = self._is_whole or not is_chunk
+        if is_chunk and any(said) and self.first is None:
+            self.first = self.last
+
+    def reply(self) -> Reply:
+        """The noun; raises NoAnswerError where the stream ended before the answer did."""
+        if not self._is_whole and self._stop is None:
+            raise NoAnswerError(f"{self._sender.address}: the stream ended before the answer did")
+        reasoning, text = split_reasoning(self._sender.masked("".join(self._text)))
+        refused = self._sender.masked("".join(self._refused))
+        filtered = "content_filter" if self._stop == "content_filter" else None
+        return Reply(
+            text=text or refused,
+            reasoning=self._sender.masked("".join(self._reasoning)) or reasoning,
+            stop_reason=self._stop,
+            refusal="refusal" if refused else filtered,
+            model=self._model,
+            usage=usage(self._usage),
+            first_token=self.first,
+            latency=self.last,
+        )
+
+
+def _text(parts: list[str], said: Any) -> bool:
+    """Keep a text, or the texts of a list of parts; returns whether there was any. Raises TypeError,
+    AttributeError for a part that is no object."""
+    if isinstance(said, list):
+        said = "".join(part.get("text") or "" for part in said)
+    if said is not None and not isinstance(said, str):
+        raise TypeError(
+            f"a text is wanted, this is {_KINDS.get(type(said)) or known_mask().text(repr(said))[:40]}"
+        )
+    if said:
+        parts.append(said)
+    return bool(said)
+
+
+def usage(told: Any) -> Usage:
+    """Tokens as OpenAI's API counts them; what is no number is not known."""
+    return Usage(
+        prompt_tokens=count(told, "prompt_tokens"),
+        completion_tokens=count(told, "completion_tokens"),
+        cached_tokens=count(told, "prompt_tokens_details", "cached_tokens"),
+        reasoning_tokens=count(told, "completion_tokens_details", "reasoning_tokens"),
+    )
+
+
+def count(value: Any, *path: str) -> int | None:
+    """The count at the end of a path; `None` for anything else."""
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else None
+    return as_count(value)
+
+
+def as_count(value: Any) -> int | None:
+    """A number of tokens that a server tells; `None` for what cannot be one."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_COUNT
+    return value if is_count else None

@@ -1,0 +1,250 @@
+"""Gemini, by Google's own SDK (the Gemini API): PDFs inline, or uploaded to its Files API."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import re
+import time
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field, ValidationError
+
+from fathoms.errors import ConfigError, ModelError
+from fathoms.models.chat.closed import (
+    KEEP_SECONDS,
+    ONE_ANSWER,
+    Clock,
+    Closed,
+    part,
+    system_text,
+    tokens,
+    total,
+)
+from fathoms.models.chat.closed_errors import Fault
+from fathoms.models.chat.closed_uploads import Held
+from fathoms.models.chat.media import PDF, file_bytes, image_type
+from fathoms.models.options import VariableName, resolved
+from fathoms.safety.limits import MOST_TOKENS
+from fathoms.safety.transport import async_client
+from fathoms.types import Attachment, Message, Prompt, Reply, Usage
+
+if TYPE_CHECKING:
+    from google.genai import Client, types
+
+_REFUSALS = {
+    "SAFETY",
+    "RECITATION",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "MODEL_ARMOR",
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+    "IMAGE_RECITATION",
+}
+"""Reasons to finish that are a filter's, not the model's."""
+_FAILED = {"OTHER", "FINISH_REASON_UNSPECIFIED", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"}
+"""Reasons to finish of an answer that could not be made; what there is of its text is kept."""
+_POLL_SECONDS = 0.5
+_DELAY = re.compile(r"([\d.]+)s")
+
+
+class GoogleLLM(Closed):
+    """`kind: google`: a Gemini model at Google's Gemini API (not Vertex AI)."""
+
+    packages: ClassVar[tuple[str, ...]] = ("google-genai",)
+    module: ClassVar[str] = "google.genai"
+    vendor_address: ClassVar[str] = "https://generativelanguage.googleapis.com"
+    own_keys: ClassVar[frozenset[str]] = frozenset(
+        {"system_instruction", "max_output_tokens", "temperature", "top_p", "seed", "http_options", "tools"}
+    )
+
+    page_tokens: ClassVar[int] = 258  # as Google documents it
+
+    kind: Literal["google"] = "google"
+    api_key_env: VariableName = "GEMINI_API_KEY"
+    """The environment variable that holds the key."""
+    max_tokens: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
+    """The longest reply in tokens, reasoning included; the model's own limit if not given."""
+    seed: int | None = None
+    """Of the sampling, for what Google calls its best effort."""
+    max_pages: int | None = Field(default=1000, ge=1, le=1_000_000)
+    """Pages of PDFs in one request; no limit if null."""
+    max_images: int | None = Field(default=3000, ge=1, le=1_000_000)
+    """Images in one request; no limit if null."""
+    max_megabytes: float | None = Field(default=50, gt=0, le=1_000_000)
+    """Megabytes (10^6 bytes) of one request, where a file that is sent inline takes four thirds of its size;
+    no limit if null."""
+
+    def check(self) -> None:
+        """As for every closed API; `options` are checked against the SDK's own `GenerateContentConfig`."""
+        super().check()
+        self._config("")
+
+    async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
+        """One request to `:generateContent` or `:streamGenerateContent`."""
+        contents: Any = [_content(message, held) for message in prompt.messages if message.role != "system"]
+        request: dict[str, Any] = {"model": self.model, "contents": contents}
+        request["config"] = self._config(system_text(prompt))
+        models, clock = self._client(key).aio.models, Clock()
+        if not self.stream:
+            return _to_reply([await models.generate_content(**request)], clock)
+        answers: list[types.GenerateContentResponse] = []
+        async for answer in await models.generate_content_stream(**request):
+            if any(piece.text for piece in _parts(answer)):
+                clock.token()
+            answers.append(answer)
+        reply = _to_reply(answers, clock)
+        if reply.stop_reason is None and reply.refusal is None:
+            raise ConnectionError("the stream ended early")
+        return reply
+
+    def _config(self, system: str) -> types.GenerateContentConfig:
+        """The settings of a request; raises ConfigError for `options` that the SDK does not know."""
+        from google.genai import types
+
+        own = {
+            "system_instruction": system or None,
+            "max_output_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "seed": self.seed,
+            "automatic_function_calling": {"disable": True},
+        }
+        given = {name: value for name, value in own.items() if value is not None}
+        try:
+            return types.GenerateContentConfig.model_validate({**given, **resolved(self.options)})
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise ConfigError(f"generate.options.{place}: {first['msg']}") from error
+
+    async def upload(self, file: Attachment, key: str) -> Held:
+        """Have Google keep a file, as it does for two days, and wait until it has read it."""
+        files = self._client(key).aio.files
+        kept = await files.upload(
+            file=io.BytesIO(file_bytes(file)),
+            config={"mime_type": PDF, "display_name": file.document},
+        )
+        ends = time.monotonic() + self.request_timeout
+        while (state := part(kept, "state", "value")) == "PROCESSING" and time.monotonic() < ends:
+            await asyncio.sleep(_POLL_SECONDS)
+            kept = await files.get(name=kept.name or "")
+        if state != "ACTIVE" or kept.uri is None:
+            raise ModelError(
+                f"{self.address} has '{file.document}', but does not get it ready (it is {state})"
+            )
+        over = kept.expiration_time
+        return Held(kept.uri, over.timestamp() if over else time.time() + KEEP_SECONDS)
+
+    def fault(self, error: Exception) -> Fault:
+        """What Google's SDK raised. A body tells the reason and how long to wait, among its details."""
+        from google.genai import errors
+
+        if not isinstance(error, errors.APIError):
+            return Fault(str(error))
+        told: Any = error.details if isinstance(error.details, dict) else {}
+        inner = told["error"] if isinstance(told.get("error"), dict) else told
+        details = [item for item in inner.get("details") or () if isinstance(item, dict)]
+        reasons = [str(item["reason"]) for item in details if "reason" in item]
+        code = " ".join([error.status or "error", *reasons])
+        headers = part(error, "response", "headers") or {}
+        message = str(error.message or error)
+        return Fault(message, error.code, code, headers, _delay(details))
+
+    def _client(self, key: str) -> Client:
+        """The SDK's client, made once an event loop."""
+        return _client(self.address, key, self.request_timeout, asyncio.get_running_loop())
+
+
+@lru_cache(maxsize=8)
+def _client(address: str, key: str, timeout: float, scope: object) -> Client:
+    """A client of the SDK; the scope is its event loop.
+
+    With a client of httpx it does not take aiohttp where that is installed, and a retry of its own with it.
+    """
+    from google.genai import Client, types
+
+    options = types.HttpOptions(
+        base_url=address,
+        timeout=int(timeout * 1000),
+        httpx_async_client=async_client(headers=ONE_ANSWER),
+    )
+    return Client(vertexai=False, api_key=key, http_options=options)
+
+
+def _content(message: Message, held: dict[str, Held]) -> types.Content:
+    """Files, then images, then the text."""
+    from google.genai import types
+
+    parts = [_file(file, held.get(file.sha256)) for file in message.files]
+    parts += [
+        types.Part.from_bytes(data=file_bytes(path), mime_type=image_type(path)) for path in message.images
+    ]
+    parts.append(types.Part.from_text(text=message.text))
+    return types.Content(role="model" if message.role == "assistant" else "user", parts=parts)
+
+
+def _file(file: Attachment, held: Held | None) -> types.Part:
+    """The address of the file at Google, or the file itself; the API takes no name with it."""
+    from google.genai import types
+
+    if held is not None:
+        return types.Part.from_uri(file_uri=held.reference, mime_type=PDF)
+    return types.Part.from_bytes(data=file_bytes(file), mime_type=PDF)
+
+
+def _delay(details: list[dict[str, Any]]) -> float | None:
+    """The seconds of a RetryInfo, `None` where there is none."""
+    for item in details:
+        if match := _DELAY.fullmatch(str(item.get("retryDelay"))):
+            return float(match[1])
+    return None
+
+
+def _parts(answer: Any) -> list[types.Part]:
+    """The pieces of the first candidate."""
+    candidates = answer.candidates or ()
+    return list(part(candidates[0], "content", "parts") or ()) if candidates else []
+
+
+def _to_reply(answers: list[Any], clock: Clock) -> Reply:
+    """The noun, of all answers of a stream or of the one there is."""
+    pieces = [piece for answer in answers for piece in _parts(answer) if piece.text]
+    stop = _last(candidate.finish_reason for answer in answers for candidate in answer.candidates or ())
+    blocked = _last(part(answer, "prompt_feedback", "block_reason") for answer in answers)
+    stop_word = part(stop, "value")
+    filtered = stop_word if stop_word in _REFUSALS else None
+    if not any(answer.candidates for answer in answers) and blocked is None:
+        raise ValueError("no candidate, and no reason for that")
+    said = "".join(piece.text or "" for piece in pieces if not piece.thought)
+    if stop_word in _FAILED and not said:
+        raise ValueError(f"it has no text and ended with finishReason {stop_word}")
+    return Reply(
+        text=said,
+        reasoning="".join(piece.text or "" for piece in pieces if piece.thought),
+        stop_reason=stop_word,
+        refusal=f"prompt blocked: {blocked.value}" if blocked else filtered,
+        model=_last(answer.model_version for answer in answers),
+        usage=_usage(_last(answer.usage_metadata for answer in answers)),
+        first_token=clock.first,
+        latency=clock.last,
+    )
+
+
+def _last(values: Any) -> Any:
+    """The last value that is there."""
+    return next((value for value in reversed(list(values)) if value is not None), None)
+
+
+def _usage(usage: Any) -> Usage:
+    """Google counts thoughts apart from the answer; what was cached is in the prompt."""
+    thoughts = tokens(usage, "thoughts_token_count")
+    return Usage(
+        prompt_tokens=tokens(usage, "prompt_token_count"),
+        completion_tokens=total(tokens(usage, "candidates_token_count"), thoughts),
+        cached_tokens=tokens(usage, "cached_content_token_count"),
+        reasoning_tokens=thoughts,
+    )

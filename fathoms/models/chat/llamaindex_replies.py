@@ -1,0 +1,194 @@
+"""Between our nouns and those of LlamaIndex's chat clients, whoever made the model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fathoms.errors import ModelError, NoAnswerError, RateLimitError
+from fathoms.models.calling.lane import seconds_asked
+from fathoms.models.chat.closed_errors import FAILED_FINISH, ours, without_halves
+from fathoms.models.chat.completion import as_count
+from fathoms.models.chat.reasoning import split_reasoning
+from fathoms.models.embed.vectors import normalised
+from fathoms.safety.masking import Mask
+from fathoms.safety.transport import in_time, tls_failure
+from fathoms.types import Message, Prompt, Reply, Usage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# where the clients leave what the server said: OpenAI and alike, Anthropic, Ollama, Google
+_PROMPT_TOKENS = (
+    "usage.prompt_tokens",
+    "usage.input_tokens",
+    "prompt_eval_count",
+    "usage_metadata.prompt_token_count",
+)
+_COMPLETION_TOKENS = (
+    "usage.completion_tokens",
+    "usage.output_tokens",
+    "eval_count",
+    "usage_metadata.candidates_token_count",
+)
+_CACHED_TOKENS = (
+    "usage.prompt_tokens_details.cached_tokens",
+    "usage.cache_read_input_tokens",
+    "usage_metadata.cached_content_token_count",
+)
+_STOP_REASON = ("choices.0.finish_reason", "stop_reason", "done_reason", "finish_reason")
+_NO_ANSWER = {"APIConnectionError", "TransportError", "ConnectionError", "TimeoutError"}
+"""Classes of errors of the clients' HTTP libraries where no answer came."""
+_LONGEST_QUOTE = 1000
+_NO_SECRETS = Mask()
+_ANY = "a"  # a text to learn the width from where all are blank
+_REASONING = ("choices.0.message.reasoning_content", "choices.0.message.reasoning", "message.thinking")
+
+
+async def chat(llm: Any, prompt: Prompt, who: str, mask: Mask = _NO_SECRETS) -> Reply:
+    """Ask a client. Whatever it raises comes out as ModelError that begins with `who`, without secrets."""
+    started = time.perf_counter()
+    try:
+        response = await llm.achat([_chat_message(message) for message in prompt.messages])
+    except Exception as error:  # every client has a tree of errors of its own
+        raise _broken(who, error, mask) from _cause(error, mask)
+    try:
+        reply = to_reply(response, time.perf_counter() - started)
+    except (AttributeError, TypeError, ValueError) as error:  # the clients pass on whatever a server sends
+        raise ModelError(f"{who}: its answer is no reply of a chat ({type(error).__name__})") from error
+    if reply.stop_reason in FAILED_FINISH:
+        raise ModelError(f"{who}: the answer ended with finish_reason {reply.stop_reason!r}")
+    texts = {"text": reply.text, "reasoning": reply.reasoning, "stop_reason": reply.stop_reason}
+    return reply.model_copy(update={name: text and mask.text(text) for name, text in texts.items()})
+
+
+def embeddings(
+    client: Any,
+    method: str,
+    argument: Any,
+    who: str,
+    mask: Mask = _NO_SECRETS,
+    *,
+    seconds: float | None = None,
+) -> Any:
+    """What a method of an embedding client returns; errors as for `chat`. It may take `seconds`: the clients'
+    own time-outs begin anew with every byte."""
+    call = partial(getattr(client, method), argument)
+    try:
+        return call() if seconds is None else in_time(call, seconds)
+    except Exception as error:  # every client has a tree of errors of its own
+        raise _broken(who, error, mask) from _cause(error, mask)
+
+
+def _cause(error: Exception, mask: Mask) -> Exception | None:
+    """What a traceback shows as the cause: nothing where it holds a secret."""
+    return error if mask.text(str(error)) == str(error) else None
+
+
+def _broken(who: str, error: Exception, mask: Mask) -> ModelError:
+    """Our error for theirs; some of theirs (a time-out) have no message, others all that the server sent."""
+    if untrusted := tls_failure(error, who):
+        return ModelError(f"{who}: {untrusted}")
+    if refused := ours(error):
+        return type(refused)(f"{who}: {refused}")
+    told = mask.text(str(error))
+    told = told if len(told) <= _LONGEST_QUOTE else f"{told[:_LONGEST_QUOTE]}..."
+    message = ": ".join(filter(None, [who, type(error).__name__, told]))
+    response = getattr(error, "response", None)
+    status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
+    if not isinstance(status, int) or status < 100:
+        names = {kind.__name__ for kind in type(error).__mro__}
+        return (NoAnswerError if names & _NO_ANSWER else ModelError)(message)
+    wait = seconds_asked(getattr(response, "headers", None) or {})
+    kind = RateLimitError if status == 429 else ModelError
+    return kind(message, status=status, retry_after=wait)
+
+
+def unit_rows(
+    texts: Sequence[str], ask: Callable[[list[str]], Sequence[Sequence[float]]], who: str
+) -> NDArray[np.float32]:
+    """Unit vectors of the texts as `ask` gives them; (0, 0) for no text, as the width is not known.
+
+    A blank text is not sent, for servers refuse it, leave it out or make something up: its row is zeros.
+    Raises ModelError, which begins with `who`, for vectors that do not fit the texts.
+    """
+    import numpy as np
+
+    if not texts:
+        return np.zeros((0, 0), dtype=np.float32)
+    places = [place for place, text in enumerate(texts) if text.strip()]
+    sent = [texts[place] for place in places] or [_ANY]
+    found = _matrix(ask(sent), len(sent), who)
+    rows = np.zeros((len(texts), found.shape[1]), dtype=np.float32)
+    rows[places] = normalised(found)[: len(places)]
+    return rows
+
+
+def _matrix(vectors: Sequence[Sequence[float]], count: int, who: str) -> NDArray[np.float32]:
+    """The vectors as rows; raises ModelError where they are not `count` of one width."""
+    import numpy as np
+
+    if not all(isinstance(vector, list | tuple) for vector in vectors):
+        raise ModelError(f"{who}: what came back are no vectors")
+    widths = sorted({len(vector) for vector in vectors})
+    if len(vectors) != count or len(widths) != 1 or widths == [0]:
+        raise ModelError(
+            f"{who}: {count} texts were sent, what came back is {len(vectors)} vectors"
+            f" of {' or '.join(map(str, widths)) or 'no'} numbers"
+        )
+    try:
+        found = np.array(vectors, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ModelError(f"{who}: what came back are no vectors of numbers") from error
+    if not np.isfinite(found).all():
+        raise ModelError(f"{who}: what came back are vectors with numbers that are not finite")
+    return found
+
+
+def _chat_message(message: Message) -> Any:
+    """The message as LlamaIndex has it: images before the text."""
+    from llama_index.core.base.llms.types import ChatMessage, ImageBlock, TextBlock
+
+    images = [ImageBlock(path=path) for path in message.images]
+    return ChatMessage(role=message.role, blocks=[*images, TextBlock(text=message.text)])
+
+
+def to_reply(response: Any, seconds: float) -> Reply:
+    """The noun; what the client does not say stays `None`."""
+    thoughts = [block.content for block in response.message.blocks if block.block_type == "thinking"]
+    reasoning, text = split_reasoning(without_halves(response.message.content or ""))
+    raw, stop = response.raw, _find(response.raw, _STOP_REASON)
+    return Reply(
+        text=text,
+        reasoning=_find(raw, _REASONING) or "\n".join(filter(None, thoughts)) or reasoning,
+        stop_reason=None if stop is None else str(stop),
+        usage=Usage(
+            prompt_tokens=as_count(_find(raw, _PROMPT_TOKENS)),
+            completion_tokens=as_count(_find(raw, _COMPLETION_TOKENS)),
+            cached_tokens=as_count(_find(raw, _CACHED_TOKENS)),
+        ),
+        latency=seconds,
+    )
+
+
+def _find(raw: Any, paths: Sequence[str]) -> Any:
+    """What stands at the first path that leads anywhere, through mappings, sequences and objects."""
+    for path in paths:
+        value = raw
+        for step in path.split("."):
+            value = _step(value, step)
+        if value is not None:
+            return value
+    return None
+
+
+def _step(value: Any, step: str) -> Any:
+    """One step of a path, `None` where it leads nowhere."""
+    if isinstance(value, dict):
+        return value.get(step)
+    if isinstance(value, list):
+        return value[int(step)] if step.isdigit() and int(step) < len(value) else None
+    return getattr(value, step, None)

@@ -1,0 +1,64 @@
+"""Ollama's chat API: our messages as it takes them, and its answers as our nouns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fathoms.errors import ModelError, NoAnswerError
+from fathoms.models.chat.closed_errors import FAILED_FINISH, Sender
+from fathoms.models.chat.completion import count
+from fathoms.models.chat.media import as_base64
+from fathoms.models.chat.reasoning import split_reasoning
+from fathoms.types import Message, Reply, Usage
+
+
+class OllamaAnswer:
+    """Gathers the pieces of an answer, or the whole where it comes at once."""
+
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+        self._text: list[str] = []
+        self._thought: list[str] = []
+        self._last: dict[str, Any] = {}
+        self._first_token: float | None = None
+        self._seconds = 0.0
+
+    def hear(self, value: dict[str, Any], seconds: float) -> None:
+        """A piece; raises ModelError for something else."""
+        self._seconds = seconds
+        message = value.get("message")
+        found = message if isinstance(message, dict) else {}
+        text, thought = found.get("content") or "", found.get("thinking") or ""
+        if value.get("done_reason") in FAILED_FINISH:
+            raise ModelError(f"{self._sender.address} ends the answer with an error, and no answer")
+        if not (found and isinstance(text, str) and isinstance(thought, str)):
+            raise ModelError(f"{self._sender.address}: the answer is no chat of Ollama's")
+        self._text.append(text)
+        self._thought.append(thought)
+        self._last = value
+        if (text or thought) and self._first_token is None and not value.get("done"):
+            self._first_token = self._seconds
+
+    def reply(self) -> Reply:
+        """The noun; raises NoAnswerError where the last piece did not come."""
+        if not self._last.get("done"):
+            raise NoAnswerError(f"{self._sender.address}: the stream ended before the answer did")
+        reasoning, text = split_reasoning(self._sender.masked("".join(self._text)))
+        return Reply(
+            text=text,
+            reasoning=self._sender.masked("".join(self._thought)) or reasoning,
+            stop_reason=self._sender.word(self._last.get("done_reason")),
+            model=self._sender.word(self._last.get("model")),
+            usage=Usage(
+                prompt_tokens=count(self._last, "prompt_eval_count"),
+                completion_tokens=count(self._last, "eval_count"),
+            ),
+            first_token=self._first_token,
+            latency=self._seconds,
+        )
+
+
+def chat_message(message: Message) -> dict[str, Any]:
+    """A message as the server takes it."""
+    images = [as_base64(path) for path in message.images]
+    return {"role": message.role, "content": message.text} | ({"images": images} if images else {})

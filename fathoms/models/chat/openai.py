@@ -1,0 +1,225 @@
+"""Models of OpenAI, by its own SDK: PDFs as file parts, inline or by the id of an uploaded file."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from fathoms.models.chat import openai_responses
+from fathoms.models.chat.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, tokens
+from fathoms.models.chat.closed_errors import FAILED_FINISH, FailedResponseError, Fault, refuse_error
+from fathoms.models.chat.closed_uploads import Held
+from fathoms.models.chat.media import PDF, data_url, file_bytes, image_type
+from fathoms.models.options import VariableName, resolved
+from fathoms.safety.limits import MOST_TOKENS
+from fathoms.safety.transport import async_client
+from fathoms.types import Attachment, Message, Prompt, Reply, Usage
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_STATUS = {"rate_limit_exceeded": 429, "server_error": 500}
+"""What an error means that comes within a stream or a response, whose own status was 200."""
+
+
+class OpenAILLM(Closed):
+    """`kind: openai`: a model at OpenAI. For other servers of its API there is `kind: openai-compatible`."""
+
+    packages: ClassVar[tuple[str, ...]] = ("openai",)
+    module: ClassVar[str] = "openai"
+    vendor_address: ClassVar[str] = "https://api.openai.com/v1"
+    own_keys: ClassVar[frozenset[str]] = frozenset(
+        {
+            "model",
+            "messages",
+            "input",
+            "stream",
+            "stream_options",
+            "max_completion_tokens",
+            "max_output_tokens",
+            "temperature",
+            "top_p",
+            "seed",
+        }
+    )
+
+    kind: Literal["openai"] = "openai"
+    api: Literal["chat", "responses"] = "chat"
+    """Chat completions, or the newer Responses API. Its answers are not stored at OpenAI unless `options`
+    say `store: true`."""
+    api_key_env: VariableName = "OPENAI_API_KEY"
+    """The environment variable that holds the key."""
+    max_tokens: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
+    """The longest reply in tokens, reasoning included; the model's own limit if not given. It is sent as
+    `max_completion_tokens`, which every model of OpenAI takes; models that reason refuse `max_tokens`."""
+    seed: int | None = None
+    """Of the sampling, for what OpenAI calls its best effort; chat completions only."""
+    max_images: int | None = Field(default=500, ge=1, le=1_000_000)
+    """Images in one request; no limit if null."""
+    max_megabytes: float | None = Field(default=50, gt=0, le=1_000_000)
+    """Megabytes (10^6 bytes) of one request, where a file that is sent inline takes four thirds of its size;
+    no limit if null."""
+
+    @model_validator(mode="after")
+    def _has_a_seed(self) -> OpenAILLM:
+        if self.api == "responses" and self.seed is not None:
+            raise ValueError("the Responses API takes no 'seed'")
+        return self
+
+    async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
+        """One request to `/chat/completions` or `/responses`."""
+        client = self._client(key)
+        common = {"temperature": self.temperature, "top_p": self.top_p, "extra_body": resolved(self.options)}
+        if self.api == "responses":
+            request = {
+                **openai_responses.request(prompt, held),
+                **common,
+                "max_output_tokens": self.max_tokens,
+            }
+            return await openai_responses.ask(client, {"model": self.model, **_given(request)}, self.stream)
+        request = {
+            "messages": [
+                {"role": message.role, "content": _content(message, held)} for message in prompt.messages
+            ],
+            **common,
+            "max_completion_tokens": self.max_tokens,
+            "seed": self.seed,
+        }
+        return await _ask_chat(client, {"model": self.model, **_given(request)}, self.stream)
+
+    async def upload(self, file: Attachment, key: str) -> Held:
+        """Have OpenAI keep a file for a day."""
+        kept = await self._client(key).files.create(
+            file=(file.document, file_bytes(file), PDF),
+            purpose="user_data",
+            expires_after={"anchor": "created_at", "seconds": KEEP_SECONDS},
+        )
+        return Held(kept.id, kept.expires_at or time.time() + KEEP_SECONDS)
+
+    def fault(self, error: Exception) -> Fault:
+        """What OpenAI's SDK raised."""
+        import openai
+
+        if isinstance(error, FailedResponseError):
+            return Fault(str(error), error.status or _STATUS.get(error.code), error.code)
+        if isinstance(error, openai.APIConnectionError) or not isinstance(error, openai.APIError):
+            return Fault(str(error))
+        code = str(error.code or error.type or "error")
+        if not isinstance(error, openai.APIStatusError):  # within a stream
+            return Fault(error.message, _STATUS.get(code), code)
+        told = error.body.get("message") if isinstance(error.body, Mapping) else None
+        return Fault(str(told or error.message), error.status_code, code, error.response.headers)
+
+    def _client(self, key: str) -> AsyncOpenAI:
+        """The SDK's client, made once an event loop."""
+        return _client(self.address, key, self.request_timeout, asyncio.get_running_loop())
+
+
+@lru_cache(maxsize=8)
+def _client(address: str, key: str, timeout: float, scope: object) -> AsyncOpenAI:
+    """A client of the SDK; the scope is its event loop."""
+    from openai import AsyncOpenAI
+
+    return AsyncOpenAI(
+        api_key=key,
+        base_url=address,
+        timeout=timeout,
+        max_retries=0,
+        default_headers=ONE_ANSWER,
+        http_client=async_client(),
+    )
+
+
+def _given(request: dict[str, Any]) -> dict[str, Any]:
+    """Without what is left to the vendor."""
+    return {name: value for name, value in request.items() if value is not None}
+
+
+def _content(message: Message, held: dict[str, Held]) -> Any:
+    """Files, then images, then the text."""
+    if not message.files and not message.images:
+        return message.text
+    files = [{"type": "file", "file": openai_responses.attached(file, held)} for file in message.files]
+    images = [
+        {"type": "image_url", "image_url": {"url": data_url(path, image_type(path))}}
+        for path in message.images
+    ]
+    return [*files, *images, {"type": "text", "text": message.text}]
+
+
+async def _ask_chat(client: AsyncOpenAI, request: dict[str, Any], stream: bool) -> Reply:
+    """One chat completion."""
+    clock = Clock()
+    if not stream:
+        answer = await client.chat.completions.create(**request)
+        _refuse_errors(answer)
+        choice = answer.choices[0]
+        said, refused = choice.message.content, choice.message.refusal
+        return _to_reply(
+            said or "", refused or "", _reasoning(choice.message), choice.finish_reason, answer, clock
+        )
+    return await _streamed(client, request, clock)
+
+
+async def _streamed(client: AsyncOpenAI, request: dict[str, Any], clock: Clock) -> Reply:
+    """The same in pieces; the last one has the usage and no choice."""
+    text, refused, reasoning = "", "", ""
+    stop, last = None, None
+    request = {**request, "stream": True, "stream_options": {"include_usage": True}}
+    async with await client.chat.completions.create(**request) as chunks:
+        async for chunk in chunks:
+            last = chunk
+            _refuse_errors(chunk)
+            for choice in chunk.choices:
+                said, thought = choice.delta.content or "", _reasoning(choice.delta)
+                text, reasoning = text + said, reasoning + thought
+                refused += choice.delta.refusal or ""
+                stop = choice.finish_reason or stop
+                if said or thought or choice.delta.refusal:
+                    clock.token()
+    if stop is None:
+        raise ConnectionError("the stream ended early")
+    return _to_reply(text, refused, reasoning, stop, last, clock)
+
+
+def _refuse_errors(answer: Any) -> None:
+    """Raise FailedResponseError for an answer with status 200 that tells of an error: beside its choices, in
+    one of them, or as the reason for which one ended."""
+    refuse_error(part(answer, "error"))
+    for choice in answer.choices or ():
+        refuse_error(part(choice, "error"))
+        if (reason := choice.finish_reason) in FAILED_FINISH:
+            message = f"the answer ended with finish_reason {reason!r}"
+            raise FailedResponseError("error", message)
+
+
+def _reasoning(message: Any) -> str:
+    """OpenAI shows none in chat completions; servers that speak its API do, under this name."""
+    return part(message, "reasoning_content") or ""
+
+
+def _to_reply(text: str, refused: str, reasoning: str, stop: str | None, last: Any, clock: Clock) -> Reply:
+    """The noun. The words of a refusal are its text: they say what the model said."""
+    filtered = "content_filter" if stop == "content_filter" else None
+    usage = last.usage
+    return Reply(
+        text=text or refused,
+        reasoning=reasoning,
+        stop_reason=stop,
+        refusal="refusal" if refused else filtered,
+        model=last.model,
+        usage=Usage(
+            prompt_tokens=tokens(usage, "prompt_tokens"),
+            completion_tokens=tokens(usage, "completion_tokens"),
+            cached_tokens=tokens(usage, "prompt_tokens_details", "cached_tokens"),
+            cache_write_tokens=tokens(usage, "prompt_tokens_details", "cache_write_tokens"),
+            reasoning_tokens=tokens(usage, "completion_tokens_details", "reasoning_tokens"),
+        ),
+        first_token=clock.first,
+        latency=clock.last,
+    )

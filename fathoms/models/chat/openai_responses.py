@@ -1,0 +1,117 @@
+"""OpenAI's Responses API: what a prompt becomes there, and what comes back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fathoms.models.chat.closed import Clock, part, tokens
+from fathoms.models.chat.closed_errors import FailedResponseError, refuse_error
+from fathoms.models.chat.closed_uploads import Held
+from fathoms.models.chat.media import PDF, data_url, image_type
+from fathoms.types import Attachment, Message, Prompt, Reply, Usage
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_TOKENS = {
+    "response.output_text.delta",
+    "response.refusal.delta",
+    "response.reasoning_text.delta",
+    "response.reasoning_summary_text.delta",
+}
+_ENDS = {"response.completed", "response.incomplete", "response.failed"}
+_UNFINISHED = {"failed", "cancelled", "queued", "in_progress"}
+"""Statuses of a response that has no whole answer. `incomplete` is none of them: the answer is then cut off
+at the limit of its tokens or by a filter, and `incomplete_details` say which."""
+_REFUSALS = {"invalid_prompt", "bio_policy", "image_content_policy_violation"}
+"""Codes of a response that failed because of what it was asked."""
+
+
+def request(prompt: Prompt, held: dict[str, Held]) -> dict[str, Any]:
+    """The part of the body that the prompt decides."""
+    turns = [{"role": message.role, "content": _content(message, held)} for message in prompt.messages]
+    return {"input": turns, "store": False}
+
+
+async def ask(client: AsyncOpenAI, body: dict[str, Any], stream: bool) -> Reply:
+    """One response."""
+    clock = Clock()
+    if not stream:
+        return _to_reply(await client.responses.create(**body), clock)
+    last: Any = None
+    async with await client.responses.create(**body, stream=True) as events:
+        async for event in events:
+            if event.type in _TOKENS:
+                clock.token()
+            elif event.type in _ENDS:
+                last = part(event, "response")
+            elif event.type == "error":
+                refuse_error(part(event, "error") or {"code": part(event, "code"), **_message(event)})
+    if last is None:
+        raise ConnectionError("the stream ended early")
+    return _to_reply(last, clock)
+
+
+def _message(event: Any) -> dict[str, Any]:
+    """What an event of an error says."""
+    return {"message": part(event, "message") or ""}
+
+
+def _content(message: Message, held: dict[str, Held]) -> Any:
+    """Files, then images, then the text."""
+    if not message.files and not message.images:
+        return message.text
+    files = [{"type": "input_file", **attached(file, held)} for file in message.files]
+    images = [
+        {"type": "input_image", "detail": "auto", "image_url": data_url(path, image_type(path))}
+        for path in message.images
+    ]
+    return [*files, *images, {"type": "input_text", "text": message.text}]
+
+
+def attached(file: Attachment, held: dict[str, Held]) -> dict[str, str]:
+    """The id of a file that was uploaded, or the file itself and its name; chat completions say it alike."""
+    if file.sha256 in held:
+        return {"file_id": held[file.sha256].reference}
+    return {"filename": file.document, "file_data": data_url(file, PDF)}
+
+
+def _to_reply(response: Any, clock: Clock) -> Reply:
+    """The noun. It stopped for the reason that made it incomplete, or else as its status says."""
+    error = response.error
+    if error is not None and part(error, "code") not in _REFUSALS:
+        refuse_error(error)
+    if response.status in _UNFINISHED and error is None:
+        raise FailedResponseError("error", f"the response has the status {response.status!r}, and no answer")
+    said = [piece for item in response.output if item.type == "message" for piece in item.content]
+    refused = "".join(piece.refusal for piece in said if piece.type == "refusal")
+    cause = part(response, "incomplete_details", "reason")
+    filtered = cause if cause == "content_filter" else part(error, "code")
+    return Reply(
+        text="".join(piece.text for piece in said if piece.type == "output_text") or refused,
+        reasoning="\n".join(filter(None, map(_thought, response.output))),
+        stop_reason=cause or response.status,
+        refusal="refusal" if refused else filtered,
+        model=response.model,
+        usage=_usage(response.usage),
+        first_token=clock.first,
+        latency=clock.last,
+    )
+
+
+def _thought(item: Any) -> str:
+    """The reasoning in an item of the output, or the summary of it that OpenAI shows."""
+    if item.type != "reasoning":
+        return ""
+    return "\n".join(piece.text for piece in [*(part(item, "content") or ()), *item.summary])
+
+
+def _usage(usage: Any) -> Usage:
+    """As OpenAI counts."""
+    return Usage(
+        prompt_tokens=tokens(usage, "input_tokens"),
+        completion_tokens=tokens(usage, "output_tokens"),
+        cached_tokens=tokens(usage, "input_tokens_details", "cached_tokens"),
+        cache_write_tokens=tokens(usage, "input_tokens_details", "cache_write_tokens"),
+        reasoning_tokens=tokens(usage, "output_tokens_details", "reasoning_tokens"),
+    )

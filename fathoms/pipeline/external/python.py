@@ -1,0 +1,173 @@
+"""A pipeline in Python: a function that answers, or an object that ingests and answers.
+
+    def answer(question: str) -> str | dict | fathoms.pipeline.external.answer.Answer: ...
+    def ingest(documents: list[fathoms.pipeline.external.Source]) -> None: ...
+
+Both may be async. `answer` gets the text of the question and nothing else, so that the very function that
+a service calls can be measured; only where it has a parameter named `files` it also gets the names of the
+files that the question is about. Neither sees a gold answer. `ingest` is called once, before the first
+question. Replies are never cached.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, PrivateAttr, ValidationError
+
+from fathoms.config import fingerprint
+from fathoms.errors import ConfigError, FathomsError, ModelError
+from fathoms.models.options import Options, resolved, secret_values, without_secrets
+from fathoms.pipeline.external.answer import Answer
+from fathoms.pipeline.external.base import Ask, ExternalPipeline, Told
+from fathoms.pipeline.external.calls import Caller, RaisedError
+from fathoms.pipeline.external.imports import source_sha256
+from fathoms.pipeline.external.mapping import complaint
+from fathoms.pipeline.external.printing import printed_aside
+from fathoms.pipeline.external.target import importable, load
+from fathoms.safety.masking import Mask
+from fathoms.types import Document, Question
+
+
+@dataclass(frozen=True)
+class Source:
+    """A document that `ingest` gets: `id` is the name that questions know it by."""
+
+    id: str
+    path: Path
+    sha256: str
+
+
+class Python(ExternalPipeline):
+    """`kind: python`: a function or an object of yours, in this process."""
+
+    neutral: ClassVar[frozenset[str]] = frozenset({"max_concurrency"})
+
+    kind: Literal["python"] = "python"
+    target: str = Field(pattern=r"^[A-Za-z_][\w.]*(:[A-Za-z_][\w.]*)?$")
+    """`package.module:name` of a function that answers, of a class with the method `answer`, or of an object
+    with one; `package.module` of a module with that function. The current directory and the folder of the
+    configuration are looked in first."""
+    options: Options = Field(default_factory=dict)
+    """What a class is called with. `${NAME}` in a text is that environment variable."""
+
+    _folder: Path = PrivateAttr(default=Path())
+    _loaded: Any = PrivateAttr(default=None)
+
+    @property
+    def name(self) -> str:
+        """The target."""
+        return self.target
+
+    def at(self, base: Path) -> Python:
+        """Found from `base`; raises ConfigError where there is no such target, or it cannot answer."""
+        placed = self.model_copy()
+        placed._folder = base
+        placed._loaded = placed._load()
+        return placed
+
+    def identity(self) -> dict[str, Any]:
+        """With the module's source as it was imported, and what environment variables say (not secrets)."""
+        self._found()
+        source = source_sha256(self.target.partition(":")[0])
+        known = fingerprint(without_secrets(self.options))
+        return {**super().identity(), "source": source, "resolved": known}
+
+    def check(self) -> None:
+        """Raise ConfigError for a target that cannot answer or has changed since it was imported, or for a
+        variable that is not set."""
+        self._loaded = self._load()
+        resolved(self.options)
+
+    def _found(self) -> Any:
+        """The target as it was first imported, whatever became of its file since."""
+        if self._loaded is None:
+            self._loaded = self._load()
+        return self._loaded
+
+    def _load(self) -> Any:
+        """The target, once it is known to be a pipeline."""
+        found = load(self.target, self._folder)
+        if self.options and not inspect.isclass(found):
+            raise ConfigError(f"'{self.target}' is no class: 'options' are what a class is called with")
+        has_answer = callable(getattr(found, "answer", None))
+        if not has_answer and (inspect.isclass(found) or not callable(found)):
+            raise ConfigError(f"'{self.target}' has no function 'answer', and is none")
+        return found
+
+    def open(self, documents: Sequence[Document]) -> tuple[Ask, str]:
+        """Make the object, and let it ingest; raises FathomsError with what it raised."""
+        sources = [Source(item.id, item.path.resolve(), item.sha256) for item in documents]
+        made, caller, mask = self._found(), Caller(), Mask(secret_values(self.options))
+        with importable(self._folder), printed_aside():
+            try:
+                if inspect.isclass(made):
+                    made = caller.call(made, **resolved(self.options))
+                ingest = getattr(made, "ingest", None)
+                if ingest is not None:
+                    caller.call(ingest, sources)
+            except RaisedError as error:
+                message = mask.text(f"{self.target}: {error.failure.kind}: {error}")
+                raise FathomsError(message) from None
+        note = "no 'ingest': the pipeline has its own way to documents" if ingest is None else "ingested"
+        return self._asked(getattr(made, "answer", made), caller, mask), note
+
+    def _asked(self, answer: Callable[..., Any], caller: Caller, mask: Mask) -> Ask:
+        """How the function is asked."""
+        takes_files = _has_files(answer)
+
+        async def ask(question: Question) -> Told:
+            options = {"files": question.files} if takes_files else {}
+            try:
+                with importable(self._folder), printed_aside():
+                    return Told(_answer(await caller.acall(answer, question.text, **options)))
+            except RaisedError as error:
+                raise error.masked(mask) from None
+            except ModelError as error:
+                raise ModelError(mask.text(str(error))) from None
+
+        return ask
+
+
+def _has_files(answer: Callable[..., Any]) -> bool:
+    """Whether there is a parameter `files`; what is built in tells of none."""
+    try:
+        return "files" in inspect.signature(answer).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def _answer(returned: Any) -> Answer:
+    """What a function returned; raises ModelError where it is no answer."""
+    if isinstance(returned, Answer):
+        return returned
+    if isinstance(returned, str):
+        return Answer(answer=returned)
+    if isinstance(returned, dict):
+        _refuse_misspelt(returned)
+    else:
+        raise ModelError(
+            f"answer returned {_described(returned)}: want a str, a dict or fathoms.pipeline.external.answer.Answer"
+        )
+    try:
+        return Answer.model_validate(returned)
+    except ValidationError as error:
+        raise ModelError(f"answer returned no answer: {complaint(error)}") from error
+
+
+def _refuse_misspelt(returned: dict[str, Any]) -> None:
+    """Raise ModelError for a key that is nearly one of ours: what it holds would not be known."""
+    names = Answer.model_fields.keys() - returned.keys()
+    for key in returned.keys() - Answer.model_fields.keys():
+        if near := get_close_matches(str(key), names, n=1, cutoff=0.85):
+            raise ModelError(f"answer returned the key '{key}' (did you mean '{near[0]}'?)")
+
+
+def _described(returned: Any) -> str:
+    """`None`, or the kind of thing it is."""
+    return "None" if returned is None else f"a value of type {type(returned).__name__}"

@@ -1,0 +1,141 @@
+"""What a service is sent: a template, with the question and environment variables put in."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+from urllib.parse import parse_qsl, urlsplit
+
+from pydantic import AfterValidator, JsonValue, TypeAdapter
+
+from fathoms.errors import ConfigError
+from fathoms.models.options import Options, http_address, secret_values
+from fathoms.safety.masking import Mask, remember
+from fathoms.types import Question
+
+_PLACE = re.compile(r"\$\{(?P<variable>\w+)\}|\{(?P<part>question|files|id|category|model)\}")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+_without_secrets = TypeAdapter(Options).validate_python
+
+
+def _service(url: str) -> str:
+    """Refuse what is no address; a slash at its end is part of it."""
+    if "${" in url:
+        raise ValueError(
+            "an address takes no ${NAME}: write it out, or set it when you run: --set pipeline.url=..."
+        )
+    http_address(url)
+    return url
+
+
+def refuse_secrets(url: str) -> None:
+    """Raise ValueError for a secret in the query of an address.
+
+    Not where the address is validated: a complaint about a value shows it.
+    """
+    _without_secrets(dict(parse_qsl(urlsplit(url).query)))
+
+
+def _template(value: Any) -> Any:
+    """Refuse a secret that stands in the configuration."""
+    _without_secrets({"request": value})
+    return value
+
+
+def _headers(headers: dict[str, str]) -> dict[str, str]:
+    """Refuse a secret that stands in the configuration, and what is no header's name."""
+    for name in headers:
+        if not _HEADER.fullmatch(name):
+            raise ValueError(f"'{name}' cannot be the name of a header")
+    _without_secrets(headers)
+    return headers
+
+
+ServiceUrl = Annotated[str, AfterValidator(_service)]
+"""The whole address of a service, by http or https."""
+Template = Annotated[JsonValue, AfterValidator(_template)]
+"""Any JSON, with places to fill in."""
+Headers = Annotated[dict[str, str], AfterValidator(_headers)]
+"""Headers by name; `${NAME}` is replaced by that environment variable when they are sent."""
+
+
+def parts_of(question: Question, model: str | None) -> dict[str, str | list[str]]:
+    """What can be put into a template: nothing that tells the gold answer."""
+    return {
+        "question": question.text,
+        "files": list(question.files),
+        "id": question.id,
+        "category": question.category,
+        "model": model or "",
+    }
+
+
+def filled(template: Any, parts: Mapping[str, str | list[str]]) -> Any:
+    """The template with every place filled in, in one pass: what is put in is not looked at again.
+
+    The text `{files}` alone becomes a list; inside other text the files are joined by commas.
+    """
+    if template == "{files}":
+        return parts["files"]
+    if isinstance(template, str):
+        return _PLACE.sub(lambda match: _part(match, parts), template)
+    if isinstance(template, dict):
+        return {key: filled(value, parts) for key, value in template.items()}
+    return [filled(value, parts) for value in template] if isinstance(template, list) else template
+
+
+def _part(match: re.Match[str], parts: Mapping[str, str | list[str]]) -> str:
+    """What one place stands for."""
+    if match["variable"]:
+        return _variable(match["variable"])
+    part = parts[match["part"]]
+    return part if isinstance(part, str) else ", ".join(part)
+
+
+def places(template: Any) -> set[str]:
+    """The parts of a question that a template asks for."""
+    return {match["part"] for match in _matches(template) if match["part"]}
+
+
+def variables(template: Any) -> list[str]:
+    """The values of all environment variables that a template names; raises ConfigError for one not set."""
+    names = {match["variable"] for match in _matches(template)} - {None}
+    return [_variable(name) for name in sorted(names)]
+
+
+def mask(headers: Mapping[str, str], template: Any) -> Mask:
+    """What hides the secrets of a request: every variable in its headers, and those at keys of secrets."""
+    found = variables(dict(headers))
+    remember(*found)
+    return Mask([*found, *secret_values({"request": template})])
+
+
+def _matches(template: Any) -> Iterator[re.Match[str]]:
+    """Every place in the texts of a template."""
+    if isinstance(template, str):
+        yield from _PLACE.finditer(template)
+    elif isinstance(template, dict | list):
+        for value in template.values() if isinstance(template, dict) else template:
+            yield from _matches(value)
+
+
+def sent_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers as they are sent; raises ConfigError, which names no value."""
+    found: dict[str, str] = filled(dict(headers), {})
+    for name, value in found.items():
+        if not (value.isascii() and value.isprintable() and value == value.strip()):
+            raise ConfigError(f"headers.{name} has a value that no header can have: white space or no ASCII")
+    return found
+
+
+def _variable(name: str) -> str:
+    """The value of one environment variable."""
+    try:
+        return os.environ[name]
+    except KeyError:
+        raise ConfigError(
+            f"the environment variable {name} is not set, and the pipeline asks for it"
+        ) from None

@@ -1,0 +1,93 @@
+"""Somebody's module, imported from where they stand or from beside their configuration."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from fathoms.errors import ConfigError
+from fathoms.pipeline.external import imports
+
+
+@contextmanager
+def importable(folder: Path) -> Iterator[None]:
+    """Modules in the current directory and in `folder` can be imported for as long as the block lasts.
+
+    Blocks may overlap: each takes out what it put in, and what was there before stays.
+    """
+    folders = _places(folder)
+    added, before = [str(place) for place in folders], set(sys.modules)
+    sys.path[:0] = added
+    try:
+        yield
+    finally:
+        for path in added:
+            with suppress(ValueError):  # the module may have cleared it away
+                sys.path.remove(path)
+        imports.note(set(sys.modules) - before, folders)
+
+
+def _places(folder: Path) -> list[Path]:
+    """Where modules are looked for first."""
+    return list(dict.fromkeys([folder.resolve(), Path.cwd().resolve()]))
+
+
+def load(target: str, folder: Path) -> Any:
+    """What `package.module:name` points at, or the module itself where no name is given.
+
+    What the module prints goes to stderr. Raises ConfigError where it is not there, raises an error of its
+    own (named with file and line), or where what was imported before is other code than would be now.
+    """
+    name, _, attribute = target.partition(":")
+    with importable(folder), redirect_stdout(sys.stderr):
+        imports.refuse_others(name, _places(folder))
+        try:
+            module = import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+                places = " and ".join(dict.fromkeys(sys.path[:2]))
+                raise ConfigError(f"there is no module '{error.name}' (looked in {places})") from error
+            raise ConfigError(f"importing '{name}' fails: {sentence(error)}") from error
+        except (Exception, SystemExit) as error:
+            raise ConfigError(f"importing '{name}' fails: {sentence(error)}") from error
+    imports.note([name])
+    return _named(module, attribute)
+
+
+def _named(module: ModuleType, attribute: str) -> Any:
+    """The object of a name in a module."""
+    if not attribute:
+        return module
+    try:
+        return attrgetter(attribute)(module)
+    except AttributeError as error:
+        raise ConfigError(f"'{module.__name__}' ({module.__file__}) has no '{attribute}'") from error
+
+
+def sentence(error: BaseException) -> str:
+    """The class and message of an error, and the file and line that raised it."""
+    if isinstance(error, SyntaxError):
+        place = f"{error.filename}:{error.lineno}"
+        return f"{type(error).__name__}: {error.msg} ({place})"
+    return f"{type(error).__name__}: {message_of(error)}{place_of(error)}"
+
+
+def message_of(error: BaseException) -> str:
+    """What an error says; it may fail to."""
+    try:
+        return str(error)
+    except Exception:
+        return "its message cannot be made"
+
+
+def place_of(error: BaseException) -> str:
+    """` (file:line)` of the last frame, where there is any."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""

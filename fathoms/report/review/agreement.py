@@ -1,0 +1,257 @@
+"""How far people agree with the scores: mean ratings by pipeline, and reviewers with one another.
+
+The means are those of the FATHOMS-RAG paper's Table I. The unit is the answer: where several reviewers rated
+one, their mean counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from statistics import fmean
+from typing import Any, Literal
+
+from fathoms.report.table import figure
+from fathoms.report.view import RunView
+from fathoms.runs.ratings import FILE, Rating, read_ratings
+
+Column = Literal["score", "flag"]
+COLUMNS: tuple[Column, ...] = ("score", "flag")
+HEADERS = ("Pipeline", "Score", "Flag", "n")
+KAPPA_HEADERS = ("Reviewers", "About", "Same rating", "Kappa", "Weighted", "n")
+SHOWN = ("correctness", "hallucination", "abstained")
+MEANING = (
+    "Agreement of people with the score and with the flag, from 1 (strongly disagree) to 5 (strongly agree),"
+    " by pipeline; n answers. [low, high]: 95 %, Wilson's interval on the scale from 1 to 5, conservative."
+)
+LOWEST, HIGHEST = 1, 5
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean rating in [1, 5] with its interval; `n` counts answers, of an average the pipelines."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True)
+class PipelineRow:
+    """One pipeline: the ids of its runs, and the agreement by column; `None` where nobody rated."""
+
+    pipeline: str
+    runs: tuple[str, ...]
+    score: Mean | None
+    flag: Mean | None
+
+
+@dataclass(frozen=True)
+class Kappa:
+    """Two reviewers on the answers that both rated: the share of equal ratings, Cohen's kappa (1960), and
+    weighted by squared distance (1968). A kappa is `None` where chance alone would agree always."""
+
+    reviewers: tuple[str, str]
+    column: Column
+    same: float
+    kappa: float | None
+    weighted: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The whole table. `average` is the unweighted mean of the pipelines, as in the paper, by column.
+
+    Left out are `outdated` ratings, of scores that have changed since, and those of `other_profiles`.
+    """
+
+    pipelines: tuple[PipelineRow, ...]
+    average: Mapping[Column, Mean | None]
+    reviewers: tuple[str, ...]
+    kappas: tuple[Kappa, ...]
+    outdated: int
+    other_profiles: int
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """One run and its ratings: those that hold, and how many do not, as in `Agreement`."""
+
+    run: RunView
+    ratings: tuple[Rating, ...]
+    outdated: int
+    other_profiles: int
+
+
+def agreement(runs: Sequence[RunView], scores: str | None = None) -> Agreement | None:
+    """What people said of some runs under one profile; `None` where nobody said anything.
+
+    Raises StoreError where a file of ratings is damaged.
+    """
+    read = [reviewed(run, run.profile(scores)) for run in runs]
+    if not any(part.ratings or part.outdated or part.other_profiles for part in read):
+        return None
+    groups: dict[str, list[Reviewed]] = {}
+    for part in read:
+        if part.ratings:
+            groups.setdefault(part.run.pipeline, []).append(part)
+    rows = tuple(pipeline_row(name, group) for name, group in groups.items())
+    ratings = [rating for part in read for rating in part.ratings]
+    return Agreement(
+        pipelines=rows,
+        average={"score": average(row.score for row in rows), "flag": average(row.flag for row in rows)},
+        reviewers=tuple(sorted({rating.reviewer for rating in ratings})),
+        kappas=tuple(kappas(ratings)),
+        outdated=sum(part.outdated for part in read),
+        other_profiles=sum(part.other_profiles for part in read),
+    )
+
+
+def agreement_json(found: Agreement | None) -> dict[str, Any] | None:
+    """The table as plain data."""
+    return None if found is None else asdict(found)
+
+
+def reviewed(run: RunView, profile: str) -> Reviewed:
+    """The ratings of one run's scores as these are now."""
+    files = [*([run.path / FILE] if run.path else []), *run.reviews]
+    latest = {(*rating.item, rating.reviewer): rating for path in files for rating in read_ratings(path)}
+    ours = [rating for rating in latest.values() if rating.run == run.run]
+    under = [rating for rating in ours if rating.profile == profile]
+    now = shown_now(run, profile) if under else {}
+    held = tuple(rating for rating in under if rating.shown == now.get((rating.question, rating.repeat)))
+    return Reviewed(run, held, len(under) - len(held), len(ours) - len(under))
+
+
+def shown_now(run: RunView, profile: str) -> dict[tuple[str, int], tuple[Any, ...]]:
+    """What a reviewer of each answer would see today."""
+    return {
+        (str(view["question"]["id"]), repeat.get("repeat", 0)): tuple(
+            ((repeat.get("scores") or {}).get(profile) or {}).get(key) for key in SHOWN
+        )
+        for view in run.questions()
+        for repeat in view.get("repeats") or ()
+    }
+
+
+def pipeline_row(name: str, group: Sequence[Reviewed]) -> PipelineRow:
+    """One pipeline over its runs."""
+    ratings = [rating for part in group for rating in part.ratings]
+    score, flag = (mean_rating(answers(ratings, column)) for column in COLUMNS)
+    return PipelineRow(name, tuple(part.run.run for part in group), score, flag)
+
+
+def value(rating: Rating, column: Column) -> int | None:
+    """The rating in one column."""
+    return rating.score_rating if column == "score" else rating.flag_rating
+
+
+def answers(ratings: Iterable[Rating], column: Column) -> list[float]:
+    """The mean rating of every answer that was rated in a column."""
+    found: dict[tuple[str, str, int, str], list[int]] = {}
+    for rating in ratings:
+        if (given := value(rating, column)) is not None:
+            found.setdefault(rating.item, []).append(given)
+    return [fmean(values) for values in found.values()]
+
+
+def mean_rating(values: Sequence[float]) -> Mean | None:
+    """The mean of ratings, with Wilson's score interval on the scale from 1 to 5.
+
+    The variance of what lies between two ends is at most that of a coin with their mean, so the interval is
+    conservative. A t interval would have no width where all agree, as they do in the paper's first row.
+    """
+    from fathoms.stats.intervals import wilson
+
+    if not values:
+        return None
+    mean, width = fmean(values), HIGHEST - LOWEST
+    low, high = (LOWEST + width * float(end) for end in wilson((mean - LOWEST) / width, len(values)))
+    return Mean(mean, min(low, mean), max(high, mean), len(values))
+
+
+def average(means: Iterable[Mean | None]) -> Mean | None:
+    """The unweighted mean of pipelines; its interval recovers the variance from theirs (MOVER: Zou & Donner
+    2008)."""
+    known = [mean for mean in means if mean]
+    if not known:
+        return None
+    import numpy as np
+
+    from fathoms.stats.intervals import mover
+
+    centres, lows, highs = np.array([(mean.mean, mean.low, mean.high) for mean in known]).T
+    low, high = mover(centres, lows, highs, np.full(len(known), 1 / len(known)))
+    middle = fmean(mean.mean for mean in known)
+    return Mean(middle, max(float(low), LOWEST), min(float(high), HIGHEST), len(known))
+
+
+def kappas(ratings: Sequence[Rating]) -> Iterator[Kappa]:
+    """Every pair of reviewers in every column, on the answers that both rated."""
+    by_reviewer: dict[str, dict[tuple[str, str, int, str], Rating]] = {}
+    for rating in ratings:
+        by_reviewer.setdefault(rating.reviewer, {})[rating.item] = rating
+    for (first, ours), (second, theirs) in combinations(sorted(by_reviewer.items()), 2):
+        shared = [item for item in ours if item in theirs]
+        for column in COLUMNS:
+            both = [(value(ours[item], column), value(theirs[item], column)) for item in shared]
+            pairs = [(a, b) for a, b in both if a is not None and b is not None]
+            if pairs:
+                same = fmean(a == b for a, b in pairs)
+                plain, weighted = rated_alike(pairs), rated_alike(pairs, quadratic=True)
+                yield Kappa((first, second), column, same, plain, weighted, len(pairs))
+
+
+def rated_alike(pairs: Sequence[tuple[int, int]], *, quadratic: bool = False) -> float | None:
+    """Cohen's kappa of pairs of ratings from 1 to 5."""
+    import numpy as np
+
+    from fathoms.stats.kappa import kappa
+
+    table = np.zeros((HIGHEST, HIGHEST))
+    for first, second in pairs:
+        table[first - LOWEST, second - LOWEST] += 1
+    return kappa(table, quadratic=quadratic)
+
+
+def agreement_tables(found: Agreement) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
+    """Headers and lines of the means, then of the kappas, as far as there are any."""
+    for headers, lines in ((HEADERS, mean_cells(found)), (KAPPA_HEADERS, kappa_cells(found))):
+        if filled := list(lines):
+            yield headers, filled
+
+
+def mean_cells(found: Agreement) -> Iterator[list[str]]:
+    """A line for each pipeline, and their unweighted mean where there are several."""
+    for row in found.pipelines:
+        ns = dict.fromkeys(str(mean.n if mean else 0) for mean in (row.score, row.flag))
+        yield [row.pipeline, mean_text(row.score), mean_text(row.flag), "/".join(ns)]
+    if len(found.pipelines) > 1:
+        yield ["Average (unweighted)", *(mean_text(found.average[column]) for column in COLUMNS), ""]
+
+
+def mean_text(mean: Mean | None) -> str:
+    """A mean with its interval."""
+    return f"{figure(mean.mean)} [{figure(mean.low)}, {figure(mean.high)}]" if mean else "n/a"
+
+
+def kappa_cells(found: Agreement) -> Iterator[list[str]]:
+    """A line for each pair of reviewers and each column."""
+    for pair in found.kappas:
+        figures = map(figure, (pair.same, pair.kappa, pair.weighted))
+        yield [" and ".join(pair.reviewers), pair.column, *figures, str(pair.n)]
+
+
+def remarks(found: Agreement) -> Iterator[str]:
+    """Who rated, how to read the tables, and what is not in them."""
+    if found.reviewers:
+        yield f"Reviewers: {', '.join(found.reviewers)}. {MEANING}"
+    if found.kappas:
+        yield "Kappa is Cohen's, on the answers that both rated; weighted: by the squared distance."
+    if found.outdated:
+        yield f"Ratings left out because what they rate was scored otherwise since: {found.outdated}."
+    if found.other_profiles:
+        yield f"Ratings left out because they are of another profile's scores: {found.other_profiles}."

@@ -1,0 +1,93 @@
+"""A printed table beside our figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from fathoms.reproduce.figures import Figures
+from fathoms.reproduce.tables import Table, TableRow
+
+Status = Literal["same", "documented", "differs", "not compared"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: as printed in the paper, as it comes out here (`None` without scores to tell), both with the
+    table's digits; `why` says why a documented difference is one. An empty printed cell is not compared."""
+
+    row: str
+    metric: str
+    column: str
+    paper: str
+    ours: str | None
+    status: Status
+    why: str | None = None
+
+
+@dataclass(frozen=True)
+class RowCells:
+    """One row; `ours` is the hallucination rate by our own classifier, empty without a result file."""
+
+    row: str
+    cells: tuple[Cell, ...]
+    ours: dict[str, str]
+
+    @property
+    def compared(self) -> bool:
+        """Whether there was anything to compare it with."""
+        return any(cell.status != "not compared" for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The whole table."""
+
+    rows: tuple[RowCells, ...]
+
+    def cells(self, status: Status) -> list[Cell]:
+        """The cells of which this holds."""
+        return [cell for row in self.rows for cell in row.cells if cell.status == status]
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether something was compared, and nothing differs that is not documented."""
+        return any(row.compared for row in self.rows) and not self.cells("differs")
+
+
+def compare(
+    table: Table, figures: Mapping[str, Figures], rows: Sequence[TableRow] | None = None
+) -> Comparison:
+    """Every cell of the table, or of some of its rows, beside the figures that there are, by row."""
+    return Comparison(tuple(_row(table, row, figures.get(row.row)) for row in rows or table.rows))
+
+
+def _row(table: Table, row: TableRow, figures: Figures | None) -> RowCells:
+    """One row."""
+    ours = {} if figures is None else {c: table.text(value) for c, value in figures.ours.items()}
+    return RowCells(row.row, tuple(_cells(table, row, figures)), ours)
+
+
+def _cells(table: Table, row: TableRow, figures: Figures | None) -> Iterator[Cell]:
+    """The cells of one row."""
+    for metric, printed in row.printed.items():
+        ours = None if figures is None else figures.metrics.get(metric)
+        for column, value in zip(table.columns, printed, strict=True):
+            text = None if ours is None else table.text(ours[column])
+            status, why = _status(table, (row.row, metric, column), value, text)
+            yield Cell(row.row, metric, column, table.printed_text(value), text, status, why)
+
+
+def _status(
+    table: Table, place: tuple[str, str, str], printed: float | None, ours: str | None
+) -> tuple[Status, str | None]:
+    """How a cell compares, and why where that is known."""
+    if ours is None or printed is None:
+        return "not compared", None
+    if ours == table.printed_text(printed):
+        return "same", None
+    known = table.difference(*place)
+    if known is not None and ours == table.printed_text(known.ours):
+        return "documented", known.why
+    return "differs", None

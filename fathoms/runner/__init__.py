@@ -1,0 +1,1 @@
+"""Asks the questions of runs: planning, resuming, budgets, and writing each answer to disk."""

@@ -1,0 +1,179 @@
+"""The questions of one run on their way through the model: asked, kept, counted."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from fathoms.models.calling.lane import Lane
+from fathoms.models.calling.stop import Stop, Stopped
+from fathoms.pipeline.experiment import AnyExperiment, Prepared
+from fathoms.runner.budget import Budget, billed, sums, total
+from fathoms.runner.commit import GroupCommit
+from fathoms.runner.reservations import Purse
+from fathoms.runner.resume import Turn
+from fathoms.runs.events import happened, tell, within
+from fathoms.runs.store import Run
+from fathoms.safety.masking import without_known
+from fathoms.types import Hit, Record
+
+Ended = Literal["signal", "error"]
+"""What ended a whole command before its end."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run: how many questions were asked for, how many have an answer or a failure by now
+    (in a resumed run also those from before), how many failed, and whether it was stopped before the end, by
+    its budget or by a signal. A question counts once a repeat."""
+
+    run: Run
+    asked: int
+    done: int
+    errors: int
+    stopped: bool
+    over_budget: bool = False
+
+
+def _without_secrets(record: Record) -> Record:
+    """A record before anything is made of it: no secret stands in what a server or a pipeline sent, in
+    whatever field. What was asked stays as it was."""
+    sent: dict[str, Any] = {}
+    for name in ("answer", "error"):
+        if (noun := getattr(record, name)) is not None:
+            sent[name] = without_known(noun)
+    if record.citations:
+        sent["citations"] = tuple(map(without_known, record.citations))
+    if record.prompt is None and record.hits:  # those of a pipeline that is not ours
+        sent["hits"] = tuple(map(without_known, record.hits))
+    return record.model_copy(update=sent)
+
+
+def in_order(turns: Sequence[Turn]) -> list[Turn]:
+    """One repeat after another; in each, questions on the same files in a row, so that a server's prompt
+    cache can help."""
+    first: dict[tuple[str, ...], int] = {}
+    for index, turn in enumerate(turns):
+        first.setdefault(turn.question.files, index)
+    return sorted(turns, key=lambda turn: (turn.repeat, first[turn.question.files]))
+
+
+class Asking:
+    """The questions of one run on their way through the model."""
+
+    def __init__(
+        self,
+        experiment: AnyExperiment,
+        prepared: Prepared,
+        store: Run,
+        asked: int,
+        missing: Sequence[Turn],
+        hits: Mapping[str, tuple[Hit, ...]],
+        retrieve_seconds: float,
+        purse: Purse,
+    ) -> None:
+        self.experiment = experiment
+        self.prepared = prepared
+        self.store = store
+        self.asked = asked
+        self.missing = in_order(missing)
+        self.hits = hits
+        self.retrieve_seconds = retrieve_seconds
+        self.purse = purse
+        self.done = self.errors = self.cached = 0
+        self.cost: float | None = 0.0
+        self.seconds = 0.0
+
+    async def all(self, lane: Lane, stop: Stop, on_record: Callable[[Record], None]) -> None:
+        """Ask what is missing, as many at a time as the provider takes, in order.
+
+        Whatever ends it, what was answered can be read when it has ended.
+        """
+        started = time.perf_counter()
+        several = (self.store.manifest().get("repeats") or 1) > 1
+        happened(
+            "run-started",
+            run=self.store.id,
+            name=self.experiment.name,
+            model=self.experiment.answerer,
+            provider=self.experiment.provider,
+            questions=len(self.missing),
+            answered_before=self.asked - len(self.missing),
+        )
+        waiting, commit = iter(self.missing), GroupCommit(self.store, several=several)
+
+        async def worker() -> None:
+            for turn in waiting:
+                if stop.is_set() or (held := await self.purse.take(turn.question, stop)) is None:
+                    return
+                record = None
+                try:
+                    if stop.is_set():
+                        return
+                    record = await self._record(turn, lane)
+                    record = await commit.add(record)
+                    self._count(record)
+                    on_record(record)
+                finally:
+                    self.purse.settle(held, record)
+
+        async def until_stopped() -> None:
+            with suppress(Stopped):
+                await worker()
+
+        try:
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(max(1, self.experiment.max_concurrency)):
+                    workers.create_task(until_stopped())
+        except BaseExceptionGroup as group:
+            stop.set()
+            raise group.exceptions[0] from None
+        finally:
+            await commit.finish()
+            self.seconds = time.perf_counter() - started
+
+    def _count(self, record: Record) -> None:
+        """A record is on the disk."""
+        self.done += 1
+        self.errors += record.error is not None
+        self.cached += record.answer is not None and record.answer.cached
+        self.cost = total([self.cost, *(reply.cost for reply in billed(record))])
+        tell(self.store.id, record)
+
+    async def _record(self, turn: Turn, lane: Lane) -> Record:
+        """One question, asked."""
+        question, repeat = turn
+        hits = self.hits.get(question.id, ())
+        timeout = self.experiment.question_timeout
+        with within(run=self.store.id, question=question.id, repeat=repeat):
+            record = await self.prepared.answer(question, hits, repeat=repeat, timeout=timeout, lane=lane)
+        timings = {"retrieve": self.retrieve_seconds} if self.hits else {}
+        finished = datetime.now(UTC).isoformat(timespec="milliseconds")
+        return _without_secrets(record).model_copy(
+            update={"timings": timings | record.timings, "finished": finished}
+        )
+
+    def close(self, ended: Ended | None, budget: Budget) -> Outcome:
+        """The totals, once all is written; those of a resumed run add up. Returns what became of it."""
+        left = self.done < len(self.missing)
+        over = left and ended is None and budget.exhausted
+        manifest, entries = self.store.manifest(), self.store.entries()
+        seconds = self.seconds + (manifest.get("totals") or {}).get("seconds", 0.0)
+        totals = {
+            "answers": len(entries),
+            "errors": sum(entry.failed for entry in entries.values()),
+            "seconds": round(seconds, 3),
+            **sums(self.store.read(entries.values(), light=True) if entries else ()),
+        }
+        if left and (ended or over):
+            totals["stopped"] = ended or "budget"
+        finished = datetime.now(UTC).isoformat(timespec="seconds")
+        self.store.write_manifest({**manifest, "finished": finished, "totals": totals})
+        happened("run-finished", run=self.store.id, name=self.experiment.name, **totals)
+        done = self.asked - len(self.missing) + self.done
+        return Outcome(self.store, self.asked, done, self.errors, "stopped" in totals, over)

@@ -1,0 +1,88 @@
+"""Records on their way to the disk: one write and one fsync for all that wait."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+from fathoms.runs.store import Run
+from fathoms.types import Record
+
+
+class GroupCommit:
+    """Writes records of one run. While a batch is on its way, the next one gathers; what people read is made
+    behind it, as nobody has to wait for that. Where questions are asked `several` times it is made at the
+    end: all repeats of one stand in one file."""
+
+    def __init__(self, run: Run, *, several: bool = False) -> None:
+        self._run = run
+        self._several = several
+        self._waiting: list[tuple[Record, asyncio.Future[Record]]] = []
+        self._unseen: list[Record] = []
+        self._thread = ThreadPoolExecutor(1)  # whatever else is done in threads, the journal does not wait
+        self._writer: asyncio.Task[None] | None = None
+        self._viewer: asyncio.Task[None] | None = None
+
+    async def add(self, record: Record) -> Record:
+        """Returns the record as it was kept when it is in the journal, on the disk; raises StoreError, also
+        where the files that people read can no longer be written."""
+        done: asyncio.Future[Record] = asyncio.get_running_loop().create_future()
+        self._waiting.append((record, done))
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._write())
+        kept = await asyncio.shield(done)
+        if self._viewer is not None and self._viewer.done():
+            self._viewer.result()
+        return kept
+
+    async def finish(self) -> None:
+        """Returns when all that was added can be read; raises StoreError."""
+        try:
+            if self._writer is not None:
+                await self._writer
+            if self._several:
+                await asyncio.to_thread(self._all_views)
+            elif self._viewer is not None:
+                await self._viewer
+        finally:
+            self._thread.shutdown(wait=False)
+
+    async def _write(self) -> None:
+        """Batch after batch, until nothing waits."""
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            records = [record for record, _ in batch]
+            try:
+                kept = await loop.run_in_executor(self._thread, self._run.append, records)
+            except Exception as error:
+                for _, done in batch:
+                    done.set_exception(error)
+            else:
+                for record, (_, done) in zip(kept, batch, strict=True):
+                    done.set_result(record)
+                self._show(kept)
+
+    def _show(self, records: list[Record]) -> None:
+        """Have the views of these written soon."""
+        if self._several:
+            return
+        self._unseen += records
+        if self._viewer is None or (self._viewer.done() and not self._viewer.exception()):
+            self._viewer = asyncio.create_task(self._write_views())
+
+    async def _write_views(self) -> None:
+        """Those of what gathered, until there is no more."""
+        while self._unseen:
+            records, self._unseen = self._unseen, []
+            await asyncio.to_thread(self._views, records)
+
+    def _views(self, records: list[Record]) -> None:
+        """A file a question."""
+        for record in records:
+            self._run.write_view([record])
+
+    def _all_views(self) -> None:
+        """The same for all questions of the run, read back one at a time."""
+        for entries in self._run.by_question():
+            self._run.write_view(list(self._run.read(entries)))

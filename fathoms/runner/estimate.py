@@ -1,0 +1,112 @@
+"""What questions will take, before they are asked: requests, tokens and dollars, without one call.
+
+Prompts are really packed, from what was retrieved. Their tokens are the model's own count where it runs in
+this process; else one token stands for four characters of text, and every page of an attached PDF and every
+image counts as the model's adapter says (`page_tokens`). A reply is taken to have 100 tokens, or
+`max_tokens` where that is less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from fathoms.errors import PromptTooLongError
+from fathoms.models import ChatModel, Embedded, ScriptedModel
+from fathoms.pipeline.answering import CHARACTERS, Ingested
+from fathoms.pipeline.attachments import in_requests
+from fathoms.retrieve import Files
+from fathoms.types import Hit, Message, Question, Usage
+
+REPLY = 100
+"""Tokens that a short answer is taken to have."""
+PAGE = 2000
+"""Tokens of a page or an image where the adapter does not say: vendors speak of 1,500 to 3,000."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Of one question or of many; `most_` is with every reply as long as `max_tokens` lets it be.
+
+    `most_reply_tokens` is `None` where the vendor alone limits replies, a cost where no price is known.
+    """
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    reply_tokens: int = 0
+    most_reply_tokens: int | None = 0
+    cost: float | None = 0.0
+    most_cost: float | None = 0.0
+
+    def __add__(self, other: Estimate) -> Estimate:
+        return Estimate(
+            self.requests + other.requests,
+            self.prompt_tokens + other.prompt_tokens,
+            self.reply_tokens + other.reply_tokens,
+            _sum(self.most_reply_tokens, other.most_reply_tokens),
+            _sum(self.cost, other.cost),
+            _sum(self.most_cost, other.most_cost),
+        )
+
+
+def estimate(ingested: Ingested, question: Question, hits: tuple[Hit, ...]) -> Estimate:
+    """What one question will take; nothing for one that cannot be asked."""
+    if question.id in ingested.unusable:
+        return Estimate()
+    generate = ingested.generate
+    limits = ingested.file_limits if isinstance(ingested.retriever, Files) else None
+    requests = in_requests(hits, limits)
+    try:
+        sizes = [_packed(ingested, question, request) for request in requests]
+    except PromptTooLongError:
+        return Estimate()
+    if len(requests) > 1:  # and the one that makes one answer of theirs
+        sizes.append(len(question.text) // CHARACTERS + len(requests) * _reply(generate))
+    return sum((_request(generate, size) for size in sizes), Estimate())
+
+
+def _packed(ingested: Ingested, question: Question, hits: Sequence[Hit]) -> int:
+    """Tokens of one prompt, packed as it will be. Raises PromptTooLongError where nothing can be sent."""
+    generate = ingested.generate
+
+    def count(messages: Sequence[Message]) -> int:
+        own = generate.count_tokens(messages) if isinstance(generate, Embedded | ScriptedModel) else None
+        return by_rule(generate, messages) if own is None else own
+
+    prompt = ingested.prompt.pack(question, hits, count, ingested.budget)
+    return count(prompt.messages) if prompt.tokens is None else prompt.tokens
+
+
+def by_rule(model: ChatModel, messages: Sequence[Message]) -> int:
+    """Tokens of messages that nobody counts: see the head of this module."""
+    text = sum(len(message.text) for message in messages) // CHARACTERS
+    pages = sum(len(file.pages) for message in messages for file in message.files)
+    images = sum(len(message.images) for message in messages)
+    return text + (pages + images) * int(getattr(model, "page_tokens", PAGE))
+
+
+def _request(model: ChatModel, prompt: int) -> Estimate:
+    """One request with a prompt of so many tokens."""
+    reply, most = _reply(model), model.max_tokens
+    return Estimate(
+        requests=1,
+        prompt_tokens=prompt,
+        reply_tokens=reply,
+        most_reply_tokens=most,
+        cost=model.cost(Usage(prompt_tokens=prompt, completion_tokens=reply)),
+        most_cost=model.cost(Usage(prompt_tokens=prompt, completion_tokens=most)),
+    )
+
+
+def _reply(model: ChatModel) -> int:
+    """Tokens that a reply is taken to have."""
+    return REPLY if model.max_tokens is None else min(REPLY, model.max_tokens)
+
+
+Known = TypeVar("Known", int, float)
+
+
+def _sum(one: Known | None, other: Known | None) -> Known | None:
+    """The sum, not known where either is not."""
+    return None if one is None or other is None else one + other

@@ -1,0 +1,143 @@
+"""The manifest of a run: everything a stranger needs to know what was run."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import fathoms
+from fathoms.config import package_version
+from fathoms.corpora import Corpus
+from fathoms.models.prices import price_data
+from fathoms.pipeline.answering import for_repeat
+from fathoms.pipeline.experiment import AnyExperiment, Experiment, Prepared
+from fathoms.types import Question
+
+_PACKAGES = (
+    "pydantic",
+    "aiohttp",
+    "numpy",
+    "pypdfium2",
+    "pymupdf",
+    "docling-slim",
+    "easyocr",
+    "torch",
+    "bm25s",
+    "anthropic",
+    "openai",
+    "google-genai",
+    "llama-index-core",
+    "llama-index-embeddings-ollama",
+    "llama-index-llms-openai-like",
+    "llama-index-embeddings-openai-like",
+    "sentence-transformers",
+    "onnxruntime",
+    "xllamacpp",
+)
+
+
+def describe(
+    experiment: AnyExperiment,
+    corpus: Corpus,
+    prepared: Prepared,
+    asked: Sequence[Question],
+    folder: Path,
+    repeats: int = 1,
+) -> dict[str, Any]:
+    """What is run, on what, by which versions; `folder` is what paths in the configuration start from."""
+    return {
+        "model": experiment.answerer,
+        "config": experiment.model_dump(mode="json"),
+        "folder": str(folder.absolute()),
+        "repeats": repeats,
+        "seeds": _seeds(experiment, repeats),
+        "data": _data(corpus, prepared, asked),
+        "fingerprints": prepared.fingerprints,
+        "served": experiment.served(),
+        "versions": versions(),
+        "prices": price_data(),
+        "git": git_commit(),
+        "host": {"system": platform.platform(), "cpus": os.cpu_count(), "name": platform.node()},
+    }
+
+
+def _seeds(experiment: AnyExperiment, repeats: int) -> list[int] | None:
+    """The seed of every repeat, `None` where the model is given none."""
+    if not isinstance(experiment, Experiment):
+        return None
+    seeds = [for_repeat(experiment.generate, repeat)[1] for repeat in range(repeats)]
+    known = [seed for seed in seeds if seed is not None]
+    return known or None
+
+
+def versions() -> dict[str, str]:
+    """Of fathoms, Python, and the packages that can change an answer, as far as they are here."""
+    return {
+        "fathoms": fathoms.__version__,
+        "python": platform.python_version(),
+        **{name: version for name in _PACKAGES if (version := package_version(name))},
+    }
+
+
+def _data(corpus: Corpus, prepared: Prepared, asked: Sequence[Question]) -> dict[str, Any]:
+    """The questions and the documents."""
+    parsed = [document for document in prepared.documents if document.pages]
+    return {
+        "name": corpus.name,
+        "questions_sha256": corpus.questions_sha256,
+        "questions": len(corpus.questions),
+        "categories": list(corpus.categories),
+        "category_sizes": corpus.sizes(),
+        "asked": len(asked),
+        "asked_ids": [question.id for question in asked],
+        "asked_categories": dict(Counter(question.category for question in asked)),
+        "left_out": [question.id for question in corpus.left_out()],
+        "missing_documents": list(corpus.missing),
+        "warnings": list(corpus.warnings),
+        "ingest": prepared.report() if parsed or prepared.failures else None,
+        "documents": {
+            document.id: {"sha256": document.sha256}
+            | ({"pages": len(document.pages)} if document.pages else {})
+            for document in prepared.documents
+        },
+    }
+
+
+def git_commit() -> str | None:
+    """The commit of the checkout one stands in, with `+` where it has changes.
+
+    Looking for changes runs commands that the repository's own settings name, and those may come from
+    somebody else. Where there are any, nothing is looked for, and `?` stands after the commit.
+    """
+    commands = _git("config", "--show-scope", "--name-only", "--get-regexp", _COMMANDS) or ""
+    if any(not line.startswith(("system", "global")) for line in commands.splitlines()):
+        commit = _git("rev-parse", "HEAD")
+        return f"{commit}?" if commit else None
+    describe = ("describe", "--always", "--dirty=+", "--abbrev=40", "--exclude=*")
+    return _git("-c", "core.fsmonitor=false", *describe)
+
+
+_COMMANDS = r"^(filter\.|diff\..*\.(command|textconv)$)"
+"""The settings of git by which files are converted or compared by other commands."""
+
+
+def _git(*arguments: str) -> str | None:
+    """What a git command prints without asking any server, `None` where there is none, or nothing."""
+    offline = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
+    try:
+        found = subprocess.run(
+            ["git", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+            env={**os.environ, **offline},
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.strip() or None

@@ -1,0 +1,141 @@
+"""What the next question of one run needs, so that a budget holds: from its own prompt, and from what the
+answers before it took."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fathoms.errors import UsageError
+from fathoms.models.calling.stop import Stop
+from fathoms.pipeline.answering import Ingested
+from fathoms.pipeline.experiment import AnyExperiment, Experiment, Prepared
+from fathoms.runner.budget import Budget, Spending, billed, tokens_of
+from fathoms.runner.estimate import Estimate, estimate
+from fathoms.types import Hit, Question, Record, Reply, Usage
+
+_PRICE = "{input: 2.5, output: 10} (US dollars for a million tokens)"
+
+
+@dataclass(frozen=True)
+class Held:
+    """What is kept back for a question, and what its prompt was estimated to be, where it is ours."""
+
+    spending: Spending
+    estimate: Estimate | None = None
+
+
+class Purse:
+    """The budget of a command, as one run draws on it.
+
+    Until a first answer has told how long replies are, one question is asked by itself, where its prompt
+    alone fits. From then on a question needs its own prompt, scaled by the largest share of billed to
+    estimated tokens so far, and the longest reply so far; of a pipeline that makes its own prompts, the most
+    that any question took. An answer that does not tell its tokens, and a question that timed out, count as
+    what was held for them; any other failure as nothing.
+    """
+
+    def __init__(self, budget: Budget, prepared: Prepared, hits: Mapping[str, tuple[Hit, ...]]) -> None:
+        self._budget = budget
+        self._prepared = prepared
+        self._hits = hits
+        self._in_flight = 0
+        self._learnt = False
+        self._scale = 0.0
+        self._reply = 0
+        self._most = Spending()
+
+    async def take(self, question: Question, stop: Stop | None = None) -> Held | None:
+        """Hold what a question needs, once there is room; `None` where the budget is exhausted. Raises
+        Stopped."""
+        if not self._budget.is_limited:
+            return Held(Spending())
+        sized = None
+        if isinstance(self._prepared, Ingested):
+            hits = self._hits.get(question.id, ())
+            sized = await asyncio.to_thread(estimate, self._prepared, question, hits)
+        spending = await self._budget.take(lambda: self._need(sized), stop)
+        if spending is None:
+            return None
+        self._in_flight += 1
+        return Held(spending, sized)
+
+    def settle(self, held: Held, record: Record | None) -> None:
+        """A question has ended, or was not asked after all (`None`).
+
+        Raises UsageError where a limit cannot hold, for answers say nothing that it could be held by.
+        """
+        if not self._budget.is_limited:
+            return
+        self._in_flight -= 1
+        spent = Spending() if record is None else held.spending
+        try:
+            if record is not None:
+                spent = self._spent(record, held)
+                if record.answer is not None and not record.answer.cached:
+                    self._learn(record.answer, held, spent)
+        finally:  # nobody waits for what will not come
+            self._budget.settle(held.spending, spent)
+
+    def _need(self, sized: Estimate | None) -> Spending | None:
+        """What a question needs as far as is known by now; `None` for "not before an answer has come"."""
+        if not self._learnt and self._in_flight:
+            return None
+        if sized is None:
+            return self._most
+        scale = self._scale if self._learnt else 1.0
+        return self._spending(sized.prompt_tokens * scale, self._reply * sized.requests)
+
+    def _spending(self, prompt: float, reply: int) -> Spending:
+        """Tokens, and what they cost; no dollars where no price is known."""
+        assert isinstance(self._prepared, Ingested)
+        usage = Usage(prompt_tokens=round(prompt), completion_tokens=reply)
+        return Spending(prompt + reply, self._prepared.generate.cost(usage) or 0.0)
+
+    def _spent(self, record: Record, held: Held) -> Spending:
+        """What a question took."""
+        replies = billed(record)
+        tokens = [tokens_of(reply.usage) for reply in replies]
+        costs = [reply.cost for reply in replies]
+        known = Spending(
+            self._or_held(tokens, held.spending.tokens, self._most.tokens),
+            self._or_held(costs, held.spending.cost, self._most.cost),
+        )
+        timed_out = record.error is not None and record.error.kind == "Timeout"
+        if self._budget.max_tokens is not None and None in tokens and not known.tokens:
+            raise UsageError("a limit of tokens cannot hold: the pipeline does not tell how many it took")
+        if self._budget.max_cost is not None and None in costs and not known.cost:
+            raise UsageError(
+                f"a limit of cost cannot hold: the pipeline tells neither a cost nor its tokens: set"
+                f" pipeline.price: {_PRICE}"
+            )
+        return held.spending if timed_out else known
+
+    def _or_held(self, parts: list[float | None] | list[int | None], held: float, most: float) -> float:
+        """The sum; where a part is not known, what was held or the most so far."""
+        known = [part for part in parts if part is not None]
+        return sum(known) if len(known) == len(parts) else max(held, most)
+
+    def _learn(self, answer: Reply, held: Held, spent: Spending) -> None:
+        """From an answer: how long replies are, and how many tokens prompts are."""
+        self._learnt = True
+        self._most = Spending(max(self._most.tokens, spent.tokens), max(self._most.cost, spent.cost))
+        sized, usage = held.estimate, answer.usage
+        if sized is None or not sized.prompt_tokens:
+            return
+        billed_prompt = sized.prompt_tokens if usage.prompt_tokens is None else usage.prompt_tokens
+        reply = sized.reply_tokens if usage.completion_tokens is None else usage.completion_tokens
+        self._scale = max(self._scale, billed_prompt / sized.prompt_tokens)
+        self._reply = max(self._reply, -(-reply // sized.requests))
+
+
+def require_price(experiment: AnyExperiment, budget: Budget) -> None:
+    """Raise UsageError where dollars are limited and nobody knows what the model costs."""
+    if budget.max_cost is None or not isinstance(experiment, Experiment):
+        return
+    if experiment.generate.cost(Usage(prompt_tokens=1, completion_tokens=1)) is None:
+        raise UsageError(
+            f"{experiment.name}: no price is known for {experiment.answerer or experiment.generate.kind},"
+            f" and a limit of cost cannot hold without one: set generate.price: {_PRICE}"
+        )

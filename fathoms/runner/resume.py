@@ -1,0 +1,113 @@
+"""Taking up a run that was stopped: from what it holds itself, and only where nothing has changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fathoms import corpora
+from fathoms.config import Source, validate
+from fathoms.corpora import Corpus
+from fathoms.errors import StoreError, UsageError
+from fathoms.pipeline.experiment import AnyExperiment, Experiment, ExternalExperiment, Prepared
+from fathoms.runner.manifest import versions
+from fathoms.runs.store import Flaw, Run
+from fathoms.runs.trust import demands, is_signed, refuse
+from fathoms.types import Question
+
+
+class Turn(NamedTuple):
+    """A question in one of its repeats, which count from 0."""
+
+    question: Question
+    repeat: int = 0
+
+
+@dataclass(frozen=True)
+class Reopened:
+    """What a run was started with, and the questions of it that have no answer yet, once a repeat."""
+
+    run: Run
+    experiment: AnyExperiment
+    corpus: Corpus
+    folder: Path
+    asked: tuple[Question, ...]
+    missing: tuple[Turn, ...]
+    repeats: int = 1
+    flaws: tuple[Flaw, ...] = ()
+    """The lines of its journal that cannot be used."""
+
+
+def reopen(run: Run) -> Reopened:
+    """Read a run back.
+
+    Raises UsageError where its questions have changed, and for a run from elsewhere that names code, servers,
+    variables or files, none of which is touched; StoreError where it cannot be resumed at all.
+    """
+    manifest = run.manifest()
+    config, data = manifest.get("config") or {}, manifest.get("data") or {}
+    if "asked_ids" not in data or "folder" not in manifest:
+        raise StoreError(
+            f"{run.path} cannot be resumed: its manifest does not say which questions were asked"
+        )
+    folder = Path(manifest["folder"])
+    source = Source(str(run.path / "manifest.json"), dict(config))
+    read: AnyExperiment = (
+        validate(ExternalExperiment, source) if "pipeline" in config else validate(Experiment, source)
+    )
+    if not is_signed(manifest):
+        refuse(run.id, manifest, demands(read, ("config",)))
+    experiment = read.at(folder)  # which imports a pipeline in Python
+    corpus = corpora.load(experiment.data, folder)
+    if corpus.questions_sha256 != data.get("questions_sha256"):
+        raise _changed(run, [f"the questions of {corpus.name}"])
+    asked = tuple(corpus.select(ids=tuple(data["asked_ids"])))
+    repeats = manifest.get("repeats") or 1
+    flaws = tuple(run.contents().flaws)
+    return Reopened(run, experiment, corpus, folder, asked, unanswered(run, asked, repeats), repeats, flaws)
+
+
+def unanswered(run: Run, asked: Sequence[Question], repeats: int) -> tuple[Turn, ...]:
+    """The questions that have no answer by now, once a repeat."""
+    answered = {key for key, entry in run.entries().items() if not entry.failed}
+    turns = (Turn(question, repeat) for question in asked for repeat in range(repeats))
+    return tuple(turn for turn in turns if (turn.question.id, turn.repeat) not in answered)
+
+
+def require_same(run: Run, prepared: Prepared) -> None:
+    """Raise UsageError that names what has changed since a run was started, where any stage has."""
+    manifest = run.manifest()
+    before = manifest.get("fingerprints") or {}
+    stage = next((name for name, state in prepared.fingerprints.items() if before.get(name) != state), None)
+    if stage is None and before.keys() == prepared.fingerprints.keys():
+        return
+    found = [*_documents(manifest, prepared), *_versions(manifest)]
+    raise _changed(run, found or [f"the stage '{stage}'"])
+
+
+def _documents(manifest: Mapping[str, Any], prepared: Prepared) -> Iterator[str]:
+    """The documents that are not what they were."""
+    before = {name: entry["sha256"] for name, entry in manifest["data"]["documents"].items()}
+    now = {document.id: document.sha256 for document in prepared.documents}
+    for name in sorted(before.keys() | now.keys()):
+        if before.get(name) != now.get(name):
+            change = "is new" if name not in before else "is gone" if name not in now else "has changed"
+            yield f"{name} {change}"
+
+
+def _versions(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """The packages that are not what they were."""
+    before, now = manifest.get("versions") or {}, versions()
+    for name in sorted(before.keys() | now.keys()):
+        if before.get(name) != now.get(name):
+            yield f"{name} was {before.get(name, 'not there')}, is {now.get(name, 'not there')}"
+
+
+def _changed(run: Run, what: list[str]) -> UsageError:
+    """The refusal."""
+    return UsageError(
+        f"{run.id} cannot be resumed, its answers would be of two kinds; changed since: {'; '.join(what)}."
+        " Start a new run"
+    )

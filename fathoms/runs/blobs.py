@@ -1,0 +1,114 @@
+"""Long texts of a run, each kept once: `blobs/<sha256>.gz`."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import re
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+from fathoms.errors import StoreError
+from fathoms.runs.folder import LARGEST_FILE, LARGEST_TEXT, TooLongError, inflated, read_file, write_file
+
+_LONG = 400
+_NAME = re.compile(r"[0-9a-f]{64}")
+
+
+class _Recent:
+    """The texts that were read last, up to so many characters: what many records share is read once."""
+
+    def __init__(self, size: int) -> None:
+        self._size = self._left = size
+        self._texts: OrderedDict[str, str] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> str | None:
+        """A text that is still there."""
+        with self._lock:
+            if key in self._texts:
+                self._texts.move_to_end(key)
+            return self._texts.get(key)
+
+    def put(self, key: str, text: str) -> None:
+        """Keep a text, and forget those that were not read for longest."""
+        with self._lock:
+            if key in self._texts or len(text) > self._size:
+                return
+            self._texts[key] = text
+            self._left -= len(text)
+            while self._left < 0:
+                self._left += len(self._texts.popitem(last=False)[1])
+
+
+_recent = _Recent(64 * 2**20)
+
+
+class Blobs:
+    """The blobs of one run."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._written: set[str] = set()
+
+    def put(self, text: str) -> str:
+        """Keep a text under its sha256; returns the hash. Raises TooLongError."""
+        data = text.encode("utf-8", "replace")
+        if len(data) > LARGEST_TEXT:
+            raise TooLongError(f"a text of {len(data) >> 20} MiB is more than a blob of a run can hold")
+        name = hashlib.sha256(data).hexdigest()
+        if name not in self._written:
+            file = f"blobs/{name}.gz"
+            if not os.path.lexists(self._root / file):
+                write_file(self._root, file, gzip.compress(data, 6, mtime=0))
+            self._written.add(name)
+        return name
+
+    def get(self, name: str) -> str:
+        """A text by its hash; raises StoreError where it is lost or damaged."""
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise StoreError(f"{self._root}: '{name}' is not the name of a blob")
+        file = f"blobs/{name}.gz"
+        key = str(self._root / file)
+        text = _recent.get(key)
+        if text is None:
+            try:
+                data = inflated(read_file(self._root, file, LARGEST_TEXT + 2**20))
+                if hashlib.sha256(data).hexdigest() != name:
+                    raise ValueError("it is not what it was")
+                text = data.decode("utf-8")
+            except (FileNotFoundError, ValueError) as error:
+                raise StoreError(f"{self._root}: blob {name[:12]} cannot be read: {error}") from error
+            _recent.put(key, text)
+        return text
+
+    def externalise(self, value: Any) -> Any:
+        """Plain data with its long texts in blobs."""
+        if isinstance(value, str):
+            return {"blob": self.put(value)} if len(value) > _LONG else value
+        if isinstance(value, dict):
+            return {key: self.externalise(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.externalise(item) for item in value]
+        return value
+
+    def internalise(self, value: Any) -> Any:
+        """The reverse of `externalise`; raises StoreError, also where the texts together are too long: one
+        small blob can be named any number of times."""
+        return self._internalise(value, [LARGEST_FILE])
+
+    def _internalise(self, value: Any, left: list[int]) -> Any:
+        if isinstance(value, dict):
+            if value.keys() == {"blob"}:
+                text = self.get(value["blob"])
+                left[0] -= len(text)
+                if left[0] < 0:
+                    raise StoreError(f"{self._root}: the texts of one record are longer than 512 MiB")
+                return text
+            return {key: self._internalise(item, left) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._internalise(item, left) for item in value]
+        return value

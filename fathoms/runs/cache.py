@@ -1,0 +1,425 @@
+"""What need not be computed twice, in one SQLite file that several processes may use at once.
+
+Keys are fingerprints, so nothing stale is ever found: another parser version is another key. Losing the
+file costs time and nothing else. Beside it are folders of what is made of documents: indexes, images of
+pages, parts of PDFs.
+
+Every value is kept with a sha256 over its kind, its key and its bytes, which is compared when it is read.
+What does not fit is not used, and is made again; a file that SQLite cannot read is renamed and begun
+afresh. Both are told as the event `cache-damaged`, whose sentence the command line prints. A checksum finds
+damage; it does not tell who wrote a value, so a cache should come only from people one trusts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import shutil
+import sqlite3
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from fathoms.errors import StoreError
+from fathoms.paths import cache_dir, sha256_file, sweep
+from fathoms.runs.events import happened
+
+T = TypeVar("T")
+Forget = tuple[int, int, Callable[[], object]]
+"""What `prune` can forget: its bytes, the day it was used last, and what forgets it."""
+
+_TABLES = {
+    "sealed": "CREATE TABLE sealed"
+    " (kind TEXT, key TEXT, value BLOB, sha256 BLOB, PRIMARY KEY (kind, key)) WITHOUT ROWID",
+    "used": "CREATE TABLE used (kind TEXT, key TEXT, day INTEGER, PRIMARY KEY (kind, key)) WITHOUT ROWID",
+}
+_SIZE = "length(CAST(key AS BLOB)) + coalesce(length(CAST(value AS BLOB)), 0)"
+_OLD_TABLE = "entries"  # of earlier versions, without checksums
+_BATCH = 500
+_DAY = 86_400
+FOLDERS = ("indexes", "images", "parts")
+"""What is kept beside the file, each in folders named by fingerprints."""
+LONGEST_TEXT = 1 << 28
+"""Bytes of a text before it is compressed. More is neither kept nor unpacked: a few kilobytes of a damaged
+or foreign cache could otherwise fill the memory."""
+_NOUNS = {
+    "document": "parsed documents",
+    "native": "documents in the form of their parser",
+    "chunks": "chunks",
+    "embedding": "embeddings",
+    "reply": "replies",
+    "file-hash": "hashes of files",
+}
+_DAMAGED = {
+    sqlite3.SQLITE_ERROR,  # our statements are right: a table or column of theirs is not there any more
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_FORMAT,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_TOOBIG,
+}
+_SHORT_READ = sqlite3.SQLITE_IOERR_SHORT_READ  # the file was cut
+_NO_ROOM = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
+
+
+class _ForeignError(sqlite3.DatabaseError):
+    """An SQLite file whose tables are not those of a cache."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """One kind of what is cached: how many entries, and their bytes."""
+
+    kind: str
+    entries: int
+    size: int
+
+
+def tell_damage(what: str, message: str) -> None:
+    """Tell that something in the cache is damaged, and what is done about it."""
+    happened("cache-damaged", level=logging.WARNING, what=what, message=message)
+
+
+class Cache:
+    """Bytes by (kind, key); safe for threads and for several processes.
+
+    With `refresh`, what was kept before is not looked at and is written anew. Raises StoreError where the
+    file cannot be used.
+    """
+
+    def __init__(self, folder: Path | None = None, *, refresh: bool = False) -> None:
+        self.folder = folder or cache_dir()
+        self.refresh = refresh
+        self._path = self.folder / "cache.sqlite"
+        self._lock = threading.RLock()
+        self._touched: set[tuple[str, str]] = set()
+        self._told: set[str] = set()
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._open()
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"the cache in {self.folder} cannot be used: {error}") from error
+        sweep(self.folder, *(self.folder / name for name in FOLDERS))
+
+    def close(self) -> None:
+        """Note the day on which entries were used, and release the file."""
+        with suppress(sqlite3.Error):  # it only makes `prune` choose less well
+            self._note_use()
+        self._db.close()
+
+    # ----- the file
+
+    def _open(self) -> None:
+        """Connect to the file, and begin it afresh where it is damaged. Raises OSError and sqlite3.Error."""
+        self._connect()
+        try:
+            self._prepare()
+        except sqlite3.Error as error:
+            if not _is_damage(error):
+                self._db.close()
+                raise
+            self._opened = self._identity()
+            self._begin_afresh()
+        else:
+            self._opened = self._identity()
+
+    def _connect(self) -> None:
+        """Make a connection, whatever the file holds."""
+        self._db = sqlite3.connect(self._path, timeout=60, check_same_thread=False)
+        self._db.text_factory = lambda data: data.decode("utf-8", "replace")  # the checksum finds it
+
+    def _identity(self) -> tuple[int, int] | None:
+        """What tells the file from one that has replaced it."""
+        try:
+            stat = self._path.stat()
+        except FileNotFoundError:
+            return None
+        return stat.st_dev, stat.st_ino
+
+    def _prepare(self) -> None:
+        """Set the connection up, and make the tables where they are missing.
+
+        Triggers and views would run when the file is read: a file that has any counts as damaged.
+        """
+        for setting in ("journal_mode=WAL", "synchronous=NORMAL", "trusted_schema=OFF", "cell_size_check=ON"):
+            self._db.execute(f"PRAGMA {setting}")
+        query = "SELECT name, type, sql FROM sqlite_master WHERE type <> 'index'"
+        found = {name: (kind, sql) for name, kind, sql in self._db.execute(query)}
+        if any(kind != "table" or sql != _TABLES.get(name, sql) for name, (kind, sql) in found.items()):
+            raise _ForeignError("its tables are not those of a cache")
+        if found.keys() >= _TABLES.keys():
+            return
+        with self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            for statement in _TABLES.values():
+                self._db.execute(statement.replace("TABLE", "TABLE IF NOT EXISTS", 1))
+            if _OLD_TABLE in found:
+                self._db.execute(f"DROP TABLE IF EXISTS {_OLD_TABLE}")
+                self._db.execute("DELETE FROM used")
+
+    def _begin_afresh(self) -> None:
+        """Rename the damaged file and make an empty one. Raises OSError and sqlite3.Error.
+
+        Where another process has done so already, its file is opened. The old connection is closed after
+        that, so that no new file gets the number of the old one.
+        """
+        from filelock import FileLock
+
+        aside = self._path.with_name(self._path.name + ".damaged")
+        with FileLock(self.folder / ".cache.lock"):
+            mine = self._identity() == self._opened
+            if mine:
+                with suppress(FileNotFoundError):
+                    self._path.replace(aside)
+                for suffix in ("-wal", "-shm"):  # SQLite would apply the old ones to the new file
+                    self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+            with suppress(sqlite3.Error):
+                self._db.close()
+            self._connect()
+            self._prepare()
+            self._opened = self._identity()
+        self._touched.clear()
+        if mine:
+            tell_damage(
+                "cache",
+                f"the cache file {self._path} is damaged: it was renamed to {aside.name}, and what it held is"
+                " made again",
+            )
+
+    def _do(self, how: str, action: Callable[[], T]) -> T:
+        """What `action` gives, on a new file where the old one turns out to be damaged.
+
+        Raises StoreError, and sqlite3.Error where there is no room.
+        """
+        try:
+            with self._lock:
+                try:
+                    return action()
+                except sqlite3.Error as error:
+                    if not _is_damage(error):
+                        raise
+                self._begin_afresh()
+                return action()
+        except (OSError, sqlite3.Error) as error:
+            if _is_out_of_room(error):
+                raise
+            raise StoreError(f"the cache in {self.folder} cannot be {how}: {error}") from error
+
+    # ----- values
+
+    def get(self, kind: str, key: str) -> bytes | None:
+        """One value, `None` where there is none."""
+        return self.get_many(kind, [key]).get(key)
+
+    def get_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """The values there are and that are as they were put."""
+        if self.refresh:
+            keys = [key for key in keys if (kind, key) in self._touched]
+        try:
+            rows = self._do("read", partial(self._rows, kind, keys))
+        except sqlite3.Error as error:
+            raise StoreError(f"the cache in {self.folder} cannot be read: {error}") from error
+        found = {key: value for key, value, seal in rows if seal == _seal(kind, key, value)}
+        if len(found) < len(rows):
+            self.damaged(kind)
+        self._touched.update((kind, key) for key in found)
+        return found
+
+    def _rows(self, kind: str, keys: Sequence[str]) -> list[tuple[str, bytes, object]]:
+        """Keys, values and checksums as they are in the file."""
+        rows: list[tuple[str, bytes, object]] = []
+        for start in range(0, len(keys), _BATCH):
+            part = keys[start : start + _BATCH]
+            marks = ",".join("?" * len(part))
+            query = (
+                "SELECT key, coalesce(CAST(value AS BLOB), x''), sha256 FROM sealed"
+                f" WHERE kind = ? AND key IN ({marks})"
+            )
+            rows += self._db.execute(query, (kind, *part))
+        return rows
+
+    def damaged(self, kind: str) -> None:
+        """Tell, once for each kind, that values do not hold what was put; what is not used is made again."""
+        if kind not in self._told:
+            self._told.add(kind)
+            noun = _NOUNS.get(kind, kind)
+            tell_damage(kind, f"some {noun} in the cache in {self.folder} are damaged and are made again")
+
+    def put(self, kind: str, key: str, value: bytes) -> None:
+        """Keep one value."""
+        self.put_many(kind, {key: value})
+
+    def put_many(self, kind: str, values: Mapping[str, bytes]) -> None:
+        """Keep many values in one transaction. On a full disk nothing is kept, which is told once."""
+        rows = [(kind, key, value, _seal(kind, key, value)) for key, value in values.items()]
+
+        def insert() -> None:
+            with self._db:
+                self._db.executemany("INSERT OR REPLACE INTO sealed VALUES (?, ?, ?, ?)", rows)
+
+        try:
+            self._do("written", insert)
+        except sqlite3.Error as error:
+            self.full(error)
+        else:
+            self._touched.update((kind, key) for key in values)
+
+    def full(self, error: Exception) -> None:
+        """Tell, once, that there is no room for more; what is not kept has to be made again next time."""
+        if "full" not in self._told:
+            self._told.add("full")
+            message = f"the cache in {self.folder} cannot be written ({error}): what is made now is not kept"
+            happened("cache-full", level=logging.WARNING, message=message)
+
+    def get_text(self, kind: str, key: str) -> str | None:
+        """A text that `put_text` kept."""
+        return self.load(kind, key, lambda text: text)
+
+    def load(self, kind: str, key: str, decode: Callable[[str], T]) -> T | None:
+        """What `decode` makes of a text that `put_text` kept, `None` where there is none.
+
+        `decode` says by ValueError, TypeError or LookupError that the text is not what it should be; then
+        there is none, and it is made again.
+        """
+        value = self.get(kind, key)
+        if value is None:
+            return None
+        try:
+            return decode(_unpacked(value))
+        except (ValueError, TypeError, LookupError, RecursionError, zlib.error):
+            self.damaged(kind)
+            return None
+
+    def put_text(self, kind: str, key: str, text: str) -> None:
+        """Keep a text, compressed. One that is longer than `LONGEST_TEXT` is not kept."""
+        data = text.encode("utf-8")
+        if len(data) <= LONGEST_TEXT:
+            self.put(kind, key, zlib.compress(data, 1))
+
+    def file_hash(self, path: Path) -> str:
+        """The sha256 of a file, remembered as long as its size and its times of change stay.
+
+        The time of the last change of the inode (ctime) counts too: programs can set the other one back.
+        """
+        stat = path.stat()
+        name = os.fsencode(path.resolve()).hex()  # a name need not be text
+        key = f"{name}|{stat.st_size}|{stat.st_mtime_ns}|{stat.st_ctime_ns}"
+        known = (self.get("file-hash", key) or b"").decode("ascii", "replace")
+        if re.fullmatch(r"[0-9a-f]{64}", known):
+            return known
+        value = sha256_file(path)
+        self.put("file-hash", key, value.encode())
+        return value
+
+    # ----- its size
+
+    def shares(self) -> list[Share]:
+        """What is kept by kind, the largest first."""
+        query = f"SELECT kind, count(*), sum({_SIZE}) FROM sealed GROUP BY kind"
+        rows = self._do("read", lambda: self._db.execute(query).fetchall())
+        found = [Share(str(kind), entries, size) for kind, entries, size in rows]
+        for name in FOLDERS:
+            sizes = [size for size, _, _ in self._made(name)]
+            found += [Share(name, len(sizes), sum(sizes))] if sizes else []
+        return sorted(found, key=lambda share: -share.size)
+
+    def prune(self, max_size: int) -> int:
+        """Forget what was not used for longest until at most `max_size` bytes are kept; the bytes freed.
+
+        Not for a time in which something runs. Raises StoreError.
+        """
+        try:
+            freed = self._do("pruned", partial(self._prune, max_size))
+        except sqlite3.Error as error:
+            raise StoreError(f"the cache in {self.folder} cannot be pruned: {error}") from error
+        return freed + self._forget_damaged()
+
+    def _prune(self, max_size: int) -> int:
+        """As `prune`, for the entries and the folders."""
+        self._note_use()
+        freed, over = 0, sum(share.size for share in self.shares()) - max_size
+        for size, _, forget in sorted(self._kept(), key=lambda kept: kept[1]):
+            if freed >= over:
+                break
+            forget()
+            freed += size
+        self._db.commit()
+        if freed:
+            self._db.execute("VACUUM")
+        return freed
+
+    def _forget_damaged(self) -> int:
+        """Delete the damaged file that was put aside; its bytes."""
+        path = self._path.with_name(self._path.name + ".damaged")
+        try:
+            size = path.stat().st_size
+            path.unlink()
+        except FileNotFoundError:
+            return 0
+        except OSError as error:
+            raise StoreError(f"{path} cannot be deleted: {error.strerror}") from error
+        return size
+
+    def _kept(self) -> Iterator[Forget]:
+        """Every entry and folder."""
+        query = (
+            f"SELECT kind, key, {_SIZE}, CAST(coalesce(day, 0) AS INTEGER)"
+            " FROM sealed LEFT JOIN used USING (kind, key)"
+        )
+        for kind, key, size, day in self._db.execute(query).fetchall():
+            yield size, day, partial(self._forget, kind, key)
+        for name in FOLDERS:
+            yield from self._made(name)
+
+    def _forget(self, kind: str, key: str) -> None:
+        """Take out one entry; seen by others with the next commit."""
+        for table in _TABLES:
+            self._db.execute(f"DELETE FROM {table} WHERE kind = ? AND key = ?", (kind, key))
+
+    def _made(self, name: str) -> Iterator[Forget]:
+        """The folders of one kind."""
+        for path in sorted((self.folder / name).glob("*/")):
+            files = [file.stat() for file in path.rglob("*") if file.is_file()]
+            last = max((int(max(stat.st_atime, stat.st_mtime)) for stat in files), default=0)
+            yield sum(stat.st_size for stat in files), last // _DAY, partial(shutil.rmtree, path)
+
+    def _note_use(self) -> None:
+        """Remember the day of what was read and written here."""
+        today = int(time.time()) // _DAY
+        with self._lock, self._db:
+            rows = ((kind, key, today) for kind, key in self._touched)
+            self._db.executemany("INSERT OR REPLACE INTO used VALUES (?, ?, ?)", rows)
+
+
+def _seal(kind: str, key: str, value: bytes) -> bytes:
+    """The checksum of a value at its place: one that got to another key does not fit either."""
+    digest = hashlib.sha256(f"{kind}\0{key}\0".encode())
+    digest.update(value)
+    return digest.digest()
+
+
+def _unpacked(value: bytes) -> str:
+    """The text that was compressed. Raises zlib.error and ValueError where it is none, or too long."""
+    unpacker = zlib.decompressobj()
+    data = unpacker.decompress(value, LONGEST_TEXT + 1)
+    if not unpacker.eof or unpacker.unused_data:
+        raise ValueError("cut, or longer than a text can be")
+    return data.decode("utf-8")
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    """Whether SQLite says that the file is not what it should be, rather than that it may not be used now."""
+    code = getattr(error, "sqlite_errorcode", 0)  # those that Python itself raises have none
+    return isinstance(error, _ForeignError) or code & 0xFF in _DAMAGED or code == _SHORT_READ
+
+
+def _is_out_of_room(error: Exception) -> bool:
+    """Whether the disk is full, or a limit on the size of files is reached."""
+    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_ROOM

@@ -1,0 +1,105 @@
+"""Lines of JSON, appended: what is on the disk when `append` returns is there for good."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from io import FileIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fathoms.errors import StoreError
+from fathoms.paths import write_all
+from fathoms.runs.folder import LARGEST_TEXT, TooLongError, is_intact, open_file, opener, sealed_line
+
+_BEGINNING = b'{"question": '
+
+
+class Line(NamedTuple):
+    """A line: its number, from 1, the byte where it begins, and its text. `flaw` says why the text cannot be
+    used, where that is known; such a text is empty."""
+
+    number: int
+    offset: int
+    text: bytes
+    flaw: str | None = None
+
+    @property
+    def is_half(self) -> bool:
+        """Whether a line that is not JSON is the beginning of one: its writer was killed or is still writing.
+        Any other line has been damaged, which people have to hear of."""
+        text = self.text.rstrip()
+        begun = text.startswith(_BEGINNING) or _BEGINNING.startswith(text)
+        return begun and not text.endswith(b"}") and b'"crc": "' not in text[-30:]
+
+
+class Journal:
+    """One file, one line a finished answer. Every line ends with its checksum."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def append(self, lines: Iterable[bytes]) -> None:
+        """Add lines that `journal_line` made; raises StoreError, and then no part of them stays."""
+        data = b"".join(lines)
+        try:
+            with FileIO(self.path, "a+", opener=opener) as file:
+                end = file.seek(0, os.SEEK_END)
+                try:
+                    if end and not _ends_line(file):
+                        data = b"\n" + data  # a killed writer left half a line: close it off
+                    write_all(file, data)
+                    os.fsync(file.fileno())
+                except OSError:
+                    file.truncate(end)  # a full disk
+                    raise
+        except OSError as error:
+            link = "it is a link" if self.path.is_symlink() else None
+            why = link or error.strerror or error
+            raise StoreError(f"{self.path} cannot be written: {why}") from error
+
+    def __iter__(self) -> Iterator[Line]:
+        """Every line, in order; none where there is no file yet. Raises StoreError where the file cannot be
+        read. A last line without a line feed may be half of one: its writer was killed, or still writes."""
+        try:
+            file = open_file(self.path.parent, self.path.name)
+        except FileNotFoundError:
+            return
+        offset = 0
+        with file:
+            for number, text in enumerate(iter(partial(file.readline, LARGEST_TEXT), b""), start=1):
+                size = len(text)
+                if size == LARGEST_TEXT and not text.endswith(b"\n"):
+                    size += _skip_line(file)
+                    yield Line(number, offset, b"", f"it is longer than {LARGEST_TEXT >> 20} MiB")
+                elif is_intact(text):
+                    yield Line(number, offset, text)
+                else:
+                    yield Line(number, offset, b"", "its checksum does not fit")
+                offset += size
+
+
+def journal_line(value: Mapping[str, Any]) -> bytes:
+    """A line of a journal; raises TooLongError for one that could not be read again."""
+    line = sealed_line(json.dumps(value).encode())
+    if len(line) >= LARGEST_TEXT:
+        raise TooLongError(f"{len(line) >> 20} MiB are more than a line of a journal can hold")
+    return line
+
+
+def _skip_line(file: Any) -> int:
+    """Go to the end of the line; the bytes passed over."""
+    passed = 0
+    for text in iter(partial(file.readline, LARGEST_TEXT), b""):
+        passed += len(text)
+        if text.endswith(b"\n"):
+            break
+    return passed
+
+
+def _ends_line(file: FileIO) -> bool:
+    """Whether the last byte is a line feed."""
+    file.seek(-1, os.SEEK_END)
+    return bool(file.read(1) == b"\n")

@@ -1,0 +1,193 @@
+"""Which runs this user made on this machine, and what a run from elsewhere would make us do.
+
+A manifest holds a configuration, and a configuration can import code, ask servers, read environment
+variables and read files. A run that somebody handed over is data, so none of that is done because its
+manifest says so. A run that was made here carries a signature: an HMAC-SHA256 over the parts of the manifest
+that later commands act on, by a random key that only this user can read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from platformdirs import user_data_path
+from pydantic import BaseModel
+
+from fathoms.config import Key
+from fathoms.errors import UsageError
+from fathoms.safety.masking import without_logins
+
+KEY_VARIABLE = "FATHOMS_KEY_FILE"
+INERT = frozenset(
+    {
+        *("cues", "nearest-neighbour", "lexical"),
+        *("pdfium", "pymupdf", "docling", "easyocr", "cdla", "tableformer", "geometric"),
+        *("sentence", "page", "docling-hybrid"),
+        *("dense", "bm25", "hybrid", "rerank", "whole-document", "files", "oracle", "none", "numpy", "llm"),
+        *("onnx", "embedded", "sentence-transformers", "cross-encoder", "scripted"),
+    }
+)
+"""The kinds that import nothing by name, ask no server and read no environment variable. Whatever is not
+listed here, such as a kind that is added later, is asked about."""
+
+_KEY_BYTES = 32
+_SHOWN = 200
+_REFERENCE = re.compile(r"\$\{(\w+)\}")
+_WEIGHTS = {"model", "mmproj", "tokenizer", "weights"}
+"""Options of inert kinds that name an asset of ours, or else a path or a model of the hub."""
+
+
+class Demand(NamedTuple):
+    """A key of a configuration, and what fathoms would do because of it."""
+
+    key: Key
+    what: str
+
+
+# ----- signatures
+
+
+def signed(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest, as plain JSON data, signed by this user; unsigned where no key can be kept."""
+    key = _key(make=True)
+    unsigned = {name: value for name, value in manifest.items() if name != "signature"}
+    return unsigned if key is None else {**unsigned, "signature": _signature(manifest, key)}
+
+
+def is_signed(manifest: Mapping[str, Any]) -> bool:
+    """Whether a manifest has the signature of this user, and what it is about has not changed since."""
+    given, key = manifest.get("signature"), _key(make=False)
+    if key is None or not isinstance(given, str):
+        return False
+    return hmac.compare_digest(given.encode("utf-8", "replace"), _signature(manifest, key).encode())
+
+
+def _signature(manifest: Mapping[str, Any], key: bytes) -> str:
+    """The HMAC of what later commands act on, without totals and texts: a run adds them as it goes on."""
+    data = manifest.get("data")
+    data = data if isinstance(data, dict) else {}
+    parts = [
+        "fathoms run 1",
+        manifest.get("config"),
+        manifest.get("folder"),
+        {name: data.get(name) for name in ("name", "folder", "questions_sha256")},
+    ]
+    text = json.dumps(parts, sort_keys=True)
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def _key(*, make: bool) -> bytes | None:
+    """This user's key, made where there is none and `make` says so. `None` where there is none to use: a file
+    that is too short is no key, because anybody could guess it."""
+    named = os.environ.get(KEY_VARIABLE)
+    path = Path(named) if named else user_data_path("fathoms") / "signing.key"
+    with suppress(OSError):
+        if make and not path.exists():
+            _make_key(path)
+        key = path.read_bytes()
+        return key if len(key) == _KEY_BYTES else None
+    return None
+
+
+def _make_key(path: Path) -> None:
+    """Write a new key, readable by this user alone. Of several processes that do so at once, one wins."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(_KEY_BYTES))
+        with suppress(FileExistsError):
+            os.link(temporary, path)  # never replaces the key of another process
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+# ----- what a configuration demands
+
+
+def demands(config: BaseModel, above: Key = (), *, own: Iterable[str] = ()) -> list[Demand]:
+    """What a validated configuration would make fathoms import, ask, look up or read.
+
+    Nothing is imported, resolved or opened to find out. `above` are the keys that lead to `config`; `own` are
+    dotted keys, from `config` down, which the user has set himself: what stands there is not listed.
+    """
+    mine = [(*above, *key.split(".")) for key in own]
+    found = _demands(config, above)
+    return [demand for demand in found if not any(demand.key[: len(key)] == key for key in mine)]
+
+
+def refuse(run: str, manifest: Mapping[str, Any], found: Collection[Demand]) -> None:
+    """Raise UsageError, which lists them, where there are demands."""
+    if not found:
+        return
+    why = (
+        "it was made on another machine or by another user, or was changed since"
+        if manifest.get("signature")
+        else "it has no signature, as runs that were made elsewhere or by an earlier version of fathoms"
+    )
+    listed = "\n".join(f"  {_printable('.'.join(map(str, key)))}: {_printable(what)}" for key, what in found)
+    raise UsageError(
+        f"{run} is not known to be a run of yours ({why}), and its manifest would have fathoms do this:\n"
+        f"{listed}\nNothing of it was done; add --trust if you trust the origin of this run"
+    )
+
+
+def _demands(value: Any, key: Key) -> Iterator[Demand]:
+    """The demands of a section and of all sections in it."""
+    if isinstance(value, Mapping | list | tuple):
+        items = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for name, child in items:
+            yield from _demands(child, (*key, name))
+    if not isinstance(value, BaseModel):
+        return
+    kind = getattr(value, "kind", None)
+    if kind is not None and kind not in INERT:
+        details = list(_details(value.model_dump(mode="json"), key))
+        yield from details or [Demand((*key, "kind"), f"asks a server, or runs code, for the kind '{kind}'")]
+        return
+    for name in type(value).model_fields:
+        option = getattr(value, name)
+        if isinstance(option, Path) or (isinstance(option, str) and _is_outside(name, option, key)):
+            yield Demand((*key, name), f"reads {option}")
+        else:
+            yield from _demands(option, (*key, name))
+
+
+def _is_outside(name: str, text: str, key: Key) -> bool:
+    """Whether an option of an inert section names a file, a folder or a model of the hub."""
+    if key and key[-1] == "data" and name == "name":
+        return text.endswith(".yaml")  # a data set by the path of its manifest
+    return name in _WEIGHTS and any(mark in text for mark in ("/", "\\", "~"))
+
+
+def _details(value: Any, key: Key) -> Iterator[Demand]:
+    """What the texts of a section say that is no inert one."""
+    if isinstance(value, dict | list):
+        for name, child in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _details(child, (*key, name))
+    if not isinstance(value, str):
+        return
+    name = str(key[-1])
+    if name == "target":
+        yield Demand(key, f"imports and runs {value}")
+    elif name.endswith("_env"):
+        yield Demand(key, f"reads the environment variable {value}")
+    elif "://" in value:
+        yield Demand(key, f"asks {without_logins(value)}")
+    for variable in dict.fromkeys(_REFERENCE.findall(value)):
+        yield Demand(key, f"reads the environment variable {variable}")
+
+
+def _printable(text: str) -> str:
+    """A text of somebody else's on one line, without what would steer a terminal."""
+    shown = "".join(letter if letter.isprintable() else "?" for letter in text[:_SHOWN])
+    return shown + ("..." if len(text) > _SHOWN else "")

@@ -1,0 +1,1 @@
+"""What keeps untrusted text, files and servers from doing harm: masking of secrets, trust, and limits."""
