@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from ollama_server import NoServerError, OllamaServer, set_up
-from support import CONFIG, PAGES, QUESTIONS, Project, write_pdf
 
 from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.models.weights.weights import is_installed, locate
 from fathoms.paths import cache_dir
+from tests.support.ollama_server import NoServerError, OllamaServer, set_up
+from tests.support.project import CONFIG, PAGES, QUESTIONS, Project, write_pdf
 
 settings.register_profile("fathoms", deadline=None)  # nothing here is a test of speed
 settings.load_profile("fathoms")

@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import Project
 
 import fathoms
 from fathoms.errors import ConfigError, DataError, UsageError
 from fathoms.models.weights.weights import is_installed
+from tests.support.project import Project
 
 ROOT = Path(__file__).parent.parent
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from support import Project
 
 from fathoms.cli import main
+from tests.support.project import Project
 
 GOOD = """\
 name: tiny

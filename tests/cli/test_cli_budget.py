@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from http_stub import serving
-from raw_service import answer, service
-from support import Project
+
+from tests.support.http_stub import serving
+from tests.support.project import Project
+from tests.support.raw_service import answer, service
 
 pytestmark = pytest.mark.slow  # processes of their own
 

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from support import Project
+
+from tests.support.project import Project
 
 pytestmark = pytest.mark.slow  # processes of their own
 

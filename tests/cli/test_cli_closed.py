@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import Project
-from vendor_servers import KEY, Asked, Vendors, vendors
-from vendor_wire import Breaks, Fails, Said, Step, error_body
+
+from tests.support.project import Project
+from tests.support.vendor_servers import KEY, Asked, Vendors, vendors
+from tests.support.vendor_wire import Breaks, Fails, Said, Step, error_body
 
 pytestmark = pytest.mark.slow  # processes and sockets of their own
 

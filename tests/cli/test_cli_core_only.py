@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from support import Project
+
+from tests.support.project import Project
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import damage
 import pytest
-from support import Project
 
 from fathoms.cli import main
+from tests.support import damage
+from tests.support.project import Project
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 

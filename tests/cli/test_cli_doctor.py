@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ollama_server import OllamaServer
-from support import Project
 
 from fathoms.cli.doctor_findings import machine_lines, next_commands
 from fathoms.models.weights.assets import ASSETS
+from tests.support.ollama_server import OllamaServer
+from tests.support.project import Project
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 

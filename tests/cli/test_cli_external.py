@@ -11,12 +11,12 @@ from typing import Any
 
 import jsonschema
 import pytest
-from http_stub import serving
-from raw_service import answer, hangs, resets, service
-from support import Project
 
 from fathoms.cli import main
 from fathoms.runs.schemas import schema
+from tests.support.http_stub import serving
+from tests.support.project import Project
+from tests.support.raw_service import answer, hangs, resets, service
 
 HEAD = "name: mine\ndata: {questions: questions.json, documents: pdfs}\n"
 KEY = "sk-planted-0123456789"

@@ -12,12 +12,12 @@ import sys
 from importlib import metadata
 
 import pytest
-from support import CONFIG, PAGES, QUESTIONS, Project, write_pdf
 
 import fathoms
 from fathoms.cli import main
 from fathoms.cli.verbose import PlainLines
 from fathoms.runs.events import LOGGER
+from tests.support.project import CONFIG, PAGES, QUESTIONS, Project, write_pdf
 
 pytestmark = pytest.mark.slow  # processes of their own
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from support import CONFIG, Project
 
 from fathoms.cli import main
 from fathoms.runs.schemas import schema
+from tests.support.project import CONFIG, Project
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 

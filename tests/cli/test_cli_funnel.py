@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from support import Project
+
+from tests.support.project import Project
 
 pytestmark = pytest.mark.slow  # processes of their own
 

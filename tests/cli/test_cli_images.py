@@ -7,8 +7,9 @@ import json
 
 import pypdfium2 as pdfium
 import pytest
-from http_stub import serving
-from support import Project
+
+from tests.support.http_stub import serving
+from tests.support.project import Project
 
 pytestmark = pytest.mark.slow
 

@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import Project
 
 from fathoms.build.project import make_project
 from fathoms.corpora import read_questions
 from fathoms.errors import StoreError, UsageError
 from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.pipeline.experiment import load_experiment
+from tests.support.project import Project
 
 FILES = {
     "first.yaml",

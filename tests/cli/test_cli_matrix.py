@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from support import Project
 
 from fathoms.cli import main
 from fathoms.cli.run import combinations
 from fathoms.errors import UsageError
+from tests.support.project import Project
 
 
 def test_every_combination_once() -> None:

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from raw_service import answer, service
-from support import Project, write_pdf
 
 from fathoms.cli import main
+from tests.support.project import Project, write_pdf
+from tests.support.raw_service import answer, service
 
 pytestmark = pytest.mark.slow  # processes of their own
 

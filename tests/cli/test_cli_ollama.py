@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from ollama_server import OllamaServer
-from support import Project
+
+from tests.support.ollama_server import OllamaServer
+from tests.support.project import Project
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 

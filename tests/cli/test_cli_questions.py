@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from support import Project
 
 from fathoms.cli import main
 from fathoms.corpora import read_questions
+from tests.support.project import Project
 
 pytestmark = pytest.mark.slow  # processes of their own
 

@@ -9,7 +9,8 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from support import Project
+
+from tests.support.project import Project
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 

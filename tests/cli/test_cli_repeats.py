@@ -6,14 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from http_stub import serving
-from support import Project
 
 import fathoms
 from fathoms.cli import main
 from fathoms.models import Embedded, OpenAILLM, ScriptedModel
 from fathoms.pipeline.answering import for_repeat
 from fathoms.runs.store import Run
+from tests.support.http_stub import serving
+from tests.support.project import Project
 
 pytestmark = pytest.mark.slow  # processes of their own
 

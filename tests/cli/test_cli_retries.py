@@ -8,8 +8,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from raw_service import Act, answer, resets, sends, service
-from support import Project
+
+from tests.support.project import Project
+from tests.support.raw_service import Act, answer, resets, sends, service
 
 pytestmark = pytest.mark.slow  # processes of their own
 

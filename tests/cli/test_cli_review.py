@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from support import QUESTIONS, Project
+
+from tests.support.project import QUESTIONS, Project
 
 pytestmark = pytest.mark.slow  # processes of their own
 

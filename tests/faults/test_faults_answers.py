@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import faulty
 import pytest
 
 import fathoms
 from fathoms.dev.faults import FAULTS
 from fathoms.dev.server import ScriptedServer
 from fathoms.types import Record
+from tests.support import faulty
 
 pytestmark = pytest.mark.slow  # hangs are waited for
 

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import faulty
 import pytest
-from raw_service import answer, service
-from support import Project
 
 from fathoms.dev.server import ScriptedServer
+from tests.support import faulty
+from tests.support.project import Project
+from tests.support.raw_service import answer, service
 
 pytestmark = [
     pytest.mark.slow,

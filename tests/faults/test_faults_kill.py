@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from raw_service import answer, service
-from support import Project, write_pdf
+
+from tests.support.project import Project, write_pdf
+from tests.support.raw_service import answer, service
 
 QUESTIONS = 200
 CONCURRENCY = 4

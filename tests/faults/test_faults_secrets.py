@@ -12,16 +12,15 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import faulty
 import pytest
-import vendor_servers
-from faulty import contents
-from raw_service import answer, sends, service
-from support import Project
-from vendor_servers import Asked, Vendors, vendors
-from vendor_wire import Breaks, Fails, Step, error_body
 
 from fathoms.dev.server import ScriptedServer
+from tests.support import faulty, vendor_servers
+from tests.support.faulty import contents
+from tests.support.project import Project
+from tests.support.raw_service import answer, sends, service
+from tests.support.vendor_servers import Asked, Vendors, vendors
+from tests.support.vendor_wire import Breaks, Fails, Step, error_body
 
 pytestmark = pytest.mark.slow  # a process for every provider
 

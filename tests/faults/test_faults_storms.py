@@ -9,7 +9,6 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-import faulty
 import pytest
 
 import fathoms
@@ -22,6 +21,7 @@ from fathoms.runner.runner import Job
 from fathoms.runs.cache import Cache
 from fathoms.runs.store import Run
 from fathoms.types import Record
+from tests.support import faulty
 
 pytestmark = pytest.mark.slow
 

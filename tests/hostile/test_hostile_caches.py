@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import Project, write_pdf
 
 from fathoms.errors import ChecksumError
 from fathoms.ingest import PageChunker, Pdfium
@@ -36,6 +35,7 @@ from fathoms.retrieve import Dense
 from fathoms.runs.cache import LONGEST_TEXT, Cache
 from fathoms.runs.store import Run
 from fathoms.types import Question
+from tests.support.project import Project, write_pdf
 
 
 def told(caplog: pytest.LogCaptureFixture) -> list[str]:

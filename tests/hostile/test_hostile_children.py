@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import needs
+
+from tests.conftest import needs
 
 pytestmark = [
     pytest.mark.slow,
@@ -57,7 +58,7 @@ DOCLING = """
 import sys, threading
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from docling_samples import OFFLINE, own_workers
+from tests.support.docling_samples import OFFLINE, own_workers
 from fathoms.ingest import parse_all
 page = lambda done, total: print(*own_workers(), flush=True)
 parse_all(OFFLINE, [Path(name) for name in sys.argv[2:]], workers=2, on_page=page)

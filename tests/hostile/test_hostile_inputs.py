@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import CONFIG, PAGES, QUESTIONS, Project, write_pdf
 
 from fathoms.cli import main
 from fathoms.cli.console import Bars
@@ -34,6 +33,7 @@ from fathoms.retrieve import Dense
 from fathoms.runs.ratings import read_ratings
 from fathoms.safety.inputs import DEEPEST, LARGEST, read_file
 from fathoms.types import Question
+from tests.support.project import CONFIG, PAGES, QUESTIONS, Project, write_pdf
 
 ESC = "\x1b[2J\x1b]0;owned\x07"
 BIDI = "\u202egnp\u2066"

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_browser import Watched, chromium, texts, watch, written
-from report_runs import hostile_run, made_runs
 
 from fathoms.report.html import MOST_CATEGORIES, report_html
 from fathoms.report.radar import MOST_AXES, make_chart
 from fathoms.report.table import score_table
 from fathoms.report.view import RunView
+from tests.support.report_browser import Watched, chromium, texts, watch, written
+from tests.support.report_runs import hostile_run, made_runs
 
 PAYLOADS = (
     "</ScRiPt/><svg onload=alert(1)><!--",

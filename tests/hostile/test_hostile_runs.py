@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import Project
 
 from fathoms.cli import main
 from fathoms.errors import DataError, StoreError
@@ -21,6 +20,7 @@ from fathoms.runs.folder import LARGEST_TEXT
 from fathoms.runs.store import Run, find_run, list_runs
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply
+from tests.support.project import Project
 
 
 def record(name: str = "q1", text: str = "an answer", **changes: Any) -> Record:

@@ -10,14 +10,14 @@ import urllib.parse
 from pathlib import Path
 from typing import Any
 
-import faulty
 import pytest
-from raw_service import answer, sends, service
-from support import Project
 
 from fathoms.errors import ConfigError
 from fathoms.pipeline.experiment import load_experiment
 from fathoms.safety.masking import Mask, is_key_in_path, without_logins
+from tests.support import faulty
+from tests.support.project import Project
+from tests.support.raw_service import answer, sends, service
 
 KEY = "sk-planted/7Q+x9Zk2=vW4&mB8~Jt6%Rd3"
 

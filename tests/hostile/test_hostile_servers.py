@@ -21,9 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty import config, faulty_project, views
-from raw_service import Act, answer, chunked, sends, service
-from support import Project
 
 from fathoms.cli import main
 from fathoms.corpora.download import Policy, download
@@ -35,6 +32,9 @@ from fathoms.pipeline.external.http import Http
 from fathoms.runner import runner
 from fathoms.runs.cache import Cache
 from fathoms.types import Message, Prompt, Reply
+from tests.support.faulty import config, faulty_project, views
+from tests.support.project import Project
+from tests.support.raw_service import Act, answer, chunked, sends, service
 
 PROMPT = Prompt(messages=(Message(role="user", text="6 x 7?"),))
 KEY, VARIABLE = "sk-hostile-0123456789", "FATHOMS_TEST_HOSTILE_KEY"

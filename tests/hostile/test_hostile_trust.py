@@ -16,9 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
-from http_stub import Stub, serving
 from pydantic import BaseModel
-from support import CONFIG, Project
 
 from fathoms import api
 from fathoms.cli import main
@@ -31,6 +29,8 @@ from fathoms.models.weights.hub import folder_of
 from fathoms.runner.manifest import git_commit
 from fathoms.runs.store import Run
 from fathoms.runs.trust import INERT, is_signed
+from tests.support.http_stub import Stub, serving
+from tests.support.project import CONFIG, Project
 
 PLANTED = "planted-key-0123456789"
 QUICK = Policy(attempts=1, first_pause=0.01, timeout=5.0)

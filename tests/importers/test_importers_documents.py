@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import write_pdf
 
 from fathoms.errors import DataError
 from fathoms.importers import Imported, keep, parse_folder, read_result_file, rebuild
@@ -15,6 +14,7 @@ from fathoms.ingest import Pdfium, SentenceChunker
 from fathoms.runs.documents import read_documents
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Document, Hit, Page, Question, Record
+from tests.support.project import write_pdf
 
 LONG = " ".join(f"Sentence {number} is about ore." for number in range(60))
 PAGE = Page(number=2, text=f"Lune\nmine.  {LONG}")

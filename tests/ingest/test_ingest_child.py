@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
-import damage
 import pytest
 
 from fathoms.errors import DocumentError
 from fathoms.ingest import PdfParser, parse_all, parse_in_child
 from fathoms.types import Document
+from tests.support import damage
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 

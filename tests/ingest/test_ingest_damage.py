@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import damage
 import pytest
 
 from fathoms.errors import DocumentError
 from fathoms.ingest import Pdfium, PdfParser, PyMuPDF, parse_all, parse_in_child
+from tests.support import damage
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docling_samples import OFFLINE, SAMPLE, extract, needs_docling, own_workers, sample
 from pydantic import TypeAdapter, ValidationError
 
 from fathoms.errors import ConfigError, MissingWeightsError, ModelError
@@ -16,6 +15,7 @@ from fathoms.ingest import Docling, Parser, PdfParser, parse_all, parse_in_child
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.runs.cache import Cache
 from fathoms.types import Document
+from tests.support.docling_samples import OFFLINE, SAMPLE, extract, needs_docling, own_workers, sample
 
 
 def docling(**options: Any) -> Docling:

@@ -9,13 +9,13 @@ import sys
 import time
 from pathlib import Path
 
-import damage
 import pytest
-from docling_samples import OFFLINE, SAMPLE, extract, needs_docling, own_workers, workers_of
 
 from fathoms.errors import DocumentError
 from fathoms.ingest import parse_all, parse_in_child
 from fathoms.types import Document
+from tests.support import damage
+from tests.support.docling_samples import OFFLINE, SAMPLE, extract, needs_docling, own_workers, workers_of
 
 pytestmark = pytest.mark.slow  # processes that load models
 if sys.platform != "linux":
@@ -162,7 +162,7 @@ PARENT = """
 import signal, sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started us deaf to it
-from docling_samples import OFFLINE
+from tests.support.docling_samples import OFFLINE
 from fathoms.ingest import parse_all
 parse_all(OFFLINE.model_copy(update={"timeout": 20}), [Path(name) for name in sys.argv[1:]], workers=2)
 """

@@ -18,13 +18,13 @@ from docling_core.types.doc import (
     TableCell,
     TableData,
 )
-from docling_samples import needs_docling, sample
 
 from fathoms.errors import ConfigError, MissingWeightsError
 from fathoms.ingest import DoclingHybridChunker
 from fathoms.ingest.chunkers.docling import load_counter
 from fathoms.ingest.docling.export import Conversion
 from fathoms.types import Document
+from tests.support.docling_samples import needs_docling, sample
 
 pytestmark = pytest.mark.slow  # it imports torch
 

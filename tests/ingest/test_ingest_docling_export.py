@@ -15,9 +15,9 @@ from docling_core.types.doc import (
     ProvenanceItem,
     Size,
 )
-from docling_samples import needs_docling, sample
 
 from fathoms.ingest.docling.export import Conversion, elements, join, lost, markdown, unpack
+from tests.support.docling_samples import needs_docling, sample
 
 
 def place(page: int, top: float = 100) -> ProvenanceItem:

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pypdfium2 as pdfium
 import pytest
-from docling_samples import SAMPLE, needs_docling, sample
 from PIL import Image, ImageDraw
 
 from fathoms.errors import ConfigError
@@ -22,6 +21,7 @@ from fathoms.ingest.docling.offline.layout_ink import ink_blocks
 from fathoms.ingest.docling.offline.layout_regions import Marks, missed_pictures, refine
 from fathoms.ingest.docling.offline.table_lines import Word
 from fathoms.models.weights.weights import is_installed, locate
+from tests.support.docling_samples import SAMPLE, needs_docling, sample
 
 PAGE = Box(0, 0, 600, 800)
 

@@ -7,7 +7,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-import damage
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +16,7 @@ from fathoms.errors import DocumentError, MissingExtraError
 from fathoms.ingest import Parser, Pdfium, PdfParser, PyMuPDF, parse_in_child
 from fathoms.ingest.parsers.reading import clean_text
 from fathoms.types import Document
+from tests.support import damage
 
 PARSERS = [Pdfium(), PyMuPDF()]
 PAGES = {

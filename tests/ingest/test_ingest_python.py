@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import damage
 import pytest
 
 from fathoms.errors import ConfigError, DocumentError
 from fathoms.ingest import PythonParser, parse_in_child
+from tests.support import damage
 
 PARSER = """\
 def read(path, options):

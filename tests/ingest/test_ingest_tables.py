@@ -10,7 +10,6 @@ from typing import Any
 
 import pypdfium2 as pdfium
 import pytest
-from docling_samples import OFFLINE, SAMPLE, needs_docling, sample
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from fathoms.ingest import parse_in_child
 from fathoms.ingest.docling.offline.boxes import Box
 from fathoms.ingest.docling.offline.table_grid import Grid, read_table
 from fathoms.ingest.docling.offline.table_lines import Rules, Word, lines, read_rules
+from tests.support.docling_samples import OFFLINE, SAMPLE, needs_docling, sample
 
 WIDE, HIGH, LEADING = 5, 12, 15
 """The size of a letter and the distance of lines, in points, of a table that is drawn in letters."""

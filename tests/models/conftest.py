@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from llama_server import llama_server
+
+from tests.support.llama_server import llama_server
 
 
 @pytest.fixture(scope="module")

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from llama_server import KEY as LLAMA_KEY
-from llama_server import MODEL
-from vendor_clients import VARIABLE, adapter, answered, prompt
-from vendor_servers import KEY, Vendors, vendors
-from vendor_wire import Fails, Said, error_body
 
 from fathoms.errors import ModelError, PromptTooLongError, RateLimitError
 from fathoms.models import AnthropicLLM
 from fathoms.types import Message, Prompt, Usage
+from tests.support.llama_server import KEY as LLAMA_KEY
+from tests.support.llama_server import MODEL
+from tests.support.vendor_clients import VARIABLE, adapter, answered, prompt
+from tests.support.vendor_servers import KEY, Vendors, vendors
+from tests.support.vendor_wire import Fails, Said, error_body
 
 pytestmark = pytest.mark.slow  # an SDK and its server
 

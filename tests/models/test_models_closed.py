@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 
 import pytest
 from pydantic import ValidationError
-from vendor_clients import APIS, VARIABLE, adapter, answered, asked, prompt
-from vendor_schemas import complaint, unknown_fields
-from vendor_servers import KEY, Asked, Vendors, vendors
-from vendor_wire import MODELS, STOPS, Breaks, Fails, Said, Step, error_body, event
 
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, PromptTooLongError, RateLimitError
 from fathoms.models import GoogleLLM, OpenAILLM
 from fathoms.models.chat.closed_errors import Fault, quoted, refusal_in
 from fathoms.models.protocols import FileLimits
 from fathoms.types import Usage
+from tests.support.vendor_clients import APIS, VARIABLE, adapter, answered, asked, prompt
+from tests.support.vendor_schemas import complaint, unknown_fields
+from tests.support.vendor_servers import KEY, Asked, Vendors, vendors
+from tests.support.vendor_wire import MODELS, STOPS, Breaks, Fails, Said, Step, error_body, event
 
 pytestmark = pytest.mark.slow  # three SDKs and their servers
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from vendor_clients import VARIABLE, adapter, answered, prompt
-from vendor_servers import KEY, Vendors, vendors
-from vendor_wire import Fails, Said, error_body
 
 from fathoms.errors import ConfigError, ModelError, PromptTooLongError, RateLimitError
 from fathoms.types import Message, Prompt, Usage
+from tests.support.vendor_clients import VARIABLE, adapter, answered, prompt
+from tests.support.vendor_servers import KEY, Vendors, vendors
+from tests.support.vendor_wire import Fails, Said, error_body
 
 pytestmark = pytest.mark.slow  # an SDK and its server
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, TextBlock, ThinkingBlock
-from llama_server import KEY
 from pydantic import ValidationError
 
 from fathoms.errors import ConfigError, ModelError
 from fathoms.models import LlamaIndexEmbedder, LlamaIndexLLM
 from fathoms.models.chat.llamaindex_replies import to_reply
 from fathoms.types import Message, Prompt, Usage
+from tests.support.llama_server import KEY
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from http_stub import Stub, serving
-from ollama_server import OllamaServer
 from pydantic import ValidationError
 
 from fathoms.errors import ConfigError, ModelError, ServerError
 from fathoms.models import OllamaEmbedder, OllamaLLM
 from fathoms.models.chat.ollama import server_address, server_version
 from fathoms.types import Message, Prompt, Reply
+from tests.support.http_stub import Stub, serving
+from tests.support.ollama_server import OllamaServer
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 

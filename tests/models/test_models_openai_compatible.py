@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from http_stub import Stub, serving
-from llama_server import KEY, MODEL
 from pydantic import ValidationError
 
 from fathoms.errors import ConfigError, ModelError, PromptTooLongError, ServerError
 from fathoms.models import OpenAICompatibleEmbedder, OpenAICompatibleLLM
 from fathoms.types import Message, Prompt, Reply
+from tests.support.http_stub import Stub, serving
+from tests.support.llama_server import KEY, MODEL
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 

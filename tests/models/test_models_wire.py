@@ -10,11 +10,11 @@ import time
 from typing import Any
 
 import pytest
-from raw_service import Act, service
 
 from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError, RateLimitError
 from fathoms.models import OllamaLLM, OpenAICompatibleLLM, wire
 from fathoms.types import Message, Prompt, Reply
+from tests.support.raw_service import Act, service
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 PROMPT = Prompt(messages=(Message(role="user", text="6 x 7?"),))

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_browser import Watched, chromium, eventually, texts, watch, written
-from report_runs import STAGES, made_runs
 
 import fathoms
 from fathoms.paths import sha256_file
@@ -23,6 +21,8 @@ from fathoms.report.ending import dollars
 from fathoms.report.html import report_html
 from fathoms.report.table import short_figure
 from fathoms.report.view import RunView
+from tests.support.report_browser import Watched, chromium, eventually, texts, watch, written
+from tests.support.report_runs import STAGES, made_runs
 
 pytestmark = pytest.mark.slow
 

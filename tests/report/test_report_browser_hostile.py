@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_browser import Watched, chromium, eventually, texts, watch, written
-from report_runs import hostile_run
+
+from tests.support.report_browser import Watched, chromium, eventually, texts, watch, written
+from tests.support.report_runs import hostile_run
 
 pytestmark = pytest.mark.slow
 VIEWS = ("view=overview", "view=compare&flips=all", "view=questions", "view=question")

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_page import CHUNK, OVERVIEW, detail_of, held, text_of, unpacked
 
 from fathoms.errors import UsageError
 from fathoms.report import RunView, load, report_html, write_report
 from fathoms.report.html import payload
+from tests.support.report_page import CHUNK, OVERVIEW, detail_of, held, text_of, unpacked
 
 Json = dict[str, Any]
 SCRIPT = re.compile(r'<script type="module">(.*?)</script>', re.DOTALL)

@@ -9,11 +9,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from report_page import detail_of, held, unpacked
-
 from fathoms.report import RunView, report_html
 from fathoms.report.html import payload
 from fathoms.report.html.texts import Pool, units
+from tests.support.report_page import detail_of, held, unpacked
 
 Json = dict[str, Any]
 

@@ -1,0 +1,80 @@
+"""The benchmark of the runner still runs, and its server counts what it serves."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RUNNER = Path(__file__).resolve().parents[2] / "benchmarks" / "runner"
+LATENCY = 0.1
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    command = [sys.executable, str(RUNNER / "server.py"), "--latency", str(LATENCY)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.terminate()
+
+
+def call(address: str, body: Any = None) -> str:
+    data = None if body is None else json.dumps(body).encode()
+    with urllib.request.urlopen(address, data, timeout=10) as response:
+        return str(response.read().decode())
+
+
+def chat(server: str, stream: bool) -> str:
+    messages = [{"role": "user", "content": "How much does the pump lift?"}]
+    body = {"model": "fixed-latency", "messages": messages, "stream": stream}
+    return call(f"{server}/v1/chat/completions", body)
+
+
+def test_the_server_says_the_same_streamed_and_whole(server: str) -> None:
+    whole = json.loads(chat(server, stream=False))
+    lines = [line.removeprefix("data: ") for line in chat(server, stream=True).splitlines() if line]
+    assert lines.pop() == "[DONE]"
+    events = [json.loads(line) for line in lines]
+    said = "".join(choice["delta"].get("content", "") for event in events for choice in event["choices"])
+    assert said == whole["choices"][0]["message"]["content"]
+    assert events[-1]["usage"] == whole["usage"]
+
+
+def test_the_server_measures_the_window_of_the_requests(server: str) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: chat(server, stream=True), range(16)))  # two waves of eight
+    stats = json.loads(call(f"{server}/stats"))
+    assert (stats["requests"], stats["responses"]) == (16, 16)
+    assert 2 * LATENCY <= stats["window"] < 20 * LATENCY
+    call(f"{server}/reset", {"latency": 0})
+    chat(server, stream=False)
+    stats = json.loads(call(f"{server}/stats"))
+    assert stats["requests"] == 1
+    assert stats["window"] < LATENCY
+
+
+@pytest.mark.slow
+def test_the_benchmark_runs(tmp_path: Path) -> None:
+    command = [sys.executable, str(RUNNER), "--work", str(tmp_path), "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    headings = [line.removeprefix("### ") for line in done.stdout.splitlines() if line.startswith("### ")]
+    assert headings == [
+        "`--help`",
+        "50 questions",
+        "Peak memory",
+        "From the start to the first request",
+        "Scoring 1,000 records in memory",
+        "Targets",
+    ]
+    verdicts = [row.split("|")[-2].strip() for row in done.stdout.splitlines() if "|" in row][-9:]
+    assert all(re.fullmatch(r"met|missed by \d+ %", verdict) for verdict in verdicts)

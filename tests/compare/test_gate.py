@@ -1,0 +1,189 @@
+"""When a gate gives a verdict, and when it refuses to."""
+
+from __future__ import annotations
+
+import pytest
+
+from fathoms.compare.gate import gate, require_sound
+from fathoms.compare.question_scores import pool
+from fathoms.errors import DataError, UsageError
+from fathoms.report.comparison import p_text
+from fathoms.report.gated import check_rows, meaning, reasons, undecided
+from tests.support.project import RULES, scores_of
+
+N = 200
+GOOD = scores_of("base", [1] * N, [0] * N)
+
+
+def worse(name, lost, **changes):
+    """The baseline with the first `lost` questions wrong, and hallucinated."""
+    return scores_of(name, [0] * lost + [1] * (N - lost), [1] * lost + [0] * (N - lost), **changes)
+
+
+def judge(*runs, baseline=GOOD, metrics=("correctness",), margin=0.02, alpha=0.025, **options):
+    return gate(runs, baseline, metrics, margin=margin, alpha=alpha, **options)
+
+
+def test_two_bad_nights_fail():
+    found = judge(worse("n1", 20), worse("n2", 16))
+    assert (found.verdict, found.runs, found.baseline) == ("FAIL", ("n1", "n2"), ("base",))
+    (check,) = found.checks
+    assert [night.delta for night in check.nights] == pytest.approx([-0.1, -0.08])
+    assert check.nights[1].p == pytest.approx(check.p)  # the night that is worse by least
+    assert judge(worse("n1", 20), worse("n2", 3)).verdict == "UNDECIDED"
+
+
+def test_hallucination_is_turned_round():
+    up = judge(worse("n1", 20), metrics=["hallucination"])
+    assert (up.verdict, up.checks[0].nights[0].delta) == ("FAIL", pytest.approx(-0.1))
+    down = judge(
+        GOOD.model_copy(update={"runs": ("n1",)}), baseline=worse("b", 20), metrics=["hallucination"]
+    )
+    assert (down.verdict, down.checks[0].nights[0].delta) == ("PASS", pytest.approx(0.1))
+
+
+def test_the_same_answers_on_few_questions_are_no_proof():
+    same = GOOD.model_copy(update={"runs": ("n1",)})
+    # nothing flipped: the bound is z^2 / (n + z^2) = 0.0188 of 200 questions
+    assert judge(same).checks[0].nights[0].low == pytest.approx(-0.01885, abs=1e-5)
+    assert judge(same).verdict == "PASS"
+    assert judge(same, margin=0.018).verdict == "UNDECIDED"
+    # two pseudo-flips of 200: 200 * (2.8016 * sqrt(2) / 200 / 0.018)^2
+    assert judge(same, margin=0.018).checks[0].needed == 243
+
+
+def test_categories_are_judged_beside_the_mean_under_one_correction():
+    alone, together = judge(worse("n1", 12)), judge(worse("n1", 12), by_category=True)
+    assert [(check.category, check.questions) for check in together.checks] == [
+        (None, N),
+        ("A", N // 2),
+        ("B", N // 2),
+    ]
+    assert together.checks[0].p == pytest.approx(3 * alone.checks[0].p)
+    assert together.checks[0].nights == alone.checks[0].nights
+
+
+def test_a_category_without_the_metric_is_no_check():
+    first = scores_of("base", [1, ()] * 10)
+    found = gate(
+        [scores_of("n1", [1, ()] * 10)], first, ["correctness"], margin=0.02, alpha=0.025, by_category=True
+    )
+    assert [check.category for check in found.checks] == [None, "A"]
+    assert found.checks[0].nights[0].left_out == tuple(f"q{index}" for index in range(1, 20, 2))
+
+
+def test_every_night_has_its_own_questions():
+    """A failed call has no hallucination: the first night lacks one question, the second none."""
+    first = scores_of("base", [1] * 20, [0] * 20)
+    nights = [scores_of("n1", [0] + [1] * 19, [()] + [0] * 19), scores_of("n2", [1] * 20, [0] * 20)]
+    (check,) = gate(nights, first, ["hallucination"], margin=0.02, alpha=0.025).checks
+    assert [(night.questions, night.left_out) for night in check.nights] == [(19, ("q0",)), (20, ())]
+    found = gate(nights, first, ["hallucination"], margin=0.02, alpha=0.025)
+    assert [str(row[2]) for row in check_rows(check, several=False)] == ["19", "20"]
+    assert "left out of n1, hallucination does not apply: 1 (q0)" in [str(text) for text in reasons(found)]
+
+
+def test_a_verdict_that_holm_changed_says_so():
+    run = scores_of("n1", [0] * 5 + [1] * (N - 5), [0] * N)
+    alone, both = judge(run), judge(run, metrics=["correctness", "hallucination"])
+    assert (alone.verdict, both.verdict) == ("FAIL", "UNDECIDED")
+    p, holm = p_text(alone.checks[0].p), p_text(both.checks[0].p)
+    assert alone.checks[0].p < 0.025 < both.checks[0].p
+    assert undecided(both) == (
+        f"undecided: correctness alone would FAIL (p {p}), but not after Holm over the 2 checks asked for"
+        f" (p {holm}, 0.025 is wanted)"
+    )
+    (row,) = check_rows(both.checks[0], several=True)
+    assert row[-3:] == [p, holm, "UNDECIDED"]
+
+
+def test_what_is_worse_by_less_than_the_margin_needs_no_more_questions():
+    found = judge(worse("n1", 12), margin=0.1)
+    (check,) = found.checks
+    assert check.nights[0].high < 0
+    assert (found.verdict, check.nights[0].delta > -0.1) == ("UNDECIDED", True)
+    assert undecided(found) == (
+        "undecided: correctness is worse, by less than the margin of 0.1 as far as it was seen"
+    )
+
+
+def test_no_more_questions_are_asked_for_than_there_are():
+    """A drop that is seen and not sure is no lack of questions: these would do for an unchanged pipeline."""
+    moved, base = scores_of("n1", [0] * 11 + [1] * 189), scores_of("base", [1] * 196 + [0] * 4)
+    found = gate([moved], base, ["correctness"], margin=0.06, alpha=0.025)
+    assert (found.verdict, found.checks[0].needed) == ("UNDECIDED", 186)
+    assert undecided(found) == (
+        "undecided: correctness is neither shown to be worse nor shown not to be, by 0.06"
+    )
+
+
+def test_one_bad_night_is_told_from_two():
+    found = judge(worse("n1", 3), worse("n2", 20))
+    assert undecided(found) == (
+        "undecided: correctness is worse by 0.02 or more in the newest run, but not shown so in every run"
+    )
+
+
+def test_the_judge_of_hallucination_is_named():
+    found = judge(worse("n1", 3), metrics=["hallucination"])
+    assert "abstentions told by a;" in meaning(found)
+    assert "told by" not in meaning(judge(worse("n1", 3)))
+
+
+@pytest.mark.parametrize("changes", [{"failed": 5}, {"cached": 1}])
+def test_a_baseline_is_refused_when_it_is_kept(changes):
+    bad = pool([GOOD, worse("b2", 0, **changes)])
+    with pytest.raises(DataError):
+        require_sound(bad, lambda asked: 0.01 * asked)
+    require_sound(pool([GOOD, worse("b2", 0)]), lambda asked: 0)
+
+
+def test_baselines_pool_as_repeats():
+    pooled = pool([worse("b1", 40), GOOD])
+    (check,) = judge(worse("n1", 40), baseline=pooled).checks
+    assert check.nights[0].delta == pytest.approx(-0.1)
+
+
+@pytest.mark.parametrize(
+    ("run", "match"),
+    [
+        (worse("n1", 0, failed=5), "5 of 200 questions of n1 failed"),
+        (worse("n1", 0, cached=1), "1 replies of n1 came from an earlier run's cache"),
+        (worse("n1", 0, profile="paper"), "--profile"),
+        (worse("n1", 0, rules={**RULES, "match": "substring"}), "different rules"),
+        (scores_of("n1", [1] * (N + 1)), "did not ask the same questions: q200"),
+    ],
+)
+def test_no_verdict_where_it_would_say_nothing(run, match):
+    with pytest.raises(DataError, match=match) as caught:
+        judge(run, allowed=lambda asked: 0.02 * asked)
+    assert caught.value.exit_code == 1
+
+
+def test_failures_within_what_is_allowed_are_judged():
+    assert judge(worse("n1", 3, failed=4), allowed=lambda asked: 0.02 * asked).verdict == "UNDECIDED"
+    with pytest.raises(DataError, match="of base failed"):
+        judge(worse("n1", 0), baseline=GOOD.model_copy(update={"failed": 9}))
+
+
+def test_cached_replies_in_a_baseline_are_no_repeats():
+    cached = GOOD.model_copy(update={"cached": N})
+    assert judge(worse("n1", 0), baseline=cached).verdict == "PASS"
+    with pytest.raises(DataError, match="cache"):
+        judge(worse("n1", 0), baseline=pool([cached, worse("b2", 0)]))
+
+
+def test_other_gold_is_another_question():
+    changed = GOOD.questions["q3"].model_copy(update={"gold": "other"})
+    run = worse("n1", 0).model_copy(update={"questions": {**GOOD.questions, "q3": changed}})
+    with pytest.raises(DataError, match="q3"):
+        judge(run)
+
+
+def test_a_call_that_cannot_work():
+    for options in ({"margin": -0.1}, {"margin": 1}, {"alpha": 0}, {"alpha": 0.5}):
+        with pytest.raises(UsageError, match=next(iter(options))):
+            judge(worse("n1", 0), **options)
+    for runs in ([GOOD], [worse("n1", 0), worse("n1", 0)]):
+        with pytest.raises(UsageError, match="named twice"):
+            judge(*runs)

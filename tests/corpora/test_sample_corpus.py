@@ -1,0 +1,173 @@
+"""The sample corpus is what its sources make it, and its questions are true of it."""
+
+import json
+import re
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pypdfium2
+import pytest
+
+from fathoms.corpora import verify
+
+pytestmark = pytest.mark.slow  # processes of their own
+
+SAMPLE = Path(__file__).resolve().parents[2] / "data" / "sample"
+PDFS = sorted(SAMPLE.glob("*.pdf"))
+BY_CATEGORY: dict[str, list[dict[str, Any]]] = json.loads(
+    (SAMPLE / "questions.json").read_text(encoding="utf-8")
+)
+QUESTIONS = [question for questions in BY_CATEGORY.values() for question in questions]
+ANSWERABLE = [question for question in QUESTIONS if question["answerable"]]
+COMPUTED = {"cross-04": ("gained 41 seconds a month", "gained 13 seconds a month")}
+IN_PIXELS = {"image-01", "image-02", "image-03", "image-04", "image-05", "image-06"}
+CATEGORIES = ["Text-Only", "Tables", "Images", "Multimodal", "Cross-Document Multimodal"]
+
+
+def folded(text: str) -> str:
+    """Case, white space and hyphens folded."""
+    return re.sub(r"[\s-]+", " ", text.casefold())
+
+
+def page_texts(path: Path) -> list[str]:
+    """The text layer of every page, by PDFium."""
+    pdf = pypdfium2.PdfDocument(path)
+    try:
+        return [folded(page.get_textpage().get_text_bounded()) for page in pdf]
+    finally:
+        pdf.close()
+
+
+TEXTS = {path.name: page_texts(path) for path in PDFS}
+
+
+def make(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run the script that makes the corpus."""
+    command = [sys.executable, str(SAMPLE / "make.py"), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """The sha256 of every PDF in a folder."""
+    return {path.name: sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.pdf")}
+
+
+def named(questions: list[dict[str, Any]]) -> Any:
+    """Parametrise a test by question, under the id of the question."""
+    return pytest.mark.parametrize("question", questions, ids=[question["id"] for question in questions])
+
+
+def test_a_rebuild_gives_the_committed_bytes(tmp_path: Path) -> None:
+    done = make("--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(PDFS) == 5
+    assert digests(tmp_path) == digests(SAMPLE)
+
+
+def test_the_manifest_pins_the_committed_bytes() -> None:
+    reports = verify("sample")
+    assert [report.file for report in reports] == ["questions.json", *(path.name for path in PDFS)]
+    assert {report.state for report in reports} == {"verified"}
+
+
+def test_check_fails_on_a_changed_and_on_a_missing_document(tmp_path: Path) -> None:
+    for path in PDFS[1:]:
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / PDFS[-1].name).write_bytes(b"%PDF-1.4 damaged")
+    done = make("--out", tmp_path, "--check")
+    assert done.returncode == 1
+    assert done.stdout.split("\n")[:2] == [f"differs: {PDFS[0].name}", f"differs: {PDFS[-1].name}"]
+
+
+@pytest.mark.parametrize("path", PDFS, ids=[path.stem for path in PDFS])
+def test_documents_are_small_short_and_free_of_compression(path: Path) -> None:
+    assert 3 <= len(TEXTS[path.name]) <= 8
+    assert path.stat().st_size < 600_000
+    assert b"FlateDecode" not in path.read_bytes()
+
+
+def test_only_the_scanned_page_has_no_text() -> None:
+    bare = [
+        (name, number)
+        for name, pages in TEXTS.items()
+        for number, text in enumerate(pages, 1)
+        if len(text) < 200
+    ]
+    assert bare == [("tallowmere-ferry-audit.pdf", 6)]
+    assert TEXTS["tallowmere-ferry-audit.pdf"][5].strip() == ""
+
+
+def test_the_left_column_is_read_before_the_right_one() -> None:
+    first = TEXTS["kestrel-irrigation-trial.pdf"][0]
+    places = [
+        first.index(words)
+        for words in ("abstract.", "1 introduction", "2 materials and methods", "marl queen")
+    ]
+    assert places == sorted(places)
+
+
+def test_counts() -> None:
+    assert list(BY_CATEGORY) == CATEGORIES
+    assert [len(questions) for questions in BY_CATEGORY.values()] == [10] * 5
+    assert len(QUESTIONS) - len(ANSWERABLE) == 8
+    assert len({question["id"] for question in QUESTIONS}) == len({q["question"] for q in QUESTIONS}) == 50
+
+
+@named(QUESTIONS)
+def test_files_and_evidence_exist(question: dict[str, Any]) -> None:
+    assert set(question["files"]) <= set(TEXTS)
+    assert question["reference"].endswith(".")
+    for evidence in question["evidence"]:
+        assert evidence["document"] in question["files"]
+        assert 1 <= evidence["page"] <= len(TEXTS[evidence["document"]])
+
+
+@named([question for question in QUESTIONS if not question["answerable"]])
+def test_unanswerable_questions_have_no_answer(question: dict[str, Any]) -> None:
+    assert question["answers"] == question["evidence"] == []
+
+
+@named(ANSWERABLE)
+def test_answers_are_not_empty_and_not_in_the_question(question: dict[str, Any]) -> None:
+    phrases = [phrase for variant in question["answers"] for phrase in variant]
+    assert question["evidence"]
+    assert all(question["answers"])
+    for phrase in phrases:
+        assert phrase == phrase.lower()
+        assert len(phrase) > 1
+        assert folded(phrase) not in folded(question["question"])
+
+
+@named(BY_CATEGORY["Cross-Document Multimodal"])
+def test_cross_document_questions_need_two_documents(question: dict[str, Any]) -> None:
+    assert len(question["files"]) >= 2
+    if question["answerable"]:
+        assert {evidence["document"] for evidence in question["evidence"]} == set(question["files"])
+
+
+@named([question for question in ANSWERABLE if question["id"] not in IN_PIXELS | COMPUTED.keys()])
+def test_a_variant_stands_in_the_text_of_the_evidence(question: dict[str, Any]) -> None:
+    text = " ".join(TEXTS[evidence["document"]][evidence["page"] - 1] for evidence in question["evidence"])
+    assert any(all(folded(phrase) in text for phrase in variant) for variant in question["answers"])
+
+
+@named([question for question in ANSWERABLE if question["id"] in COMPUTED])
+def test_what_has_to_be_computed_stands_in_the_evidence(question: dict[str, Any]) -> None:
+    text = " ".join(TEXTS[evidence["document"]][evidence["page"] - 1] for evidence in question["evidence"])
+    assert all(phrase in text for phrase in COMPUTED[question["id"]])
+    minuend, subtrahend = (int(phrase.split()[1]) for phrase in COMPUTED[question["id"]])
+    assert [str(minuend - subtrahend)] in question["answers"]
+
+
+def test_a_table_that_spans_pages_says_so() -> None:
+    pages = TEXTS["tallowmere-ferry-audit.pdf"]
+    assert ["table 2. (continued)" in text for text in pages] == [False, False, False, True, False, False]
+
+
+@named([question for question in ANSWERABLE if question["id"] in IN_PIXELS])
+def test_what_stands_in_pixels_stands_in_no_text(question: dict[str, Any]) -> None:
+    text = " ".join(page for pages in TEXTS.values() for page in pages)
+    assert not [phrase for variant in question["answers"] for phrase in variant if folded(phrase) in text]

@@ -1,0 +1,175 @@
+"""Every command in the README and in docs/ is run, and every configuration in them is valid."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fathoms.config import Source, validate
+from fathoms.corpora.manifests import Manifest
+from fathoms.models import Embedded, OnnxEmbedder
+from fathoms.pipeline.experiment import Experiment, ExternalExperiment
+from fathoms.pipeline.pipeline import Pipeline
+from tests.support.doc_pages import PAGES, ROOT, SETS_UP, WALKS, Block, blocks, blocks_of, words
+from tests.support.project import Project, write_two_pages
+
+COMMANDS = {
+    line
+    for block in blocks("bash")
+    for line in block.commands
+    if block.page not in WALKS or line.startswith(SETS_UP)
+}
+FATHOMS = sorted(line for line in COMMANDS if re.match(r"(\.venv/bin/)?fathoms ", line))
+OTHERS = sorted(COMMANDS - set(FATHOMS))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, smollm: Embedded, minilm: OnnxEmbedder) -> Project:
+    """A folder with the project's configs, and one run of the demo in it.
+
+    What reads pages by OCR gets two of them: a page takes a minute.
+    """
+    path = tmp_path_factory.mktemp("docs")
+    shutil.copytree(ROOT / "configs", path / "configs")
+    shutil.copytree(ROOT / "examples", path / "examples")
+    write_two_pages(path / "two", ROOT)
+    (path / "pdfs").mkdir()
+    for pdf in (ROOT / "data" / "sample").glob("*.pdf"):
+        shutil.copy(pdf, path / "pdfs")
+    shutil.copy(ROOT / "data" / "sample" / "questions.json", path)
+    for config in path.glob("configs/**/*.yaml"):
+        if "kind: docling" in config.read_text():
+            two = f"data: {{questions: {path}/two/questions.json, documents: {path}/two/pdfs}}"
+            text = config.read_text().replace("data: sample", two)
+            config.write_text(text.replace("full_page: true,", "full_page: true, scale: 1.0,"))
+    project = Project(path, cache=None)
+    done = project.fathoms("run", "configs/demo.yaml", "--question", "text-01", timeout=600)
+    assert done.returncode == 0, done.stderr
+    return project
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", FATHOMS)
+def test_fathoms_commands(place: Project, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "not-sent-anywhere")  # a dry run asks nothing
+    done = place.fathoms(*_shorter(place, words(line)[1:]), timeout=900)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def _shorter(place: Project, arguments: list[str]) -> list[str]:
+    """The same command on one question (the whole demo is run by .ci/run), with the small model."""
+    if arguments[0] == "run" and "--resume" not in arguments:
+        arguments += ["--out", "others"]  # `latest` stays the run of the demo
+        arguments += [] if "--limit" in arguments else ["--limit", "1"]
+    found = []
+    for argument in arguments:
+        paths = sorted(place.path.glob(argument)) if "*" in argument else []
+        found += [str(path.relative_to(place.path)) for path in paths] or [argument]
+    small = {"--limit=10": "--limit=1", "10": "1", "qwen2.5-coder-0.5b": "smollm2-135m"}
+    return [small.get(argument, argument) for argument in found]
+
+
+def test_the_other_commands_are_those_of_the_makefile() -> None:
+    """`.ci/run` runs `make demo` and `make test`; the plain commands must be what these do."""
+    ci = (ROOT / ".ci" / "run").read_text()
+    outer = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    dry = [
+        subprocess.run(
+            ["make", "-n", "-B", target], cwd=ROOT, env=outer, capture_output=True, text=True, check=True
+        ).stdout
+        for target in ("demo", "test")
+    ]
+    for line in OTHERS:
+        if line.startswith("make "):
+            assert line in ci
+        elif not line.startswith("uv "):
+            assert line in dry[0]
+
+
+@pytest.mark.slow
+def test_the_uv_commands(tmp_path: Path) -> None:
+    if not shutil.which("uv"):
+        pytest.skip("uv is not installed")
+    lines = [line for line in OTHERS if line.startswith("uv ")]
+    assert lines
+    for line in sorted(lines, reverse=True):  # the environment first
+        moved = {
+            "requirements.lock": f"{ROOT}/requirements.lock",
+            ".[embedded,llamaindex]": f"{ROOT}[embedded,llamaindex]",
+        }
+        command = [moved.get(word, word) for word in words(line)]
+        if "install" in command:
+            command.insert(3, "--dry-run")
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("block", blocks("yaml"), ids=str)
+def test_configurations(block: Block) -> None:
+    if block.page == "data.md":
+        for line in block.text.splitlines():
+            data = {**yaml.safe_load(line), "name": "x", "generate": {"kind": "scripted"}}
+            validate(Experiment, Source(block.page, data))
+        return
+    data = yaml.safe_load(block.text)
+    if "licence" in data:
+        validate(Manifest, Source(block.page, data))
+    elif "pipeline" in data:
+        validate(ExternalExperiment, Source(block.page, data))
+    else:
+        validate(Experiment if "data" in data else Pipeline, Source(block.page, data))
+
+
+def test_every_block_is_seen() -> None:
+    """A block without a language, or in one that nobody looks at, would be neither run nor validated."""
+    for page in PAGES:
+        fences = re.findall(r"^\s*```.*$", page.read_text(), re.MULTILINE)
+        seen = list(blocks_of(page))
+        assert len(fences) == 2 * len(seen), page.name
+        assert {block.language for block in seen} <= {"bash", "csv", "python", "text", "yaml"}, page.name
+
+
+def test_configurations_and_commands_are_marked_as_such() -> None:
+    """What is marked as plain text is not looked at, so no configuration may hide there."""
+    for block in blocks("text"):
+        hides = re.search(r"^(name|generate|retrieve|ingest|pipeline|data): ", block.text, re.MULTILINE)
+        assert not hides, block
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").rglob("*.yaml")), ids=lambda path: path.stem)
+def test_shipped_configs_are_valid(path: Path) -> None:
+    from fathoms.pipeline.experiment import load_experiment
+
+    assert load_experiment(path).name == path.stem
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
+                assert (page.parent / target).is_file() or page.name == "README.md", f"{page.name}: {target}"
+
+
+def test_tables_are_whole() -> None:
+    """A row with a bar too many loses its end."""
+    for page in PAGES:
+        prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+        for table in re.findall(r"(?:^\|.*\n)+", prose, re.MULTILINE):
+            widths = {len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}
+            assert len(widths) == 1, f"{page.name}: {table[:80]}"
+
+
+def test_nothing_is_left_to_fill_in() -> None:
+    for page in PAGES:
+        assert not re.findall(r"^[A-Z_]{4,}$", page.read_text(), re.MULTILINE), page.name
+
+
+def test_the_readme_is_short() -> None:
+    assert (ROOT / "README.md").read_text().count("\n") < 150

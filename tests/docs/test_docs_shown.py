@@ -1,0 +1,111 @@
+"""Commands that a page shows beside what they print: run too, on runs and files of the names it gives."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fathoms.models.weights.weights import is_installed
+from tests.support.doc_pages import blocks, words
+from tests.support.project import Project
+
+pytestmark = pytest.mark.slow  # processes of their own
+
+SHOWN = {
+    line.removeprefix("$ ")
+    for block in blocks("text")
+    for line in block.text.splitlines()
+    if re.match(r"(\$ )?(fathoms|ollama|python) ", line) and block.page != "cli.md"
+}
+
+ELSEWHERE = {
+    "ollama pull gemma3:4b": "a hub",
+    "ollama pull nomic-embed-text": "a hub",
+    "fathoms doctor ollama.yaml": "test_cli_doctor.py, test_cli_ollama.py: a real server and a small model",
+    "fathoms run ollama.yaml --limit 10": "test_cli_ollama.py",
+    'fathoms reproduce fathoms-rag/table-2 --live --row "LlamaIndex gemma3:4b" --limit 10': (
+        "test_reproducing.py, with a scripted model"
+    ),
+    "fathoms review demo docling --sample 3 --seed 1": "test_cli_review.py, in a pseudo-terminal",
+    "fathoms review demo docling --sample 3 --seed 1 --reviewer ben": "test_cli_review.py",
+    "fathoms questions check mine.csv pdfs": "test_cli_questions.py; it ends with 1",
+    "fathoms run --resume night --max-cost 5 --log-file logs/night.jsonl --junit logs/night.xml": (
+        "test_cli_nights.py"
+    ),
+    "python benchmarks/simulate_statistics.py": "make slow",
+    'python -m fathoms.dev.server --port 8000 --latency 0.05 --fault "429=1@%40" --fault "reset@10-12"'
+    ' --fault "hang@ferry"': "test_faults_server.py",
+}
+"""What is not run here, and by whom else."""
+
+OF_RUNS = [
+    "fathoms compare gpt-4.1 gpt-4o",
+    "fathoms compare A B C --metric correctness --profile paper --json",
+    "fathoms gate nightly nightly~1 nightly~2 nightly~3 nightly~4 --save-baseline baseline.json",
+    "fathoms run nightly.yaml",
+    "fathoms run nightly.yaml",
+    "fathoms gate nightly nightly~1 --baseline baseline.json",
+    "fathoms gate night --baseline baseline.json --log-file night.jsonl --junit night.xml",
+]
+"""In this order: a baseline is written, then come two nights."""
+OF_RELEASED_FILES = [
+    "fathoms import fathoms-rag results/*Docling*.json",
+    "fathoms import fathoms-rag results/*.json --documents papers",
+    "fathoms show llama3_3-70b_Docling_with_easyOCR",
+    "fathoms reproduce fathoms-rag/table-2 --results results/",
+]
+OF_PDFS = [
+    "fathoms run configs/side-by-side/docling.yaml configs/side-by-side/docling-picture-text.yaml"
+    ' --set "generate={kind: scripted, echo: true, max_tokens: 100000}"'
+]
+"""`test_cli_images.py` runs such pipelines; here they are asked what they would do."""
+
+CONFIG = """\
+name: {name}
+data: {{questions: questions.json, documents: pdfs}}
+chunk: {{kind: page}}
+embed: {{kind: lexical}}
+generate: {{kind: scripted}}
+scoring: {{abstention: {{embed: {{kind: lexical}}}}}}
+"""
+
+
+def test_every_command_is_run_somewhere() -> None:
+    here = {*OF_RUNS, *OF_RELEASED_FILES, *OF_PDFS}
+    assert here | set(ELSEWHERE) == SHOWN
+
+
+def test_commands_on_runs(project: Project) -> None:
+    for name in ("gpt-4.1", "gpt-4o", "A", "B", "C", *["nightly"] * 5, "night"):
+        project.write(f"{name}.yaml", CONFIG.format(name=name))
+        run(project, f"fathoms run {name}.yaml")
+    for line in OF_RUNS:
+        run(project, line)
+
+
+def test_commands_on_released_files(project: Project, shared: Path) -> None:
+    for name in ("results", "papers"):
+        (project.path / name).symlink_to(shared / "fathoms-rag" / name)
+    for line in OF_RELEASED_FILES:
+        run(project, line)
+
+
+@pytest.mark.parametrize("line", OF_PDFS)
+def test_commands_on_pdfs(project: Project, line: str) -> None:
+    (project.path / "configs").symlink_to(Path(__file__).resolve().parents[2] / "configs")
+    if not is_installed("layout-cdla"):
+        pytest.skip("no weights: run 'fathoms models pull layout-cdla'")
+    run(project, f"{line} --dry-run")
+
+
+def run(project: Project, line: str) -> None:
+    """What a shell would do with the line."""
+    found = []
+    for word in words(line)[1:]:
+        paths = sorted(project.path.glob(word)) if "*" in word else []
+        found += [str(path.relative_to(project.path)) for path in paths] or [word]
+    done = project.fathoms(*found, timeout=300)
+    assert done.returncode == 0, (line, done.stderr)
+    assert done.stdout

@@ -1,0 +1,71 @@
+"""The generated reference is fresh, and the site builds strictly and needs no network."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.doc_pages import DOCS, PAGES, ROOT
+
+
+def test_the_reference_is_what_the_code_says() -> None:
+    pages = runpy.run_path(str(DOCS / "generate"))["pages"]()
+    assert {path.suffix for path in pages} == {".md", ".json"}
+    stale = [path.name for path, data in pages.items() if not path.is_file() or path.read_bytes() != data]
+    assert not stale, "run make reference"
+
+
+def test_the_reference_holds_what_it_is_for() -> None:
+    """What a reader looks up there, in the words of the code."""
+    reference = {path.stem: path.read_text() for path in (DOCS / "reference").glob("*.md")}
+    assert (
+        "| `--max-cost USD` |  | Stop before all runs together cost more (exit code 3). |" in reference["cli"]
+    )
+    assert (
+        "| `top_k` | integer, >= 1, <= 100000 | `3` | How many chunks a question gets. |"
+        in reference["config"]
+    )
+    assert "| 101 | a gate is undecided" in reference["exit-codes"]
+    assert "(Wilson 1927)" in reference["metrics"]
+    assert "| `data.documents.*.sha256` | string |" in reference["files"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built with warnings as errors."""
+    path = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(path)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+@pytest.mark.slow
+def test_every_page_is_in_the_site(site: Path) -> None:
+    for page in PAGES[1:]:
+        assert (site / page.relative_to(DOCS)).with_suffix(".html").is_file(), page
+
+
+@pytest.mark.slow
+def test_pages_fetch_nothing(site: Path) -> None:
+    """Links may lead anywhere; what a browser loads by itself comes from the site."""
+    loaded = re.compile(
+        r"""<(?:script|img|iframe)[^>]+src="?([^"> ]+)|<link[^>]+rel="?(?:stylesheet|preconnect)"?[^>]+"""
+    )
+    for page in site.rglob("*.html"):
+        for found in loaded.finditer(page.read_text()):
+            assert "//" not in found[0], f"{page.name}: {found[0]}"
+
+
+@pytest.mark.slow
+def test_files_of_the_project_are_in_the_site(site: Path) -> None:
+    link = re.search(r'href="?(sources/configs/docling[^"> ]+)', (site / "ollama.html").read_text())
+    assert link is not None
+    assert "full_page" in (site / link[1]).read_text()

@@ -1,0 +1,106 @@
+"""The pages that are followed step by step: every file of them is written, every command run, in order."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from fathoms.models import Embedded, OnnxEmbedder
+from tests.support.doc_pages import DOCS, ROOT, SETS_UP, blocks_of, words
+
+
+def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """One command as its reader would run it, with the checkout's fathoms."""
+    first, *rest = words(command.removeprefix(".venv/bin/"))
+    program = {"fathoms": [sys.executable, "-m", "fathoms"], "python": [sys.executable]}.get(first, [first])
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
+    return subprocess.run(
+        [*program, *rest], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+
+
+def walk(page: Path, folder: Path, shorter: Mapping[str, str] | None = None) -> list[str]:
+    """Do what a page says; returns what its commands printed. A `cd` holds for what follows.
+
+    `shorter` are options that make the runs of a configuration quick, by its name.
+    """
+    printed = []
+    for block in blocks_of(page):
+        if block.file is not None:
+            (folder / block.file).write_text(block.text)
+        for command, code in block.commands.items() if block.language == "bash" else ():
+            if command.startswith("cd "):
+                folder = folder / words(command)[1]
+            elif not command.startswith(SETS_UP):
+                done = run(command + _shorter(command, shorter or {}), folder)
+                assert done.returncode == code, f"{command}\n{done.stdout}\n{done.stderr}"
+                printed.append(done.stdout)
+    return printed
+
+
+def _shorter(command: str, options: Mapping[str, str]) -> str:
+    """What makes a run quick that asks a model."""
+    asks = command.startswith("fathoms run") and "scripted" not in command
+    return "".join(f" {text}" for name, text in options.items() if asks and name in command)
+
+
+def write_tower(folder: Path) -> None:
+    """A PDF whose gold phrase is cut in two by the end of a line, and a question about it."""
+    from reportlab.pdfgen.canvas import Canvas
+
+    canvas = Canvas(str(folder / "varn.pdf"), invariant=True)
+    text = canvas.beginText(72, 720)
+    for line in ("The Varn tower is 41.5 m tall. It is built of lime-", "stone."):
+        text.textLine(line)
+    canvas.drawText(text)
+    canvas.save()
+    questions = [
+        {"question": "How tall is the Varn tower?", "files": ["varn.pdf"], "answers": [["41.5"]]},
+        {"question": "What is the Varn tower built of?", "files": ["varn.pdf"], "answers": [["limestone"]]},
+    ]
+    (folder / "questions.json").write_text(json.dumps(questions))
+
+
+@pytest.mark.slow
+def test_extending(tmp_path: Path) -> None:
+    """As a third party: the files of the page are all there is."""
+    (tmp_path / "pdfs").mkdir()
+    write_tower(tmp_path / "pdfs")
+    shutil.move(tmp_path / "pdfs" / "questions.json", tmp_path)
+    (tmp_path / "lighthouses").mkdir()
+    write_tower(tmp_path / "lighthouses")
+    recall, ran, validated, lighthouses, brevity = walk(DOCS / "extending.md", tmp_path)
+    assert "1.00 (2)" in recall  # with the words put together, both answers are there
+    assert "correctness 1.00" in ran.splitlines()[-1]
+    assert "name: lighthouses.yaml" in validated
+    assert "correctness .50" in lighthouses.splitlines()[-1]
+    assert brevity == "brief 1.00 [0.34, 1.00] (2 answers, wilson)\n"
+
+
+SHORTER = {
+    "first.yaml": "--limit 1 --set generate.max_tokens=8",
+    "mine.yaml": "--set 'generate={kind: scripted}'",
+}
+
+
+@pytest.mark.slow
+def test_the_tutorial(tmp_path: Path, smollm: Embedded, minilm: OnnxEmbedder) -> None:
+    """The model of the first run answers one question, a stand-in the later ones.
+
+    What the page shows is printed, but for what the model said.
+    """
+    printed = walk(DOCS / "tutorial.md", tmp_path, shorter=SHORTER)
+    shown = [block.text for block in blocks_of(DOCS / "tutorial.md") if block.language == "text"]
+    assert shown[0] in printed
+    (recall,) = [text for text in printed if "recall of the gold phrases" in text]
+    assert shown[1] in "".join(f"{line.rstrip()}\n" for line in recall.splitlines())
+    for line in shown[2].splitlines():
+        assert any(line.partition(", cost")[0] in text for text in printed)
+    assert printed[-1].count("no difference shown") == 2

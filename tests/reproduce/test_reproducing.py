@@ -1,0 +1,288 @@
+"""Published tables beside our figures: one of one's own, the paper's from the released files, and live."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from rich.console import Console
+
+from fathoms.cli import main
+from fathoms.errors import ConfigError, DataError, UsageError
+from fathoms.metrics import Scoring
+from fathoms.report.reproduced import reproduced_panel
+from fathoms.reproduce import Table, compare, find_results, load_table, released_figures, table_names
+from tests.support.project import Project
+
+TABLE: dict[str, Any] = {
+    "table": "Table 1",
+    "paper": "A paper",
+    "columns": {"Overall": None, "A": "Text-Only", "B": "Tables"},
+    "compare": {"correctness": "paper", "hallucination": "released"},
+    "rows": [
+        {
+            "row": "tiny",
+            "words": ["tiny:1b", "RAG"],
+            "config": "tiny.yaml",
+            "printed": {"correctness": [0.12, 0.12, 0.12], "hallucination": [0.5, 1, 0]},
+        },
+        {
+            "row": "other",
+            "words": ["other"],
+            "config": "tiny.yaml",
+            "printed": {"correctness": [0.5, None, 0.5], "hallucination": [0.5, None, 0.5]},
+        },
+    ],
+}
+
+
+def response(category: str, flag: bool, found: int) -> dict[str, Any]:
+    return {
+        "category": category,
+        "question": f"{category}?",
+        "required_files": ["a.pdf"],
+        "pred_answer": " ".join(f"w{number}" for number in range(found)),
+        "ground_truth": [[f"w{number}" for number in range(8)]],
+        "correctness_score": found / 8,
+        "suspected_hallucination": flag,
+    }
+
+
+def write_results(folder: Path, *names: str) -> Path:
+    """Correctness 0.125 in both categories, which prints as 0.12: it is exact in binary, and even wins."""
+    folder.mkdir(exist_ok=True)
+    responses = [response("Text-Only", True, 1), response("Tables", False, 1)]
+    for name in names:
+        data = {"model": "m", "api_model": "tiny:1b", "responses": responses}
+        (folder / name).write_text(json.dumps(data))
+    return folder
+
+
+def table(**changes: Any) -> Table:
+    return Table.model_validate({**TABLE, **changes})
+
+
+def test_cells_compare_as_they_are_printed(tmp_path: Path) -> None:
+    results, strays = find_results(table(), write_results(tmp_path, "tiny-1b__RAG.json", "else.json"))
+    assert list(results) == ["tiny"]
+    assert strays == (f"{tmp_path / 'else.json'} is of no row of Table 1, or of several",)
+    found = compare(table(), released_figures(table(), results, Scoring()))
+    assert {(cell.paper, cell.ours) for cell in found.rows[0].cells} == {
+        ("0.12", "0.12"),
+        ("0.50", "0.50"),
+        ("1.00", "1.00"),
+        ("0.00", "0.00"),
+    }
+    assert [row.compared for row in found.rows] == [True, False]
+    assert found.reproduced
+    assert {cell.status for cell in found.rows[1].cells} == {"not compared"}
+
+
+def test_a_difference_counts_unless_it_is_known_to_the_digit(tmp_path: Path) -> None:
+    printed = {"correctness": [0.12, 0.13, 0.12], "hallucination": [0.5, 1, 0]}
+    rows = [{**TABLE["rows"][0], "printed": printed}, TABLE["rows"][1]]
+    known = {"row": "tiny", "metric": "correctness", "column": "A", "ours": 0.12, "why": "rounding"}
+    results, _ = find_results(table(), write_results(tmp_path, "tiny-1b RAG.json"))
+    statuses = []
+    for differences in ([], [known], [{**known, "ours": 0.11}]):
+        wanted = table(rows=rows, differences=differences)
+        found = compare(wanted, released_figures(wanted, results, Scoring()))
+        statuses.append((found.rows[0].cells[1].status, found.reproduced))
+    assert statuses == [("differs", False), ("documented", True), ("differs", False)]
+
+
+def test_results_that_cannot_be_told_apart_or_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="two files are of the row 'tiny'"):
+        find_results(table(), write_results(tmp_path / "two", "tiny-1b_RAG.json", "tiny_1b RAG.json"))
+    with pytest.raises(DataError, match="holds no result file of Table 1"):
+        find_results(table(), write_results(tmp_path / "none", "else.json"))
+    with pytest.raises(UsageError, match="no such folder"):
+        find_results(table(), tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"columns": {"Overall": None}}, "correctness has 3 cells for 1 columns"),
+        (
+            {"differences": [{"row": "x", "metric": "correctness", "column": "A", "ours": 0, "why": "?"}]},
+            "there is no cell x, A",
+        ),
+        ({"colums": {}}, "unknown key 'colums'"),
+    ],
+)
+def test_a_table_that_is_wrong_is_refused(tmp_path: Path, changes: dict[str, Any], complaint: str) -> None:
+    path = tmp_path / "table.yaml"
+    path.write_text(yaml.safe_dump({**TABLE, **changes}))
+    with pytest.raises(ConfigError, match=complaint):
+        load_table(str(path))
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "complaint"),
+    [
+        ({"compare": {"correctness": "papr"}}, "papr", r"no profile 'papr' \(did you mean 'paper'\?\)"),
+        (
+            {"compare": {"corectness": "paper"}},
+            "corectness",
+            r"no metric 'corectness' \(did you mean 'correctness'\?\)",
+        ),
+        ({"results": "fathom-rag"}, "results: fathom-rag", r"did you mean 'fathoms-rag'\?"),
+        ({"compare": {"correctness": "paper"}}, None, "tiny: hallucination is printed"),
+        ({"results": "answers"}, None, "'questions' names"),
+        ({"questions": "q.json"}, None, "'questions' names"),
+    ],
+)
+def test_a_wrong_name_is_told_at_its_place(
+    tmp_path: Path, changes: dict[str, Any], key: str | None, complaint: str
+) -> None:
+    path = tmp_path / "table.yaml"
+    path.write_text(yaml.safe_dump({**TABLE, **changes}))
+    line = 1 + next((n for n, text in enumerate(path.read_text().splitlines()) if key and key in text), 0)
+    with pytest.raises(ConfigError, match=rf"table\.yaml:{line}:\d+: .*{complaint}"):
+        load_table(str(path))
+
+
+def test_an_empty_cell_is_not_compared(tmp_path: Path) -> None:
+    printed = {"correctness": [0.12, None, 0.12], "hallucination": [0.5, 1, None]}
+    wanted = table(rows=[{**TABLE["rows"][0], "printed": printed}])
+    results, _ = find_results(wanted, write_results(tmp_path, "tiny-1b RAG.json"))
+    found = compare(wanted, released_figures(wanted, results, Scoring()))
+    assert [cell.column for cell in found.cells("not compared")] == ["A", "B"]
+    assert (found.cells("differs"), found.reproduced) == ([], True)
+    empty = table(rows=[{**TABLE["rows"][0], "printed": {"correctness": [None] * 3}}])
+    assert not compare(empty, released_figures(empty, results, Scoring())).reproduced
+
+
+def test_another_papers_table_is_one_more_yaml(tmp_path: Path) -> None:
+    """Answers with questions of one's own, percents, another metric; nothing stands in for released flags."""
+    questions = [{"id": f"q{i}", "question": f"What is {i}?", "answers": [[f"n{i}"]]} for i in range(8)]
+    (tmp_path / "questions.json").write_text(json.dumps({"Facts": questions}))
+    rows = [{"id": f"q{i}", "answer": f"It is n{i}." if i < 7 else "I do not know."} for i in range(8)]
+    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    text = {
+        "table": "Table 3",
+        "paper": "Another paper",
+        "results": "answers",
+        "questions": "questions.json",
+        "columns": {"All": None},
+        "compare": {"correctness": "fathoms", "abstention": "fathoms", "hallucination": "released"},
+        "unit": "percent",
+        "digits": 1,
+        "rows": [
+            {
+                "row": "mine",
+                "words": ["mine"],
+                "config": "mine.yaml",
+                "printed": {"correctness": [87.5], "abstention": [12.5], "hallucination": [40]},
+            }
+        ],
+    }
+    (tmp_path / "table.yaml").write_text(yaml.safe_dump(text))
+    wanted = load_table(str(tmp_path / "table.yaml"))
+    results, _ = find_results(wanted, tmp_path)
+    found = compare(wanted, released_figures(wanted, results, Scoring()))
+    cells = {cell.metric: (cell.paper, cell.ours, cell.status) for cell in found.rows[0].cells}
+    assert cells == {
+        "correctness": ("87.5", "87.5", "same"),
+        "abstention": ("12.5", "12.5", "same"),
+        "hallucination": ("40.0", None, "not compared"),
+    }
+    assert (found.reproduced, found.rows[0].ours) == (True, {"All": "0.0"})
+
+
+def test_it_fits_80_columns_and_no_word_is_broken() -> None:
+    paper = load_table("fathoms-rag/table-2")
+    console = Console(width=80, record=True, color_system=None, file=io.StringIO())
+    for part in reproduced_panel(paper, compare(paper, {}), {}):
+        console.print(part)
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert {"gpt_oss:120b", "claude-sonnet-4"} < {line.split()[0] for line in lines if line.strip()}
+    assert lines[1].startswith("each cell")
+
+
+def test_a_row_that_there_is_not_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_results(tmp_path / "results", "tiny-1b RAG.json")
+    path = tmp_path / "table.yaml"
+    path.write_text(yaml.safe_dump(TABLE, sort_keys=False))
+    arguments = ["reproduce", str(path), "--results", str(folder)]
+    assert main([*arguments, "--row", "nonsense"]) == 2
+    assert "has no row 'nonsense'" in capsys.readouterr().err
+    assert main([*arguments, "--row", "tiny", "--json"]) == 0
+    assert [row["row"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["tiny"]
+    assert main(["reproduce", str(path), "--live", "--configs", str(tmp_path / "none"), "--row", "tiny"]) == 2
+    assert "--configs DIR names the folder that holds tiny.yaml" in capsys.readouterr().err
+
+
+def test_names() -> None:
+    assert table_names() == ("fathoms-rag/table-2",)
+    with pytest.raises(UsageError, match="did you mean 'fathoms-rag/table-2'"):
+        load_table("fathoms-rag/table2")
+    with pytest.raises(UsageError, match="did you mean 'tiny'"):
+        table().select(("tinny",))
+
+
+def test_table_2_is_the_papers(shared: Path) -> None:
+    """Every cell, against the text of the paper itself."""
+    text = (shared.parent / "papers" / "fathoms-rag.txt").read_text()
+    lines = text[text.index("TABLE II") :].splitlines()
+    printed = [line.split("\t") for line in lines if line.count("\t") == 12 and "0." in line]
+    paper = load_table("fathoms-rag/table-2")
+    ours = [
+        [value for pair in zip(*row.printed.values(), strict=True) for value in pair] for row in paper.rows
+    ]
+    assert ours == [[float(cell) for cell in line[1:]] for line in printed]
+    assert [row.row.split()[-1] for row in paper.rows] == [line[0] for line in printed]
+    assert len(ours) == 16
+
+
+@pytest.mark.slow
+def test_the_released_files_give_table_2(shared: Path, root: Path, tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    results = str(shared / "fathoms-rag" / "results")
+    done = project.json("reproduce", "fathoms-rag/table-2", "--results", results)
+    assert (done["compared"], done["of"], done["reproduced"], done["differs"]) == (8, 16, True, [])
+    cells = [cell for row in done["rows"] for cell in row["cells"]]
+    known = [(cell["row"], cell["column"], cell["ours"]) for cell in cells if cell["status"] == "documented"]
+    assert known == [("gpt_4o", "Overall", "0.72"), ("gpt_4o", "Images", "0.71")]
+    assert sum(cell["status"] == "same" for cell in cells) == 94
+
+    text = (root / "fathoms/reproduce/tables/fathoms-rag/table-2.yaml").read_text()
+    changed = text.replace("[0.79, 0.90, 0.92, 0.79, 0.72, 0.64]", "[0.79, 0.90, 0.92, 0.79, 0.73, 0.64]")
+    assert changed != text
+    project.write("changed.yaml", changed)
+    failed = project.fathoms("reproduce", "changed.yaml", "--results", results)
+    assert failed.returncode == 1
+    assert "gpt_4_1, correctness, MM: printed 0.73, ours 0.72: DIFFERS" in failed.stdout
+    assert failed.stdout.splitlines()[-1] == (
+        "8 of 16 rows compared; of their cells 93 the same, 2 differ as known, 1 differ"
+    )
+
+
+@pytest.mark.slow
+def test_live_runs_the_pipelines(project: Project) -> None:
+    """By hand, as in the flow: Text-Only (1 + 0) / 2, Tables 0 / 1, macro 0.25."""
+    project.write("table.yaml", yaml.safe_dump(TABLE))
+    arguments = ("reproduce", "table.yaml", "--live", "--row", "tiny", "--configs", ".")
+    done = project.fathoms(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert "corr. live" in done.stdout
+    assert [path.name.split("_")[1] for path in project.runs()] == ["tiny"]
+    live = project.json(*arguments)["rows"][0]["live"]
+    assert live["metrics"]["correctness"] == {"Overall": 0.25, "A": 0.5, "B": 0.0}
+    assert project.fathoms("reproduce", "table.yaml").returncode == 2
+
+    # a dollar a token: the first question is already too dear
+    price = "  kind: scripted\n  price: {input: 1000000, output: 1}"
+    project.write("tiny.yaml", project.config.read_text().replace("  kind: scripted", price))
+    poor = project.fathoms(*arguments, "--max-cost", "0")
+    assert (poor.returncode, "stopped by its budget" in poor.stderr) == (3, True), poor.stderr
+    project.write(
+        "tiny.yaml", project.config.read_text().replace("  default:", "  fail_on: {ore: broken}\n  default:")
+    )
+    assert project.fathoms(*arguments).returncode == 1

@@ -1,0 +1,213 @@
+"""A run that was stopped goes on in its own place, or says what has changed since."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from fathoms.config import Source, validate
+from fathoms.pipeline.experiment import Experiment, load_experiment
+from tests.support.project import Project, write_pdf
+
+pytestmark = pytest.mark.slow  # processes of their own
+
+ROOT = Path(__file__).parents[2]
+
+SLOW = "generate.latency=0.5"
+
+
+def journal(run: Path) -> list[dict]:
+    """The whole lines."""
+    lines = (run / "journal.jsonl").read_bytes().split(b"\n")
+    return [json.loads(line) for line in lines[:-1] if line]
+
+
+@contextmanager
+def started(project: Project, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """The command line, running."""
+    environment = {**os.environ, "FATHOMS_CACHE_DIR": str(project.path / "cache")}
+    command = [sys.executable, "-m", "fathoms", *arguments]
+    with subprocess.Popen(
+        command, cwd=project.path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_for_answers(project: Project, number: int) -> Path:
+    """Wait until a run holds so many answers."""
+    for _ in range(600):
+        for run in project.runs():
+            if (run / "journal.jsonl").is_file() and len(journal(run)) >= number:
+                return run
+        time.sleep(0.05)
+    raise AssertionError("no answers came")
+
+
+@pytest.mark.slow
+def test_failed_questions_are_asked_again(project: Project) -> None:
+    broken = project.fathoms("run", "tiny.yaml", "--set", 'generate.fail_on={"How tall": "boom"}')
+    assert broken.returncode == 1
+    (run,) = project.runs()
+    # the same pipeline, mended by hand, as a server would be
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert manifest["totals"]["errors"] == 1
+    again = project.fathoms("run", "--resume")
+    assert again.returncode == 1  # it fails on still: what was asked again is the one question
+    assert "1 of 4 questions have no answer yet" in again.stderr
+    assert [line["question"]["id"] for line in journal(run)].count(journal(run)[-1]["question"]["id"]) == 2
+    assert len(journal(run)) == 5
+    assert project.runs() == [run]
+
+
+@pytest.mark.slow
+def test_a_run_that_is_whole_has_nothing_to_ask(project: Project) -> None:
+    assert project.fathoms("run", "tiny.yaml").returncode == 0
+    (run,) = project.runs()
+    before = (run / "journal.jsonl").read_bytes()
+    done = project.fathoms("run", "--resume", "tiny")
+    assert done.returncode == 0
+    assert "0 of 4 questions have no answer yet" in done.stderr
+    assert (run / "journal.jsonl").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_killed_and_resumed_equals_uninterrupted(project: Project) -> None:
+    whole = project.fathoms("run", "tiny.yaml", "--set", "name=whole", "--set", SLOW, "-j", "1")
+    assert whole.returncode == 0
+    reference = json.loads((project.runs()[0] / "summary.json").read_text())
+    for run in project.runs():
+        run.rename(project.path / "reference")
+    with started(project, "run", "tiny.yaml", "--set", SLOW, "-j", "1") as process:
+        run = wait_for_answers(project, 2)
+        process.send_signal(signal.SIGKILL)
+    held = len(journal(run))
+    assert held < 4
+    with (run / "journal.jsonl").open("ab") as file:
+        file.write(b'{"question": {"id": "half a l')  # as a writer that was killed leaves it
+    done = project.fathoms("run", "--resume", "latest")
+    assert done.returncode == 0, done.stderr
+    assert f"{4 - held} of 4 questions have no answer yet" in done.stderr
+    summary = json.loads((run / "summary.json").read_text())
+    assert summary["profiles"] == reference["profiles"]
+    assert summary["counts"] == reference["counts"]
+    lines = (run / "journal.jsonl").read_bytes().splitlines()
+    assert len(lines) == 5  # four answers, each asked once, and the half line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_lets_what_is_in_flight_finish(project: Project, number: signal.Signals) -> None:
+    with started(project, "run", "tiny.yaml", "--set", "generate.latency=2", "-j", "1") as process:
+        run = wait_for_answers(project, 1)
+        time.sleep(0.5)  # the second question is in flight
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopping: what is in flight is waited for; once more stops at once" in said
+    assert f"go on with: fathoms run --resume {run.relative_to(project.path)}" in said
+    assert (run / "summary.json").is_file()
+    assert len(journal(run)) == 2  # the one that was in flight was finished, no other was begun
+    done = project.fathoms("run", "--resume")
+    assert done.returncode == 0
+    assert len({line["question"]["id"] for line in journal(run)}) == len(journal(run)) == 4
+
+
+@pytest.mark.slow
+def test_a_second_signal_stops_at_once_and_leaves_nothing_unwritten(project: Project) -> None:
+    slow = "generate.latency=2"
+    with started(project, "run", "tiny.yaml", "--no-score", "--set", slow, "-j", "1") as process:
+        run = wait_for_answers(project, 1)
+        for _ in range(2):
+            time.sleep(0.3)
+            process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert len(journal(run)) == len(list((run / "questions").glob("*.json"))) == 1
+    assert json.loads((run / "manifest.json").read_bytes())["totals"]["stopped"] == "signal"
+
+
+def resumable(project: Project) -> Path:
+    """A run with a failed question."""
+    project.fathoms("run", "tiny.yaml", "--set", 'generate.fail_on={"How tall": "boom"}')
+    (run,) = project.runs()
+    return run
+
+
+@pytest.mark.slow
+def test_a_changed_document_is_refused(project: Project) -> None:
+    run = resumable(project)
+    write_pdf(project.path / "pdfs" / "varn.pdf", ["The Varn tower is 43 m tall."])
+    done = project.fathoms("run", "--resume")
+    assert done.returncode == 2
+    assert "varn.pdf has changed" in done.stderr
+    assert "lune.pdf" not in done.stderr
+    assert len(journal(run)) == 4
+
+
+@pytest.mark.slow
+def test_changed_questions_are_refused(project: Project) -> None:
+    resumable(project)
+    path = project.path / "questions.json"
+    path.write_text(path.read_text().replace("How tall", "How very tall"))
+    done = project.fathoms("run", "--resume")
+    assert done.returncode == 2
+    assert "changed since: the questions of questions" in done.stderr
+
+
+@pytest.mark.slow
+def test_another_version_of_the_parser_is_refused(project: Project) -> None:
+    run = resumable(project)
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["fingerprints"]["parse"] = "0" * 32
+    manifest["versions"]["pypdfium2"] = "4.0"
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    done = project.fathoms("run", "--resume")
+    assert done.returncode == 2
+    assert "pypdfium2 was 4.0, is " in done.stderr
+
+
+@pytest.mark.slow
+def test_a_second_writer_is_refused(project: Project) -> None:
+    with started(project, "run", "tiny.yaml", "--set", "generate.latency=3", "-j", "1") as process:
+        for _ in range(600):
+            if any((run / ".writer").is_file() for run in project.runs()):
+                break
+            time.sleep(0.05)
+        second = project.fathoms("run", "--resume")
+        process.kill()
+    assert second.returncode == 2
+    assert f"is being written by process {process.pid} on " in second.stderr
+    # the lock went with the process
+    assert project.fathoms("run", "--resume", "--no-score").returncode == 0
+
+
+@pytest.mark.parametrize("arguments", [("-j", "2"), ("--set", "a=b"), ("--limit", "1"), ("--dry-run",)])
+def test_what_would_change_the_run_is_refused(project: Project, arguments: tuple[str, ...]) -> None:
+    done = project.fathoms("run", "--resume", *arguments)
+    assert done.returncode == 2
+    assert "--resume goes on as the run was started" in done.stderr
+
+
+CONFIGS = sorted((ROOT / "configs").glob("**/*.yaml"))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_every_shipped_config_is_read_back_from_its_manifest(path: Path) -> None:
+    experiment = load_experiment(path)
+    stored = json.loads(json.dumps(experiment.model_dump(mode="json")))
+    again = validate(Experiment, Source("manifest.json", stored)).at(path.parent)
+    assert again == experiment
+    assert isinstance(experiment, Experiment)
+    assert again.fingerprints({"a.pdf": "1"}) == experiment.fingerprints({"a.pdf": "1"})
