@@ -23,10 +23,10 @@ from fathoms.metrics import (
     with_funnels,
 )
 from fathoms.metrics.profiles import headline
-from fathoms.runner.budget import sums
 from fathoms.runs.documents import read_documents
 from fathoms.runs.store import SCHEMA, Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import demands, is_signed, refuse
+from fathoms.runs.usage import sums
 from fathoms.types import Record
 
 VERDICTS = "abstention"

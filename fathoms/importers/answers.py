@@ -5,7 +5,8 @@
     {"id": "text-only-02", "answer": null, "error": "timed out"}
 
 A row names its question by `id` or by the `question` itself. An `answer` of null is a call that failed,
-and `error`, which is looked at only then, says why. What may stand beside it is said in `fathoms.pipeline.external.answer`.
+and `error`, which is looked at only then, says why. Its other keys are those of `fathoms.Answer`
+(`pipeline/external/answer.py`).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from fathoms.models.calling.lane import Lane
 from fathoms.pipeline.attachments import Fitting, in_requests
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.retrieve import Corpus, Files, Retriever
-from fathoms.runner.budget import total
+from fathoms.runs.usage import total
 from fathoms.safety.masking import without_known
 from fathoms.safety.transport import apart
 from fathoms.types import Document, Failure, Hit, Part, Prompt, Question, Record, Reply, Usage

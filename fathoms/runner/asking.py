@@ -13,12 +13,13 @@ from typing import Any, Literal
 from fathoms.models.calling.lane import Lane
 from fathoms.models.calling.stop import Stop, Stopped
 from fathoms.pipeline.experiment import AnyExperiment, Prepared
-from fathoms.runner.budget import Budget, billed, sums, total
+from fathoms.runner.budget import Budget
 from fathoms.runner.commit import GroupCommit
 from fathoms.runner.reservations import Purse
 from fathoms.runner.resume import Turn
 from fathoms.runs.events import happened, tell, within
 from fathoms.runs.store import Run
+from fathoms.runs.usage import billed, sums, total
 from fathoms.safety.masking import without_known
 from fathoms.types import Hit, Record
 

@@ -11,8 +11,9 @@ from fathoms.errors import UsageError
 from fathoms.models.calling.stop import Stop
 from fathoms.pipeline.answering import Ingested
 from fathoms.pipeline.experiment import AnyExperiment, Experiment, Prepared
-from fathoms.runner.budget import Budget, Spending, billed, tokens_of
+from fathoms.runner.budget import Budget, Spending
 from fathoms.runner.estimate import Estimate, estimate
+from fathoms.runs.usage import billed, tokens_of
 from fathoms.types import Hit, Question, Record, Reply, Usage
 
 _PRICE = "{input: 2.5, output: 10} (US dollars for a million tokens)"

