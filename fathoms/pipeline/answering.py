@@ -18,7 +18,7 @@ from fathoms.models.caching import ReplyCache
 from fathoms.models.calling.lane import Lane
 from fathoms.pipeline.attachments import Fitting, in_requests
 from fathoms.pipeline.prompt import PromptBuilder
-from fathoms.retrieve import Corpus, Files, Retriever
+from fathoms.retrieve import Corpus, FileHandling, Retriever
 from fathoms.runs.usage import total
 from fathoms.safety.masking import without_known
 from fathoms.safety.transport import apart
@@ -79,10 +79,11 @@ class Ingested:
         """
         rows = self.retriever.search(self.corpus, questions)
         found = {question.id: row for question, row in zip(questions, rows, strict=True)}
-        return self._attach(self.retriever, questions, found) if isinstance(self.retriever, Files) else found
+        files = self.retriever.files
+        return found if files is None else self._attach(files, questions, found)
 
     def _attach(
-        self, files: Files, questions: Sequence[Question], found: dict[str, tuple[Hit, ...]]
+        self, files: FileHandling, questions: Sequence[Question], found: dict[str, tuple[Hit, ...]]
     ) -> dict[str, tuple[Hit, ...]]:
         """The files as they go into requests. What cannot be read, cut or shown is its questions' failure, or
         ends all, as `ingest.on_error` says."""
@@ -106,7 +107,12 @@ class Ingested:
         """What one request may hold of files."""
         return file_limits(self.generate)
 
-    def _fitting(self, files: Files) -> Fitting:
+    @property
+    def request_limits(self) -> FileLimits | None:
+        """The limits by which files are split into several requests; `None` where no files are sent."""
+        return None if self.retriever.files is None else self.file_limits
+
+    def _fitting(self, files: FileHandling) -> Fitting:
         """How attached files are made to fit the model's limits."""
         return Fitting(
             limits=self.file_limits,
@@ -169,8 +175,7 @@ class _Asking:
         ingested, self.deadline = self.ingested, deadline
         if (unusable := ingested.unusable.get(self.question.id)) is not None:
             raise unusable
-        limits = ingested.file_limits if isinstance(ingested.retriever, Files) else None
-        requests = in_requests(hits, limits)
+        requests = in_requests(hits, ingested.request_limits)
         if len(requests) == 1:
             self.found["answer"] = await self._reply(await self._pack(hits))
             return

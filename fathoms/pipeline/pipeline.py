@@ -35,7 +35,7 @@ from fathoms.models.embed import process as embedding
 from fathoms.paths import publish, sealed, temporary_folder
 from fathoms.pipeline.answering import Ingested, file_limits
 from fathoms.pipeline.prompt import PromptBuilder
-from fathoms.retrieve import AnyRetriever, Corpus, Dense, Files
+from fathoms.retrieve import AnyRetriever, Corpus, Dense
 from fathoms.runs.cache import Cache, tell_damage
 from fathoms.types import Chunk, Document
 
@@ -108,7 +108,7 @@ class Pipeline(Component):
         """The model, that its reply leaves room for a prompt, and that it sees what it is shown."""
         room_for_prompt(self.generate)
         self.generate.check()
-        files = self.retrieve if isinstance(self.retrieve, Files) else None
+        files = self.retrieve.files
         if self._image_dpi is not None or (files and "images" in (files.form, files.too_long)):
             self.generate.check_images()
         if files and files.form == "pdf" and self.generate.file_limits is None:
@@ -140,7 +140,9 @@ class Pipeline(Component):
         state = fingerprint(sorted(documents.items())) if needs != "nothing" else ""
         found: dict[str, str] = {}
         for name, component in stages:
-            if isinstance(component, Files):  # the model's limits decide what is split, and where
+            if (
+                name == "retrieve" and self.retrieve.files is not None
+            ):  # the model's limits decide what is split, and where
                 state = fingerprint(asdict(file_limits(self.generate)), state)
             state = found[name] = fingerprint(name, component.identity(), state)
         return found

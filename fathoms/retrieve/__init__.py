@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fathoms.retrieve.base import Corpus, Retriever
+from fathoms.retrieve.base import Corpus, FileHandling, Retriever
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.closed_book import ClosedBook
 from fathoms.retrieve.dense import Dense
@@ -30,6 +30,7 @@ __all__ = [
     "ClosedBook",
     "Corpus",
     "Dense",
+    "FileHandling",
     "Files",
     "Hybrid",
     "Oracle",

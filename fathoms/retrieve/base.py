@@ -40,6 +40,17 @@ class Corpus:
 Needs = Literal["nothing", "documents", "chunks", "vectors"]
 """What a retriever works on; each includes the one before it."""
 
+
+@dataclass(frozen=True)
+class FileHandling:
+    """How whole files are sent to the model; the fields are those of `Files`, which documents them."""
+
+    by: Literal["question-files", "all"]
+    form: Literal["pdf", "images"]
+    too_long: Literal["refuse", "split", "images"]
+    image_dpi: int
+
+
 CANDIDATES = 20
 """How many chunks a retriever gives to what fuses or reranks them, where the config does not say."""
 
@@ -51,6 +62,11 @@ class Retriever(Component):
     def needs(self) -> Needs:
         """What must be there before it can search."""
         return "vectors"
+
+    @property
+    def files(self) -> FileHandling | None:
+        """How its hits are sent where they are whole files; `None` where they are text, as usual."""
+        return None
 
     def check(self) -> None:
         """Raise now what would fail later."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from fathoms.retrieve.base import Corpus, Needs, Retriever, hits
+from fathoms.retrieve.base import Corpus, FileHandling, Needs, Retriever, hits
 from fathoms.types import Attachment, Chunk, Document, Hit, Question
 
 
@@ -36,6 +36,11 @@ class Files(Retriever):
     def needs(self) -> Needs:
         """Documents as parsed: that counts their pages, and finds what cannot be read."""
         return "documents"
+
+    @property
+    def files(self) -> FileHandling:
+        """Every hit is a whole file."""
+        return FileHandling(self.by, self.form, self.too_long, self.image_dpi)
 
     def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """The files of every question, each with score 1; the text is not known, for the model reads it."""

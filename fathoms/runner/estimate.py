@@ -16,7 +16,6 @@ from fathoms.errors import PromptTooLongError
 from fathoms.models import ChatModel, Embedded, ScriptedModel
 from fathoms.pipeline.answering import CHARACTERS, Ingested
 from fathoms.pipeline.attachments import in_requests
-from fathoms.retrieve import Files
 from fathoms.types import Hit, Message, Question, Usage
 
 REPLY = 100
@@ -55,8 +54,7 @@ def estimate(ingested: Ingested, question: Question, hits: tuple[Hit, ...]) -> E
     if question.id in ingested.unusable:
         return Estimate()
     generate = ingested.generate
-    limits = ingested.file_limits if isinstance(ingested.retriever, Files) else None
-    requests = in_requests(hits, limits)
+    requests = in_requests(hits, ingested.request_limits)
     try:
         sizes = [_packed(ingested, question, request) for request in requests]
     except PromptTooLongError:

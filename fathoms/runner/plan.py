@@ -14,7 +14,6 @@ from fathoms.models import Embedded, LexicalEmbedder, OnnxEmbedder, SentenceTran
 from fathoms.pipeline.attachments import attached
 from fathoms.pipeline.experiment import AnyExperiment, Experiment
 from fathoms.pipeline.pipeline import Progress, silent
-from fathoms.retrieve import Files
 from fathoms.retrieve.llm_reranker import LLMReranker
 from fathoms.runner.estimate import Estimate, estimate
 from fathoms.runs.cache import Cache
@@ -133,7 +132,7 @@ def _estimated(
     prepared = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
     hits = prepared.retrieve(asked) if asked else {}
     found = sum((estimate(prepared, question, hits[question.id]) for question in asked), Estimate())
-    if not isinstance(experiment.retrieve, Files):
+    if experiment.retrieve.files is None:
         return found, None
     pages, size = attached([hit for row in hits.values() for hit in row])
     return found, {"pages": pages, "bytes": size}

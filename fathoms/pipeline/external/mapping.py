@@ -96,7 +96,7 @@ class _Each(_Paths):
     """The list, or the places of its members."""
 
     def read(self, data: Any, shift: int) -> Any:
-        """The members in the shape of `fathoms.pipeline.external.answer`, `shift` added to their pages."""
+        """The members in the shape of `fathoms.Answer`, `shift` added to their pages."""
         found = _many(data, self.each)
         if not isinstance(found, list):
             return found  # nothing, or what will be refused
