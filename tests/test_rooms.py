@@ -125,9 +125,9 @@ def test_modules_and_public_names_have_docstrings() -> None:
         if not ast.get_docstring(tree):
             missing.append(name)
         for node in tree.body:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                if not node.name.startswith("_") and not ast.get_docstring(node):
-                    missing.append(f"{name}.{node.name}")
+            is_definition = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            if is_definition and not node.name.startswith("_") and not ast.get_docstring(node):
+                missing.append(f"{name}.{node.name}")
     assert missing == []
 
 
