@@ -22,7 +22,7 @@ from fathoms.metrics import (
     summarise_funnels,
     with_funnels,
 )
-from fathoms.metrics.profiles import headline
+from fathoms.metrics.profiles import default_profiles, headline
 from fathoms.runs.documents import read_documents
 from fathoms.runs.store import SCHEMA, Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import demands, is_signed, refuse
@@ -33,7 +33,7 @@ VERDICTS = "abstention"
 
 
 def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
-    """Score a run under every profile, and write its question files, verdicts and summary.
+    """Score a run under its profiles (`default_profiles`); write question files, verdicts and summary.
 
     `settings` override keys of the `scoring` that the run was made with (`profile=paper`). Judgements
     that the run holds already are not made again. A line of the journal that cannot be used costs that line:
@@ -49,7 +49,8 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
         raise DataError(f"{run.path} holds no answers yet{why}: nothing to score")
     scoring = _trusted_scoring(run, manifest, settings)
     known = run.verdicts(VERDICTS)
-    judged = judge(records, scoring, known)
+    data = (manifest.get("data") or {}).get("name")
+    judged = judge(records, scoring, known, default_profiles(data, scoring.profile))
     if judged.new:
         run.write_verdicts(VERDICTS, {**known, **judged.new})
     scores = _write_views(run, entries, judged, _texts(run, manifest))

@@ -143,3 +143,15 @@ def test_files_that_the_code_and_the_docs_point_to_exist() -> None:
             if not (root / found).exists():
                 gone.append(f"{page.relative_to(root)}: {found}")
     assert gone == []
+
+
+def test_the_way_of_one_question_is_as_contributing_describes_it() -> None:
+    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text()
+    steps = re.findall(r"^\d+\. `(fathoms/[\w/]+\.py)`: `(\w+)` ", text, flags=re.MULTILINE)
+    assert 10 <= len(steps) <= 15
+    for file, function in steps:
+        tree = ast.parse((PACKAGE.parent / file).read_text())
+        names = {
+            node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        }
+        assert function in names, f"{file} has no function {function}"

@@ -88,7 +88,10 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
     if wanted not in profiles:
         if not profiles:
             raise DataError(f"{run.id} has no scores: run 'fathoms score {run.id}'")
-        raise DataError(f"{run.id} has no scores '{wanted}' (there are: {', '.join(profiles)})")
+        raise DataError(
+            f"{run.id} has no scores '{wanted}' (there are: {', '.join(profiles)}):"
+            f" run 'fathoms score {run.id} --profile {wanted}'"
+        )
     order = {name: number for number, name in enumerate(summary.get("categories") or ())}
     views = sorted(run.views(), key=lambda view: order.get(view["question"]["category"], len(order)))
     repeats = [repeat for view in views for repeat in view["repeats"]]

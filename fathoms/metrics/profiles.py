@@ -1,4 +1,7 @@
-"""The scoring profiles, which are always computed side by side.
+"""The scoring profiles: sets of rules by which an answer is judged.
+
+A run is scored under `fathoms`, and under `paper` too where its questions are those of FATHOMS-RAG; any other
+profile is computed where it is asked for (`fathoms score RUN --profile NAME`, `fathoms reproduce`).
 
 | profile | match | hyphens | abstention | what |
 |---|---|---|---|---|
@@ -57,5 +60,11 @@ PROFILES = (
 
 
 def headline(data: str | None) -> str:
-    """The name of the profile that stands first where none is chosen, by the name of the data set."""
+    """The name of the profile that reports show first by default, given the name of the data set."""
     return "paper" if data == "fathoms-rag" else "fathoms"
+
+
+def default_profiles(data: str | None, asked: str | None = None) -> tuple[Profile, ...]:
+    """The profiles under which a run on the data set `data` is scored, and the one that was `asked` for."""
+    wanted = {"fathoms", headline(data), asked}
+    return tuple(profile for profile in PROFILES if profile.name in wanted)

@@ -1,4 +1,4 @@
-"""Records in, scores out, under every profile at once."""
+"""Scores records under one or several profiles."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class Scoring(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     profile: Literal["paper", "released-code", "fathoms"] | None = None
-    """What reports print first; by default `paper` for the questions of FATHOMS-RAG, else `fathoms`."""
+    """The profile that reports show first; by default `paper` for the questions of FATHOMS-RAG, else
+    `fathoms`. Every run is scored under `fathoms` too."""
     abstention: Classifier = Cues()
     """What tells answers from abstentions under `fathoms`; the other profiles take its exemplars and its
     embedder, and the paper's plain rule."""
@@ -84,38 +85,53 @@ class Scores:
 
 @dataclass(frozen=True)
 class Judged:
-    """All that scoring a record needs but the record: the verdicts by rule of abstention and text, and
-    whether any came with released scores. `new` are the verdicts that were made now, by key, to be kept."""
+    """Everything that scoring one record needs except the record itself.
+
+    `verdicts` are those on abstention, by the profile's rule and by the text of the answer. `imported` tells
+    whether any record came with released scores. `new` are the verdicts that were made now, by key, which
+    the caller keeps.
+    """
 
     scoring: Scoring
+    profiles: tuple[Profile, ...]
     verdicts: Mapping[str, Mapping[str, Verdict]]
     imported: bool
     new: dict[str, Verdict]
 
     def row(self, record: Record) -> dict[str, RecordScore]:
-        """The scores of a record that was among those judged: under every profile, and under `released`."""
+        """The scores of a record that was judged, by profile, and its `released` scores if it has any."""
         configured = self.scoring.abstention
         row = {
             profile.name: _score_record(record, profile, configured, self.verdicts[profile.abstention])
-            for profile in PROFILES
+            for profile in self.profiles
         }
         return {**row, RELEASED: _released(record)} if self.imported else row
 
 
-def judge(records: Sequence[Record], scoring: Scoring, known: Mapping[str, Verdict] | None = None) -> Judged:
-    """Tell answers from abstentions, each profile by its own classifier.
+def judge(
+    records: Sequence[Record],
+    scoring: Scoring,
+    known: Mapping[str, Verdict] | None = None,
+    profiles: tuple[Profile, ...] = PROFILES,
+) -> Judged:
+    """Tell answers from abstentions, under each profile by its own classifier.
 
     `known` are verdicts from earlier scorings; where they cover all answers, no embedder is needed. Raises
     what reading the exemplars and embedding raise.
     """
     texts = [record.answer.text for record in records if record.answer and record.answer.refusal is None]
-    verdicts, new = _verdicts(texts, scoring.abstention, known or {})
-    return Judged(scoring, verdicts, any(record.released for record in records), new)
+    verdicts, new = _verdicts(texts, scoring.abstention, known or {}, profiles)
+    return Judged(scoring, profiles, verdicts, any(record.released for record in records), new)
 
 
-def score(records: Sequence[Record], scoring: Scoring, known: Mapping[str, Verdict] | None = None) -> Scores:
+def score(
+    records: Sequence[Record],
+    scoring: Scoring,
+    known: Mapping[str, Verdict] | None = None,
+    profiles: tuple[Profile, ...] = PROFILES,
+) -> Scores:
     """`judge` records, and score each of them. Raises what `judge` does."""
-    judged = judge(records, scoring, known)
+    judged = judge(records, scoring, known, profiles)
     return Scores(scoring, tuple(map(judged.row, records)), judged.new)
 
 
@@ -138,10 +154,13 @@ class Figures:
 
 
 def _verdicts(
-    texts: Sequence[str], configured: Classifier, known: Mapping[str, Verdict]
+    texts: Sequence[str],
+    configured: Classifier,
+    known: Mapping[str, Verdict],
+    profiles: Sequence[Profile],
 ) -> tuple[dict[str, dict[str, Verdict]], dict[str, Verdict]]:
     """Verdicts by rule of abstention and text, every classifier asked once, and the new ones by key."""
-    classifiers = {profile.abstention: profile.classifier(configured) for profile in PROFILES}
+    classifiers = {profile.abstention: profile.classifier(configured) for profile in profiles}
     verdicts: dict[str, dict[str, Verdict]] = {}
     new: dict[str, Verdict] = {}
     for rule, classifier in classifiers.items():

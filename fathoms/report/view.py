@@ -64,7 +64,7 @@ class RunView:
             check_profile(scores)
         if not profiles:
             raise DataError(f"{self.run} has no scores: run 'fathoms score {self.run}'")
-        raise DataError(f"{self.run} has no scores '{wanted}' (there are: {', '.join(profiles)})")
+        raise DataError(no_such_scores(self.run, str(wanted), profiles))
 
     def figures(self, scores: str | None = None) -> dict[str, Any]:
         """The figures of one profile, as `summary.json` keeps them under `profiles`."""
@@ -88,6 +88,14 @@ def load(run_dir: Path) -> RunView:
     summary = read_checked(run_dir, "summary.json", "summary")
     run = str(manifest.get("run") or run_dir.name)
     return RunView(run, run_dir, manifest, summary, lambda: read_questions(run_dir, summary))
+
+
+def no_such_scores(run: str, wanted: str, there: Iterable[str]) -> str:
+    """The sentence for a run that was not scored under a profile, with the command that does it."""
+    sentence = f"{run} has no scores '{wanted}' (there are: {', '.join(there)})"
+    if wanted == "released":
+        return f"{sentence}; only imported results have them"
+    return f"{sentence}: run 'fathoms score {run} --profile {wanted}'"
 
 
 def check_profile(scores: str) -> None:
