@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from texts import MADE, code, join, plain, table
 
-from fathoms.cli.compare_gate import FAILED, UNDECIDED
+from fathoms.cli.gate import FAILED, UNDECIDED
 from fathoms.errors import FathomsError
 
 CODES = {

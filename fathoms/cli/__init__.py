@@ -15,40 +15,26 @@ from pathlib import Path
 import typer
 
 from fathoms.cli import (
-    agree as agreeing,
-)
-from fathoms.cli import (
-    assets,
+    agree,
+    cache,
+    compare,
     console,
+    data,
     doctor,
+    gate,
+    import_,
+    ingest,
+    init,
+    ls,
+    models,
     questions,
-)
-from fathoms.cli import (
-    cache as caching,
-)
-from fathoms.cli import (
-    compare_gate as judging,
-)
-from fathoms.cli import (
-    import_ as imports,
-)
-from fathoms.cli import (
-    ingest_score_validate as running,
-)
-from fathoms.cli import (
-    init as starting,
-)
-from fathoms.cli import (
-    report_ls_show as reading,
-)
-from fathoms.cli import (
-    reproduce as reproducing,
-)
-from fathoms.cli import (
-    review as reviewing,
-)
-from fathoms.cli import (
-    run as asking,
+    report,
+    reproduce,
+    review,
+    run,
+    score,
+    show,
+    validate,
 )
 from fathoms.errors import FathomsError, UsageError
 
@@ -61,24 +47,24 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: importing Rich for it would triple the time to the first word
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("init")(starting.init)
-app.command("ingest")(running.ingest)
-app.command("run")(asking.run)
-app.command("score")(running.score)
-app.command("report")(reading.report)
-app.command("reproduce")(reproducing.reproduce)
-app.command("compare")(judging.compare)
-app.command("gate")(judging.gate)
-app.command("validate")(running.validate)
+app.command("init")(init.init)
+app.command("ingest")(ingest.ingest)
+app.command("run")(run.run)
+app.command("score")(score.score)
+app.command("report")(report.report)
+app.command("reproduce")(reproduce.reproduce)
+app.command("compare")(compare.compare)
+app.command("gate")(gate.gate)
+app.command("validate")(validate.validate)
 app.command("doctor")(doctor.doctor)
-app.command("review")(reviewing.review)
-app.command("ls")(reading.ls)
-app.command("show")(reading.show)
-app.command("agree")(agreeing.agree)
-app.add_typer(imports.app, name="import")
-app.add_typer(assets.data_app, name="data")
-app.add_typer(assets.models_app, name="models")
-app.add_typer(caching.cache_app, name="cache")
+app.command("review")(review.review)
+app.command("ls")(ls.ls)
+app.command("show")(show.show)
+app.command("agree")(agree.agree)
+app.add_typer(import_.app, name="import")
+app.add_typer(data.data_app, name="data")
+app.add_typer(models.models_app, name="models")
+app.add_typer(cache.cache_app, name="cache")
 app.add_typer(questions.app, name="questions")
 
 

@@ -16,7 +16,7 @@ import typer
 
 from fathoms.cli import console
 from fathoms.cli.doctor_findings import findings, next_commands
-from fathoms.cli.ingest_score_validate import Set
+from fathoms.cli.loading import Set
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.errors import FathomsError
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathoms.cli import console
-from fathoms.cli import report_ls_show as reading
+from fathoms.cli import console, results
 from fathoms.cli.options import RUNS, Out
 from fathoms.errors import UsageError
 
@@ -118,5 +117,5 @@ def _keep(imported: list[Imported], data: str, out: Path, parsed: Parsed) -> int
         run = keep(item, data, out, parsed)
         scoring.score_run(run)
         runs.append(run)
-    reading.present(runs, out, each=False)
+    results.present(runs, out, each=False)
     return 0

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathoms.cli import completion as completing
+from fathoms.cli import completion
 from fathoms.errors import UsageError
+
+if TYPE_CHECKING:
+    pass
+
 
 RUNS = Path("runs")
 
@@ -20,7 +24,7 @@ References = Annotated[
     typer.Argument(
         help="Runs: a path, an id, a name, `latest`, NAME~1.",
         show_default=False,
-        autocompletion=completing.run_names,
+        autocompletion=completion.run_names,
     ),
 ]
 LogFile = Annotated[
@@ -45,3 +49,26 @@ def allowance(text: str) -> Callable[[int], float]:
     if not number >= 0:
         raise UsageError(f"--fail-on-error {text}: want a count such as 3 or a share such as 2%")
     return lambda asked: asked * number / 100 if share else number
+
+
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        help="correctness or hallucination; may be repeated.",
+        autocompletion=completion.metrics,
+    ),
+]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        help="Scores of this profile; by default the runs' own.",
+        autocompletion=completion.scores,
+    ),
+]
+
+
+From = Annotated[
+    Path | None, typer.Option("--from", help="Take the files from this folder instead of the network.")
+]

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathoms.cli import completion as completing
-from fathoms.cli import console
+from fathoms.cli import completion, console
 from fathoms.cli.cache import opened
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.cli.run import MaxCost
@@ -28,7 +27,7 @@ def reproduce(
             metavar="TABLE",
             help="A table's name, or its YAML file.",
             show_default=False,
-            autocompletion=completing.tables,
+            autocompletion=completion.tables,
         ),
     ],
     results: Annotated[

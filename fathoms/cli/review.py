@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathoms.cli import completion as completing
-from fathoms.cli import console
+from fathoms.cli import completion, console
 from fathoms.cli.options import RUNS, Out, References
 from fathoms.errors import DataError, UsageError
 
@@ -47,7 +46,7 @@ def review(
         typer.Option(
             "--scores",
             help="paper, released-code, fathoms or released.",
-            autocompletion=completing.scores,
+            autocompletion=completion.scores,
         ),
     ] = None,
     out: Out = RUNS,

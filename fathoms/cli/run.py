@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathoms.cli import console, nightly
-from fathoms.cli import dry_run as planning
-from fathoms.cli import report_ls_show as reading
+from fathoms.cli import console, nightly, results
 from fathoms.cli.cache import opened
-from fathoms.cli.ingest_score_validate import CORES, Set, Workers, load
+from fathoms.cli.dry_run import print_plans
+from fathoms.cli.loading import CORES, Set, Workers, load
 from fathoms.cli.options import RUNS, LogFile, NoCache, Out, Refresh, Trust, allowance
+from fathoms.cli.results import show_results
+from fathoms.cli.results import written as write_results
 from fathoms.errors import UsageError
 from fathoms.safety.limits import MOST_AT_ONCE, MOST_REPEATS
 
@@ -117,7 +118,7 @@ def run(
     if dry_run:
         jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
         with opened(no_cache=no_cache, refresh=refresh) as cache:
-            return planning.print_plans(jobs, selection, cache, repeats, workers)
+            return print_plans(jobs, selection, cache, repeats, workers)
     nightly.prepare_junit(junit)
     with nightly.logged(log_file), _told_if_broken(configs or (), junit), nightly.terminable():
         with opened(no_cache=no_cache, refresh=refresh) as cache:
@@ -127,10 +128,10 @@ def run(
                 jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
                 outcomes = _run(jobs, selection, cache, asking)
         results = [] if no_score else _scored(outcomes)
-        reports = reading.written(results, out) if results else ([], ())
+        reports = write_results(results, out) if results else ([], ())
         verdicts = [_verdict(outcome, allowed) for outcome in outcomes]
         told, written = nightly.ended(outcomes, verdicts, junit)
-    reading.show_results(*reports)  # printed last: a reader that has gone takes nothing else with it
+    show_results(*reports)  # printed last: a reader that has gone takes nothing else with it
     for outcome in outcomes if no_score else ():
         console.say(str(outcome.run.path))
     for line in told:
@@ -291,7 +292,7 @@ def _scored(outcomes: Sequence[Outcome]) -> list[Run]:
 
     found = [outcome.run for outcome in outcomes if outcome.done]
     for run in found:
-        reading.warn(run, score_run(run))
+        results.warn(run, score_run(run))
     return found
 
 

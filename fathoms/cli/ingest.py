@@ -1,59 +1,23 @@
-"""`ingest`, `score`, `validate`: the verbs that work on what is there."""
+"""`fathoms ingest`: parse, chunk and embed documents before a run."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathoms.cli import completion as completing
 from fathoms.cli import console
-from fathoms.cli import report_ls_show as reading
 from fathoms.cli.cache import opened
-from fathoms.cli.options import RUNS, Json, Out, References, Refresh, Trust
-from fathoms.safety.limits import MOST_AT_ONCE
+from fathoms.cli.options import Json, Refresh
 
 if TYPE_CHECKING:
     from fathoms.corpora import Corpus
     from fathoms.metrics import GoldText
     from fathoms.pipeline.experiment import AnyExperiment, Prepared
     from fathoms.runs.cache import Cache
-
-Config = Annotated[Path, typer.Argument(help="A pipeline's YAML file.", show_default=False)]
-Configs = Annotated[list[Path], typer.Argument(help="Pipelines' YAML files.", show_default=False)]
-Set = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the config.")
-]
-Workers = Annotated[
-    int,
-    typer.Option(
-        "--workers",
-        min=1,
-        max=MOST_AT_ONCE,
-        help="Documents that are parsed at once.",
-        show_default="one a CPU",
-    ),
-]
-
-CORES = os.cpu_count() or 1
-
-
-def load(
-    config: Path, settings: Sequence[str] | None, model: str | None = None, concurrency: int | None = None
-) -> tuple[AnyExperiment, Corpus]:
-    """The experiment and its data."""
-    from fathoms import corpora
-    from fathoms.pipeline.experiment import load_experiment
-
-    experiment = load_experiment(config, settings or (), model=model, concurrency=concurrency)
-    corpus = corpora.load(experiment.data, config.parent)
-    for warning in corpus.warnings:
-        console.note(f"note: {warning}")
-    return experiment, corpus
+from fathoms.cli.loading import CORES, Configs, Set, Workers, load
 
 
 def ingest(
@@ -172,54 +136,3 @@ def _print_ingest(report: dict[str, Any], name: str) -> None:
             console.say(f"  {document}: {warning}")
     for document, reason in report["failures"].items():
         console.say(f"  left out {document}: {reason}")
-
-
-def score(
-    runs: References,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of `scoring`.")
-    ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            "--profile",
-            help="The headline: paper, released-code or fathoms.",
-            autocompletion=completing.profiles,
-        ),
-    ] = None,
-    out: Out = RUNS,
-    trust: Trust = False,
-) -> int:
-    """Score runs again.
-
-    From what they hold: no parser, index or model is needed.
-    """
-    from fathoms.runs.store import find_run
-    from fathoms.scoring import score_run
-
-    found = [find_run(reference, out) for reference in runs]
-    for store in found:
-        if trust:
-            store.trust()
-        changed = [*(settings or ()), *([f"profile={profile}"] if profile else [])]
-        reading.warn(store, score_run(store, changed))
-    reading.present(found, out)
-    return 0
-
-
-def validate(config: Config, settings: Set = None, as_json: Json = False) -> int:
-    """Check a config and its data.
-
-    Prints what would be run, with every default filled in.
-    """
-    import yaml
-
-    experiment, corpus = load(config, settings)
-    data = experiment.model_dump(mode="json")
-    if as_json:
-        console.show_json(data)
-        return 0
-    console.say(yaml.safe_dump(data, sort_keys=False, allow_unicode=True).rstrip())
-    sizes = ", ".join(f"{name} {size}" for name, size in corpus.sizes().items())
-    console.say(f"# {len(corpus.questions)} questions ({sizes}) on {len(corpus.documents)} documents")
-    return 0

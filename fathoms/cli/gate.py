@@ -1,4 +1,4 @@
-"""`compare`, `gate`: what runs have in common and what they have not."""
+"""`fathoms gate`: judge runs against a baseline."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathoms.cli import completion as completing
 from fathoms.cli import console, nightly
 from fathoms.cli.options import RUNS, Json, LogFile, Out, References, allowance
 from fathoms.errors import FathomsError, UsageError
@@ -17,51 +16,9 @@ from fathoms.errors import FathomsError, UsageError
 if TYPE_CHECKING:
     from fathoms.compare.gate import Gated
     from fathoms.compare.question_scores import QuestionScores
+from fathoms.cli.options import Metrics, Profile
 
 FAILED, UNDECIDED = 100, 101
-
-Metrics = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric",
-        help="correctness or hallucination; may be repeated.",
-        autocompletion=completing.metrics,
-    ),
-]
-Profile = Annotated[
-    str | None,
-    typer.Option(
-        "--profile",
-        help="Scores of this profile; by default the runs' own.",
-        autocompletion=completing.scores,
-    ),
-]
-
-
-def compare(
-    runs: References,
-    metric: Metrics = None,
-    profile: Profile = None,
-    out: Out = RUNS,
-    as_json: Json = False,
-) -> int:
-    """Compare runs with the first of them, question by question.
-
-    Differences with intervals, tests corrected for their number, and the questions that flipped.
-    """
-    from fathoms.compare.compare import compare as compare_runs
-    from fathoms.compare.question_scores import HIGHER_IS_BETTER, check_metrics, read_scores
-    from fathoms.report.comparison import compared_panel
-    from fathoms.runs.store import find_run
-
-    metrics = list(dict.fromkeys(metric or HIGHER_IS_BETTER))
-    check_metrics(metrics)
-    found = compare_runs([read_scores(find_run(name, out), profile) for name in runs], metrics)
-    if as_json:
-        console.show_json(asdict(found))
-    else:
-        console.show(*compared_panel(found))
-    return 0
 
 
 def gate(

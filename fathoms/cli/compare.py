@@ -1,0 +1,39 @@
+"""`fathoms compare`: compare runs with the first of them, question by question."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from fathoms.cli import console
+from fathoms.cli.options import RUNS, Json, Out, References
+
+if TYPE_CHECKING:
+    pass
+from fathoms.cli.options import Metrics, Profile
+
+
+def compare(
+    runs: References,
+    metric: Metrics = None,
+    profile: Profile = None,
+    out: Out = RUNS,
+    as_json: Json = False,
+) -> int:
+    """Compare runs with the first of them, question by question.
+
+    Differences with intervals, tests corrected for their number, and the questions that flipped.
+    """
+    from fathoms.compare.compare import compare as compare_runs
+    from fathoms.compare.question_scores import HIGHER_IS_BETTER, check_metrics, read_scores
+    from fathoms.report.comparison import compared_panel
+    from fathoms.runs.store import find_run
+
+    metrics = list(dict.fromkeys(metric or HIGHER_IS_BETTER))
+    check_metrics(metrics)
+    found = compare_runs([read_scores(find_run(name, out), profile) for name in runs], metrics)
+    if as_json:
+        console.show_json(asdict(found))
+    else:
+        console.show(*compared_panel(found))
+    return 0

@@ -1,0 +1,50 @@
+"""Configuration files as arguments, and how they and their data are loaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathoms.cli import console
+from fathoms.safety.limits import MOST_AT_ONCE
+
+if TYPE_CHECKING:
+    from fathoms.corpora import Corpus
+    from fathoms.pipeline.experiment import AnyExperiment
+
+
+Config = Annotated[Path, typer.Argument(help="A pipeline's YAML file.", show_default=False)]
+Configs = Annotated[list[Path], typer.Argument(help="Pipelines' YAML files.", show_default=False)]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the config.")
+]
+Workers = Annotated[
+    int,
+    typer.Option(
+        "--workers",
+        min=1,
+        max=MOST_AT_ONCE,
+        help="Documents that are parsed at once.",
+        show_default="one a CPU",
+    ),
+]
+
+CORES = os.cpu_count() or 1
+
+
+def load(
+    config: Path, settings: Sequence[str] | None, model: str | None = None, concurrency: int | None = None
+) -> tuple[AnyExperiment, Corpus]:
+    """The experiment and its data."""
+    from fathoms import corpora
+    from fathoms.pipeline.experiment import load_experiment
+
+    experiment = load_experiment(config, settings or (), model=model, concurrency=concurrency)
+    corpus = corpora.load(experiment.data, config.parent)
+    for warning in corpus.warnings:
+        console.note(f"note: {warning}")
+    return experiment, corpus

@@ -1,0 +1,101 @@
+"""`fathoms ls`: list the runs in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fathoms.cli import console
+from fathoms.cli.options import RUNS, Json, Out
+from fathoms.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from fathoms.runs.store import Run
+
+
+def ls(
+    sweep_id: Annotated[
+        str | None, typer.Argument(help="With --sweep: its id; the latest if not given.")
+    ] = None,
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="The runs of one sweep, by what sets them apart.")
+    ] = False,
+    out: Out = RUNS,
+    as_json: Json = False,
+) -> int:
+    """List the runs, oldest first."""
+    from fathoms.runs.store import list_runs
+
+    if out != RUNS and not out.is_dir():
+        raise UsageError(f"{out} is no folder")
+    if sweep_id is not None and not sweep:
+        raise UsageError(f"'{sweep_id}': ls takes the id of a sweep after --sweep")
+    rows = [_row(run) for run in list_runs(out)]
+    if sweep:
+        rows = _of_sweep(rows, sweep_id)
+    if as_json:
+        console.show_json(rows)
+        return 0
+    if sweep:
+        console.say(f"sweep {rows[0]['sweep']}")
+        console.show_table(*_grid(rows))
+        return 0
+    keys = ("run", "model", "correctness", "hallucination", "n", "errors", "cost", "seconds")
+    heads = ("run", "model", "correct", "halluc.", "n", "errors", "cost", "seconds")
+    console.show_table(heads, [tuple(_cell(key, row[key]) for key in keys) for row in rows])
+    return 0
+
+
+def _of_sweep(rows: Sequence[dict[str, Any]], wanted: str | None) -> list[dict[str, Any]]:
+    """The runs that were started together; of the latest sweep, if none is named. Raises UsageError."""
+    from fathoms.config import suggest
+
+    known = list(dict.fromkeys(row["sweep"] for row in rows if row["sweep"]))
+    if not known:
+        raise UsageError("there is no sweep: run several configs, or one with --matrix")
+    name = known[-1] if wanted in (None, "latest") else wanted
+    found = [row for row in rows if row["sweep"] == name]
+    if not found:
+        raise UsageError(f"no sweep '{wanted}'{suggest(str(wanted), known)}")
+    return found
+
+
+def _grid(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Heads and cells: what sets the runs apart first, then their figures."""
+    axes = list(dict.fromkeys(key for row in rows for key in row["cell"]))
+    axes = [key for key in axes if len({str(row["cell"].get(key)) for row in rows}) > 1] or axes[:1]
+    keys = ("correctness", "hallucination", "n", "errors", "cost", "seconds")
+    cells = [
+        [*(str(row["cell"].get(a, "-")) for a in axes), *(_cell(k, row[k]) for k in keys)] for row in rows
+    ]
+    return [*axes, "correct", "halluc.", "n", "errors", "cost", "seconds"], cells
+
+
+def _row(run: Run) -> dict[str, Any]:
+    """One run in the list."""
+    try:
+        manifest, summary = run.manifest(), run.summary() or {}
+    except StoreError as error:
+        console.complain(str(error))
+        manifest, summary = {"name": run.id}, {}
+    profile = summary.get("profile")
+    overall = summary.get("profiles", {}).get(profile, {}).get("overall", {})
+    row = {"run": run.id, "name": manifest["name"], "model": manifest.get("model"), "profile": profile}
+    figures = {key: overall.get(key) for key in ("correctness", "hallucination", "n", "errors")}
+    totals, sweep = manifest.get("totals") or {}, manifest.get("sweep") or {}
+    taken = {"cost": totals.get("cost"), "seconds": totals.get("seconds")}
+    together = {"sweep": sweep.get("id"), "cell": sweep.get("cell") or {}}
+    return {**row, **figures, **taken, "complete": summary.get("complete"), **together}
+
+
+def _cell(key: str, value: Any) -> str:
+    """A cell of the list."""
+    from fathoms.report.ending import dollars
+
+    if value is None:
+        return "-"
+    if key in ("cost", "seconds"):
+        return dollars(value) if key == "cost" else f"{value:.1f}"
+    return f"{value:.2f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,51 @@
+"""`fathoms models`: the model weights on this machine."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fathoms.cli import completion, console
+from fathoms.cli.options import From, Json
+
+models_app = typer.Typer(
+    help="The model weights on this machine.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@models_app.command("list")
+def models_list(as_json: Json = False) -> int:
+    """List the weights that can be pulled, and which are here."""
+    from fathoms.models.weights.assets import ASSETS
+    from fathoms.models.weights.weights import is_installed
+
+    rows = [(asset.name, is_installed(asset.name), asset.size, asset.licence) for asset in ASSETS.values()]
+    if as_json:
+        console.show_json([dict(zip(("name", "here", "bytes", "licence"), row, strict=True)) for row in rows])
+        return 0
+    console.show_table(
+        ("model", "here", "size", "licence"),
+        [(name, "yes" if here else "no", f"{size / 1e6:.0f} MB", by) for name, here, size, by in rows],
+    )
+    return 0
+
+
+@models_app.command("pull")
+def models_pull(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            help="Models (`fathoms models list`).", show_default=False, autocompletion=completion.weights
+        ),
+    ],
+    source: From = None,
+) -> int:
+    """Fetch model weights; each file is checked by its sha256."""
+    from fathoms.models.weights.weights import pull
+
+    for name in names:
+        files = pull(name, source=source, on_progress=console.note)
+        for path in files.values():
+            console.say(f"{name}: {path}")
+    return 0

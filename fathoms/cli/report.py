@@ -1,0 +1,81 @@
+"""`fathoms report`: write the page, tables and plots of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathoms.cli import completion, console
+from fathoms.cli.browser import show_in_browser
+from fathoms.cli.options import RUNS, Json, Out, References, Trust
+from fathoms.errors import UsageError
+
+if TYPE_CHECKING:
+    pass
+from fathoms.cli.results import folder_name
+
+Reviews = Annotated[
+    list[Path] | None, typer.Option("--reviews", help="Ratings that were not saved in the run's folder.")
+]
+
+
+def _files(paths: Sequence[Path] | None) -> tuple[Path, ...]:
+    """Files that are there; raises UsageError for one that is not."""
+    for path in paths or ():
+        if not path.is_file():
+            raise UsageError(f"--reviews {path}: there is no such file")
+    return tuple(paths or ())
+
+
+def report(
+    runs: References,
+    out: Out = RUNS,
+    to: Annotated[Path | None, typer.Option("--to", help="Where the report is written.")] = None,
+    scores: Annotated[
+        str | None,
+        typer.Option(
+            "--scores",
+            help="paper, released-code, fathoms or released.",
+            autocompletion=completion.scores,
+        ),
+    ] = None,
+    intervals: Annotated[bool, typer.Option("--intervals", help="With intervals in table.tex.")] = False,
+    reviews: Reviews = None,
+    thumbnails: Annotated[
+        bool, typer.Option("--thumbnails", help="With small pictures of pages, where the PDFs are here.")
+    ] = False,
+    show: Annotated[bool, typer.Option("--open", help="Show report.html in the browser.")] = False,
+    trust: Trust = False,
+    as_json: Json = False,
+) -> int:
+    """Write the report of runs.
+
+    A page for the browser, tables, radar plots, CSV, LaTeX and JSON; of one run into its own folder, of
+    several into one for all.
+    """
+    from fathoms import report as room
+    from fathoms.runs.store import find_run
+
+    if as_json and (show or thumbnails):
+        raise UsageError("--json prints the figures and writes no page: leave out --open and --thumbnails")
+    found = [find_run(reference, out) for reference in runs]
+    for run in found if trust else ():
+        run.trust()
+    views = [replace(room.load(run.path), reviews=_files(reviews)) for run in found]
+    if as_json:
+        console.show_json(room.report_json(views, scores))
+        return 0
+    folder = to or (found[0].path if len(found) == 1 else out / "reports" / folder_name(found))
+    written = room.write_report(
+        views, folder, scores, html=True, thumbnails=thumbnails, intervals=intervals, warn=console.note
+    )
+    console.show(*room.comparison_panel(views, scores))
+    for path in written:
+        console.say(str(path))
+    if show:
+        show_in_browser(folder / "report.html")
+    return 0

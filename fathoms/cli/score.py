@@ -1,0 +1,46 @@
+"""`fathoms score`: score runs again from what they hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathoms.cli import completion, results
+from fathoms.cli.options import RUNS, Out, References, Trust
+
+if TYPE_CHECKING:
+    pass
+
+
+def score(
+    runs: References,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of `scoring`.")
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            help="The headline: paper, released-code or fathoms.",
+            autocompletion=completion.profiles,
+        ),
+    ] = None,
+    out: Out = RUNS,
+    trust: Trust = False,
+) -> int:
+    """Score runs again.
+
+    From what they hold: no parser, index or model is needed.
+    """
+    from fathoms.runs.store import find_run
+    from fathoms.scoring import score_run
+
+    found = [find_run(reference, out) for reference in runs]
+    for store in found:
+        if trust:
+            store.trust()
+        changed = [*(settings or ()), *([f"profile={profile}"] if profile else [])]
+        results.warn(store, score_run(store, changed))
+    results.present(found, out)
+    return 0

@@ -1,0 +1,60 @@
+"""`fathoms show`: print one run, or one question of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fathoms.cli import completion, console
+from fathoms.cli.options import RUNS, Json, Out
+from fathoms.errors import UsageError
+
+if TYPE_CHECKING:
+    from fathoms.runs.store import Run
+
+
+def show(
+    run: Annotated[
+        str,
+        typer.Argument(
+            help="A run: a path, an id, a name, `latest`, NAME~1.", autocompletion=completion.run_names
+        ),
+    ] = "latest",
+    question: Annotated[str | None, typer.Option("--question", help="One question, whole.")] = None,
+    out: Out = RUNS,
+    as_json: Json = False,
+) -> int:
+    """Show a run, or one question of it.
+
+    Of a question: gold, hits, prompt, answer and scores.
+    """
+    from fathoms import report as room
+    from fathoms.runs.store import find_run
+
+    store = find_run(run, out)
+    if question is not None:
+        view = _question(store, question)
+        if as_json:
+            console.show_json(view)
+        else:
+            console.show(*room.question_panel(view))
+        return 0
+    if as_json:
+        console.show_json({"manifest": store.manifest(), "summary": store.summary()})
+        return 0
+    console.say(str(store.path))
+    console.show(*room.summary_panel(room.load(store.path), None))
+    return 0
+
+
+def _question(store: Run, wanted: str) -> dict[str, Any]:
+    """One question's view; raises UsageError with a suggestion."""
+    from fathoms.config import suggest
+
+    ids = []
+    for view in store.views():
+        ids.append(view["question"]["id"])
+        if ids[-1] == wanted:
+            return view
+    raise UsageError(f"{store.id} has no question '{wanted}'{suggest(wanted, ids)}")
