@@ -98,8 +98,8 @@ def test_scoring_again(here: Project) -> None:
     again = fathoms.score("latest", profile="paper")
     assert again.path.samefile(result.path)
     assert again.summary["profile"] == "paper"
-    assert fathoms.score(result).summary["profile"] == "fathoms"
     assert list(again.scores("paper")["question"]) == list(result.scores()["question"])
+    assert fathoms.score(result).summary["profile"] == "fathoms"
     with pytest.raises(UsageError, match="no run 'nobody'"):
         fathoms.score("nobody")
     with pytest.raises(DataError, match="has no scores 'released'"):

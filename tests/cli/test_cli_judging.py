@@ -73,7 +73,8 @@ def test_a_drop_fails_against_a_saved_baseline(fathoms: Any, tmp_path: Path) -> 
     assert code == 100
     assert out.startswith("FAIL\n")
     assert "correctness is worse in every run by 0.02 or more: p < .001" in out
-    assert fathoms("gate", "bad", "--baseline", file, "--profile", "paper")[0] == 2
+    code, _, err = fathoms("gate", "bad", "--baseline", file, "--profile", "paper")
+    assert (code, "--profile paper" in err) == (1, True)  # no run is scored under it unless that is asked for
 
 
 def test_few_questions_leave_it_undecided(fathoms: Any) -> None:

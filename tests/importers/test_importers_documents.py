@@ -96,7 +96,7 @@ def test_the_funnel_of_an_import_is_an_estimate(tmp_path: Path) -> None:
     run = keep(
         read_result_file(tmp_path / "r.json"), "d", tmp_path / "runs", parse_folder(tmp_path, Pdfium())
     )
-    found = score_run(run)["profiles"]["paper"]["funnel"]
+    found = score_run(run)["profiles"]["fathoms"]["funnel"]
     stages = found["categories"]["A"]
     assert [
         (stages[s]["recall"], stages[s]["lost"]) for s in ("documents", "retrieved", "prompt", "answer")
