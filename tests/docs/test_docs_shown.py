@@ -35,8 +35,6 @@ ELSEWHERE = {
         "test_cli_nights.py"
     ),
     "python benchmarks/simulate_statistics.py": "make slow",
-    'python -m fathoms.dev.server --port 8000 --latency 0.05 --fault "429=1@%40" --fault "reset@10-12"'
-    ' --fault "hang@ferry"': "test_faults_server.py",
 }
 """What is not run here, and by whom else."""
 

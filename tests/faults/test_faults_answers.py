@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import fathoms
-from fathoms.dev.faults import FAULTS
-from fathoms.dev.server import ScriptedServer
 from fathoms.types import Record
 from tests.support import faulty
+from tests.support.fault_server.faults import FAULTS
+from tests.support.fault_server.server import ScriptedServer
 
 pytestmark = pytest.mark.slow  # hangs are waited for
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from fathoms.dev.server import ScriptedServer
 from tests.support import faulty
+from tests.support.fault_server.server import ScriptedServer
 from tests.support.project import Project
 from tests.support.raw_service import answer, service
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from fathoms.dev.server import ScriptedServer
 from tests.support import faulty, vendor_servers
+from tests.support.fault_server.server import ScriptedServer
 from tests.support.faulty import contents
 from tests.support.project import Project
 from tests.support.raw_service import answer, sends, service

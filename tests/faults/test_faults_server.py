@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,11 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathoms.dev.faults import ANSWERS, CONNECTION, FAULTS, Rule, rule
-from fathoms.dev.server import ScriptedServer
-from fathoms.dev.wire import Response
 from fathoms.errors import UsageError
+from tests.support.fault_server.faults import ANSWERS, CONNECTION, FAULTS, Rule, rule
+from tests.support.fault_server.server import ScriptedServer
+from tests.support.fault_server.wire import Response
 
+ROOT = Path(__file__).parents[2]
+SERVER = "tests.support.fault_server.server"
 CHAT = "/v1/chat/completions"
 
 
@@ -71,7 +74,7 @@ def test_a_range_holds_both_its_ends(first: int, length: int, number: int) -> No
 def test_every_fault_is_told_of() -> None:
     assert not CONNECTION.keys() & ANSWERS.keys()
     done = subprocess.run(
-        [sys.executable, "-m", "fathoms.dev.server", "--help"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", SERVER, "--help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert all(f"  {fault} " in done.stdout for fault in FAULTS)
 
@@ -215,14 +218,16 @@ def test_what_speaks_no_http_is_let_go() -> None:
 
 
 def test_the_command() -> None:
-    command = [sys.executable, "-m", "fathoms.dev.server", "--answer", "Yes.", "--fault", "status=503*1"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "-m", SERVER, "--answer", "Yes.", "--fault", "status=503*1"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         answers = [httpx.post(address + CHAT, json=body("a?")) for _ in range(2)]
         process.terminate()
     assert [answer.status_code for answer in answers] == [503, 200]
     assert said(answers[1]) == "Yes."
-    wrong = subprocess.run([*command, "--fault", "burn"], capture_output=True, text=True, check=False)
+    wrong = subprocess.run(
+        [*command, "--fault", "burn"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert wrong.returncode == 2
-    assert wrong.stderr.startswith("fathoms.dev.server: 'burn' is no rule")
+    assert wrong.stderr.startswith(f"{SERVER}: 'burn' is no rule")

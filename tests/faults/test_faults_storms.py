@@ -13,7 +13,6 @@ import pytest
 
 import fathoms
 from fathoms import corpora
-from fathoms.dev.server import ScriptedServer
 from fathoms.errors import ServerError
 from fathoms.pipeline.experiment import load_experiment
 from fathoms.runner import runner
@@ -22,6 +21,7 @@ from fathoms.runs.cache import Cache
 from fathoms.runs.store import Run
 from fathoms.types import Record
 from tests.support import faulty
+from tests.support.fault_server.server import ScriptedServer
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fathoms.dev.faults import FAULTS
+from tests.support.fault_server.faults import FAULTS
 
 FOLDER = Path(__file__).parent
 ROWS = [

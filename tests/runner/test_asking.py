@@ -16,7 +16,6 @@ import pytest
 
 from fathoms import corpora
 from fathoms.cli import main
-from fathoms.dev.server import ScriptedServer
 from fathoms.errors import ConfigError, StoreError
 from fathoms.models.calling.stop import Stop
 from fathoms.pipeline.experiment import load_experiment
@@ -28,6 +27,7 @@ from fathoms.runs.cache import Cache
 from fathoms.runs.store import Run, list_runs
 from fathoms.types import Record
 from tests.support import faulty
+from tests.support.fault_server.server import ScriptedServer
 from tests.support.project import Project
 
 TEXTS = [f"What is <{number}>?" for number in range(8)]

@@ -18,8 +18,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fathoms.dev.wire import Asked, Response, Saying, encoded, say, stream
 from fathoms.errors import UsageError
+from tests.support.fault_server.wire import Asked, Response, Saying, encoded, say, stream
 
 _RULE = re.compile(
     r"(?P<fault>[a-z0-9-]+)(=(?P<value>[0-9.]+))?(@(?P<where>[^*]+))?(\*(?P<times>[0-9]+))?", re.S

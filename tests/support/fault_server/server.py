@@ -1,9 +1,9 @@
 """A model server that answers by a script and fails by one, on a real socket.
 
-    python -m fathoms.dev.server --port 8000 --latency 0.05 --fault "429=1@%50" --fault reset@tower*2
+    python -m tests.support.fault_server.server --port 8000 --latency 0.05 --fault "429=1@%50"
 
 It speaks OpenAI's API under `/v1` and Ollama's under `/api`, whole and in pieces, and counts what it is
-asked: `GET /stats`. Rules are those of `fathoms.dev.faults`. Nothing is kept of a prompt but its end.
+asked: `GET /stats`. Its rules are those of `faults.py`. Nothing is kept of a prompt but its end.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from fathoms.dev.faults import FAULTS, Rule, respond, rule
-from fathoms.dev.wire import MODEL, OLLAMA, OPENAI, Asked, Response, encoded, listing
 from fathoms.errors import UsageError
+from tests.support.fault_server.faults import FAULTS, Rule, respond, rule
+from tests.support.fault_server.wire import MODEL, OLLAMA, OPENAI, Asked, Response, encoded, listing
 
 ANSWER = "I do not know."
 _LONGEST_HEAD = 2**16
@@ -261,7 +261,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     faults = "\n".join(f"  {name:<10} {sentence}" for name, (_, sentence) in FAULTS.items())
     parser = argparse.ArgumentParser(
-        prog="python -m fathoms.dev.server",
+        prog="python -m tests.support.fault_server.server",
         description=f"A model server that fails by a script. Its model is '{MODEL}'.",
         epilog=f"A rule is FAULT[=VALUE][@WHERE][*TIMES]; WHERE is 7, 1-10, %100 or a word.\n\n{faults}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -294,7 +294,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         asyncio.run(_forever(server))
     except UsageError as error:
-        print(f"fathoms.dev.server: {error}", file=sys.stderr)
+        print(f"tests.support.fault_server.server: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         pass
