@@ -24,7 +24,7 @@ from measures import metrics_page
 from settings import config_page
 
 DOCS = Path(__file__).parent.parent
-SCHEMAS = DOCS.parent / "fathoms" / "schemas"
+SCHEMAS = DOCS.parent / "fathoms" / "runs" / "schemas"
 
 
 def pages() -> dict[Path, bytes]:

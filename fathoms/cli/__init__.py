@@ -36,6 +36,7 @@ from fathoms.cli import (
     show,
     validate,
 )
+from fathoms.cli.harmless import harmless
 from fathoms.errors import FathomsError, UsageError
 
 app = typer.Typer(
@@ -146,7 +147,7 @@ def _other(error: Exception) -> int:
     if show is not None:
         said = io.StringIO()
         show(file=said)
-        print(console.harmless(said.getvalue()), end="", file=sys.stderr)
+        print(harmless(said.getvalue()), end="", file=sys.stderr)
         return int(getattr(error, "exit_code", 2))
     if type(error).__name__ == "Abort":
         console.complain("stopped")

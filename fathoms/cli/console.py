@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fathoms.cli.harmless import harmless, harmless_console
 from fathoms.safety.masking import known_mask
 
 if TYPE_CHECKING:
@@ -33,9 +34,7 @@ settings = Settings()
 
 def out() -> Console:
     """Results; 100 columns where nobody looks, so that tables stay whole in logs."""
-    from fathoms.cli.harmless import HarmlessConsole
-
-    return HarmlessConsole(
+    return harmless_console(
         file=sys.stdout, width=None if sys.stdout.isatty() else 100, highlight=False, emoji=False
     )
 
@@ -74,15 +73,6 @@ def show_json(value: Any) -> None:
     from fathoms.report.text import unseen_escaped
 
     print(unseen_escaped(json.dumps(known_mask().inside(value), ensure_ascii=False, indent=2)))
-
-
-def harmless(text: str) -> str:
-    """`text` with the characters that steer terminals spelled out, such as `\\x1b` for ESC."""
-    if all(line.isprintable() for line in text.split("\n")):
-        return text
-    from fathoms.report.text import visible  # imports Rich, which takes time
-
-    return visible(text)
 
 
 def note(text: str) -> None:

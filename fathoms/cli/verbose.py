@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
-from fathoms.cli import console
+from fathoms.cli.harmless import harmless
 from fathoms.safety.masking import known_mask
 
 
@@ -22,7 +22,7 @@ class PlainLines(logging.Formatter):
         known = (f"{key}={value}" for key, value in facts.items() if value is not None)
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
         line = " ".join(f"{time} {event} {' '.join(known)}".split())
-        return console.harmless(known_mask().text(line))
+        return harmless(known_mask().text(line))
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -21,13 +21,10 @@ from fathoms.ingest.docling.options import (
     TableFormer,
     Tables,
 )
-from fathoms.ingest.parsers.base import ElementKind, PdfParser, Readers
+from fathoms.ingest.parsers.base import ElementKind, PdfParser
 from fathoms.ingest.parsers.reading import check_source, to_document
 from fathoms.safety.limits import MOST_AT_ONCE
 from fathoms.types import Document
-
-if TYPE_CHECKING:
-    from fathoms.ingest.workers.child import Children
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENCV_FOR_THREADS_NUM")
 
@@ -138,12 +135,6 @@ class Docling(PdfParser):
             "TOKENIZERS_PARALLELISM": "false",
             "PYTHONWARNINGS": "ignore",
         }
-
-    def readers(self, children: Children, workers: int) -> Readers:
-        """Lasting processes, started as they are needed."""
-        from fathoms.ingest.docling.readers import DoclingReaders
-
-        return DoclingReaders(self, children, workers)
 
     def parse(self, path: Path) -> Document:
         """Convert a PDF in this process, with no limits; the converter is made anew for every call."""

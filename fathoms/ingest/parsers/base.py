@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from runpy import run_path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import Field
 
@@ -14,9 +14,6 @@ from fathoms.config import Component
 from fathoms.errors import MissingExtraError
 from fathoms.ingest.parsers.reading import Reading, check_source, to_document
 from fathoms.types import Document
-
-if TYPE_CHECKING:
-    from fathoms.ingest.workers.child import Children
 
 ElementKind = Literal["text", "table", "picture", "formula", "code"]
 OnPage = Callable[[int, int], None]
@@ -67,12 +64,6 @@ class PdfParser(Component):
         read = run_path(self.reader_file())["read"]
         reading = self.accepted(read(str(path.absolute()), self.reader_options()))
         return to_document(path, reading, self.max_pages)
-
-    def readers(self, children: Children, workers: int) -> Readers:
-        """What reads this parser's files, `workers` at a time; `children` is told of every process."""
-        from fathoms.ingest.workers.child import OneShotReaders
-
-        return OneShotReaders(self, children)
 
     def require(self) -> None:
         """Raise MissingExtraError where the parser's library is not installed."""

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -63,17 +63,6 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
             else:
                 process.kill()
-
-
-def parse_in_child(parser: PdfParser, path: Path, children: Children | None = None) -> Document:
-    """Read one PDF in a child process, within the parser's `timeout` and `memory_mb`.
-
-    Raises DocumentError with the reason for every way in which a file can fail, MissingExtraError where
-    the parser's library is not installed. `children` is told of the process, for whoever must end it.
-    """
-    parser.require()
-    with closing(parser.readers(children or Children(), workers=1)) as readers:
-        return readers.read(path)
 
 
 class OneShotReaders:

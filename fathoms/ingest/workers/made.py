@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from fathoms.config import fingerprint
 from fathoms.ingest.parsers.base import PdfParser
-from fathoms.ingest.workers.child import parse_in_child
+from fathoms.ingest.workers.readers import parse_in_child
 from fathoms.paths import publish, sealed, temporary_folder
 from fathoms.runs.cache import tell_damage
 from fathoms.types import Document

@@ -12,6 +12,7 @@ from queue import SimpleQueue
 from fathoms.errors import DocumentError
 from fathoms.ingest.parsers.base import OnPage, PdfParser, Readers
 from fathoms.ingest.workers.child import Children
+from fathoms.ingest.workers.readers import readers_of
 from fathoms.types import Document
 
 Outcome = Document | DocumentError
@@ -37,7 +38,7 @@ def parse_all(
     parser.require()
     children = Children()
     workers = max(1, min(workers, len(paths)))
-    readers = parser.readers(children, workers)
+    readers = readers_of(parser, children, workers)
     events: SimpleQueue[Event] = SimpleQueue()
     with closing(readers), ThreadPoolExecutor(max_workers=workers) as pool:
         try:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from fathoms.ingest.workers.child import parse_in_child
 from fathoms.ingest.workers.made import FileMaker
+from fathoms.ingest.workers.readers import parse_in_child
 
 
 class Thumbnailer(FileMaker):
