@@ -1,7 +1,7 @@
-"""fathoms: document-RAG pipelines over PDFs, measured end to end.
+"""fathoms measures document-RAG pipelines over PDFs from end to end.
 
-From Python: `fathoms.load`, `fathoms.run`, `fathoms.score` and the `fathoms.Result` they give (`api.py`).
-A pipeline of one's own in Python returns a `fathoms.Answer` (`answers.py`).
+The public names are `fathoms.load`, `fathoms.run`, `fathoms.score` and the `fathoms.Result` that they return
+(`api.py`), and `fathoms.Answer`, which your own pipeline in Python may return (`pipeline/external/answer.py`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from fathoms.pipeline.external.answer import Context as Context
 
 _HOMES = {
-    "Answer": "answers",
-    "Context": "answers",
+    "Answer": "pipeline.external.answer",
+    "Context": "pipeline.external.answer",
     "Result": "api",
     "load": "api",
     "run": "api",

@@ -557,9 +557,7 @@ def test_every_number_of_a_config_has_an_end() -> None:
 
     bounded = {"max_concurrency", "request_timeout", "timeout", "question_timeout", "n_ctx", "max_tokens"}
     bounded |= {"top_k", "batch_size", "threads", "temperature"}
-    import fathoms.experiment
-
-    import fathoms.pipeline  # noqa: F401 - all components are loaded
+    import fathoms.pipeline.experiment  # noqa: F401 - all components are loaded
 
     kinds, seen = [Component], 0
     while kinds:

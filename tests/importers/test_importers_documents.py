@@ -108,7 +108,10 @@ def test_the_funnel_of_an_import_is_an_estimate(tmp_path: Path) -> None:
     ]
     assert found["estimate"].startswith("pdfium")
     (view,) = run.views()
-    assert view["repeats"][0]["scores"]["paper"]["funnel"]["missed"] == {"41.5": "answer", "green": "prompt"}
+    assert view["repeats"][0]["scores"]["fathoms"]["funnel"]["missed"] == {
+        "41.5": "answer",
+        "green": "prompt",
+    }
 
 
 @pytest.mark.slow
