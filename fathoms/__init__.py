@@ -1,7 +1,7 @@
 """fathoms measures document-RAG pipelines over PDFs from end to end.
 
-The public names are `fathoms.load`, `fathoms.run`, `fathoms.score` and the `fathoms.Result` that they return
-(`api.py`), and `fathoms.Answer`, which your own pipeline in Python may return (`pipeline/external/answer.py`).
+The public names are `fathoms.load`, `fathoms.run`, `fathoms.score`, the `fathoms.Result` that they return
+(`api.py`), and `fathoms.Answer`, which a pipeline of your own may return (`pipeline/external/answer.py`).
 """
 
 from __future__ import annotations
