@@ -1,0 +1,53 @@
+"""Runs that earlier versions of fathoms made are read, scored and shown as they were."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.cli import main
+from fathoms.runs.store import Run
+from fathoms.scoring import score_run
+
+RUNS = Path(__file__).with_name("made_before")
+"""Made by the commit before lines had checksums, manifests a signature, and modules their rooms."""
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A copy of the old run."""
+    (source,) = RUNS.iterdir()
+    shutil.copytree(source, tmp_path / source.name)
+    return tmp_path / source.name
+
+
+def figures(summary: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = summary["profiles"]["fathoms"]
+    return found
+
+
+def test_scoring_again_gives_the_same_figures(old: Path) -> None:
+    before = json.loads((old / "summary.json").read_text())
+    run = Run(old)
+    assert len(run.records()) == 8
+    again = score_run(run)
+    assert figures(again) == figures(before)
+    assert again["counts"] == before["counts"]
+    assert "warnings" not in again or not again["warnings"]
+    assert again["profiles"].keys() == {"fathoms"}  # three were always computed then
+
+
+def test_it_is_reported_and_shown_without_being_scored_again(
+    old: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = json.loads((old / "report.json").read_text())
+    assert main(["report", str(old), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == expected
+    assert main(["report", str(old), "--scores", "paper", "--json"]) == 0
+    assert main(["show", str(old), "--question", "text-only-01"]) == 0
+    assert "41.5 m tall" in capsys.readouterr().out
