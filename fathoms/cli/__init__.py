@@ -1,6 +1,7 @@
-"""The command line: thin verbs over the rooms, and the only place that prints.
+"""The command line. Its commands are thin wrappers around the other packages, and only they print.
 
-Nothing heavy is imported here or at the head of the modules beside: each verb imports what it needs.
+Modules of this package import nothing slow at their head: each command imports what it needs when it is
+called, so that `--help` and completion stay fast.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ app.add_typer(questions.app, name="questions")
 
 
 def _version(wanted: bool) -> None:
-    """`--version`."""
+    """Print the versions and exit, if `--version` was given."""
     if wanted:
         from fathoms.cli.version import version_lines
 
@@ -102,7 +103,7 @@ def _options(
 
     if ignored := load_env(Path.cwd()):
         console.complain(ignored)
-    if console.settings.verbose:  # after `.env`: its secrets are not told either
+    if console.settings.verbose:  # after `.env` is loaded, so that its secrets are masked, too
         from fathoms.cli.verbose import told
 
         context.with_resource(told())
@@ -113,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = typer.main.get_command(app)
     try:
         result = command.main(args=arguments, prog_name="fathoms", standalone_mode=False)
-        sys.stdout.flush()  # a full disk behind it is found here, and not after the exit code is decided
+        sys.stdout.flush()  # reports a full disk now, before the exit code is decided
         return result if isinstance(result, int) else 0
     except FathomsError as error:
         if console.settings.debug:
@@ -125,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.complain("stopped")
         return 130
     except BrokenPipeError:
-        # the reader went away (`fathoms report | head`): not an error of ours, and nothing more to say
+        # the reader closed the pipe (`fathoms report | head`), which is no error of fathoms
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
@@ -137,16 +138,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _refused(error: OSError) -> int:
-    """What the system refused at a place where nothing else is known, such as a full disk."""
+    """Report an OSError that no command handled, such as a full disk; returns the exit code."""
     place = f"{error.filename}: " if error.filename else ""
     console.complain(f"{place}{error.strerror or error}")
-    with suppress(OSError):  # what could not be written is not tried again at the end of the process
+    with suppress(OSError):  # or Python would try to flush stdout again at exit, and fail again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1
 
 
 def _other(error: Exception) -> int:
-    """Usage errors of the command line, and what nobody foresaw."""
+    """Report a usage error of Typer, or an unexpected exception; returns the exit code."""
     show = getattr(error, "show", None)
     if show is not None:
         said = io.StringIO()
@@ -159,7 +160,7 @@ def _other(error: Exception) -> int:
     if console.settings.debug:
         console.show_traceback()
         return 1
-    if isinstance(error, OSError) and error.filename is not None:  # no right to look there, or no such disk
+    if isinstance(error, OSError) and error.filename is not None:  # no permission, or the disk is gone
         console.complain(f"{error.filename}: {error.strerror or type(error).__name__}")
         return 1
     console.complain(f"{type(error).__name__}: {error}\nthis is a defect of fathoms; --debug shows where")
@@ -167,9 +168,9 @@ def _other(error: Exception) -> int:
 
 
 def entry() -> None:
-    """The console script."""
+    """The entry point of the `fathoms` console script."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # a file name may hold bytes that are no text, and a terminal may know few characters
+            # file names may hold undecodable bytes, and a terminal may not support all characters
             stream.reconfigure(errors="backslashreplace")
     sys.exit(main())

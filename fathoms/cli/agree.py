@@ -1,4 +1,4 @@
-"""`agree`: how far the classifier of abstention agrees with people."""
+"""`fathoms agree`: measure how well the abstention classifier agrees with human labels."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def agree(
 
 
 def _print(figures: dict[str, Any]) -> None:
-    """The figures with their intervals, the confusion table, and where the two differ."""
+    """Print the figures with their intervals, the confusion matrix, and the rows on which both disagree."""
     ways = {name.replace("_", " "): values for name, values in figures["hedged"].items()}
     rows = [
         (
@@ -74,10 +74,10 @@ def _print(figures: dict[str, Any]) -> None:
 
 
 def _cell(value: float | None) -> str:
-    """A figure."""
+    """Format a figure with three decimals, or `n/a`."""
     return "n/a" if value is None else f"{value:.3f}"
 
 
 def _range(bounds: tuple[float, float] | None) -> str:
-    """An interval."""
+    """Format an interval; empty if there is none."""
     return "" if bounds is None else f"{bounds[0]:.3f} to {bounds[1]:.3f}"

@@ -1,4 +1,4 @@
-"""A file shown in the user's browser, where there is one."""
+"""Opening a file in the user's browser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fathoms.cli import console
 
 
 def show_in_browser(path: Path) -> None:
-    """Open a file; without a display, on a machine of CI and where no browser starts, a note says so."""
+    """Open a file in the browser. Without a display, in CI, or if no browser starts, print a note instead."""
     import webbrowser
 
     if os.environ.get("CI") or not _has_display() or not webbrowser.open(path.absolute().as_uri()):
@@ -18,7 +18,7 @@ def show_in_browser(path: Path) -> None:
 
 
 def _has_display() -> bool:
-    """Whether a window could be seen; X11 and Wayland tell by a variable, other systems have one."""
+    """Whether this machine has a display: always on macOS and Windows; X11 and Wayland set a variable."""
     if sys.platform in ("darwin", "win32", "cygwin"):
         return True
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))

@@ -1,4 +1,4 @@
-"""`cache`: what is kept from one command to the next, and how much of it."""
+"""`fathoms cache`: show and shrink the cache; also opens the cache for the other commands."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 class _Notices(logging.Handler):
-    """Prints what the cache tells: that something in it was damaged, or that it has no more room."""
+    """Prints warnings of the cache: an entry was damaged, or the disk is full."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print the sentence of one event; a run is told by `--quiet` too that a disk is failing."""
+        """Print the message of one event, even with `--quiet`: a failing disk must not go unnoticed."""
         facts = getattr(record, "facts", {})
         if facts.get("event") in ("cache-damaged", "cache-full"):
             console.complain(str(facts["message"]))
@@ -41,7 +41,10 @@ class _Notices(logging.Handler):
 
 @contextmanager
 def opened(*, no_cache: bool = False, refresh: bool = False) -> Iterator[Cache]:
-    """The user's cache, or one that goes with the command; what is wrong with it is printed."""
+    """Open the user's cache, or with `no_cache` a temporary one that is deleted at the end.
+
+    Warnings of the cache are printed. Raises UsageError for `no_cache` with `refresh`.
+    """
     from fathoms.runs.cache import Cache
     from fathoms.runs.events import LOGGER
 
@@ -100,7 +103,7 @@ def prune(
 
 
 def _bytes(text: str) -> int:
-    """A size in bytes; raises UsageError."""
+    """Parse a size such as `500MB` or `2GB` (powers of 1000) into bytes; raises UsageError."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"--max-size {text}: want a size such as 500MB or 2GB")
@@ -108,5 +111,5 @@ def _bytes(text: str) -> int:
 
 
 def _readable(size: int) -> str:
-    """`12.3 MB`."""
+    """Format a number of bytes as `12.3 MB`."""
     return f"{size / 1e6:.1f} MB"

@@ -1,5 +1,8 @@
-"""What the shell offers for a word that is half written. A folder that cannot be read offers nothing; a word
-that is a path is left to the shell, which knows files."""
+"""Shell completion for the names of runs, profiles, metrics, data sets, weights and tables.
+
+A folder that cannot be read offers no names. Words that contain a path separator are left to the completion
+of files by the shell.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ Names = Callable[[str], list[str]]
 
 
 def offered(names: Callable[[], Iterable[str]]) -> Names:
-    """A completion of some names."""
+    """Make a completion function that offers the names that `names` returns."""
 
     def complete(incomplete: str) -> list[str]:
         return beginning(incomplete, names)
@@ -25,14 +28,14 @@ def offered(names: Callable[[], Iterable[str]]) -> Names:
 
 
 def beginning(incomplete: str, names: Callable[[], Iterable[str]]) -> list[str]:
-    """The names that begin as the word does; none where they cannot be found out."""
+    """The names that start with `incomplete`; empty if the names cannot be read."""
     with suppress(FathomsError, OSError):
         return [name for name in names() if name.startswith(incomplete)]
     return []
 
 
 def run_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """`latest` and the names of the runs under `--out`; their ids once a digit is written."""
+    """Complete `latest`, the names of the runs under `--out`, and run ids after a first digit."""
     if os.sep in incomplete:
         return []
     folder = Path(ctx.params.get("out") or "runs")
@@ -40,7 +43,7 @@ def run_names(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _runs(folder: Path, *, ids: bool) -> list[str]:
-    """What `find_run` takes for the runs of a folder."""
+    """The references to the runs of a folder that `find_run` accepts, newest first."""
     from fathoms.runs.store import list_runs, run_name
 
     runs = list_runs(folder)

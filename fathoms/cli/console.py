@@ -1,4 +1,4 @@
-"""Where the command line writes: results to stdout, progress and complaints to stderr."""
+"""Printing: results go to stdout, progress, notes and errors to stderr."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Settings:
-    """The options before the verb."""
+    """The global options, which are given before the command."""
 
     quiet: bool = False
     verbose: bool = False
@@ -33,7 +33,7 @@ settings = Settings()
 
 
 def out() -> Console:
-    """Results; 100 columns where nobody looks, so that tables stay whole in logs."""
+    """The console for results: 100 columns wide if stdout is no terminal, so that logs hold whole tables."""
     return harmless_console(
         file=sys.stdout, width=None if sys.stdout.isatty() else 100, highlight=False, emoji=False
     )
@@ -52,7 +52,7 @@ def show(*renderables: RenderableType) -> None:
 
 
 def show_table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a plain table; a cell is text, whatever brackets it holds."""
+    """Print a plain table. Cells are printed literally: square brackets in them are no markup."""
     from rich.table import Table
     from rich.text import Text
 
@@ -63,49 +63,54 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
 
 
 def say(text: str) -> None:
-    """Print lines of results, without known secrets; characters that steer terminals are spelled out."""
+    """Print text as a result, with known secrets masked and control characters escaped."""
     print(harmless(known_mask().text(text)))
 
 
 def show_json(value: Any) -> None:
-    """Print one JSON document without known secrets; characters that steer terminals are escaped, which
-    changes no value."""
+    """Print a value as JSON, with known secrets masked.
+
+    Control characters are written as JSON escapes, which does not change the values.
+    """
     from fathoms.report.text import unseen_escaped
 
     print(unseen_escaped(json.dumps(known_mask().inside(value), ensure_ascii=False, indent=2)))
 
 
 def note(text: str) -> None:
-    """A remark, not a result."""
+    """Print a remark to stderr, unless `--quiet` was given."""
     if not settings.quiet:
         _aside(text)
 
 
 def complain(text: str) -> None:
-    """What went wrong."""
+    """Print an error or a warning to stderr, even with `--quiet`."""
     _aside(f"fathoms: {text}")
 
 
 def show_traceback() -> None:
-    """The exception that is handled, with where it came from: it may show what a server sent."""
+    """Print the traceback of the exception being handled. It may contain data that a server sent."""
     import traceback
 
     _aside(traceback.format_exc().rstrip("\n"))
 
 
 def _aside(text: str) -> None:
-    """To stderr, without known secrets; that nobody reads it there ends nothing."""
+    """Print to stderr, with known secrets masked. A closed stderr is ignored."""
     with suppress(BrokenPipeError):
         print(harmless(known_mask().text(text)), file=sys.stderr, flush=True)
 
 
 _PLAIN_SECONDS = 60
-"""Between two lines of progress where nobody looks at a terminal."""
+"""Seconds between two plain lines of progress, where stderr is no terminal."""
 
 
 class Bars:
-    """Progress: on a terminal a bar a stage and a provider, with rate, time left, failures and cost;
-    elsewhere, and among the lines of `--verbose`, a plain line a minute. With `--quiet`, nothing."""
+    """Shows progress on stderr.
+
+    On a terminal, one bar per stage and per provider, with rate, time left, failures and cost. Elsewhere, and
+    with `--verbose`, one plain line per stage and minute. With `--quiet`, nothing.
+    """
 
     def __init__(self, plain_seconds: float = _PLAIN_SECONDS) -> None:
         from rich.console import Console
@@ -142,7 +147,7 @@ class Bars:
         )
 
     def stage(self, stage: str, done: int, total: int, remark: str = "") -> None:
-        """A stage got on."""
+        """Update the progress of a stage: `done` of `total` steps, with an optional remark."""
         self._say(stage, done, total, remark)
         if not self._loud:
             return
@@ -153,7 +158,7 @@ class Bars:
         self._bars.update(task.id, completed=done, total=total, note=harmless(remark), rate=rate)
 
     def tally(self, tally: Tally) -> None:
-        """A question is done."""
+        """Update the progress of the questions to one provider."""
         from fathoms.report.ending import dollars
 
         counts = {"failed": tally.failed, "from the cache": tally.cached}
@@ -162,7 +167,7 @@ class Bars:
         self.stage(f"answer {tally.provider}", tally.done, tally.total, ", ".join(parts))
 
     def _say(self, stage: str, done: int, total: int, remark: str) -> None:
-        """The plain line, where it is time for one."""
+        """Print the plain line of a stage, if the last one is long enough ago."""
         now = time.monotonic()
         began = self._since.setdefault(stage, now)
         if not self._plain or now - self._said.get(stage, self._began) < self._plain_seconds:
@@ -183,6 +188,6 @@ class Bars:
 
 @contextmanager
 def bars() -> Iterator[Bars]:
-    """Progress for as long as the block lasts."""
+    """Show progress while the block runs."""
     with Bars() as progress:
         yield progress

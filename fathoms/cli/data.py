@@ -1,4 +1,4 @@
-"""`fathoms data`: the data sets on this machine."""
+"""`fathoms data`: list, download and verify data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`doctor`: what is missing for a config, or on this machine, and the command that mends it."""
+"""`fathoms doctor`: check what is missing for a config or on this machine, and how to fix it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fathoms.pipeline.experiment import AnyExperiment
 
 _EXTRA = re.compile(r"^(?P<package>[\w.-]+).*;.*extra\s*==\s*['\"](?P<extra>[\w-]+)['\"]")
-_GROUPS = {"all", "docs", "test"}  # extras that stand for others, or are for those who build fathoms
+_GROUPS = {"all", "docs", "test"}  # extras that combine others, or that only developers of fathoms need
 
 
 def doctor(
@@ -61,7 +61,7 @@ def doctor(
 
 
 def config_checks(config: Path, settings: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """Everything that the config needs, whatever failed before it."""
+    """Check everything that a config needs, one row per check. A failed check does not stop the next ones."""
     from fathoms.pipeline.experiment import load_experiment
 
     try:
@@ -77,22 +77,22 @@ def config_checks(config: Path, settings: Sequence[str] = ()) -> Iterator[dict[s
 
 
 def _checked(name: str, check: Callable[[], str]) -> dict[str, Any]:
-    """The row of one check: what it says, or why it failed."""
+    """Run one check; the row has what it returns, or the error it raises."""
     try:
         return _row(name, True, check())
     except FathomsError as error:
         return _row(name, False, str(error))
-    except Exception as error:  # a doctor goes on, whatever a library raises
+    except Exception as error:  # libraries may raise anything, and the other checks should still run
         return _row(name, False, f"{type(error).__name__}: {error}")
 
 
 def _row(name: str, ok: bool, detail: str) -> dict[str, Any]:
-    """One line of the findings."""
+    """The row of one check, as in the JSON output."""
     return {"name": name, "ok": ok, "detail": detail}
 
 
 def _data(experiment: AnyExperiment, config: Path) -> str:
-    """Load the data; how much there is of it."""
+    """Load the data, and describe it: the number of questions and documents."""
     from fathoms import corpora
 
     corpus = corpora.load(experiment.data, config.parent)
@@ -101,7 +101,7 @@ def _data(experiment: AnyExperiment, config: Path) -> str:
 
 
 def _stage(experiment: AnyExperiment, stage: str, check: Callable[[], None]) -> str:
-    """Check a stage; its kind, and its model where it has one."""
+    """Check a stage, and describe it: its kind, and its model if it has one."""
     from fathoms.runner.plan import described
 
     check()
@@ -109,7 +109,7 @@ def _stage(experiment: AnyExperiment, stage: str, check: Callable[[], None]) -> 
 
 
 def _machine(out: Path) -> dict[str, Any]:
-    """Facts that decide what can be run here."""
+    """Facts about this machine: versions, processors, memory and folders."""
     from fathoms.models.cpus import available_cpus
     from fathoms.paths import cache_dir
 
@@ -124,7 +124,7 @@ def _machine(out: Path) -> dict[str, Any]:
 
 
 def _memory() -> float | None:
-    """Gigabytes of this machine; `None` where the system does not say."""
+    """The memory of this machine in gigabytes; `None` if the system does not report it."""
     try:
         return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
     except (AttributeError, ValueError, OSError):
@@ -132,7 +132,7 @@ def _memory() -> float | None:
 
 
 def _folder(folder: Path) -> dict[str, Any]:
-    """A folder that is there or will be made: the gigabytes that are free, and whether it can be written."""
+    """Free gigabytes of a folder, or of its closest existing parent, and whether it is writable."""
     candidates = (folder.absolute(), *folder.absolute().parents)
     there = next(path for path in candidates if os.path.exists(path))  # noqa: PTH110 - `exists` of a Path raises where nobody may look
     free = round(shutil.disk_usage(there).free / 1e9, 1)
@@ -140,7 +140,7 @@ def _folder(folder: Path) -> dict[str, Any]:
 
 
 def _extras() -> list[dict[str, Any]]:
-    """Every extra, and which of its packages are missing; none where fathoms was not installed."""
+    """Every extra with its missing packages; empty if fathoms itself is not installed as a package."""
     try:
         required = metadata.requires("fathoms") or []
     except metadata.PackageNotFoundError:
@@ -163,7 +163,7 @@ def _installed(package: str) -> bool:
 
 
 def _weights() -> list[dict[str, Any]]:
-    """The weights that can be pulled, and whether they are here."""
+    """The model weights that can be pulled, and whether they are on this machine."""
     from fathoms.models.weights.assets import ASSETS
     from fathoms.models.weights.weights import is_installed
 
@@ -171,7 +171,7 @@ def _weights() -> list[dict[str, Any]]:
 
 
 def _servers() -> list[dict[str, Any]]:
-    """The Ollama server that a config finds by itself; its version and models where it answers."""
+    """The Ollama server at the default address, with its version and models if it answers."""
     from fathoms.models.chat.ollama import server_address, server_models, server_version
 
     try:
@@ -184,7 +184,7 @@ def _servers() -> list[dict[str, Any]]:
 
 
 def _keys() -> list[dict[str, Any]]:
-    """The variables that closed models take their keys from, and whether each is set; never what it says."""
+    """The environment variables for API keys, and whether each is set. Their values are never returned."""
     from fathoms.models import AnthropicLLM, GoogleLLM, OpenAILLM
 
     names = [str(llm.model_fields["api_key_env"].default) for llm in (OpenAILLM, AnthropicLLM, GoogleLLM)]

@@ -1,4 +1,4 @@
-"""What `doctor` found, for people: a line each, with what to do about it."""
+"""The findings of `fathoms doctor` as lines of text, with what to do about each."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 EXTRAS = ("embedded", "llamaindex")
 WEIGHTS = ("smollm2-135m", "minilm-l6-v2")
-"""What the pipeline of `fathoms init` takes."""
+"""The weights that the pipeline of `fathoms init` uses."""
 LITTLE_GB = 2
-"""Less than this is soon full of documents as parsed, and weights."""
+"""With less free space than this, parsed documents and model weights soon fill the disk."""
 
 
 def next_commands(report: Mapping[str, Any]) -> list[str]:
@@ -25,7 +25,7 @@ def next_commands(report: Mapping[str, Any]) -> list[str]:
 
 
 def findings(report: Mapping[str, Any]) -> Iterator[str]:
-    """Everything, line by line."""
+    """All lines of the report."""
     yield from machine_lines(report["machine"])
     yield from extra_lines(report["extras"])
     if "weights" in report:
@@ -42,7 +42,7 @@ def findings(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def machine_lines(machine: Mapping[str, Any]) -> Iterator[str]:
-    """Python, processors, memory and folders."""
+    """The lines about Python, processors, memory and folders."""
     memory = "memory unknown" if machine["memory_gb"] is None else f"{machine['memory_gb']} GB"
     yield f"Python {machine['python']}, {machine['cpus']} CPUs, {memory}"
     for name, mend in (("cache", "set FATHOMS_CACHE_DIR to another"), ("runs", "name another by --out")):
@@ -56,21 +56,21 @@ def machine_lines(machine: Mapping[str, Any]) -> Iterator[str]:
 
 
 def extra_lines(extras: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What is installed, and what is not."""
+    """The lines about installed and missing extras."""
     yield f"extras: {', '.join(row['extra'] for row in extras if not row['missing']) or 'none'}"
     if partly := [row["extra"] for row in extras if row["missing"]]:
         yield f"not installed: {', '.join(partly)} (pip install 'fathoms[NAME]')"
 
 
 def weight_lines(weights: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """The weights that are here, and those that are not with what needs them."""
+    """The lines about installed model weights, and about missing ones with what they are used for."""
     yield f"weights: {', '.join(row['name'] for row in weights if row['here']) or 'none'}"
     if absent := [f"{row['name']} ({row['use']})" for row in weights if not row["here"]]:
         yield f"not here: {', '.join(absent)} (fathoms models pull NAME)"
 
 
 def server_line(server: Mapping[str, Any]) -> str:
-    """A model server, and its models."""
+    """The line about a model server and its models."""
     if "error" in server:
         return f"{server['name']}: {server['error']}"
     if server["version"] is None:
@@ -80,7 +80,7 @@ def server_line(server: Mapping[str, Any]) -> str:
 
 
 def key_line(keys: Sequence[Mapping[str, Any]]) -> str:
-    """Which keys are set."""
+    """The line about which API keys are set."""
     here = ", ".join(row["name"] for row in keys if row["set"]) or "none"
     absent = ", ".join(row["name"] for row in keys if not row["set"])
     return f"keys: {here}" + (f"; not set: {absent} (in the environment, or in .env here)" if absent else "")

@@ -1,4 +1,4 @@
-"""`run --dry-run`: what would be asked, what that takes, and what is missing."""
+"""`fathoms run --dry-run`: print what would be asked, an estimate of tokens and cost, and what is missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def print_plans(jobs: Sequence[Job], selection: Selection, cache: Cache, repeats: int, workers: int) -> int:
-    """Say what every run would do; 2 where one of them would not start."""
+    """Print what every run would do. Returns exit code 2 if one of them could not start, otherwise 0."""
     from fathoms.runner.plan import plan
 
     plans = []
@@ -40,7 +40,7 @@ def print_plans(jobs: Sequence[Job], selection: Selection, cache: Cache, repeats
 
 
 def _print_plan(found: Plan, repeats: int) -> None:
-    """One run."""
+    """Print the plan of one run."""
     sizes = ", ".join(f"{name} {size}" for name, size in found.questions.items())
     stages = ", ".join(f"{name}: {kind}" for name, kind in found.stages.items())
     times = f", {repeats} times each" if repeats > 1 else ""
@@ -57,7 +57,7 @@ def _print_plan(found: Plan, repeats: int) -> None:
 
 
 def _print_providers(plans: Sequence[Plan]) -> None:
-    """The sums by provider."""
+    """Print the estimated tokens and cost per provider, summed over the runs."""
     from fathoms.runner.estimate import Estimate
 
     for provider in dict.fromkeys(found.provider for found in plans):
@@ -70,7 +70,7 @@ def _print_providers(plans: Sequence[Plan]) -> None:
 
 
 def _taken(found: Estimate) -> str:
-    """`about 32,050 tokens (28,850 of prompts, 3,200 of replies), at most 35,250; cost about $0.08`."""
+    """Format as `about 32,050 tokens (28,850 of prompts, 3,200 of replies), ...; cost about $0.08`."""
     tokens = found.prompt_tokens + found.reply_tokens
     parts = f"{found.prompt_tokens:,} of prompts, {found.reply_tokens:,} of replies"
     most = ""
@@ -80,7 +80,7 @@ def _taken(found: Estimate) -> str:
 
 
 def _cost(found: Estimate) -> str:
-    """What it costs, as far as that is known."""
+    """Format the estimated cost, and its upper bound if that is known."""
     from fathoms.report.ending import dollars
 
     if found.cost is None:
@@ -90,7 +90,7 @@ def _cost(found: Estimate) -> str:
 
 
 def _attached(attached: dict[str, int] | None) -> str:
-    """`, with 270 pages attached (12.3 MB)`."""
+    """Format attached pages as `, with 270 pages attached (12.3 MB)`; empty if none are."""
     if attached is None:
         return ""
     return f", with {attached['pages']} pages attached ({attached['bytes'] / 1e6:.1f} MB)"

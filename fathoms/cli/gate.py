@@ -91,7 +91,7 @@ def gate(
 def _told(
     judge: Callable[[], Gated], *, strict: bool, log_file: Path | None, junit: Path | None, as_json: bool
 ) -> int:
-    """Judge, and say so wherever it is looked for; the exit code."""
+    """Judge, and report the verdict to the terminal, log and JUnit file; returns the exit code."""
     from fathoms.report.gated import gate_line, gate_suite, gated_panel, undecided
 
     with nightly.logged(log_file):
@@ -114,7 +114,7 @@ def _told(
 
 
 def _baseline(reference: str, profile: str | None, out: Path) -> QuestionScores:
-    """A saved baseline, or the scores of a run."""
+    """Read a saved baseline if `reference` is a file, otherwise the scores of a run."""
     from fathoms.compare.question_scores import read_baseline, read_scores
     from fathoms.runs.store import find_run
 

@@ -1,4 +1,4 @@
-"""Texts of models, documents and file names, printed without the characters that steer terminals."""
+"""Escaping of control characters in untrusted text (replies, documents, file names) before it is printed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def harmless(text: str) -> str:
-    """`text` with the characters that steer terminals spelled out, such as `\\x1b` for ESC."""
+    """Return `text` with control characters written out, such as `\\x1b` for ESC. Line breaks are kept."""
     if all(line.isprintable() for line in text.split("\n")):
         return text
     from fathoms.report.text import visible  # imports Rich, which takes time
@@ -20,17 +20,17 @@ def harmless(text: str) -> str:
 
 
 def harmless_console(**options: Any) -> Console:
-    """A console of Rich that prints no control character but its own; `options` are those of Rich's."""
+    """Make a Rich console that escapes control characters in texts; `options` are those of `Console`."""
     from rich.console import Console
     from rich.segment import Segment
 
     class HarmlessConsole(Console):
-        """Spells out what tables and panels let through of a text."""
+        """Escapes the control characters that tables and panels of Rich let through."""
 
         def render(
             self, renderable: RenderableType, options: ConsoleOptions | None = None
         ) -> Iterable[Segment]:
-            """The segments, those of text without control characters."""
+            """Render to segments, with control characters in text segments escaped."""
             for segment in super().render(renderable, options):
                 text = segment.text if segment.control else harmless(segment.text)
                 yield segment if text is segment.text else Segment(text, segment.style, segment.control)

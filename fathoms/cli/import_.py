@@ -1,4 +1,4 @@
-"""`import`: answers that were made elsewhere become runs."""
+"""`fathoms import`: make runs of answers that other tools produced."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def answers(
 
 
 def _parse(folder: Path | None, kind: str) -> Parsed:
-    """The documents as one of our parsers reads them, and what was odd about them; none without a folder."""
+    """Parse the PDFs of a folder and print the warnings; no documents if `folder` is `None`."""
     from fathoms.config import suggest
     from fathoms.importers import NO_DOCUMENTS, parse_folder
     from fathoms.ingest import Pdfium, PyMuPDF
@@ -97,7 +97,7 @@ def _parse(folder: Path | None, kind: str) -> Parsed:
 
 
 def _rebuilt(imported: Imported, parsed: Parsed) -> Imported:
-    """With the chunks whole that the file cut, where LlamaIndex's splitter is here to tell."""
+    """Restore chunks that the result file cut short, if LlamaIndex's splitter is installed."""
     from dataclasses import replace
 
     from fathoms.errors import MissingExtraError
@@ -111,7 +111,7 @@ def _rebuilt(imported: Imported, parsed: Parsed) -> Imported:
 
 
 def _keep(imported: list[Imported], data: str, out: Path, parsed: Parsed) -> int:
-    """Write the runs, score them and show them; whatever was odd about the files is said."""
+    """Store the runs, score them and print the scores, along with warnings about the files."""
     from fathoms import scoring
     from fathoms.importers import keep
 

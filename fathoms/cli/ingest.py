@@ -57,7 +57,7 @@ def ingest(
 def _ingest(
     experiment: AnyExperiment, corpus: Corpus, cache: Cache, workers: int
 ) -> tuple[dict[str, Any], Prepared]:
-    """Ingest for one experiment: what came out, as a report and itself."""
+    """Ingest the documents of one experiment; returns a report and the prepared pipeline."""
     worked: list[str] = []
 
     def progress(stage: str, done: int, total: int) -> None:
@@ -72,7 +72,7 @@ def _ingest(
 
 
 def _gold(corpus: Corpus, ingested: Prepared) -> list[GoldText]:
-    """How much of each gold answer the parser kept; nothing where none of ours reads documents."""
+    """How much of each gold answer the parsed text holds; empty if fathoms parses no documents."""
     from fathoms.metrics import ParsedTexts, gold_text_recall
 
     documents = {document.id: document for document in ingested.documents if document.pages}
@@ -83,7 +83,7 @@ def _gold(corpus: Corpus, ingested: Prepared) -> list[GoldText]:
 
 
 def _add_recall(reports: Sequence[dict[str, Any]], gold: Sequence[Sequence[GoldText]]) -> None:
-    """Put the recall into the reports, all over the same questions."""
+    """Add the recall to the reports, computed over the questions that all of them share."""
     from fathoms.metrics import common_answers, summarise_gold_text
 
     common = {name for rows in gold for name in common_answers(rows)}
@@ -93,7 +93,7 @@ def _add_recall(reports: Sequence[dict[str, Any]], gold: Sequence[Sequence[GoldT
 
 
 def _print_recall(reports: Sequence[dict[str, Any]]) -> None:
-    """A row a pipeline that reads documents: recall by category, and what it is a mean of."""
+    """Print one row per pipeline that parses documents: recall and number of questions, by category."""
     found = [(report["name"], report["recall"]) for report in reports if "recall" in report]
     if not found:
         console.say("no recall: what a pipeline of one's own reads of the documents is not known")
@@ -112,13 +112,13 @@ def _print_recall(reports: Sequence[dict[str, Any]]) -> None:
 
 
 def _recall_cell(figures: dict[str, Any]) -> str:
-    """`0.75 (8)`."""
+    """Format recall and number of questions as `0.75 (8)`."""
     value = figures.get("recall")
     return "n/a" if value is None else f"{value:.2f} ({figures['n']})"
 
 
 def _print_ingest(report: dict[str, Any], name: str) -> None:
-    """The report of an ingestion, for people, under its name where there are several."""
+    """Print the report of one ingestion, under `name` unless that is empty."""
     if name:
         console.say(f"{name}:")
     if not report["documents"] and not report["failures"]:

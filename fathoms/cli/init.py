@@ -1,4 +1,4 @@
-"""`init`: a project to start from."""
+"""`fathoms init`: create a sample project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configuration files as arguments, and how they and their data are loaded."""
+"""Arguments that name configuration files, and loading of these files and their data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CORES = os.cpu_count() or 1
 def load(
     config: Path, settings: Sequence[str] | None, model: str | None = None, concurrency: int | None = None
 ) -> tuple[AnyExperiment, Corpus]:
-    """The experiment and its data."""
+    """Load an experiment and its data, and print the warnings about the data."""
     from fathoms import corpora
     from fathoms.pipeline.experiment import load_experiment
 

@@ -50,7 +50,7 @@ def ls(
 
 
 def _of_sweep(rows: Sequence[dict[str, Any]], wanted: str | None) -> list[dict[str, Any]]:
-    """The runs that were started together; of the latest sweep, if none is named. Raises UsageError."""
+    """The rows of one sweep, by default of the latest. Raises UsageError for an unknown sweep."""
     from fathoms.config import suggest
 
     known = list(dict.fromkeys(row["sweep"] for row in rows if row["sweep"]))
@@ -64,7 +64,7 @@ def _of_sweep(rows: Sequence[dict[str, Any]], wanted: str | None) -> list[dict[s
 
 
 def _grid(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Heads and cells: what sets the runs apart first, then their figures."""
+    """The table of a sweep: first a column per setting in which the runs differ, then their figures."""
     axes = list(dict.fromkeys(key for row in rows for key in row["cell"]))
     axes = [key for key in axes if len({str(row["cell"].get(key)) for row in rows}) > 1] or axes[:1]
     keys = ("correctness", "hallucination", "n", "errors", "cost", "seconds")
@@ -75,7 +75,7 @@ def _grid(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
 
 
 def _row(run: Run) -> dict[str, Any]:
-    """One run in the list."""
+    """The row of one run, as in the JSON output; a damaged run is reported, and gets a row with its id."""
     try:
         manifest, summary = run.manifest(), run.summary() or {}
     except StoreError as error:
@@ -92,7 +92,7 @@ def _row(run: Run) -> dict[str, Any]:
 
 
 def _cell(key: str, value: Any) -> str:
-    """A cell of the list."""
+    """Format one cell of the table."""
     from fathoms.report.ending import dollars
 
     if value is None:

@@ -1,4 +1,4 @@
-"""`fathoms models`: the model weights on this machine."""
+"""`fathoms models`: list and download model weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a night leaves behind: a log, a JUnit file, a summary for GitHub, and a line a run and a gate."""
+"""Reporting of unattended runs: log file, JUnit file, GitHub step summary, and one line per run and gate."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class JsonLines(logging.Formatter):
-    """A record as a line of JSON: time, level, and the facts of the event, without known secrets."""
+    """Formats a log record as a JSON object: time, level and the fields of the event, with secrets masked."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
+        """Return the JSON of one record, without a line break."""
         from fathoms.report.text import unseen_escaped
 
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
@@ -41,13 +41,15 @@ class JsonLines(logging.Formatter):
 
 
 class _LogFile(WatchedFileHandler):
-    """Opened anew where it was moved away (logrotate). That it cannot be written is said once, and ends
-    nothing."""
+    """A log file that is opened again after logrotate has moved it.
+
+    If it cannot be written, this is reported once, and the command continues.
+    """
 
     _said = False
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name is the library's
-        """The disk is full, for example."""
+        """Report the first write error, for example a full disk."""
         if not self._said:
             console.complain(f"the log {self.baseFilename} cannot be written: {sys.exc_info()[1]}")
         self._said = True
@@ -55,7 +57,10 @@ class _LogFile(WatchedFileHandler):
 
 @contextmanager
 def logged(path: Path | None) -> Iterator[None]:
-    """Events of the block go to a file, a line each; raises UsageError where it cannot be written."""
+    """Append the events of the block to a file as JSON lines, if `path` is given.
+
+    Raises UsageError if the file cannot be opened.
+    """
     if path is None:
         yield
         return
@@ -76,7 +81,7 @@ def logged(path: Path | None) -> Iterator[None]:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """SIGTERM ends the block as Ctrl-C does, where no loop handles it: with a KeyboardInterrupt."""
+    """Make SIGTERM raise KeyboardInterrupt in the block, like Ctrl-C. No effect outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -88,7 +93,10 @@ def terminable() -> Iterator[None]:
 
 
 def prepare_junit(path: Path | None) -> None:
-    """That of the night before is no result of this one; raises UsageError where there can be none."""
+    """Delete an earlier JUnit file, so that it is not taken for the result of this run.
+
+    Raises UsageError if the file cannot be written.
+    """
     if path is None:
         return
     try:
@@ -100,7 +108,7 @@ def prepare_junit(path: Path | None) -> None:
 
 
 def broken(names: Sequence[str], error: BaseException, junit: Path | None) -> None:
-    """The command ends with an error: said where it is looked for in the morning."""
+    """Report an error that ends the command: in the log, the JUnit file, the step summary and on stdout."""
     from fathoms.report.junit import Case, Suite
     from fathoms.report.markdown import escape
     from fathoms.report.text import plain, shorten
@@ -117,8 +125,10 @@ def broken(names: Sequence[str], error: BaseException, junit: Path | None) -> No
 def ended(
     outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], junit: Path | None
 ) -> tuple[list[str], bool]:
-    """The command has ended: the files that were asked for. Returns the line of every run, to be printed, and
-    whether all files are there."""
+    """Report the end of all runs: in the log, the JUnit file and the step summary.
+
+    Returns one line per run, to be printed, and whether the JUnit file was written, if one was requested.
+    """
     from fathoms.report.ending import ending
     from fathoms.runs.events import happened
 
@@ -134,8 +144,10 @@ def ended(
 
 
 def judged(found: Gated, line: str, suite: Suite, junit: Path | None) -> bool:
-    """A gate has judged: its line, in the log and on GitHub too, and its cases beside those of the run.
-    Returns whether they are there."""
+    """Report a verdict in the log and the step summary, and add its test cases to the JUnit file.
+
+    Returns whether the JUnit file was written, if one was requested.
+    """
     from fathoms.report.markdown import escape
     from fathoms.runs.events import happened
 
@@ -146,7 +158,7 @@ def judged(found: Gated, line: str, suite: Suite, junit: Path | None) -> bool:
 
 
 def unjudged(error: FathomsError, junit: Path | None) -> None:
-    """A gate could not judge."""
+    """Report that a gate failed with an error, in the log and the JUnit file."""
     from fathoms.report.gated import KIND
     from fathoms.report.junit import Case, Suite
     from fathoms.runs.events import happened
@@ -157,7 +169,7 @@ def unjudged(error: FathomsError, junit: Path | None) -> None:
 
 
 def _suite(outcome: Outcome, end: Ending) -> Suite:
-    """A case a category; that of a run that was not scored, a case for the run."""
+    """The test suite of a run: one case per category, or a single case if the run was not scored."""
     from fathoms import report
     from fathoms.report.junit import Case, Suite, category_cases
 
@@ -171,8 +183,10 @@ def _suite(outcome: Outcome, end: Ending) -> Suite:
 
 
 def _write_junit(suites: Sequence[Suite], path: Path | None, *, beside: bool = False) -> bool:
-    """Write the file, whole or not at all; `beside` what the same night's run wrote there. Returns whether
-    there is nothing to complain of."""
+    """Write the JUnit file atomically; with `beside`, keep the suites that `fathoms run` wrote to it.
+
+    Returns whether it was written, or none was requested. Errors are printed.
+    """
     from fathoms.paths import write_atomic
     from fathoms.report.junit import junit
 
@@ -191,7 +205,7 @@ def _write_junit(suites: Sequence[Suite], path: Path | None, *, beside: bool = F
 
 
 def _step_summary(outcomes: Sequence[Outcome], endings: Sequence[Ending]) -> list[str]:
-    """Markdown: the lines, and the scores of the runs that have any."""
+    """The step summary in Markdown: one line per run, and the table of scores."""
     from fathoms import report
     from fathoms.report.markdown import escape, score_lines
 
@@ -204,7 +218,7 @@ def _step_summary(outcomes: Sequence[Outcome], endings: Sequence[Ending]) -> lis
 
 
 def _append_step_summary(lines: Sequence[str]) -> None:
-    """To the page of the job, where GitHub runs it."""
+    """Append lines to the summary page of the job, if this runs in GitHub Actions."""
     name = os.environ.get("GITHUB_STEP_SUMMARY")
     if not name:
         return

@@ -1,4 +1,4 @@
-"""Options that several verbs share."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ Trust = Annotated[
 
 
 def allowance(text: str) -> Callable[[int], float]:
-    """How many of n questions may fail, from `3` or `2%`; raises UsageError."""
+    """Parse `--fail-on-error` (`3` or `2%`) into a function from questions asked to failures allowed.
+
+    Raises UsageError for other texts.
+    """
     share = text.endswith("%")
     try:
         number = float(text.removesuffix("%"))

@@ -1,4 +1,4 @@
-"""`questions`: a scaffold for questions of one's own, a linter for them, and what they can measure."""
+"""`fathoms questions`: create, check, describe and convert question files."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def convert(
 
 
 def _read(documents: Mapping[str, Path], parser: Parser) -> Reading:
-    """Documents as parsed, from the cache where they are there already."""
+    """Parse documents, or take them from the cache."""
     from fathoms.build import read_documents
 
     workers = os.cpu_count() or 1
@@ -174,7 +174,7 @@ def _read(documents: Mapping[str, Path], parser: Parser) -> Reading:
 
 
 def _print_findings(found: Checked) -> None:
-    """A line a finding, as compilers print them, and the sum."""
+    """Print one line per finding, in the format of compilers, and the totals."""
     for finding in found.findings:
         console.say(str(finding))
     sums = [console.amount(found.count(severity), severity) for severity in ("error", "warning")]
@@ -183,7 +183,7 @@ def _print_findings(found: Checked) -> None:
 
 
 def _print_figures(figures: dict[str, Any]) -> None:
-    """The figures as two tables, and what cannot stand in one."""
+    """Print the figures as two tables, followed by remarks about the documents."""
     groups = {"all": figures["overall"], **figures["categories"]}
     console.show_table(
         ("category", "n", "answerable", "hops", "words", "width"),
@@ -210,7 +210,7 @@ def _print_figures(figures: dict[str, Any]) -> None:
 
 
 def _cells(group: dict[str, Any]) -> tuple[object, ...]:
-    """One row of the first table."""
+    """The figures of one row of the first table."""
     words, width = group["phrase_words"], group["width"]
     return (
         group["questions"],

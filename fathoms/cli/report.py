@@ -25,7 +25,7 @@ Reviews = Annotated[
 
 
 def _files(paths: Sequence[Path] | None) -> tuple[Path, ...]:
-    """Files that are there; raises UsageError for one that is not."""
+    """Return the given files; raises UsageError for one that does not exist."""
     for path in paths or ():
         if not path.is_file():
             raise UsageError(f"--reviews {path}: there is no such file")

@@ -1,4 +1,4 @@
-"""`reproduce`: a published table beside what comes out here."""
+"""`fathoms reproduce`: compare a published table with the figures that fathoms computes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def reproduce(
 
 
 def _code(outcomes: Sequence[Outcome]) -> int:
-    """The exit code of what was run."""
+    """The exit code for the runs of `--live`."""
     if any(outcome.stopped and not outcome.over_budget for outcome in outcomes):
         return 130
     if any(outcome.stopped for outcome in outcomes):
@@ -96,7 +96,7 @@ def _live(
     limit: int | None,
     max_cost: float | None,
 ) -> tuple[dict[str, Figures], list[Outcome]]:
-    """Run the pipelines, with their progress."""
+    """Run the pipelines of the rows, and show the progress."""
     from fathoms.reproduce import run_rows
     from fathoms.runner.budget import Budget
     from fathoms.runner.runner import Selection

@@ -1,4 +1,4 @@
-"""What `run`, `score` and `import` show at their end: the reports on disk, and tables on the terminal."""
+"""The results of `run`, `score` and `import`: reports on disk, and tables on the terminal."""
 
 from __future__ import annotations
 
@@ -20,22 +20,24 @@ if TYPE_CHECKING:
 
 
 def warn(run: Run, summary: Mapping[str, Any]) -> None:
-    """Say what of a run could not be used when it was scored."""
+    """Print the warnings from scoring a run, and how to ask unanswered questions again."""
     for warning in summary.get("warnings") or ():
         again = f"; 'fathoms run --resume {run.path}' asks the questions again that have no answer"
         console.complain(f"{run.path}: {warning}{'' if summary['complete'] else again}")
 
 
 def present(runs: Sequence[Run], out: Path, *, each: bool = True) -> None:
-    """After scoring: the reports on disk, and the tables on the terminal; `each` run's own, and the
-    comparison where there are several."""
+    """Write the reports of scored runs, and print their tables.
+
+    Several runs also get a comparison; without `each`, it is printed instead of the table of every run.
+    """
     show_results(*written(runs, out, each=each))
 
 
 def written(
     runs: Sequence[Run], out: Path, *, each: bool = True
 ) -> tuple[list[RenderableType], tuple[str, ...]]:
-    """Write the reports of `present`; what there is to print: tables, and lines after them."""
+    """Write the reports of scored runs; returns the tables to print, and the lines to print after them."""
     from fathoms import report
 
     views = [report.load(run.path) for run in runs]
@@ -51,13 +53,13 @@ def written(
         panels += report.comparison_panel(views)
     radar = next(path for path in paths if path.suffix == ".png")
     lines = [f"report: {paths[0]}", f"radar:  {radar}"]
-    if paths[0].name != "report.html":  # too many answers to write it by the way
+    if paths[0].name != "report.html":  # skipped, because a page of so many answers takes too long
         lines.append(f"page:   run '{_command(runs, out)}'")
     return panels, tuple(lines)
 
 
 def _command(runs: Sequence[Run], out: Path) -> str:
-    """What writes the page of some runs, wherever they are."""
+    """The `fathoms report` command that writes the page of these runs."""
     here = out.resolve()
     names = [run.id if run.path.parent.resolve() == here else shlex.quote(str(run.path)) for run in runs]
     where = "" if out == RUNS else f" --out {shlex.quote(str(out))}"
@@ -65,14 +67,14 @@ def _command(runs: Sequence[Run], out: Path) -> str:
 
 
 def show_results(panels: Sequence[RenderableType], lines: Sequence[str]) -> None:
-    """Print them."""
+    """Print the tables and lines that `written` returned."""
     console.show(*panels)
     for line in lines:
         console.say(line)
 
 
 def _earlier(run: Run, out: Path) -> list[RunView]:
-    """The scored runs of the same name before this one, the newest first."""
+    """The earlier scored runs of the same name, newest first."""
     from fathoms import report
     from fathoms.runs.store import list_runs, run_name
 
@@ -81,14 +83,14 @@ def _earlier(run: Run, out: Path) -> list[RunView]:
     at = next((number for number, other in enumerate(listed) if other.id == run.id), len(listed))
     for other in reversed(listed[:at]):
         if run_name(other) == run_name(run):
-            with suppress(FathomsError):  # a damaged run spoils no other
+            with suppress(FathomsError):  # skip damaged runs
                 if other.summary():
                     views.append(report.load(other.path))
     return views
 
 
 def folder_name(runs: Sequence[Run]) -> str:
-    """The folder of a report on several runs."""
+    """The name of the folder for a report on several runs."""
     from fathoms.paths import safe_name
     from fathoms.runs.store import run_name
 

@@ -1,4 +1,4 @@
-"""`review`: people rate what the scores say of answers, one by one, on a terminal or by a pipe."""
+"""`fathoms review`: people rate the scores of answers one by one, on a terminal or through a pipe."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_INPUT = (
 
 
 class QuitError(Exception):
-    """The reviewer has had enough."""
+    """The reviewer entered `q` to quit."""
 
 
 def review(
@@ -72,7 +72,7 @@ def review(
 
 
 def _load(references: Sequence[str], out: Path) -> list[RunView]:
-    """The runs, each once."""
+    """Load the runs, without duplicates."""
     from fathoms import report
     from fathoms.runs.store import find_run
 
@@ -81,7 +81,7 @@ def _load(references: Sequence[str], out: Path) -> list[RunView]:
 
 
 def _files(views: Sequence[RunView], to: Path | None) -> dict[str, Path]:
-    """Where the ratings of each run go."""
+    """The file for the ratings of each run, by run id."""
     from fathoms.runs.ratings import FILE
 
     if to is not None and to.exists() and not to.is_file():
@@ -90,7 +90,7 @@ def _files(views: Sequence[RunView], to: Path | None) -> dict[str, Path]:
 
 
 def _login() -> str:
-    """The name of who is logged in, as far as the system knows."""
+    """The login name, or `reviewer` if the system does not know it."""
     try:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):
@@ -98,7 +98,7 @@ def _login() -> str:
 
 
 def _converse(session: Session) -> int:
-    """Ask until all is rated, or until the reviewer stops; the exit code."""
+    """Ask for ratings until all are given or the reviewer stops; returns the exit code."""
     if session.current is None:
         console.say(_standing(session))
         return 0
@@ -120,7 +120,10 @@ def _converse(session: Session) -> int:
 
 
 def _ended(reader: _Reader) -> int:
-    """The exit code where no line is left: on a terminal that is a way to stop, in a pipe it is a lack."""
+    """Exit code at the end of the input: 0 on a terminal (Ctrl-D), 1 for a pipe that ended too early.
+
+    Raises UsageError if there was no input at all.
+    """
     if sys.stdin.isatty():
         return 0
     if not reader.lines:
@@ -130,7 +133,7 @@ def _ended(reader: _Reader) -> int:
 
 
 def _standing(session: Session) -> str:
-    """How far the reviewer has come."""
+    """The sentence that says how many answers are rated."""
     skipped = f", {len(session.skipped)} skipped" if session.skipped else ""
     left = len(session.items) - session.rated
     more = "; the same command goes on" if left else ""
@@ -138,25 +141,25 @@ def _standing(session: Session) -> str:
 
 
 class _Reader:
-    """Lines of the reviewer."""
+    """Reads lines from stdin, and counts them."""
 
     def __init__(self) -> None:
         self.lines = 0
 
     def read(self, prompt: str) -> str:
-        """One line, without what surrounds it; raises EOFError."""
+        """Prompt for a line, and return it stripped. Raises EOFError at the end of the input."""
         print(prompt, end="> ", flush=True)
         line = sys.stdin.readline()
         if not line:
             raise EOFError
         self.lines += 1
         if not sys.stdin.isatty():
-            print()  # a terminal ends the line where Enter is pressed
+            print()  # on a terminal, pressing Enter ends the line of the prompt
         return line.strip()
 
 
 def _ask_about(session: Session, item: Item, reader: _Reader) -> None:
-    """Show an item, and take its ratings or where to go instead."""
+    """Show an item, and read its ratings, or a command to leave it."""
     from fathoms.report import review_panel
 
     place = f"{session.position + 1} of {len(session.items)}"
@@ -176,7 +179,7 @@ def _ask_about(session: Session, item: Item, reader: _Reader) -> None:
 
 
 def _leave(session: Session, item: Item, word: str) -> bool:
-    """What a word that is no rating does; whether the item is left. Raises QuitError."""
+    """Execute a word that is not a rating; returns whether to leave the item. Raises QuitError for `q`."""
     from fathoms.report import context_panel
 
     if word == "q":

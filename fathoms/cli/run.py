@@ -1,4 +1,4 @@
-"""`run`: ask, score and print; or say what would be asked; or go on where a run was stopped."""
+"""`fathoms run`: ask the questions, score the answers and print the scores; also resume, and dry run."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ FailOnError = Annotated[
     str, typer.Option("--fail-on-error", help="How many questions may fail: a number, or a share such as 2%.")
 ]
 _CODES: dict[str, int] = {"INTERRUPTED": 130, "STOPPED": 3, "FAILED": 1}
-"""Exit codes, the strongest first."""
+"""Exit code per verdict. If runs end differently, the first one listed here wins."""
 Wanted = Annotated[
     list[Path] | None,
     typer.Argument(help="The YAML files of one or more pipelines; with --resume, a run.", show_default=False),
@@ -158,7 +158,7 @@ def run(
         reports = write_results(results, out) if results else ([], ())
         verdicts = [_verdict(outcome, allowed) for outcome in outcomes]
         told, written = nightly.ended(outcomes, verdicts, junit)
-    show_results(*reports)  # printed last: a reader that has gone takes nothing else with it
+    show_results(*reports)  # printed last: if stdout is closed, all files are written already
     for outcome in outcomes if no_score else ():
         console.say(str(outcome.run.path))
     for line in told:
@@ -167,7 +167,7 @@ def run(
 
 
 def _require_possible(configs: Sequence[Path] | None, *, resume: bool, changed: bool, trust: bool) -> None:
-    """Raise UsageError for arguments that do not go together."""
+    """Raise UsageError for arguments that contradict each other, or a missing CONFIG."""
     if resume and changed:
         raise UsageError("--resume goes on as the run was started: leave out what would change it")
     if trust and not resume:
@@ -178,7 +178,7 @@ def _require_possible(configs: Sequence[Path] | None, *, resume: bool, changed: 
 
 @dataclass(frozen=True)
 class Asking:
-    """How runs are made and what they may take."""
+    """Options that hold for all runs of one command, among them the limits of cost and tokens."""
 
     out: Path
     workers: int
@@ -188,7 +188,7 @@ class Asking:
     reuse_replies: bool
 
     def budget(self) -> Budget:
-        """The limits; raises UsageError for one that nothing fits."""
+        """The budget that all runs share; raises UsageError for a negative limit."""
         from fathoms.runner.budget import Budget
 
         if (self.max_cost is not None and not self.max_cost >= 0) or (self.max_tokens or 0) < 0:
@@ -198,7 +198,7 @@ class Asking:
 
 @contextmanager
 def _told_if_broken(configs: Sequence[Path], junit: Path | None) -> Iterator[None]:
-    """An error that ends the command stands in the log, the JUnit file and the line of the morning too."""
+    """Report an exception of the block in the log, the JUnit file and the final line, and raise it again."""
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
@@ -213,7 +213,7 @@ def _jobs(
     model: str | None,
     concurrency: int | None,
 ) -> list[Job]:
-    """A run to be for every config and cell of the matrix."""
+    """One job per config and combination of matrix values."""
     cells = list(combinations(matrix))
     return [_job(config, settings, cell, model, concurrency) for config in configs for cell in cells]
 
@@ -225,7 +225,7 @@ def _job(
     model: str | None,
     concurrency: int | None,
 ) -> Job:
-    """A run to be; that of a cell has its values in its name."""
+    """Load the job of one config and combination. The values of the combination are appended to its name."""
     from fathoms.runner.runner import Job
 
     own = [f"{key}={json.dumps(value)}" for key, value in cell.items()]
@@ -237,9 +237,10 @@ def _job(
 
 
 def combinations(matrix: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The cells of a matrix, each a value by key: `a=1,2` and `b=x,y` make four. Without one, a single cell.
+    """Yield every combination of matrix values, as a dict from config key to value.
 
-    A value is written as in YAML (`[1, 2]` is one). Raises UsageError.
+    `a=1,2` and `b=x,y` give four combinations; an empty matrix gives a single, empty one. Values are parsed
+    as YAML, so `[1, 2]` is one value. Raises UsageError for an argument that is not KEY=V1,V2.
     """
     import yaml
 
@@ -258,7 +259,7 @@ def combinations(matrix: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, asking: Asking) -> list[Outcome]:
-    """All runs, with their progress; several are a sweep."""
+    """Run all jobs, and show the progress. Several jobs form a sweep."""
     from fathoms.runner import runner
 
     for job in jobs:
@@ -281,12 +282,12 @@ def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, asking: Asking
 
 
 def _stopping() -> None:
-    """A signal came."""
+    """Tell the user that a signal to stop was received."""
     console.note("stopping: what is in flight is waited for; once more stops at once")
 
 
 def _resume(references: Sequence[Path], cache: Cache, asking: Asking, *, trust: bool) -> Outcome:
-    """The rest of one run, with its progress."""
+    """Resume one run, and show the progress."""
     from fathoms.runner import runner
     from fathoms.runner.resume import reopen
     from fathoms.runs.store import find_run, flaws_sentence
@@ -314,7 +315,7 @@ def _resume(references: Sequence[Path], cache: Cache, asking: Asking, *, trust: 
 
 
 def _scored(outcomes: Sequence[Outcome]) -> list[Run]:
-    """Score what has answers."""
+    """Score the runs that have answers, and return them."""
     from fathoms.scoring import score_run
 
     found = [outcome.run for outcome in outcomes if outcome.done]
@@ -324,14 +325,14 @@ def _scored(outcomes: Sequence[Outcome]) -> list[Run]:
 
 
 def _verdict(outcome: Outcome, allowed: Callable[[int], float]) -> Verdict:
-    """How a run ended, in a word."""
+    """The verdict on how a run ended."""
     if outcome.stopped:
         return "STOPPED" if outcome.over_budget else "INTERRUPTED"
     return "FAILED" if outcome.errors > allowed(outcome.asked) else "OK"
 
 
 def _code(outcomes: Sequence[Outcome], allowed: Callable[[int], float]) -> int:
-    """The exit code of all runs together; says what was stopped and how to go on."""
+    """The exit code of all runs together. Prints how to resume those that were stopped."""
     for outcome in outcomes:
         if outcome.stopped:
             why = "stopped by its budget" if outcome.over_budget else "stopped"

@@ -52,7 +52,7 @@ def show(
 
 
 def _question(store: Run, wanted: str) -> dict[str, Any]:
-    """One question's view; raises UsageError with a suggestion."""
+    """Everything about one question; raises UsageError, with a suggestion, for an unknown id."""
     from fathoms.config import suggest
 
     ids = []

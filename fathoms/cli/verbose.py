@@ -1,4 +1,4 @@
-"""`--verbose`: what happens, on stderr, a line an event; the same that `--log-file` keeps as JSON."""
+"""`--verbose`: print one line per event to stderr. `--log-file` writes the same events as JSON."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from fathoms.safety.masking import known_mask
 
 
 class PlainLines(logging.Formatter):
-    """A record as `12:03:01 question-answered run=... question=...`, on one line, without known secrets."""
+    """Formats a log record as `12:03:01 question-answered run=... question=...`, with secrets masked."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
+        """Return the line of one record, without a line break."""
         facts = dict(getattr(record, "facts", {"event": record.getMessage()}))
         event = facts.pop("event")
         known = (f"{key}={value}" for key, value in facts.items() if value is not None)
@@ -27,7 +27,7 @@ class PlainLines(logging.Formatter):
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Events of the block go to stderr."""
+    """Print the events of the block to stderr."""
     from fathoms.runs.events import heard
 
     handler = logging.StreamHandler(sys.stderr)

@@ -1,4 +1,4 @@
-"""`--version`: fathoms, Python, and what is installed of the libraries that decide what comes out."""
+"""`--version`: the versions of fathoms, Python, and the installed libraries that affect results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PACKAGES = (
 
 
 def version_lines() -> Iterator[str]:
-    """A line each; nothing is imported."""
+    """Yield one line per version. The libraries are not imported."""
     yield f"fathoms {fathoms.__version__}"
     yield f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     for name in PACKAGES:
