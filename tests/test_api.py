@@ -164,7 +164,10 @@ def test_recall_of_a_pipeline_that_reads_for_itself(here: Project) -> None:
     here.write("mute.yaml", f"{data}\npipeline: {{kind: python, target: mute}}\n")
     done = here.fathoms("ingest", "mute.yaml", "--recall")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "no recall: what a pipeline of one's own reads of the documents is not known" in done.stdout
+    assert (
+        "no recall: fathoms does not know what text an external pipeline reads from the documents"
+        in done.stdout
+    )
     assert "Overall" not in done.stdout
 
 

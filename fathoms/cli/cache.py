@@ -49,7 +49,9 @@ def opened(*, no_cache: bool = False, refresh: bool = False) -> Iterator[Cache]:
     from fathoms.runs.events import LOGGER
 
     if no_cache and refresh:
-        raise UsageError("--no-cache keeps nothing, --refresh keeps anew: choose one")
+        raise UsageError(
+            "--no-cache stores nothing, and --refresh replaces what is stored: use only one of them"
+        )
     notices = _Notices(logging.WARNING)
     LOGGER.addHandler(notices)
     try:

@@ -96,7 +96,9 @@ def _print_recall(reports: Sequence[dict[str, Any]]) -> None:
     """Print one row per pipeline that parses documents: recall and number of questions, by category."""
     found = [(report["name"], report["recall"]) for report in reports if "recall" in report]
     if not found:
-        console.say("no recall: what a pipeline of one's own reads of the documents is not known")
+        console.say(
+            "no recall: fathoms does not know what text an external pipeline reads from the documents"
+        )
         return
     categories = list(dict.fromkeys(name for _, recall in found for name in recall["categories"]))
     rows = []

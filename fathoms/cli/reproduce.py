@@ -115,6 +115,6 @@ def _live(
             progress=bars.stage,
             on_tally=bars.tally,
             on_stop=lambda: console.note(
-                "stopping: what is in flight is waited for; once more stops at once"
+                "stopping: waiting for the questions in flight; interrupt again to stop at once"
             ),
         )

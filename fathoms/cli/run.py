@@ -283,7 +283,7 @@ def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, asking: Asking
 
 def _stopping() -> None:
     """Tell the user that a signal to stop was received."""
-    console.note("stopping: what is in flight is waited for; once more stops at once")
+    console.note("stopping: waiting for the questions in flight; interrupt again to stop at once")
 
 
 def _resume(references: Sequence[Path], cache: Cache, asking: Asking, *, trust: bool) -> Outcome:

@@ -115,7 +115,7 @@ def test_a_signal_lets_what_is_in_flight_finish(project: Project, number: signal
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "stopping: what is in flight is waited for; once more stops at once" in said
+    assert "stopping: waiting for the questions in flight; interrupt again to stop at once" in said
     assert f"go on with: fathoms run --resume {run.relative_to(project.path)}" in said
     assert (run / "summary.json").is_file()
     assert len(journal(run)) == 2  # the one that was in flight was finished, no other was begun
