@@ -216,7 +216,8 @@ def trial(
             shutil.copytree(kept, "runs")
             path, kind = damaged(run, random.Random(seed))
         code, out, err = call(COMMANDS[name], Path())
-        gone = kind == "delete" and path.name in ("summary.json", "reviews.jsonl")  # as if never made
+        absent = {"summary.json": ("delete",), "reviews.jsonl": ("delete", "truncate")}  # as if never made
+        gone = kind in absent.get(path.name, ())
         edited = gone or kind in ("retype", "garbage", "lines")
         found = outcome(code, out, err, edited=edited, whole=whole[name], names=[run.name, path.name])
         if name == "ls" and (code != 0 or run.name[:16] not in out or "_other_" not in out):
