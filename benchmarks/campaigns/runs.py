@@ -199,7 +199,13 @@ def outcome(code: int | None, out: str, err: str, *, edited: bool, whole: str, n
     if code == 0 and plain(out) == whole:
         return "same"
     if code == 0 or (code in (100, 101) and out):
-        told = "cannot be" in err or "damaged" in err or "missing" in err or "answer yet" in err + out
+        told = (
+            "cannot be" in err
+            or "damaged" in err
+            or "missing" in err
+            or "is not read" in err
+            or "answer yet" in err + out
+        )
         return "told" if told else "as edited" if edited else "silent"
     return "sentence" if any(name in err for name in names) else "no place"
 
