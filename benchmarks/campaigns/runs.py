@@ -59,10 +59,9 @@ COMMANDS: dict[str, list[str]] = {
 
 def make(folder: Path) -> Path:
     """The project with two runs; returns the folder of the one that is damaged."""
-    sys.path.insert(0, str(TESTS))
-    from support import CONFIG, PAGES, QUESTIONS, write_pdf
-
+    sys.path.insert(0, str(TESTS.parent))
     from fathoms.cli import main
+    from tests.support.project import CONFIG, PAGES, QUESTIONS, write_pdf
 
     (folder / "pdfs").mkdir(parents=True)
     for name, pages in PAGES.items():
