@@ -41,8 +41,8 @@ from fathoms.errors import FathomsError, UsageError
 
 app = typer.Typer(
     name="fathoms",
-    help="Measure document-RAG pipelines over PDFs: how good, where each answer was lost, and whether"
-    " abstaining was right.",
+    help="Benchmark RAG pipelines over PDFs: how correct the answers are, at which stage each answer was"
+    " lost, and whether the pipeline abstained when it should have.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: importing Rich for it would triple the time to the first word
@@ -83,11 +83,15 @@ def _version(wanted: bool) -> None:
 def _options(
     context: typer.Context,
     version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Print the versions of what matters."
+        False,
+        "--version",
+        callback=_version,
+        is_eager=True,
+        help="Print the versions of fathoms, Python and libraries.",
     ),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
-    verbose: bool = typer.Option(False, "--verbose", "-v", help="Tell every event, a line each."),
-    debug: bool = typer.Option(False, "--debug", help="As --verbose, and show tracebacks."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Do not show progress."),
+    verbose: bool = typer.Option(False, "--verbose", "-v", help="Print every event, one per line."),
+    debug: bool = typer.Option(False, "--debug", help="Like --verbose, and also show tracebacks."),
 ) -> None:
     if quiet and (verbose or debug):
         raise UsageError("--quiet hides what --verbose and --debug tell: name one of them")

@@ -18,17 +18,19 @@ def agree(
         Path, typer.Argument(help="A JSONL file with rows {id, answer, label}.", show_default=False)
     ],
     abstention: Annotated[
-        str, typer.Option("--abstention", metavar="KIND", help="cues or nearest-neighbour.")
+        str, typer.Option("--abstention", metavar="KIND", help="Which classifier: cues or nearest-neighbour.")
     ] = "cues",
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override a key of `scoring.abstention`."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Override a key of `scoring.abstention` (repeatable)."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Compare the abstention classifier with labels that people gave.
+    """Measure how well the abstention classifier agrees with human labels.
 
-    A label is statement or abstention; rows with others are left out and counted.
+    A label is `statement` or `abstention`. Rows with another label are left out, and counted.
     """
     from fathoms.config import Source, override, validate
     from fathoms.metrics import Scoring

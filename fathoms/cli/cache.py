@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from fathoms.runs.cache import Cache
 
 cache_app = typer.Typer(
-    help="What is kept of documents, embeddings and replies.", no_args_is_help=True, rich_markup_mode=None
+    help="Inspect and shrink the cache of parsed documents, embeddings and replies.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", re.I)
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -63,7 +65,7 @@ def opened(*, no_cache: bool = False, refresh: bool = False) -> Iterator[Cache]:
 
 @cache_app.command("info")
 def info(as_json: Json = False) -> int:
-    """Show what is kept, by kind."""
+    """Show how much the cache holds, by kind of entry."""
     with opened() as cache:
         shares = cache.shares()
         if as_json:
@@ -77,7 +79,7 @@ def info(as_json: Json = False) -> int:
 
 @cache_app.command("clear")
 def clear() -> int:
-    """Forget all of it; model weights and data sets stay."""
+    """Delete everything in the cache. Model weights and data sets are not deleted."""
     with opened() as cache:
         console.say(f"{_readable(cache.prune(0))} freed")
     return 0
@@ -86,10 +88,11 @@ def clear() -> int:
 @cache_app.command("prune")
 def prune(
     max_size: Annotated[
-        str, typer.Option("--max-size", help="What may stay: 500MB, 2GB, ...", show_default=False)
+        str,
+        typer.Option("--max-size", help="The size to shrink to, such as 500MB or 2GB.", show_default=False),
     ],
 ) -> int:
-    """Forget what was not used for longest, until the rest is small enough."""
+    """Delete the least recently used entries until the cache is no larger than --max-size."""
     bound = _bytes(max_size)
     with opened() as cache:
         console.say(f"{_readable(cache.prune(bound))} freed")

@@ -22,7 +22,8 @@ def compare(
 ) -> int:
     """Compare runs with the first of them, question by question.
 
-    Differences with intervals, tests corrected for their number, and the questions that flipped.
+    Prints the differences with intervals, significance tests corrected for multiple comparisons, and the
+    questions whose result changed.
     """
     from fathoms.compare.compare import compare as compare_runs
     from fathoms.compare.question_scores import HIGHER_IS_BETTER, check_metrics, read_scores

@@ -10,18 +10,22 @@ import typer
 from fathoms.cli import completion, console
 from fathoms.cli.options import From, Json
 
-data_app = typer.Typer(help="The data sets on this machine.", no_args_is_help=True, rich_markup_mode=None)
+data_app = typer.Typer(
+    help="List, download and verify data sets.", no_args_is_help=True, rich_markup_mode=None
+)
 SetName = Annotated[
     str,
     typer.Argument(
-        help="A data set (`fathoms data list`).", show_default=False, autocompletion=completion.data_sets
+        help="The name of a data set (see `fathoms data list`).",
+        show_default=False,
+        autocompletion=completion.data_sets,
     ),
 ]
 
 
 @data_app.command("list")
 def data_list(as_json: Json = False) -> int:
-    """List the data sets, and how much of each is here."""
+    """List the data sets, and how much of each is on this machine."""
     from fathoms.corpora import list_sets
 
     sets = list_sets()
@@ -47,10 +51,11 @@ def data_pull(
     name: SetName,
     source: From = None,
     trust: Annotated[
-        bool, typer.Option("--trust", help="Ask any server that a manifest from elsewhere names.")
+        bool,
+        typer.Option("--trust", help="Contact also private and non-https servers that the manifest names."),
     ] = False,
 ) -> int:
-    """Fetch a data set, or what is still missing of it; every file is checked by its sha256."""
+    """Download a data set, or the files that are missing of it, and check the sha256 of every file."""
     from fathoms.corpora import pull
 
     with console.bars() as bars:
@@ -68,7 +73,7 @@ def data_pull(
 
 @data_app.command("verify")
 def data_verify(name: SetName, as_json: Json = False) -> int:
-    """Compare every file of a data set with its sha256."""
+    """Check that every file of a data set has the expected sha256."""
     from fathoms.corpora import verify
 
     files = verify(name)

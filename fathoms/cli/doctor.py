@@ -29,17 +29,18 @@ _GROUPS = {"all", "docs", "test"}  # extras that stand for others, or are for th
 
 def doctor(
     configs: Annotated[
-        list[Path] | None, typer.Argument(help="Pipelines' YAML files.", show_default=False)
+        list[Path] | None, typer.Argument(help="The YAML files of one or more pipelines.", show_default=False)
     ] = None,
     settings: Set = None,
     out: Out = RUNS,
     as_json: Json = False,
 ) -> int:
-    """Find what is missing.
+    """Check what is missing to run pipelines, and print the command that fixes it.
 
-    Of every CONFIG: its data, every stage and its scoring, each with the command that mends it. Of this
-    machine: Python, space, extras, and without CONFIG also weights, servers, keys, and what to do next. Exit
-    code 1: a CONFIG cannot be run, or a folder cannot be written to.
+    For every CONFIG, checks the data, each stage and the scoring. Always checks this machine: Python, disk
+    space and optional packages. Without a CONFIG, also lists model weights, servers and API keys, and says
+    what to do next. Ends with exit code 1 if a CONFIG cannot be run, or if the cache or the folder of runs
+    is not writable.
     """
     report: dict[str, Any] = {"machine": _machine(out), "extras": _extras()}
     if not configs:

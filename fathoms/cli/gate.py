@@ -28,29 +28,36 @@ def gate(
         typer.Option("--baseline", help="A run or a saved baseline; several are pooled as repeats."),
     ] = None,
     metric: Metrics = None,
-    margin: Annotated[float, typer.Option("--margin", help="The smallest change that matters.")] = 0.02,
-    alpha: Annotated[float, typer.Option("--alpha", help="The chance of a false FAIL a night.")] = 0.025,
+    margin: Annotated[float, typer.Option("--margin", help="The smallest loss that counts as worse.")] = 0.02,
+    alpha: Annotated[
+        float, typer.Option("--alpha", help="The accepted chance of a false FAIL per night.")
+    ] = 0.025,
     by_category: Annotated[
-        bool, typer.Option("--by-category", help="Judge every category beside the overall mean.")
+        bool, typer.Option("--by-category", help="Judge every category, too, and not only the overall mean.")
     ] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="UNDECIDED ends with 101.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with exit code 101 if the verdict is UNDECIDED.")
+    ] = False,
     save_baseline: Annotated[
-        Path | None, typer.Option("--save-baseline", help="Keep the runs' scores as a baseline, and end.")
+        Path | None,
+        typer.Option("--save-baseline", help="Save the scores of the runs as a baseline, and judge nothing."),
     ] = None,
     fail_on_error: Annotated[
-        str, typer.Option("--fail-on-error", help="Failed questions allowed: a count, or a share as 2%.")
+        str,
+        typer.Option("--fail-on-error", help="How many questions may fail: a number, or a share such as 2%."),
     ] = "2%",
     log_file: LogFile = None,
     junit: Annotated[
-        Path | None, typer.Option("--junit", help="Add the verdicts to a JUnit file, beside a run's cases.")
+        Path | None,
+        typer.Option("--junit", help="Add the verdicts to a JUnit XML file, which may be that of `run`."),
     ] = None,
     profile: Profile = None,
     out: Out = RUNS,
     as_json: Json = False,
 ) -> int:
-    """Say whether runs are worse than a baseline: PASS, FAIL (100) or UNDECIDED.
+    """Judge whether runs are worse than a baseline: PASS, FAIL (exit code 100) or UNDECIDED.
 
-    Several RUNs are successive nights: FAIL needs them all.
+    Several RUNs count as successive nights, and the verdict is FAIL only if every one of them is worse.
     """
     from fathoms.compare.gate import require_sound
     from fathoms.compare.question_scores import check_metrics, pool, read_scores, write_baseline

@@ -15,16 +15,18 @@ if TYPE_CHECKING:
     from fathoms.importers import Imported, Parsed
     from fathoms.runs.store import Run
 
-app = typer.Typer(help="Make runs of answers from elsewhere.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Import answers that were made by other tools, as runs.", no_args_is_help=True, rich_markup_mode=None
+)
 
-Files = Annotated[list[Path], typer.Argument(help="Result files.", show_default=False)]
+Files = Annotated[list[Path], typer.Argument(help="Result files of FATHOMS-RAG.", show_default=False)]
 Documents = Annotated[
     Path | None,
     typer.Option(
-        "--documents", help="The folder of the PDFs; our parser then estimates where answers were lost."
+        "--documents", help="The folder of the PDFs, from which to estimate where answers were lost."
     ),
 ]
-ParserKind = Annotated[str, typer.Option("--parser", help="Which parser: pdfium or pymupdf.")]
+ParserKind = Annotated[str, typer.Option("--parser", help="The parser for --documents: pdfium or pymupdf.")]
 
 
 @app.command("fathoms-rag")
@@ -32,14 +34,15 @@ def fathoms_rag(
     files: Files,
     out: Out = RUNS,
     questions: Annotated[
-        Path | None, typer.Option("--questions", help="The question set; without it, the files' own.")
+        Path | None,
+        typer.Option("--questions", help="The question file; by default the questions in the files."),
     ] = None,
     documents: Documents = None,
     parser: ParserKind = "pdfium",
 ) -> int:
-    """Import FATHOMS-RAG's result files.
+    """Import result files of the FATHOMS-RAG benchmark.
 
-    Their own scores are kept beside ours: `fathoms report ... --scores released`.
+    The scores in the files are kept next to those of fathoms: see `fathoms report RUN --scores released`.
     """
     from fathoms.corpora import read_questions
     from fathoms.importers import read_result_file
@@ -52,17 +55,19 @@ def fathoms_rag(
 
 @app.command("answers")
 def answers(
-    file: Annotated[Path, typer.Argument(help="One JSON object a line.", show_default=False)],
-    questions: Annotated[Path, typer.Option("--questions", help="The question file they answer.")],
+    file: Annotated[Path, typer.Argument(help="A file with one JSON object per line.", show_default=False)],
+    questions: Annotated[
+        Path, typer.Option("--questions", help="The file of the questions that are answered.")
+    ],
     out: Out = RUNS,
-    name: Annotated[str | None, typer.Option("--name", help="What the run is called.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="The name of the run.")] = None,
     model: Annotated[str | None, typer.Option("--model", help="The model that answered.")] = None,
     documents: Documents = None,
     parser: ParserKind = "pdfium",
 ) -> int:
-    """Import anybody's answers.
+    """Import answers of any pipeline from a JSONL file.
 
-    Rows with `id` or `question`, `answer`, and where known `contexts` and `citations`.
+    Each row has `id` or `question`, `answer`, and optionally `contexts` and `citations`.
     """
     from dataclasses import replace
 

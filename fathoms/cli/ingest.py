@@ -25,14 +25,16 @@ def ingest(
     settings: Set = None,
     workers: Workers = CORES,
     recall: Annotated[
-        bool, typer.Option("--recall", help="How much of the gold answers stands in the text as parsed.")
+        bool,
+        typer.Option("--recall", help="Also measure how much of the gold answers the parsed text contains."),
     ] = False,
     refresh: Refresh = False,
     as_json: Json = False,
 ) -> int:
     """Parse, chunk and embed documents.
 
-    What every CONFIG names goes into the cache; a second call finds everything there.
+    The results for the documents of every CONFIG are stored in the cache, so that a run or a second call
+    does not compute them again.
     """
     loaded = [load(config, settings) for config in configs]
     reports: list[dict[str, Any]] = []

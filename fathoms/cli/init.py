@@ -12,12 +12,14 @@ from fathoms.cli import console
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to make it.", show_default=False)],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder of the new project.", show_default=False)
+    ],
 ) -> int:
-    """Make a project to start from.
+    """Create a sample project to start from.
 
-    A pipeline, a sample PDF with questions, and a README: `fathoms run` takes it as it is. Nothing that is
-    there is written over.
+    It has a pipeline, a sample PDF with questions, and a README, and can be run as it is. Existing files are
+    never overwritten.
     """
     from fathoms.build.project import CONFIG, make_project
     from fathoms.cli.doctor import config_checks

@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from fathoms.pipeline.experiment import AnyExperiment
 
 
-Config = Annotated[Path, typer.Argument(help="A pipeline's YAML file.", show_default=False)]
-Configs = Annotated[list[Path], typer.Argument(help="Pipelines' YAML files.", show_default=False)]
+Config = Annotated[Path, typer.Argument(help="The YAML file of a pipeline.", show_default=False)]
+Configs = Annotated[
+    list[Path], typer.Argument(help="The YAML files of one or more pipelines.", show_default=False)
+]
 Set = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the config.")
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the config (repeatable)."),
 ]
 Workers = Annotated[
     int,
@@ -28,8 +31,8 @@ Workers = Annotated[
         "--workers",
         min=1,
         max=MOST_AT_ONCE,
-        help="Documents that are parsed at once.",
-        show_default="one a CPU",
+        help="How many documents to parse at once.",
+        show_default="one per CPU",
     ),
 ]
 

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 def ls(
     sweep_id: Annotated[
-        str | None, typer.Argument(help="With --sweep: its id; the latest if not given.")
+        str | None, typer.Argument(help="The id of the sweep to list with --sweep; by default the latest.")
     ] = None,
     sweep: Annotated[
-        bool, typer.Option("--sweep", help="The runs of one sweep, by what sets them apart.")
+        bool,
+        typer.Option("--sweep", help="List the runs of one sweep, with the settings in which they differ."),
     ] = False,
     out: Out = RUNS,
     as_json: Json = False,

@@ -9,14 +9,12 @@ import typer
 from fathoms.cli import completion, console
 from fathoms.cli.options import From, Json
 
-models_app = typer.Typer(
-    help="The model weights on this machine.", no_args_is_help=True, rich_markup_mode=None
-)
+models_app = typer.Typer(help="List and download model weights.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @models_app.command("list")
 def models_list(as_json: Json = False) -> int:
-    """List the weights that can be pulled, and which are here."""
+    """List the model weights that can be pulled, and which of them are on this machine."""
     from fathoms.models.weights.assets import ASSETS
     from fathoms.models.weights.weights import is_installed
 
@@ -36,12 +34,14 @@ def models_pull(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="Models (`fathoms models list`).", show_default=False, autocompletion=completion.weights
+            help="Names of models (see `fathoms models list`).",
+            show_default=False,
+            autocompletion=completion.weights,
         ),
     ],
     source: From = None,
 ) -> int:
-    """Fetch model weights; each file is checked by its sha256."""
+    """Download model weights, and check the sha256 of every file."""
     from fathoms.models.weights.weights import pull
 
     for name in names:

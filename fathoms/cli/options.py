@@ -17,25 +17,29 @@ if TYPE_CHECKING:
 
 RUNS = Path("runs")
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Out = Annotated[Path, typer.Option("--out", help="The folder that holds the runs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Out = Annotated[Path, typer.Option("--out", help="The folder in which runs are stored.")]
 References = Annotated[
     list[str],
     typer.Argument(
-        help="Runs: a path, an id, a name, `latest`, NAME~1.",
+        help="Runs: a path, an id, `latest`, NAME (its newest run) or NAME~1 (the one before).",
         show_default=False,
         autocompletion=completion.run_names,
     ),
 ]
 LogFile = Annotated[
-    Path | None, typer.Option("--log-file", help="Append what happens to this file, as JSON lines.")
+    Path | None, typer.Option("--log-file", help="Append every event to this file, as JSON lines.")
 ]
-NoCache = Annotated[
-    bool, typer.Option("--no-cache", help="Keep nothing of this command, and look at nothing that was kept.")
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Do not read the cache, and store nothing in it.")]
+Refresh = Annotated[
+    bool, typer.Option("--refresh", help="Compute everything again, and replace what the cache holds.")
 ]
-Refresh = Annotated[bool, typer.Option("--refresh", help="Look at nothing that was kept, and keep it anew.")]
 Trust = Annotated[
-    bool, typer.Option("--trust", help="Do what a run from elsewhere names: its code, servers, keys, files.")
+    bool,
+    typer.Option(
+        "--trust",
+        help="Trust a run that was made elsewhere: use the code, servers, keys and files that it names.",
+    ),
 ]
 
 
@@ -55,7 +59,7 @@ Metrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
-        help="correctness or hallucination; may be repeated.",
+        help="Which metric: correctness or hallucination (repeatable).",
         autocompletion=completion.metrics,
     ),
 ]
@@ -63,12 +67,12 @@ Profile = Annotated[
     str | None,
     typer.Option(
         "--profile",
-        help="Scores of this profile; by default the runs' own.",
+        help="Scoring profile; by default the one that each run was scored with.",
         autocompletion=completion.scores,
     ),
 ]
 
 
 From = Annotated[
-    Path | None, typer.Option("--from", help="Take the files from this folder instead of the network.")
+    Path | None, typer.Option("--from", help="Copy the files from this folder instead of downloading them.")
 ]

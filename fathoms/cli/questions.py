@@ -18,24 +18,33 @@ if TYPE_CHECKING:
     from fathoms.build import Checked, Reading
     from fathoms.ingest import Parser
 
-app = typer.Typer(help="Questions of your own.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Write, check and convert question files.", no_args_is_help=True, rich_markup_mode=None
+)
 
 Name = Annotated[
     str,
     typer.Argument(
-        metavar="FILE", help="A question file; or, alone, a config or a data set.", show_default=False
+        metavar="FILE",
+        help="A question file; or, without PDFS, a config or the name of a data set.",
+        show_default=False,
     ),
 ]
-Pdfs = Annotated[list[Path] | None, typer.Argument(help="The PDFs, or folders of them.", show_default=False)]
+Pdfs = Annotated[
+    list[Path] | None,
+    typer.Argument(help="The PDFs that the questions are about, or folders of them.", show_default=False),
+]
 ParserKind = Annotated[
     str | None,
-    typer.Option("--parser", help="pdfium or pymupdf, instead of the config's.", show_default=False),
+    typer.Option(
+        "--parser", help="The parser: pdfium or pymupdf, instead of the config's.", show_default=False
+    ),
 ]
 ProfileName = Annotated[
     str | None,
     typer.Option(
         "--profile",
-        help="How phrases are found: fathoms (whole words), paper or released-code (parts of words).",
+        help="How phrases are matched: fathoms (whole words), paper or released-code (parts of words).",
         show_default=False,
     ),
 ]
@@ -43,13 +52,16 @@ ProfileName = Annotated[
 
 @app.command("init")
 def init(
-    file: Annotated[Path, typer.Argument(help="A new .csv, .json or .jsonl file.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(help="The .csv, .json or .jsonl file to create.", show_default=False)
+    ],
     pdfs: Annotated[list[Path], typer.Argument(help="PDFs, or folders of them.", show_default=False)],
     parser: ParserKind = None,
 ) -> int:
-    """Write a question file to fill in.
+    """Create a question file to fill in.
 
-    Two rows a PDF, one for an answerable question and one for one that is not. Nothing is overwritten.
+    It has two rows per PDF: one for an answerable and one for an unanswerable question. An existing file is
+    never overwritten.
     """
     from fathoms.build import find_parser, scaffold
     from fathoms.corpora import gather_pdfs, refuse_existing, write_new
@@ -74,14 +86,15 @@ def check(
     parser: ParserKind = None,
     profile: ProfileName = None,
     ignore: Annotated[
-        list[str] | None, typer.Option("--ignore", metavar="CODE", help="Leave a rule out.")
+        list[str] | None, typer.Option("--ignore", metavar="CODE", help="Skip this rule (repeatable).")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Warnings fail too.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="End with exit code 1 for warnings, too.")] = False,
     as_json: Json = False,
 ) -> int:
-    """Look for mistakes in questions.
+    """Look for mistakes in a question file.
 
-    Compares them with their PDFs as parsed. 1 where an error is found, or under --strict anything.
+    Compares the questions with the text that the parser extracts from the PDFs. Ends with exit code 1 if
+    there is an error, or, with --strict, any finding.
     """
     from fathoms.build import check as find
     from fathoms.build import find_source
@@ -112,7 +125,7 @@ def check(
 
 @app.command("stats")
 def stats(name: Name, pdfs: Pdfs = None, parser: ParserKind = None, as_json: Json = False) -> int:
-    """Count what questions cover, and how precise they can be."""
+    """Count what the questions cover, and estimate how precise a score over them can be."""
     from fathoms.build import describe, find_source
     from fathoms.corpora import read_questions
 
@@ -130,11 +143,12 @@ def stats(name: Name, pdfs: Pdfs = None, parser: ParserKind = None, as_json: Jso
 @app.command("convert")
 def convert(
     file: Annotated[Path, typer.Argument(help="The question file to read.", show_default=False)],
-    to: Annotated[Path, typer.Argument(help="A new .json, .jsonl or .csv file.", show_default=False)],
+    to: Annotated[Path, typer.Argument(help="The .json, .jsonl or .csv file to create.", show_default=False)],
 ) -> int:
-    """Write questions in another format.
+    """Convert a question file to another format.
 
-    Every question reads back as it was, or nothing is written. Ids are written out, and stay.
+    The new file is written only if every question reads back unchanged from it. Question ids are written to
+    the file, and do not change.
     """
     from fathoms.corpora import read_questions, write_questions
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 from fathoms.cli.results import folder_name
 
 Reviews = Annotated[
-    list[Path] | None, typer.Option("--reviews", help="Ratings that were not saved in the run's folder.")
+    list[Path] | None,
+    typer.Option("--reviews", help="A file of ratings that is not in the run's folder (repeatable)."),
 ]
 
 
@@ -34,28 +35,29 @@ def _files(paths: Sequence[Path] | None) -> tuple[Path, ...]:
 def report(
     runs: References,
     out: Out = RUNS,
-    to: Annotated[Path | None, typer.Option("--to", help="Where the report is written.")] = None,
+    to: Annotated[Path | None, typer.Option("--to", help="The folder to write the report to.")] = None,
     scores: Annotated[
         str | None,
         typer.Option(
             "--scores",
-            help="paper, released-code, fathoms or released.",
+            help="Which scores to show: paper, released-code, fathoms or released.",
             autocompletion=completion.scores,
         ),
     ] = None,
-    intervals: Annotated[bool, typer.Option("--intervals", help="With intervals in table.tex.")] = False,
+    intervals: Annotated[bool, typer.Option("--intervals", help="Add intervals to table.tex.")] = False,
     reviews: Reviews = None,
     thumbnails: Annotated[
-        bool, typer.Option("--thumbnails", help="With small pictures of pages, where the PDFs are here.")
+        bool,
+        typer.Option("--thumbnails", help="Add small images of pages, if the PDFs are on this machine."),
     ] = False,
-    show: Annotated[bool, typer.Option("--open", help="Show report.html in the browser.")] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open report.html in the browser.")] = False,
     trust: Trust = False,
     as_json: Json = False,
 ) -> int:
-    """Write the report of runs.
+    """Write the report of one or more runs.
 
-    A page for the browser, tables, radar plots, CSV, LaTeX and JSON; of one run into its own folder, of
-    several into one for all.
+    The report consists of an HTML page, tables, radar plots, CSV, LaTeX and JSON. That of one run is written
+    to the folder of the run; several runs get one common report under `reports` in the folder of the runs.
     """
     from fathoms import report as room
     from fathoms.runs.store import find_run

@@ -25,29 +25,33 @@ def reproduce(
         str,
         typer.Argument(
             metavar="TABLE",
-            help="A table's name, or its YAML file.",
+            help="The name of a published table, or its YAML file.",
             show_default=False,
             autocompletion=completion.tables,
         ),
     ],
     results: Annotated[
-        Path | None, typer.Option("--results", help="The folder of the released result files.")
+        Path | None,
+        typer.Option("--results", help="The folder of the result files that the authors released."),
     ] = None,
-    live: Annotated[bool, typer.Option("--live", help="Run the pipelines too.")] = False,
-    row: Annotated[list[str] | None, typer.Option("--row", help="This row alone (repeatable).")] = None,
+    live: Annotated[bool, typer.Option("--live", help="Also run the pipelines of the table.")] = False,
+    row: Annotated[
+        list[str] | None, typer.Option("--row", help="Only this row of the table (repeatable).")
+    ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="At most N questions a pipeline that is run.")
+        int | None,
+        typer.Option("--limit", min=1, help="With --live, ask each pipeline at most this many questions."),
     ] = None,
-    configs: Annotated[
-        Path, typer.Option("--configs", help="The folder of the table's configurations.")
-    ] = Path("configs"),
+    configs: Annotated[Path, typer.Option("--configs", help="The folder of the pipelines' configs.")] = Path(
+        "configs"
+    ),
     max_cost: MaxCost = None,
     out: Out = RUNS,
     as_json: Json = False,
 ) -> int:
-    """Print a published table beside ours.
+    """Print a published table next to the figures that fathoms computes.
 
-    Cell by cell, from the result files that its authors released, or from running its pipelines.
+    The figures are computed from the result files that the authors released, or by running the pipelines.
     """
     from fathoms.metrics import Scoring
     from fathoms.report.reproduced import reproduced_json, reproduced_lines, reproduced_panel

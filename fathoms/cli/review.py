@@ -33,19 +33,20 @@ class QuitError(Exception):
 
 def review(
     runs: References,
-    sample: Annotated[int, typer.Option("--sample", min=1, help="Questions of each run.")] = 3,
-    seed: Annotated[int, typer.Option("--seed", help="Draws the questions.")] = 0,
+    sample: Annotated[int, typer.Option("--sample", min=1, help="How many questions to rate per run.")] = 3,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of the random sample.")] = 0,
     reviewer: Annotated[
-        str | None, typer.Option("--reviewer", help="Who rates; the login name, if not given.")
+        str | None, typer.Option("--reviewer", help="Your name; by default the login name.")
     ] = None,
     to: Annotated[
-        Path | None, typer.Option("--to", help="Where ratings are saved, if not in each run's folder.")
+        Path | None,
+        typer.Option("--to", help="The file to save the ratings in; by default one in each run's folder."),
     ] = None,
     scores: Annotated[
         str | None,
         typer.Option(
             "--scores",
-            help="paper, released-code, fathoms or released.",
+            help="Which scores to rate: paper, released-code, fathoms or released.",
             autocompletion=completion.scores,
         ),
     ] = None,
@@ -53,7 +54,8 @@ def review(
 ) -> int:
     """Rate how far you agree with the scores of runs.
 
-    A few random answers a run, from 1 to 5. What is rated is saved at once; run it again to go on.
+    Shows a few random answers of each run, which you rate from 1 to 5. Each rating is saved at once; run the
+    same command again to continue.
     """
     from fathoms.report.review.sample import Session, draw
 

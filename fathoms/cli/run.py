@@ -31,33 +31,51 @@ if TYPE_CHECKING:
     from fathoms.runs.store import Run
 
 
-Model = Annotated[str | None, typer.Option("--model", "-m", help="Another model for `generate`.")]
+Model = Annotated[str | None, typer.Option("--model", "-m", help="Use this model for `generate`.")]
 Limit = Annotated[
-    int | None, typer.Option("--limit", min=1, help="At most N questions, from the categories in turn.")
+    int | None,
+    typer.Option("--limit", min=1, help="Ask at most this many questions, taken from each category in turn."),
 ]
-Categories = Annotated[list[str] | None, typer.Option("--category", help="Only this category (repeatable).")]
+Categories = Annotated[
+    list[str] | None, typer.Option("--category", help="Ask only questions of this category (repeatable).")
+]
 Questions = Annotated[
-    list[str] | None, typer.Option("--question", help="Only this question id (repeatable).")
+    list[str] | None, typer.Option("--question", help="Ask only the question with this id (repeatable).")
 ]
 Concurrency = Annotated[
     int | None,
-    typer.Option("-j", "--max-concurrency", min=1, max=MOST_AT_ONCE, help="Questions asked at once."),
+    typer.Option(
+        "-j", "--max-concurrency", min=1, max=MOST_AT_ONCE, help="How many questions to ask at once."
+    ),
 ]
 Matrix = Annotated[
     list[str] | None,
-    typer.Option("--matrix", metavar="KEY=V1,V2", help="A run a value; several make a run a combination."),
+    typer.Option(
+        "--matrix",
+        metavar="KEY=V1,V2",
+        help="Make one run per value of a config key. Repeat it to make one run per combination of values.",
+    ),
 ]
 Resume = Annotated[
-    bool, typer.Option("--resume", help="Ask again what the latest run, or the one named, has no answer to.")
+    bool,
+    typer.Option(
+        "--resume",
+        help="Continue the latest run, or the one named: ask the questions that have no answer yet.",
+    ),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Say what would be asked and what is missing; ask nothing.")
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Ask nothing; print what would be asked, an estimate of the cost, and what is missing.",
+    ),
 ]
 ReuseReplies = Annotated[
-    bool, typer.Option("--reuse-replies", help="Take what the model said to the same prompt before.")
+    bool,
+    typer.Option("--reuse-replies", help="Keep replies in the cache, and reuse them for identical prompts."),
 ]
 Repeats = Annotated[
-    int, typer.Option("--repeats", min=1, max=MOST_REPEATS, help="Ask every question so many times.")
+    int, typer.Option("--repeats", min=1, max=MOST_REPEATS, help="Ask every question this many times.")
 ]
 MaxCost = Annotated[
     float | None,
@@ -65,17 +83,26 @@ MaxCost = Annotated[
 ]
 MaxTokens = Annotated[
     int | None,
-    typer.Option("--max-tokens-total", metavar="N", help="Stop before they take more tokens (exit code 3)."),
+    typer.Option(
+        "--max-tokens-total",
+        metavar="N",
+        help="Stop before all runs together use more tokens (exit code 3).",
+    ),
 ]
-JUnit = Annotated[Path | None, typer.Option("--junit", help="Write a JUnit file: a test case a category.")]
-NoScore = Annotated[bool, typer.Option("--no-score", help="Only answer; score later.")]
+JUnit = Annotated[
+    Path | None, typer.Option("--junit", help="Write a JUnit XML file with one test case per category.")
+]
+NoScore = Annotated[
+    bool, typer.Option("--no-score", help="Do not score the answers (`fathoms score` does it later).")
+]
 FailOnError = Annotated[
-    str, typer.Option("--fail-on-error", help="Failed questions allowed: a count, or a share as 2%.")
+    str, typer.Option("--fail-on-error", help="How many questions may fail: a number, or a share such as 2%.")
 ]
 _CODES: dict[str, int] = {"INTERRUPTED": 130, "STOPPED": 3, "FAILED": 1}
 """Exit codes, the strongest first."""
 Wanted = Annotated[
-    list[Path] | None, typer.Argument(help="Pipelines' YAML files; with --resume a run.", show_default=False)
+    list[Path] | None,
+    typer.Argument(help="The YAML files of one or more pipelines; with --resume, a run.", show_default=False),
 ]
 
 
@@ -104,9 +131,9 @@ def run(
     junit: JUnit = None,
     trust: Trust = False,
 ) -> int:
-    """Ask, score and print the table.
+    """Ask the questions, score the answers and print a table.
 
-    Every CONFIG becomes a run of its own; what is missing of its documents is ingested first.
+    Each CONFIG becomes a separate run. Documents that are not in the cache yet are ingested first.
     """
     from fathoms.runner.runner import Selection
 

@@ -16,22 +16,23 @@ if TYPE_CHECKING:
 def score(
     runs: References,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key of `scoring`.")
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override a key of `scoring` (repeatable)."),
     ] = None,
     profile: Annotated[
         str | None,
         typer.Option(
             "--profile",
-            help="The headline: paper, released-code or fathoms.",
+            help="The profile of the headline scores: paper, released-code or fathoms.",
             autocompletion=completion.profiles,
         ),
     ] = None,
     out: Out = RUNS,
     trust: Trust = False,
 ) -> int:
-    """Score runs again.
+    """Score the stored answers of runs again.
 
-    From what they hold: no parser, index or model is needed.
+    Needs no parser, index or model: everything is read from the runs.
     """
     from fathoms.runs.store import find_run
     from fathoms.scoring import score_run

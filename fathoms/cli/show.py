@@ -18,16 +18,19 @@ def show(
     run: Annotated[
         str,
         typer.Argument(
-            help="A run: a path, an id, a name, `latest`, NAME~1.", autocompletion=completion.run_names
+            help="A run: a path, an id, `latest`, NAME (its newest run) or NAME~1 (the one before).",
+            autocompletion=completion.run_names,
         ),
     ] = "latest",
-    question: Annotated[str | None, typer.Option("--question", help="One question, whole.")] = None,
+    question: Annotated[
+        str | None, typer.Option("--question", help="The id of one question to show in full.")
+    ] = None,
     out: Out = RUNS,
     as_json: Json = False,
 ) -> int:
-    """Show a run, or one question of it.
+    """Show the scores of a run, or everything about one of its questions.
 
-    Of a question: gold, hits, prompt, answer and scores.
+    For a question: the gold answer, the retrieved chunks, the prompt, the answer and the scores.
     """
     from fathoms import report as room
     from fathoms.runs.store import find_run

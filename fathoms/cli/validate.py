@@ -15,7 +15,7 @@ from fathoms.cli.loading import Config, Set, load
 def validate(config: Config, settings: Set = None, as_json: Json = False) -> int:
     """Check a config and its data.
 
-    Prints what would be run, with every default filled in.
+    Prints the config with every default filled in, and the number of questions and documents.
     """
     import yaml
 
