@@ -113,7 +113,7 @@ def campaign(arguments: argparse.Namespace) -> int:
     paths = sorted(arguments.folder.glob("*.pdf"))
     truths = {path: parsed for path, parsed in zip(paths, parse_all(parser, paths, workers=2), strict=True)}
     counts: Counter[tuple[str, str]] = Counter()
-    much = told = 0
+    much = told = needless = 0
     end = time.monotonic() + arguments.seconds
     with tempfile.TemporaryDirectory() as folder:
         for number in range(arguments.trials):
@@ -130,6 +130,7 @@ def campaign(arguments: argparse.Namespace) -> int:
             if found in ("warned", "silent") and share >= MUCH:
                 much += 1
                 told += found == "warned"
+            needless += found == "warned" and share <= LITTLE
             if found in FAULTS:
                 print(f"--- trial {number}: {found}: {source.name} {kind}, {share:.0%} missing", flush=True)
                 if arguments.keep:
@@ -142,7 +143,7 @@ def campaign(arguments: argparse.Namespace) -> int:
     sums = {column: sum(counts[kind, column] for kind in DAMAGE) for column in COLUMNS}
     print(f"{'all':<12}" + "".join(f"{sums[column]:>8}" for column in COLUMNS))
     print(f"{sum(sums.values())} trials, seed {arguments.seed}; {told} of {much} documents that lack {MUCH:.0%} "
-          "of their text or more have a warning")
+          f"of their text or more have a warning; {needless} warnings are of a whole text")
     return sum(sums[column] for column in FAULTS)
 
 

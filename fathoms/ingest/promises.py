@@ -52,8 +52,19 @@ _FILTERS = {
         *(b"JBIG2Decode", b"Crypt"),
     )
 }
-_PICTURE = re.compile(rb"/Subtype\s{0,9}/Image\b")
+_SHAPES = re.compile(rb"/Subtype\s{0,9}/(?:Image|Type1C|CIDFontType0C|OpenType)\b|/Length1\b")
+"""Pictures and the shapes of letters, which no text is in."""
 _NO_TEXT = re.compile(rb"/FunctionType\b|/ShadingType\b|/Type\s{0,9}/(?:XRef|Metadata|EmbeddedFile)\b")
+
+_STRING = re.compile(rb"\((?:[^()\\]|\\.)*\)|<[0-9A-Fa-f\s]*>", re.DOTALL)
+_OPERATORS = frozenset(
+    b"b B b* B* BDC BMC BT BX c cm cs CS d d0 d1 Do DP EMC ET EX f F f* g G gs h i j J k K l m M MP n q Q re "
+    b"rg RG ri s S sc SC scn SCN sh T* Tc Td TD Tf Tj TJ TL Tm Tr Ts Tw Tz v w W W* y ' \" << >> true false null".split()
+)
+"""What stands in a content stream beside strings, names and numbers (PDF 1.7, annex A)."""
+_NUMBERS = b"0123456789.+-"
+_KNOWN = frozenset(word.translate(None, _NUMBERS) for word in (*_OPERATORS, b""))
+_BRACKETS = bytes.maketrans(b"[]", b"  ")
 
 
 @dataclass
@@ -67,6 +78,10 @@ class Found:
     """The content streams of every page object."""
     damaged: dict[int, float] = field(default_factory=dict)
     """Streams that cannot be unpacked to their ends, and the share of each that is lost."""
+    plain: dict[int, bytes | memoryview] = field(default_factory=dict)
+    """Streams that are not compressed."""
+    empty: int = 0
+    """Page objects that have fonts and no content."""
     claimed: int = 0
     """Pages by the page tree."""
 
@@ -93,6 +108,9 @@ def missing_text(path: str, pages: Sequence[tuple[str | None, int]], page_count:
     if unread:
         reasons.append(f"{unread} of {total} pages cannot be read")
         shares.append(unread / total)
+    if found.empty:
+        reasons.append(f"{found.empty} of {total} pages have fonts and no content")
+        shares.append(found.empty / total)
     broken = [share for contents in found.contents.values() if (share := _page_loss(contents, found))]
     if broken:
         known = max(total, len(found.contents))
@@ -140,8 +158,10 @@ def scan(data: bytes) -> Found:
     for number, head, body in _objects(data):
         found.defined.add(number)
         _note(found, number, head)
-        if body is None or _PICTURE.search(head) or budget <= 0:
+        if body is None or _SHAPES.search(head) or budget <= 0:
             continue
+        if b"/Filter" not in head:
+            found.plain[number] = body
         kept, size, lost = _unpacked(head, body, budget)
         budget -= size
         if b"/ObjStm" in head:
@@ -150,6 +170,9 @@ def scan(data: bytes) -> Found:
             found.damaged[number] = lost
         elif number in found.damaged:
             del found.damaged[number]  # a later version of the object is whole
+    for number in {number for refs in found.contents.values() for number in refs} & found.plain.keys():
+        if lost := _not_content(found.plain[number]):
+            found.damaged[number] = lost
     return found
 
 
@@ -178,6 +201,7 @@ def _note(found: Found, number: int, text: bytes) -> None:
         found.claimed = max(found.claimed, *(count for count in counts if count <= MOST_PAGES), 0)
     elif _PAGE.search(text):
         refs = [match[1] or match[2] for match in _CONTENTS.finditer(text)]
+        found.empty += not refs and b"/Font" in text
         found.contents[number] = tuple(int(ref[1]) for part in refs for ref in _REFERENCE.finditer(part))
     for match in (*_NEEDED.finditer(text), *_FONTS.finditer(text)):
         part = next((group for group in match.groups() if group), b"")
@@ -212,6 +236,20 @@ def _unpacked(head: bytes, body: bytes | memoryview, budget: int) -> tuple[bytes
     if names not in ([b"/FlateDecode"], [b"/Fl"]):
         return b"", 0, 0.0
     return _inflated(body, budget, keep=b"/ObjStm" in head)
+
+
+def _not_content(body: bytes | memoryview) -> float:
+    """The share of a content stream that is none: bytes that are neither operators nor what they take."""
+    text = bytes(body[:LARGEST_TABLE])
+    if b"BI" in text:  # an image stands in the middle of the content, and may hold any byte
+        return 0.0
+    for _ in range(2):  # strings may hold strings in brackets
+        text = _STRING.sub(b" ", text)
+    words = text.translate(_BRACKETS, _NUMBERS).split()
+    strange = {word for word in set(words) if word.partition(b"/")[0] not in _KNOWN}
+    wrong = sum(len(word) for word in words if word in strange) if strange else 0
+    wrong += text.count(b"\0")
+    return max(wrong / len(body), LEAST) if wrong else 0.0
 
 
 def _inflated(body: bytes | memoryview, budget: int, *, keep: bool) -> tuple[bytes, int, float]:
