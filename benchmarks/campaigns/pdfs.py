@@ -3,7 +3,8 @@
     python benchmarks/campaigns/pdfs.py --seed 1 --trials 150
 
 The text of the undamaged file is the truth. A file is `whole` where no more than a fiftieth of it is missing
-and nothing is said; `warned` where the document has a warning; `failed` where it ends in a named failure.
+and nothing is said; `warned` where a warning of the document says that text may be missing; `failed` where
+it ends in a named failure.
 Faults are `silent` (a fifth of the text or more is missing and nothing says so), `hang` (longer than the
 parser's limit and the start of its process) and `crash` (an exception in this process, which is the parent).
 Less than a fifth missing without a warning is `little`, and no fault.
@@ -80,7 +81,9 @@ DAMAGE: dict[str, Callable[[bytearray, random.Random], bytearray]] = {
 def lost(truth: Document, found: Document) -> float:
     """The share of the truth's characters that stand in words which were not found again."""
     wanted, got = (Counter(page.text for page in d.pages) for d in (truth, found))
-    wanted, got = (Counter(word for text in texts.elements() for word in text.split()) for texts in (wanted, got))
+    wanted, got = (
+        Counter(word for text in texts.elements() for word in text.split()) for texts in (wanted, got)
+    )
     total = sum(len(word) * number for word, number in wanted.items())
     return sum(len(word) * number for word, number in (wanted - got).items()) / total
 
@@ -98,7 +101,7 @@ def outcome(parser: PdfParser, path: Path, truth: Document) -> tuple[str, float]
     if isinstance(found, DocumentError):
         return "failed", 1
     share = lost(truth, found)
-    if any("may be missing" in warning for warning in found.warnings):
+    if any("may be missing" in warning or "no page has text" in warning for warning in found.warnings):
         return "warned", share
     return "whole" if share <= LITTLE else "little" if share < MUCH else "silent", share
 
@@ -111,7 +114,7 @@ def campaign(arguments: argparse.Namespace) -> int:
     """Run the trials, print the table, and tell how many faults there were."""
     parser = PARSERS[arguments.parser](timeout=LIMIT)
     paths = sorted(arguments.folder.glob("*.pdf"))
-    truths = {path: parsed for path, parsed in zip(paths, parse_all(parser, paths, workers=2), strict=True)}
+    truths = dict(zip(paths, parse_all(parser, paths, workers=2), strict=True))
     counts: Counter[tuple[str, str]] = Counter()
     much = told = needless = 0
     end = time.monotonic() + arguments.seconds
@@ -142,8 +145,10 @@ def campaign(arguments: argparse.Namespace) -> int:
         print(f"{kind:<12}" + "".join(f"{counts[kind, column]:>8}" for column in COLUMNS))
     sums = {column: sum(counts[kind, column] for kind in DAMAGE) for column in COLUMNS}
     print(f"{'all':<12}" + "".join(f"{sums[column]:>8}" for column in COLUMNS))
-    print(f"{sum(sums.values())} trials, seed {arguments.seed}; {told} of {much} documents that lack {MUCH:.0%} "
-          f"of their text or more have a warning; {needless} warnings are of a whole text")
+    print(
+        f"{sum(sums.values())} trials, seed {arguments.seed}; {told} of {much} documents that lack "
+        f"{MUCH:.0%} of their text or more have a warning; {needless} warnings are of a whole text"
+    )
     return sum(sums[column] for column in FAULTS)
 
 

@@ -37,6 +37,7 @@ _NEEDED = re.compile(
     rb"/(?:Contents|Kids|Font|Resources|ToUnicode|DescendantFonts)\s{0,9}(?:\[([^\]]*)\]|(\d+\s+\d+\s+R))"
 )
 _FONTS = re.compile(rb"/Font\s{0,9}<<([^<>]*)>>")
+_RESOURCES = re.compile(rb"/Resources\s{0,9}(\d{1,10})\s+\d+\s+R\b")
 _REFERENCE = re.compile(rb"(\d+)\s+\d+\s+R\b")
 _PAGE = re.compile(rb"/Type\s{0,9}/Page(?![A-Za-z])")
 _TREE = re.compile(rb"/Type\s{0,9}/Pages\b")
@@ -59,7 +60,8 @@ _NO_TEXT = re.compile(rb"/FunctionType\b|/ShadingType\b|/Type\s{0,9}/(?:XRef|Met
 _STRING = re.compile(rb"\((?:[^()\\]|\\.)*\)|<[0-9A-Fa-f\s]*>", re.DOTALL)
 _OPERATORS = frozenset(
     b"b B b* B* BDC BMC BT BX c cm cs CS d d0 d1 Do DP EMC ET EX f F f* g G gs h i j J k K l m M MP n q Q re "
-    b"rg RG ri s S sc SC scn SCN sh T* Tc Td TD Tf Tj TJ TL Tm Tr Ts Tw Tz v w W W* y ' \" << >> true false null".split()
+    b"rg RG ri s S sc SC scn SCN sh T* Tc Td TD Tf Tj TJ TL Tm Tr Ts Tw Tz v w W W* y ' \" << >> true "
+    b"false null".split()
 )
 """What stands in a content stream beside strings, names and numbers (PDF 1.7, annex A)."""
 _NUMBERS = b"0123456789.+-"
@@ -80,8 +82,10 @@ class Found:
     """Streams that cannot be unpacked to their ends, and the share of each that is lost."""
     plain: dict[int, bytes | memoryview] = field(default_factory=dict)
     """Streams that are not compressed."""
-    empty: int = 0
-    """Page objects that have fonts and no content."""
+    empty: list[bytes] = field(default_factory=list)
+    """Page objects without content: blank pages, or damaged ones."""
+    fonts: set[int] = field(default_factory=set)
+    """Objects that name fonts."""
     claimed: int = 0
     """Pages by the page tree."""
 
@@ -108,9 +112,9 @@ def missing_text(path: str, pages: Sequence[tuple[str | None, int]], page_count:
     if unread:
         reasons.append(f"{unread} of {total} pages cannot be read")
         shares.append(unread / total)
-    if found.empty:
-        reasons.append(f"{found.empty} of {total} pages have fonts and no content")
-        shares.append(found.empty / total)
+    if empty := sum(_has_fonts(page, found) for page in found.empty):
+        reasons.append(f"{empty} of {total} pages have fonts and no content")
+        shares.append(empty / total)
     broken = [share for contents in found.contents.values() if (share := _page_loss(contents, found))]
     if broken:
         known = max(total, len(found.contents))
@@ -131,8 +135,16 @@ def missing_text(path: str, pages: Sequence[tuple[str | None, int]], page_count:
     share = min(sum(shares), 1)
     known = share >= LEAST and not others and not absent
     least = "about" if known else "at least"
-    head = f"{least} {100 * share:.0f} % of the text may be missing" if share >= LEAST else "text may be missing"
+    head = (
+        f"{least} {100 * share:.0f} % of the text may be missing" if share >= LEAST else "text may be missing"
+    )
     return [f"{head}: {'; '.join(reasons)}"]
+
+
+def _has_fonts(page: bytes, found: Found) -> bool:
+    """Whether a page names fonts, itself or in its resources."""
+    resources = _RESOURCES.search(page)
+    return b"/Font" in page or (resources is not None and int(resources[1]) in found.fonts)
 
 
 def _page_loss(contents: tuple[int, ...], found: Found) -> float:
@@ -196,12 +208,15 @@ def _objects(data: bytes) -> Iterator[tuple[int, bytes, bytes | memoryview | Non
 
 def _note(found: Found, number: int, text: bytes) -> None:
     """Take down what an object says of pages and of the objects that they need."""
+    if b"/Font" in text:
+        found.fonts.add(number)
     if _TREE.search(text):
         counts = [int(count[1]) for count in _COUNT.finditer(text)]
         found.claimed = max(found.claimed, *(count for count in counts if count <= MOST_PAGES), 0)
     elif _PAGE.search(text):
         refs = [match[1] or match[2] for match in _CONTENTS.finditer(text)]
-        found.empty += not refs and b"/Font" in text
+        if not refs:
+            found.empty.append(text)
         found.contents[number] = tuple(int(ref[1]) for part in refs for ref in _REFERENCE.finditer(part))
     for match in (*_NEEDED.finditer(text), *_FONTS.finditer(text)):
         part = next((group for group in match.groups() if group), b"")
