@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -92,12 +92,38 @@ def _row(name: str, ok: bool, detail: str) -> dict[str, Any]:
 
 
 def _data(experiment: AnyExperiment, config: Path) -> str:
-    """Load the data; how much there is of it."""
+    """Load the data: how much there is of it, and what is wrong with its documents.
+
+    Nothing is parsed for this, so the warnings of a parser are those of documents that were parsed before.
+    Raises DocumentError for a document that would stop a run before it is parsed.
+    """
     from fathoms import corpora
 
     corpus = corpora.load(experiment.data, config.parent)
     asked, about = len(corpus.questions), len(corpus.documents)
-    return f"{console.amount(asked, 'question')} on {console.amount(about, 'document')} of {corpus.name}"
+    amount = f"{console.amount(asked, 'question')} on {console.amount(about, 'document')} of {corpus.name}"
+    return "\n".join([amount, *_documents(experiment, corpus.documents)])
+
+
+def _documents(experiment: AnyExperiment, documents: Mapping[str, Path]) -> Iterator[str]:
+    """What is wrong with the documents that a pipeline of ours reads."""
+    from fathoms.cli.caching import opened
+    from fathoms.errors import DocumentError
+    from fathoms.experiment import Experiment
+    from fathoms.ingest.reading import check_source
+
+    if not isinstance(experiment, Experiment) or experiment.retrieve.needs == "nothing":
+        return
+    for path in documents.values():
+        try:
+            check_source(path)
+        except DocumentError as error:
+            if experiment.ingest.on_error == "fail":
+                raise
+            yield f"left out {error}"
+    with opened() as cache:
+        for name, document in experiment.parsed_before(documents, cache).items():
+            yield from (f"{name}: {warning}" for warning in document.warnings)
 
 
 def _stage(experiment: AnyExperiment, stage: str, check: Callable[[], None]) -> str:

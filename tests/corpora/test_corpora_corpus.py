@@ -97,6 +97,7 @@ def test_pdfs_are_found_in_all_folders_by_name(folder: Path) -> None:
         ("C.PDF", folder / "below/C.PDF"),
         ("a.pdf", folder / "below/a.pdf"),
         ("b.pdf", folder / "b.pdf"),
+        ("folder.pdf", folder / "folder.pdf"),  # fails by name when it is read
     ]
     assert warnings == ()
 
