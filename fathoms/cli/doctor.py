@@ -107,10 +107,10 @@ def _data(experiment: AnyExperiment, config: Path) -> str:
 
 def _documents(experiment: AnyExperiment, documents: Mapping[str, Path]) -> Iterator[str]:
     """What is wrong with the documents that a pipeline of ours reads."""
-    from fathoms.cli.caching import opened
+    from fathoms.cli.cache import opened
     from fathoms.errors import DocumentError
-    from fathoms.experiment import Experiment
-    from fathoms.ingest.reading import check_source
+    from fathoms.ingest.parsers.reading import check_source
+    from fathoms.pipeline.experiment import Experiment
 
     if not isinstance(experiment, Experiment) or experiment.retrieve.needs == "nothing":
         return

@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 import re
 import runpy
-import sys
 import time
 import zlib
 from pathlib import Path
 
 import pytest
-from support import Project, write_pdf
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "ingest"))
-import damage
 
 from fathoms.errors import DocumentError
-from fathoms.ingest import Pdfium, page_images, parse_all, parse_in_child, promises
+from fathoms.ingest import Pdfium, page_images, parse_all, parse_in_child
+from fathoms.ingest.parsers import promises
 from fathoms.types import Document
+from tests.support import damage
+from tests.support.project import Project, write_pdf
 
 pytestmark = pytest.mark.slow  # processes of their own
 
