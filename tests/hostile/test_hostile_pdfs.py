@@ -94,7 +94,7 @@ def test_a_warning_reaches_doctor_ingest_and_the_report(project: Project) -> Non
     assert said in project.fathoms("ingest", "tiny.yaml").stdout
     assert said in project.fathoms("doctor", "tiny.yaml").stdout
     project.fathoms("run", "tiny.yaml")
-    project.fathoms("report", "latest", "--out", "told")
+    project.fathoms("report", "latest", "--to", "told")
     assert said in "".join(path.read_text() for path in (project.path / "told").rglob("*.html"))
 
 
