@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from fathoms.config import Source, override, validate
-from fathoms.errors import DataError
+from fathoms.errors import ConfigError, DataError, StoreError
 from fathoms.metrics import (
     Figures,
     Judged,
@@ -63,9 +63,21 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> Scoring:
-    """The scoring that a run asks for; its other configuration is not looked at."""
-    config = manifest.get("config", {}).get("scoring", {})
-    return validate(Scoring, override(Source("scoring", dict(config)), settings))
+    """The scoring that a run asks for; its other configuration is not looked at.
+
+    Raises StoreError where the manifest itself is wrong, and ConfigError for settings that are.
+    """
+    changed = list(settings)
+    config = (manifest.get("config") or {}).get("scoring") or {}
+    try:
+        if not isinstance(config, Mapping):
+            raise ConfigError("scoring: want a mapping")
+        return validate(Scoring, override(Source("scoring", dict(config)), changed))
+    except ConfigError as error:
+        if changed:
+            raise
+        run = manifest.get("run")
+        raise StoreError(f"manifest.json of {run}, config: {error}") from error
 
 
 def _texts(run: Run, manifest: Mapping[str, Any]) -> RunTexts:

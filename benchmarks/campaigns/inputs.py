@@ -32,10 +32,9 @@ from typing import Any
 
 import yaml
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-from support import CONFIG, PAGES, QUESTIONS, write_pdf
-
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from fathoms.cli import main
+from tests.support.project import CONFIG, PAGES, QUESTIONS, write_pdf
 
 SECONDS = 20
 VALUES: list[Any] = [

@@ -25,11 +25,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "faults"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from support import Project
-from test_faults_kill import long_project, results
+from tests.faults.test_faults_kill import long_project, results
+from tests.support.project import Project
 
 QUESTIONS = 40
 CONFIG = """\

@@ -23,10 +23,10 @@ from socket import socket
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT))
 
-from faulty import config, faulty_project, views  # noqa: E402
-from raw_service import answer, chunked, service  # noqa: E402
+from tests.support.faulty import config, faulty_project, views  # noqa: E402
+from tests.support.raw_service import answer, chunked, service  # noqa: E402
 
 QUESTIONS = 4
 SECONDS = 120

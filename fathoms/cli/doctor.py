@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -92,12 +92,38 @@ def _row(name: str, ok: bool, detail: str) -> dict[str, Any]:
 
 
 def _data(experiment: AnyExperiment, config: Path) -> str:
-    """Load the data, and describe it: the number of questions and documents."""
+    """Load the data, and describe it: the number of questions and documents, and problems of documents.
+
+    Nothing is parsed for this check, so warnings of the parser are known only for documents in the cache.
+    Raises DocumentError for a document that would stop a run before it is parsed.
+    """
     from fathoms import corpora
 
     corpus = corpora.load(experiment.data, config.parent)
     asked, about = len(corpus.questions), len(corpus.documents)
-    return f"{console.amount(asked, 'question')} on {console.amount(about, 'document')} of {corpus.name}"
+    amount = f"{console.amount(asked, 'question')} on {console.amount(about, 'document')} of {corpus.name}"
+    return "\n".join([amount, *_documents(experiment, corpus.documents)])
+
+
+def _documents(experiment: AnyExperiment, documents: Mapping[str, Path]) -> Iterator[str]:
+    """Problems of the documents; none are looked for if the pipeline is external or needs no documents."""
+    from fathoms.cli.cache import opened
+    from fathoms.errors import DocumentError
+    from fathoms.ingest.parsers.reading import check_source
+    from fathoms.pipeline.experiment import Experiment
+
+    if not isinstance(experiment, Experiment) or experiment.retrieve.needs == "nothing":
+        return
+    for path in documents.values():
+        try:
+            check_source(path)
+        except DocumentError as error:
+            if experiment.ingest.on_error == "fail":
+                raise
+            yield f"left out {error}"
+    with opened() as cache:
+        for name, document in experiment.parsed_before(documents, cache).items():
+            yield from (f"{name}: {warning}" for warning in document.warnings)
 
 
 def _stage(experiment: AnyExperiment, stage: str, check: Callable[[], None]) -> str:

@@ -1,7 +1,8 @@
-"""Models: `reply(prompt) -> Reply` and `embed(texts) -> vectors`, one file a provider.
+"""Models that answer prompts (`reply(prompt) -> Reply`) or embed texts (`embed(texts) -> vectors`).
 
-A config's `generate:` is a `Generator` and its `embed:` an `Embedder`, chosen by `kind`. To add one,
-write a file with a `Component` that does what `protocols` asks for, and add its name to the union.
+The `generate:` section of a config is a `Generator` and the `embed:` section an `Embedder`; `kind` selects
+the class. To add a provider, write a module with a `Component` that implements a protocol of
+`fathoms.models.protocols`, and add the class to the union.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What models gave before: embeddings by (model, text), and replies by everything that decides them."""
+"""Caches of embeddings, by model and text, and of replies, by everything that influences them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 _BATCH = 64
 _DTYPE = b"<f4"
 _HEAD = struct.Struct("<3sxI")
-"""What stands before the numbers of a vector: their type, and how many they are."""
+"""Header of a stored vector: the data type of its numbers and how many there are."""
 
 
 class ReplyCache:
-    """Replies by model with its settings, prompt with its images and files, and number of the repeat.
+    """Cache of replies. The key is made of the model with its settings, the prompt with its images and files,
+    and the number of the repeat.
 
-    For those who ask for it: who measures anew asks anew. A reply that is found is marked `cached`.
+    It is used only on request, because a new measurement should normally ask the model again. Replies from
+    the cache are marked `cached`.
     """
 
     def __init__(self, cache: Cache, model: ChatModel) -> None:
@@ -35,7 +37,8 @@ class ReplyCache:
         self._identity = model.identity()
 
     def key(self, prompt: Prompt, repeat: int) -> str:
-        """The name of a reply. A path says nothing: images and files count by what is in them."""
+        """Return the cache key of a reply. Images and files enter by the hashes of their contents, not their
+        paths."""
         messages = [
             (
                 message.role,
@@ -48,12 +51,12 @@ class ReplyCache:
         return fingerprint(self._identity, messages, repeat)
 
     def get(self, key: str) -> Reply | None:
-        """The reply that was kept."""
+        """Return the stored reply, `None` if there is none."""
         reply = self._cache.load("reply", key, Reply.model_validate_json)
         return None if reply is None else reply.model_copy(update={"cached": True})
 
     def put(self, key: str, reply: Reply) -> None:
-        """Keep a reply."""
+        """Store a reply."""
         self._cache.put_text("reply", key, reply.model_dump_json())
 
 
@@ -65,11 +68,12 @@ def embed_cached(
     *,
     query: bool = False,
 ) -> NDArray[np.float32]:
-    """Vectors of `texts`, shape (n, d), float32, L2-normalised; what the cache has is not computed.
+    """Return the vectors of `texts`, float32 of shape (n, d) with L2-normalised rows; computes only uncached
+    ones.
 
-    A text that is new is embedded once, however often it stands in `texts`, in batches;
-    `on_progress` hears how many of the new ones are done, of how many. With `query`, the texts are
-    embedded as questions (some models set questions and documents apart).
+    New texts are embedded in batches, each distinct text once. `on_progress` is called with the number of new
+    texts done and their total. With `query`, the texts are embedded as questions, which some models treat
+    differently from documents.
     """
     import numpy as np
 
@@ -92,13 +96,14 @@ def embed_cached(
         done, width = set(missing), len(found[missing[-1]])
         if any(len(found[key]) != width for key in missing):
             raise ModelError(f"embed: kind '{embedder.kind}' gave vectors of different lengths")
-        # the model behind a name may have been exchanged: what it gave before is of no use beside this
+        # the server may now run another model under the same name: cached vectors of another length are
+        # useless
         missing = [key for key in new if key not in done and len(found[key]) != width]
     return np.stack([found[key] for key in keys])
 
 
 def _known(cache: Cache, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-    """The vectors that the cache holds, if all of them are of one length."""
+    """Return the cached vectors by key; none at all if they differ in length."""
     values = cache.get_many("embedding", keys)
     found = {key: row for key, value in values.items() if (row := _unpacked(value)) is not None}
     if len(found) < len(values):
@@ -110,12 +115,12 @@ def _known(cache: Cache, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:
 
 
 def _packed(row: NDArray[np.float32]) -> bytes:
-    """A vector as it is kept: the kind of its numbers, how many they are, and they."""
+    """Encode a vector for the cache: the header, then the numbers as little-endian float32."""
     return _HEAD.pack(_DTYPE, len(row)) + row.astype(_DTYPE.decode()).tobytes()
 
 
 def _unpacked(value: bytes) -> NDArray[np.float32] | None:
-    """The vector that was packed; `None` where the value is none."""
+    """Decode a vector from the cache; `None` if the value is damaged."""
     import numpy as np
 
     if len(value) <= _HEAD.size:

@@ -1,4 +1,7 @@
-"""Options that go to somebody else's constructor: no secrets in them, `${NAME}` from the environment."""
+"""Options that are passed on to other libraries and servers, addresses of servers, and names of API keys.
+
+Secrets must not stand in a config. `${NAME}` in an option is replaced by the environment variable NAME.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,13 @@ from fathoms.safety.masking import is_key_in_path, is_secret_name, looks_like_ke
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _LONG_WORD = 20
-"""Characters from which on lower-case letters with digits are taken for a key and not for a name."""
+"""Length from which a text with lower-case letters and digits is taken for a key, not for a variable name."""
 _REFERENCE = re.compile(r"\$\{(\w+)\}")
 
 
 def _no_secrets(options: dict[str, Any]) -> dict[str, Any]:
-    """Refuse a secret that stands in the configuration, where manifests and logs would repeat it."""
+    """Raise ValueError if the options contain a secret, because manifests and logs repeat the
+    configuration."""
     for name, value in _texts(options):
         if _is_secret(name, value) and not _REFERENCE.search(value):
             raise ValueError(
@@ -31,12 +35,15 @@ def _no_secrets(options: dict[str, Any]) -> dict[str, Any]:
 
 
 Options = Annotated[dict[str, Any], AfterValidator(_no_secrets)]
-"""Keyword arguments. `${NAME}` in a text is replaced by that environment variable when they are used, and
-only there; keys and passwords must be given so."""
+"""Keyword arguments from a config. `${NAME}` in a text is replaced by that environment variable when the
+options are used, and is stored unreplaced. Keys and passwords must be given this way."""
 
 
 def http_address(address: str) -> str:
-    """Refuse (ValueError) what is no address of a server, or names a user; a slash at the end goes."""
+    """Return the address without a slash at its end.
+
+    Raises ValueError if it is not an HTTP address, or if it contains a user, a password or a key.
+    """
     if re.match(r"(?:https?:/{0,2})?[^/\s]*@", address):
         raise ValueError("a user or password has no place in an address")
     if without_logins(address) != address:
@@ -49,21 +56,22 @@ def http_address(address: str) -> str:
 
 
 def _has_host_and_port(address: str) -> bool:
-    """Whether there is a host, and a port that can be one."""
+    """Return whether the address has a valid host name and, if it names a port, a valid port."""
     try:
         parts = urlsplit(address)
-        name = (parts.hostname or "").encode("idna")  # as a connection will
+        name = (parts.hostname or "").encode("idna")  # a connection encodes the name this way and may fail
         return bool(name) and parts.port != 0
     except ValueError:
         return False
 
 
 Address = Annotated[str, AfterValidator(http_address)]
-"""The address of a server, by http or https."""
+"""The `http://` or `https://` address of a server."""
 
 
 def _variable_name(name: str) -> str:
-    """Refuse (ValueError) a key that stands where the name of its variable belongs, without repeating it."""
+    """Raise ValueError if a key was given instead of the name of its variable; the message does not repeat
+    it."""
     letters = name.replace("_", "")
     pasted = looks_like_key(name) or (len(letters) >= _LONG_WORD and not name.isupper() and _has_digit(name))
     if pasted or not _NAME.fullmatch(name):
@@ -75,7 +83,7 @@ def _variable_name(name: str) -> str:
 
 
 def _has_digit(text: str) -> bool:
-    """Whether there is a digit, as in random keys."""
+    """Return whether the text contains a digit, as random keys do."""
     return any(map(str.isdigit, text))
 
 
@@ -84,7 +92,10 @@ VariableName = Annotated[str, AfterValidator(_variable_name)]
 
 
 def env_key(variable: str) -> str:
-    """The key that an environment variable holds; raises ConfigError for none, or what no header takes."""
+    """Return the key in an environment variable.
+
+    Raises ConfigError if the variable is not set or if its value cannot be sent in an HTTP header.
+    """
     key = os.environ.get(variable, "").strip()
     if not key:
         raise ConfigError(f"the environment variable {variable} is not set: it holds the key")
@@ -95,7 +106,10 @@ def env_key(variable: str) -> str:
 
 
 def without_secrets(options: dict[str, Any]) -> list[tuple[str, str]]:
-    """The texts of the options as they are used, but for what looks like a secret; for fingerprints."""
+    """Return (name, text) of all texts in the options, with variables replaced and without secrets.
+
+    This is used for fingerprints.
+    """
     return [
         (name, _REFERENCE.sub(lambda match: os.environ.get(match[1], ""), value))
         for name, value in _texts(options)
@@ -104,8 +118,10 @@ def without_secrets(options: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def secret_values(options: Any) -> list[str]:
-    """The values of the environment variables named in texts that are secret; those not set are left out.
-    They are remembered: nothing that is written may hold them."""
+    """Return the values of the environment variables that are used in secret options, if they are set.
+
+    The values are also registered for masking, so that they appear in nothing that is written.
+    """
     found = [
         os.environ[variable]
         for name, value in _texts(options)
@@ -118,12 +134,12 @@ def secret_values(options: Any) -> list[str]:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    """Whether a name is that of a secret, or a value holds one."""
+    """Return whether the name suggests a secret or the value contains one."""
     return is_secret_name(name) or without_logins(value) != value or looks_like_key(value)
 
 
 def _texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Every text inside the options, with the nearest key above it."""
+    """Yield (name, text) for every text in nested options; the name is the nearest key above it."""
     if isinstance(value, str):
         yield name, value
     elif isinstance(value, dict):
@@ -135,7 +151,7 @@ def _texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 
 def resolved(value: Any) -> Any:
-    """The options with every `${NAME}` replaced; raises ConfigError for a variable that is not set."""
+    """Return the options with every `${NAME}` replaced; raises ConfigError if a variable is not set."""
     if isinstance(value, str):
         return _REFERENCE.sub(_variable, value)
     if isinstance(value, dict):
@@ -144,7 +160,7 @@ def resolved(value: Any) -> Any:
 
 
 def _variable(match: re.Match[str]) -> str:
-    """The value of one environment variable."""
+    """Return the value of one environment variable; raises ConfigError if it is not set."""
     try:
         return os.environ[match[1]]
     except KeyError:

@@ -1,7 +1,7 @@
-"""What tokens cost, in US dollars: the config's own price, or the list price of the address that is asked.
+"""The cost of tokens in US dollars, by a price in the config or by the vendor's list price.
 
-List prices are those in the package `genai-prices`, as it was released: nothing is ever fetched. A price
-that nobody knows is `None`, never 0; a model of one's own has none, unless the config gives it one.
+List prices come from the installed release of the package `genai-prices`; nothing is fetched. An unknown
+price is `None`, never 0. A self-hosted model has no price unless the config gives one.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ _MILLION = 1_000_000
 
 
 class Price(BaseModel):
-    """US dollars for a million tokens."""
+    """Prices in US dollars per million tokens."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     input: float = Field(ge=0, allow_inf_nan=False)
-    """Tokens of prompts."""
+    """Price of prompt tokens."""
     output: float = Field(ge=0, allow_inf_nan=False)
-    """Tokens of replies, reasoning included."""
+    """Price of reply tokens, including reasoning."""
     cached_input: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Tokens that the vendor read from its cache; as `input` if not given."""
+    """Price of prompt tokens that the vendor read from its cache; the price of `input` if not given."""
     cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Tokens that the vendor wrote to its cache; as `input` if not given."""
+    """Price of prompt tokens that the vendor wrote to its cache; the price of `input` if not given."""
 
     def cost(self, usage: Usage) -> float | None:
-        """Dollars; `None` where the tokens of prompt or reply are not known."""
+        """Return the cost in US dollars; `None` if the number of prompt or reply tokens is not known."""
         if usage.prompt_tokens is None or usage.completion_tokens is None:
             return None
         read, written = usage.cached_tokens or 0, usage.cache_write_tokens or 0
@@ -44,20 +44,23 @@ class Price(BaseModel):
 
 
 class Priced(Component):
-    """A component whose tokens may cost money."""
+    """Base class of components whose tokens may cost money."""
 
     price: Price | None = None
-    """US dollars for a million tokens, in place of the list price: `{input: 0.4, output: 1.6}`."""
+    """Prices in US dollars per million tokens that replace the list price, for example
+    `{input: 0.4, output: 1.6}`."""
 
     def identity(self) -> dict[str, Any]:
-        """A price changes no answer."""
+        """Leave the price out of the identity, because it does not change the replies."""
         whole = super().identity()
         return {**whole, "options": {key: value for key, value in whole["options"].items() if key != "price"}}
 
     def cost(self, usage: Usage, named: str | None = None) -> float | None:
-        """Dollars for these tokens, `None` where price or tokens are not known.
+        """Return the cost of these tokens in US dollars; `None` if the price or the number of tokens is
+        unknown.
 
-        `named` is the model that the server says it is, which counts where the configured name has no price.
+        `named` is the model name that the server reported. It is looked up if the configured name has no list
+        price.
         """
         if self.price is not None:
             return self.price.cost(usage)
@@ -67,9 +70,10 @@ class Priced(Component):
 
 
 def listed(usage: Usage, model: str, address: str) -> float | None:
-    """Dollars by the list price of a model at an address, `None` where there is none.
+    """Return the cost in US dollars by the list price of a model at an address; `None` if there is no list
+    price.
 
-    A gateway's address is not the vendor's: what it charges is its own matter.
+    A gateway has another address than the vendor and therefore no list price.
     """
     if usage.prompt_tokens is None or usage.completion_tokens is None or not address:
         return None
@@ -89,6 +93,6 @@ def listed(usage: Usage, model: str, address: str) -> float | None:
 
 
 def price_data() -> str | None:
-    """The release of the package that the list prices are from."""
+    """Return name and version of the package with the list prices; `None` if it is not installed."""
     version = package_version(PACKAGE)
     return None if version is None else f"{PACKAGE} {version}"

@@ -1,4 +1,4 @@
-"""What every model of a room is asked for, whatever its kind."""
+"""The interfaces that every chat model and every embedding model implements, whatever its kind."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FileLimits:
-    """How much one request may hold: pages of attached PDFs, bytes as they are sent, images; `None` is no
-    limit that is known. A file and an image count so many times their bytes (0 where they go apart)."""
+    """Limits of one request: pages of attached PDFs, size in bytes as sent, and images. `None` means no known
+    limit.
+
+    The size of a file or an image counts `file_weight` or `image_weight` times: 4/3 if it is sent in base64,
+    0 if it is not part of the request, such as an uploaded file.
+    """
 
     pages: int | None
     size: int | None
@@ -26,58 +30,61 @@ class FileLimits:
 
 
 class ChatModel(Protocol):
-    """Answers prompts. `None` stands for what nobody can tell."""
+    """A model that answers prompts. In all its results, `None` means that the value is not known."""
 
     @property
     def context_window(self) -> int | None:
-        """Tokens of prompt and reply together."""
+        """Maximum number of tokens of prompt and reply together."""
 
     @property
     def max_tokens(self) -> int | None:
-        """The longest reply, in tokens."""
+        """Maximum length of a reply in tokens."""
 
     @property
     def max_concurrency(self) -> int:
-        """Requests at once that it is meant for."""
+        """Maximum number of requests at a time."""
 
     def identity(self) -> dict[str, Any]:
-        """Everything that decides what it says to the same prompt."""
+        """Return everything that influences the reply to a given prompt; used in fingerprints."""
 
     def check(self) -> None:
-        """Raise now what would fail later: a missing package, missing weights, a missing key."""
+        """Raise an error if a package, the weights or the key is missing; called before a run."""
 
     def check_images(self) -> None:
-        """Raise now where images cannot be seen."""
+        """Raise an error if the model is known not to accept images; called before a run."""
 
     @property
     def file_limits(self) -> FileLimits | None:
-        """What it takes of attached PDFs, `None` where it takes none."""
+        """Limits of requests with attached PDFs; `None` if the model does not accept PDFs."""
 
     async def reply(self, prompt: Prompt) -> Reply:
-        """One answer; raises ModelError where there is none."""
+        """Send the prompt to the model and return its reply; raises ModelError if there is none."""
 
     def count_tokens(self, messages: Sequence[Message]) -> int | None:
-        """Tokens of the messages as the model itself counts them."""
+        """Count the tokens of the messages with the tokenizer and chat template of the model."""
 
     @property
     def counting_waits(self) -> bool:
-        """Whether counting asks a server: then it has no place on an event loop."""
+        """Whether `count_tokens` may block on a request to a server, so that it must not run on an event
+        loop."""
 
     def cost(self, usage: Usage, named: str | None = None) -> float | None:
-        """Dollars for these tokens; `named` is the model that the server says it is."""
+        """Return the cost of these tokens in US dollars; `named` is the model name that the server
+        reported."""
 
 
 class TextEmbedder(Protocol):
-    """Turns texts into unit vectors, float32, shape (n, d), in the order given."""
+    """A model that turns texts into unit vectors: float32, shape (n, d), one row per text in the given
+    order."""
 
     def identity(self) -> dict[str, Any]:
-        """Everything that decides the vector of a text."""
+        """Return everything that influences the vector of a text; used in fingerprints."""
 
     def check(self) -> None:
-        """Raise now what would fail later."""
+        """Raise an error if a requirement (package, weights, server) is missing; called before a run."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of documents."""
+        """Return the vectors of documents."""
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of questions, which some models put differently."""
+        """Return the vectors of questions, which some models embed with another prefix than documents."""

@@ -1,7 +1,7 @@
-"""Requests to servers of models that stream JSON: one pool of connections an event loop, by aiohttp.
+"""HTTP requests to model servers that answer with JSON or stream it, with one aiohttp session per event loop.
 
-A client of an SDK takes several milliseconds of CPU a request; hundreds at once would wait for it, and not
-for the model.
+The clients of the SDKs need several milliseconds of CPU per request. With hundreds of requests at a time,
+they and not the model would be the bottleneck.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ if TYPE_CHECKING:
     import aiohttp
 
 DONE = "[DONE]"
-"""What ends a stream of OpenAI's kind."""
+"""The data of the last event in a stream of OpenAI's API."""
 _CONNECT_SECONDS = 10
 _IDLE_SECONDS = 2.0
-"""How long a connection is kept for the next request: less than the 5 seconds after which common servers
-close it, perhaps at the very moment when it is used again."""
+"""How long an idle connection is kept. Common servers close it after 5 seconds, which may coincide with the
+next request, so this is shorter."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_REFUSAL, _LONGEST_MESSAGE = 65536, 1000
-"""Bytes that are read and characters that are looked at. Secrets are taken out in between, so that half of
-one, cut off at the end, is never among them."""
+"""Bytes read from an error response, and characters kept of its message. Secrets are masked between the two
+cuts, so that the message never ends with a part of a secret."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A POST of JSON: `sender` is who asks and for how long silence is borne, in errors too.
+    """A POST request with a JSON body.
 
-    `local` is a server of our own, which no proxy stands before.
+    `sender` has the time-out and what error messages say about the caller. `local` marks a server that
+    fathoms itself started, which is never reached through a proxy.
     """
 
     url: str
@@ -50,15 +51,16 @@ class Request:
 
 
 Hear = Callable[[dict[str, Any], float], None]
-"""Gets a JSON object, and the seconds since the request was sent."""
+"""Callback that receives a JSON object and the seconds since the request was sent."""
 
 
 async def exchange(request: Request, hear: Hear) -> None:
-    """Send it, and give every JSON object of the answer to `hear` as it comes: one, or those of a stream.
+    """Send the request and pass every JSON object of the answer to `hear` as soon as it arrives.
 
-    Streams are server-sent events, which `[DONE]` may end, or a value a line. Raises ModelError for what is
-    no such answer, for a status other than 200 (RateLimitError and PromptTooLongError among them), and
-    NoAnswerError where there is none, where it breaks off, and for silence.
+    The answer is a single object or a stream: server-sent events, which may end with `[DONE]`, or one object
+    per line. Raises ModelError if the answer is malformed or its status is not 200 (among others
+    RateLimitError and PromptTooLongError), and NoAnswerError if there is no answer, it breaks off, or the
+    server is silent for longer than the time-out.
     """
     import aiohttp
 
@@ -77,7 +79,7 @@ async def exchange(request: Request, hear: Hear) -> None:
                 sock_connect=_CONNECT_SECONDS, sock_read=sender.timeout or None, total=None
             ),
             proxy=None if request.local else _proxy(request.url),
-            allow_redirects=False,  # the headers may hold a key
+            allow_redirects=False,  # the headers may contain a key, which another host must not get
         ) as response:
             if response.status != 200:
                 raise await _refusal(response, sender)
@@ -92,7 +94,7 @@ async def exchange(request: Request, hear: Hear) -> None:
 
 
 async def _heard(response: aiohttp.ClientResponse, hear: Callable[[bytes], None], sender: Sender) -> None:
-    """The text of every value of an answer. Raises ModelError for an event of the name `error`."""
+    """Pass the text of every value of the answer to `hear`; raises ModelError for an event named `error`."""
     kind = response.content_type
     if kind not in ("text/event-stream", "application/x-ndjson"):
         hear(b"".join([piece async for piece in _pieces(response, sender)]))
@@ -103,9 +105,9 @@ async def _heard(response: aiohttp.ClientResponse, hear: Callable[[bytes], None]
         if kind == "text/event-stream":
             if text.startswith(b"event:"):
                 event = text[6:].strip()
-            if not text:  # the event ends here, and its name with it
+            if not text:  # an empty line ends the event
                 event = b""
-            if not text.startswith(b"data:"):  # comments and the names of events
+            if not text.startswith(b"data:"):  # a comment or the name of an event
                 continue
             text = text[5:].strip()
             if event == b"error":
@@ -117,7 +119,7 @@ async def _heard(response: aiohttp.ClientResponse, hear: Callable[[bytes], None]
 
 
 def _error_event(text: bytes, sender: Sender) -> ModelError:
-    """The error that the data of an event of the name `error` tells, JSON or not."""
+    """Make the error for the data of an event named `error`, which need not be JSON."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -127,7 +129,7 @@ def _error_event(text: bytes, sender: Sender) -> ModelError:
 
 
 async def _pieces(response: aiohttp.ClientResponse, sender: Sender) -> AsyncGenerator[bytes, None]:
-    """The decompressed bytes as they come; raises ModelError where they are too many."""
+    """Yield the decompressed body as it arrives; raises ModelError if it exceeds the size limit."""
     try:
         body = Body(",".join(response.headers.getall("Content-Encoding", [])))
         async for data in response.content.iter_any():
@@ -139,7 +141,7 @@ async def _pieces(response: aiohttp.ClientResponse, sender: Sender) -> AsyncGene
 
 
 async def _lines(response: aiohttp.ClientResponse, sender: Sender) -> AsyncIterator[bytes]:
-    """The lines, however long, without a byte order mark before the first."""
+    """Yield the lines of the body, without a byte order mark before the first."""
     held: list[bytes] = []
     is_first = True
     async for piece in _pieces(response, sender):
@@ -153,7 +155,7 @@ async def _lines(response: aiohttp.ClientResponse, sender: Sender) -> AsyncItera
 
 
 def _parsed(text: bytes, sender: Sender) -> dict[str, Any]:
-    """A JSON object that is no error; raises ModelError."""
+    """Parse a JSON object; raises ModelError if the text is something else or the object reports an error."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -169,7 +171,7 @@ def _parsed(text: bytes, sender: Sender) -> dict[str, Any]:
 
 
 async def _refusal(response: aiohttp.ClientResponse, sender: Sender) -> ModelError:
-    """The error that an answer of another status than 200 is."""
+    """Make the error for a response whose status is not 200."""
     text = (await _beginning(response, sender)).decode("utf-8", "replace")
     try:
         value = json.loads(text)
@@ -181,9 +183,9 @@ async def _refusal(response: aiohttp.ClientResponse, sender: Sender) -> ModelErr
 
 
 async def _beginning(response: aiohttp.ClientResponse, sender: Sender) -> bytes:
-    """A body, but for what is longer than any refusal; what cannot be decompressed is as good as empty."""
+    """Read the beginning of the body of an error response; ends early where it cannot be decompressed."""
     held = b""
-    with suppress(ModelError):  # the status says what is wrong
+    with suppress(ModelError):  # the status alone is enough for an error message
         async with aclosing(_pieces(response, sender)) as pieces:
             async for piece in pieces:
                 held += piece
@@ -193,7 +195,7 @@ async def _beginning(response: aiohttp.ClientResponse, sender: Sender) -> bytes:
 
 
 def _silence(sender: Sender, error: Exception) -> str:
-    """What to say of a server that says nothing."""
+    """Return the error message for a time-out."""
     import aiohttp
 
     if isinstance(error, aiohttp.ConnectionTimeoutError):
@@ -203,7 +205,7 @@ def _silence(sender: Sender, error: Exception) -> str:
 
 @lru_cache(maxsize=16)
 def _proxy(url: str) -> str | None:
-    """The proxy that the environment names for an address."""
+    """Return the proxy that the environment sets for an address, `None` if there is none."""
     from urllib.request import getproxies, proxy_bypass
 
     parts = urlsplit(url)
@@ -215,7 +217,7 @@ _sessions: dict[asyncio.AbstractEventLoop, tuple[aiohttp.ClientSession, _Keeper]
 
 
 async def _session() -> aiohttp.ClientSession:
-    """The connections of the running event loop."""
+    """Return the aiohttp session of the running event loop; the first call opens it."""
     loop = asyncio.get_running_loop()
     if loop not in _sessions:
         keeper = _opened(loop)
@@ -224,17 +226,21 @@ async def _session() -> aiohttp.ClientSession:
 
 
 async def _opened(loop: asyncio.AbstractEventLoop) -> _Keeper:
-    """A session that ends with its event loop, which closes the generators that are open still."""
+    """Yield a session that is closed with its event loop.
+
+    A loop that shuts down closes its asynchronous generators, which runs the end of this one.
+    """
     import aiohttp
 
-    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS)  # the runner has the limit
+    # no limit here, because the runner limits the number of concurrent requests
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS)
     try:
         async with aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,  # what is decompressed is limited in `_pieces`
+            auto_decompress=False,  # `_pieces` decompresses with a size limit
         ) as session:
             yield session
     finally:
-        del _sessions[loop]  # else every loop that ever was would be kept
-    await asyncio.sleep(0)  # for the sockets to close
+        del _sessions[loop]  # otherwise the dictionary would keep every closed loop alive
+    await asyncio.sleep(0)  # lets the sockets close

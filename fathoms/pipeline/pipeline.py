@@ -165,7 +165,8 @@ class Pipeline(Component):
         """
         if self.retrieve.needs == "nothing":
             documents = {}
-        hashes = {name: cache.file_hash(path) for name, path in documents.items() if path.is_file()}
+        found = {name: _hash(path, cache) for name, path in documents.items()}
+        hashes = {name: sha256 for name, sha256 in found.items() if sha256 is not None}
         try:
             parsed, failures = self._parse(documents, hashes, cache, workers, progress)
             images = self._render(parsed, failures, cache)
@@ -250,8 +251,19 @@ class Pipeline(Component):
         """Whether the cache holds every document that can be read."""
         if self.retrieve.needs == "nothing":
             return True
-        there = [path for path in documents.values() if path.is_file()]
-        return all(self._parsed_before(path, cache.file_hash(path), cache) is not None for path in there)
+        there = {path: sha256 for path in documents.values() if (sha256 := _hash(path, cache)) is not None}
+        return all(self._parsed_before(path, sha256, cache) is not None for path, sha256 in there.items())
+
+    def parsed_before(self, documents: Mapping[str, Path], cache: Cache) -> dict[str, Document]:
+        """The documents that the cache holds as parsed, by name. Nothing is parsed for it."""
+        if self.retrieve.needs == "nothing":
+            return {}
+        found = {
+            name: self._parsed_before(path, sha256, cache)
+            for name, path in documents.items()
+            if (sha256 := _hash(path, cache)) is not None
+        }
+        return {name: document for name, document in found.items() if document is not None}
 
     def _native(self, sha256: str | None, cache: Cache) -> str | None:
         """The parser's own form of a file, where it has one and the cache holds it."""
@@ -348,6 +360,16 @@ def _keep_index(vectors: Vectors, folder: Path) -> None:
     with temporary_folder(folder.parent) as unfinished:
         np.save(unfinished / _VECTORS, vectors, allow_pickle=False)
         publish(unfinished, folder)
+
+
+def _hash(path: Path, cache: Cache) -> str | None:
+    """The sha256 of a document, `None` where it is no file or nobody may read it: parsing it says why."""
+    if not path.is_file():
+        return None
+    try:
+        return cache.file_hash(path)
+    except OSError:
+        return None
 
 
 def _embed_questions(embedder: Embedder, cache: Cache, texts: Sequence[str]) -> Vectors:

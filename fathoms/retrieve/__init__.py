@@ -1,7 +1,8 @@
-"""Retrieval: from a question to the chunks it is answered from, one file a method.
+"""Retrieval: find the chunks that a question is answered from. Each method has its own module.
 
-A retriever says what it `needs` (documents, chunks, chunks with vectors) and finds for many questions at
-once. To add one, write a file with a `Retriever` and add its name to the union.
+A retriever states what it `needs` (nothing, documents, chunks, or chunks with vectors) and searches for a
+whole batch of questions at once. To add a method, write a module with a subclass of `Retriever` and add the
+class to the union `AnyRetriever`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every retriever has in common."""
+"""The base class of all retrievers, and the corpus that they search."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Corpus:
-    """All that can be retrieved from.
+    """The documents, chunks and vectors that a retriever searches.
 
-    `chunks` is empty where the retriever asked for documents only. `vectors` is float32 of shape
-    (len(chunks), d), L2-normalised, or `None` where it did not ask for them; `embed` turns questions into
-    the same space; `folder` is this index's own place in the cache.
+    `chunks` is empty if the retriever needs only documents. `vectors` is a float32 array of shape
+    (len(chunks), d) with L2-normalised rows, or `None` if the retriever does not need vectors. `embed` maps
+    texts of questions to vectors in the same space. `folder` is the cache folder of this index.
     """
 
     documents: Sequence[Document]
@@ -38,12 +38,12 @@ class Corpus:
 
 
 Needs = Literal["nothing", "documents", "chunks", "vectors"]
-"""What a retriever works on; each includes the one before it."""
+"""The input that a retriever needs; each value includes everything that the values before it provide."""
 
 
 @dataclass(frozen=True)
 class FileHandling:
-    """How whole files are sent to the model; the fields are those of `Files`, which documents them."""
+    """How whole files are sent to the model. The fields are documented in `fathoms.retrieve.files.Files`."""
 
     by: Literal["question-files", "all"]
     form: Literal["pdf", "images"]
@@ -52,52 +52,53 @@ class FileHandling:
 
 
 CANDIDATES = 20
-"""How many chunks a retriever gives to what fuses or reranks them, where the config does not say."""
+"""Default `top_k` of a retriever whose results are fused or reranked afterwards."""
 
 
 class Retriever(Component):
-    """Finds chunks for questions."""
+    """Base class of the retrieval methods: a retriever finds ranked chunks for questions."""
 
     @property
     def needs(self) -> Needs:
-        """What must be there before it can search."""
+        """The part of the corpus that must be prepared before the search."""
         return "vectors"
 
     @property
     def files(self) -> FileHandling | None:
-        """How its hits are sent where they are whole files; `None` where they are text, as usual."""
+        """How the hits are sent to the model if they are whole files; `None` if they are text."""
         return None
 
     def check(self) -> None:
-        """Raise now what would fail later."""
+        """Raise an error if a requirement (package, weights, server) is missing; called before a run."""
 
     @abstractmethod
     def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """The hits of every question, best first."""
+        """Return the hits of each question, best first, in the order of the questions."""
 
 
 R = TypeVar("R", bound=Retriever)
 
 
 def as_candidates(retriever: R) -> R:
-    """The retriever with a `top_k` of `CANDIDATES`, unless it was given one."""
+    """Return the retriever with `top_k` set to `CANDIDATES`, unless the config sets `top_k`."""
     if "top_k" in retriever.model_fields_set:
         return retriever
     return retriever.model_copy(update={"top_k": CANDIDATES})
 
 
 def hits(found: Sequence[tuple[Chunk, float]]) -> tuple[Hit, ...]:
-    """Ranked hits from (chunk, score), best first."""
+    """Make ranked hits from (chunk, score) pairs that are already sorted, best first."""
     return tuple(
         Hit(chunk=chunk, score=score, rank=rank) for rank, (chunk, score) in enumerate(found, start=1)
     )
 
 
 class TextQuery(Retriever):
-    """What retrievers share that search with the text of the question."""
+    """Base class of retrievers that search with a text made from the question."""
 
     query: str = "{question}"
-    """The text that is searched with: `{question}` and `{files}` are filled in."""
+    """Template of the search text. `{question}` is replaced by the question, `{files}` by the comma-separated
+    names of the question's files. It must contain `{question}`."""
 
     @field_validator("query")
     @classmethod
@@ -111,7 +112,7 @@ class TextQuery(Retriever):
         return query
 
     def queries(self, questions: Sequence[Question]) -> list[str]:
-        """The text of every question as it is searched with."""
+        """Return the search text of each question."""
         return [_fill(self.query, question) for question in questions]
 
 
@@ -120,6 +121,6 @@ _PLACES = ("question", "files")
 
 
 def _fill(template: str, question: Question) -> str:
-    """The template with its places filled in one pass: braces in a question are text."""
+    """Fill in the template in one pass, so that braces inside a question are left as they are."""
     values = {"question": question.text, "files": ", ".join(question.files)}
     return _PLACE.sub(lambda place: values[place[1]], template)

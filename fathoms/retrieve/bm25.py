@@ -1,4 +1,4 @@
-"""BM25: the chunks that share the rarest words with the question, by bm25s."""
+"""BM25: keyword search that ranks chunks by the words they share with the question, with bm25s."""
 
 from __future__ import annotations
 
@@ -12,53 +12,57 @@ from fathoms.retrieve.base import Corpus, Needs, TextQuery, hits
 from fathoms.safety.limits import MOST_CHUNKS
 from fathoms.types import Hit, Question
 
-_WORD = r"(?u)\w+"  # "Table 3" and "k = 5" are two words each: a single character counts
+# The default pattern of bm25s drops words of one character, such as the numbers in "Table 3" and "k = 5".
+_WORD = r"(?u)\w+"
 
 
 class BM25(TextQuery):
-    """Okapi BM25 (Robertson et al., TREC-3, 1994): the sum over the words t of the question of
+    """Okapi BM25 (Robertson et al., TREC-3, 1994). The score of a chunk is the sum over the words t of the
+    question of
 
         idf(t) * tf / (tf + k1 * (1 - b + b * length / mean length))
 
-    with tf and length counted in words of the chunk; a word that stands twice in the question counts
-    twice. The variants differ in the idf (Kamphuis et al., Which BM25 Do You Mean?, ECIR 2020), where n of
-    N chunks hold the word:
+    where tf is how often t occurs in the chunk and length is the number of words in the chunk. A word that
+    occurs twice in the question counts twice. The variants differ in the idf (Kamphuis et al., Which BM25 Do
+    You Mean?, ECIR 2020). With N chunks, n of which contain the word, it is:
 
-    - `lucene`: ln(1 + (N - n + 0.5) / (n + 0.5)), always positive;
-    - `robertson`: ln((N - n + 0.5) / (n + 0.5)), but 0 where that is negative: a word that stands in half
-      of the chunks counts nothing;
-    - `atire`: ln(N / n), and the fraction times k1 + 1.
+    - `lucene`: ln(1 + (N - n + 0.5) / (n + 0.5)), which is always positive;
+    - `robertson`: ln((N - n + 0.5) / (n + 0.5)), or 0 if that is negative: a word that occurs in at least
+      half of the chunks has no weight;
+    - `atire`: ln(N / n); the fraction is also multiplied by k1 + 1.
 
-    A chunk that scores 0 is no hit; equal scores keep the order of the chunks.
+    A chunk with score 0 is not returned. Chunks with equal scores keep their order in the corpus.
     """
 
     packages: ClassVar[tuple[str, ...]] = ("bm25s", "pystemmer")
 
     kind: Literal["bm25"] = "bm25"
     top_k: int = Field(default=3, ge=1, le=MOST_CHUNKS)
-    """How many chunks a question gets; fewer where fewer share a word with it."""
+    """Number of chunks per question. There are fewer if fewer chunks share a word with the question."""
     method: Literal["lucene", "robertson", "atire"] = "lucene"
-    """The variant."""
+    """The BM25 variant, which decides how the weight of a word (its idf) is computed."""
     k1: float = Field(default=1.5, ge=0, le=1_000_000)
-    """How soon more of the same word stops to count; 0 counts presence alone."""
+    """Saturation of the term frequency: the lower it is, the less repetitions of a word add. With 0, only the
+    presence of a word counts."""
     b: float = Field(default=0.75, ge=0, le=1)
-    """How much a long chunk is held against it; 0 is not at all."""
+    """Strength of the length normalisation, which lowers the scores of long chunks; 0 turns it off."""
     stemmer: Literal["english", "none"] = "english"
-    """Words are compared by their stems (Snowball), or as they stand. Case never counts."""
+    """`english` compares words by their Snowball stems, `none` compares whole words. Case is always
+    ignored."""
     stopwords: Literal["english", "none"] = "english"
-    """The 33 commonest English words are left out, or none."""
+    """`english` ignores the 33 most common English words, `none` keeps all words."""
 
     @property
     def needs(self) -> Needs:
-        """Texts alone."""
+        """Always `chunks`: BM25 needs texts and no vectors."""
         return "chunks"
 
     def check(self) -> None:
-        """Raise MissingExtraError where bm25s or its stemmer is not here."""
+        """Raise MissingExtraError if bm25s or PyStemmer is not installed."""
         _libraries()
 
     def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """The `top_k` chunks of the highest scores for every question."""
+        """Return the `top_k` chunks with the highest scores for each question."""
         words = self._words([chunk.indexed for chunk in corpus.chunks])
         if not any(words):
             return [() for _ in questions]
@@ -73,7 +77,7 @@ class BM25(TextQuery):
         return found
 
     def _words(self, texts: Sequence[str]) -> list[list[str]]:
-        """The words of each text that count, in order."""
+        """Tokenize each text: lower-cased words in order, without stop words, stemmed as configured."""
         library, stemming = _libraries()
         words: list[list[str]] = library.tokenize(
             list(texts),
@@ -87,7 +91,7 @@ class BM25(TextQuery):
 
 
 def _libraries() -> tuple[Any, Any]:
-    """bm25s and the Snowball stemmer, or the command that installs them."""
+    """Import bm25s and PyStemmer; raises MissingExtraError if one is not installed."""
     try:
         import bm25s
         import Stemmer

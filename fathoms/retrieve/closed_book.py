@@ -1,4 +1,7 @@
-"""No retrieval at all: what the model knows by itself, the floor that every pipeline must beat."""
+"""Closed-book baseline without retrieval: the model answers from its own knowledge.
+
+Its score is the lower bound that a pipeline with retrieval should exceed.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,15 @@ from fathoms.types import Hit, Question
 
 
 class ClosedBook(Retriever):
-    """`retrieve: {kind: none}`: the question alone, no document is read."""
+    """`retrieve: {kind: none}`: the prompt holds only the question, and no document is read."""
 
     kind: Literal["none"] = "none"
 
     @property
     def needs(self) -> Needs:
-        """No document is read."""
+        """Always `nothing`: no document is read."""
         return "nothing"
 
     def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """Nothing, for every question."""
+        """Return an empty tuple of hits for each question."""
         return [() for _ in questions]

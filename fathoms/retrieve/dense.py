@@ -1,4 +1,4 @@
-"""Dense retrieval: the chunks whose embeddings have the highest cosine with the question's."""
+"""Dense retrieval: find the chunks whose embeddings have the highest cosine similarity to the question's."""
 
 from __future__ import annotations
 
@@ -18,30 +18,35 @@ Store = Annotated[NumpyStore | LlamaIndexStore, Field(discriminator="kind")]
 
 
 class Dense(TextQuery):
-    """Exact or approximate nearest neighbours by cosine, over all documents."""
+    """`kind: dense`: exact or approximate nearest-neighbour search by cosine similarity over all
+    documents."""
 
     neutral: ClassVar[frozenset[str]] = frozenset({"store"})
 
     kind: Literal["dense"] = "dense"
     top_k: int = Field(default=3, ge=1, le=MOST_CHUNKS)
-    """How many chunks a question gets."""
+    """Number of chunks per question."""
     store: Store = NumpyStore()
-    """Where the vectors are searched: `numpy` (exact) or any LlamaIndex vector store."""
+    """The vector store: `numpy` (exact search) or any vector store of LlamaIndex."""
 
     def identity(self) -> dict[str, Any]:
-        """The store counts by its own identity."""
+        """Extend the identity by the identity of the store."""
         return {**super().identity(), "store": self.store.identity()}
 
     def check(self) -> None:
-        """Raise ConfigError where the store is not here."""
+        """Check the store; raises ConfigError if its class cannot be imported."""
         self.store.check()
 
     def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """The `top_k` nearest chunks of every question; fewer where the corpus holds fewer."""
+        """Return the `top_k` nearest chunks of each question, or all chunks if the corpus has fewer.
+
+        Raises ModelError if the vectors of questions and chunks differ in length.
+        """
         if not corpus.chunks or not questions or corpus.vectors is None:
             return [() for _ in questions]
         queries = corpus.embed(self.queries(questions))
-        if queries.shape[1] != corpus.vectors.shape[1]:  # the model behind a name was exchanged
+        # the server now runs another model under the same name than when the chunks were embedded
+        if queries.shape[1] != corpus.vectors.shape[1]:
             raise ModelError(
                 f"embed: questions have vectors of {queries.shape[1]} numbers, the chunks in the cache of"
                 f" {corpus.vectors.shape[1]}: the model is another one now; run again with --refresh"

@@ -1,4 +1,4 @@
-"""The PDFs of a question themselves, for models that read them: the paper's third pipeline."""
+"""Whole PDF files instead of text, for models that read PDFs or images: the paper's third pipeline."""
 
 from __future__ import annotations
 
@@ -12,38 +12,39 @@ from fathoms.types import Attachment, Chunk, Document, Hit, Question
 
 
 class Files(Retriever):
-    """Every PDF of a question as a file, byte for byte as it is on disk, in the order of the question.
+    """Sends each PDF of a question as a file, byte for byte as it is on disk, in the order of the question.
 
-    All its pages count, whatever `ingest.max_pages` says. A question with a file that cannot be read fails:
-    it is not asked with less. What a model takes in one request is checked for all questions before the
-    first is asked.
+    All pages are sent, whatever `ingest.max_pages` is. If one of its files cannot be read, the question fails
+    and is not asked with the remaining files. Whether the files fit into the requests of the model is checked
+    for all questions before the first is asked.
     """
 
     kind: Literal["files"] = "files"
     by: Literal["question-files", "all"] = "question-files"
-    """The files that the question names (all documents for a question that names none), or all documents
-    for every question."""
+    """`question-files` sends the files that the question names, or all documents if it names none. `all`
+    sends all documents with every question."""
     form: Literal["pdf", "images"] = "pdf"
-    """The PDF itself, or an image of each page, for models that see and take no PDF."""
+    """`pdf` sends the PDF itself. `images` sends an image of each page, for models that accept images but not
+    PDFs."""
     too_long: Literal["refuse", "split", "images"] = "refuse"
-    """What is done with a question whose PDFs are more than the model takes in one request: `refuse` to
-    run; `split` them over several requests, with one more that merges the answers; or show the `images` of
-    their pages."""
+    """What to do if the PDFs of a question exceed the limits of one request. `refuse` does not start the run.
+    `split` distributes the PDFs over several requests and merges the answers with one more request. `images`
+    sends images of the pages."""
     image_dpi: int = Field(default=150, ge=36, le=600)
-    """Dots an inch of the images."""
+    """Resolution of the page images in dots per inch."""
 
     @property
     def needs(self) -> Needs:
-        """Documents as parsed: that counts their pages, and finds what cannot be read."""
+        """Always `documents`: parsing counts the pages and finds files that cannot be read."""
         return "documents"
 
     @property
     def files(self) -> FileHandling:
-        """Every hit is a whole file."""
+        """How the files are sent; every hit is a whole file."""
         return FileHandling(self.by, self.form, self.too_long, self.image_dpi)
 
     def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """The files of every question, each with score 1; the text is not known, for the model reads it."""
+        """Return the files of each question, each with score 1 and without text."""
         made = {document.id: _attached(document) for document in corpus.documents}
         found = []
         for question in questions:
@@ -53,7 +54,7 @@ class Files(Retriever):
 
 
 def _attached(document: Document) -> Chunk:
-    """A document as the file that it is."""
+    """Make a chunk that stands for the whole file of a document."""
     pages = tuple(range(1, (document.page_count or len(document.pages)) + 1))
     file = Attachment(
         document=document.id,

@@ -1,4 +1,4 @@
-"""Hybrid retrieval: several rankings made one by reciprocal rank fusion."""
+"""Hybrid retrieval: combine the rankings of several retrievers by reciprocal rank fusion."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ Part = Annotated[Dense | BM25, Field(discriminator="kind")]
 
 
 class Hybrid(Retriever):
-    """Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): a chunk scores the sum over the
-    rankings it stands in of
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). The score of a chunk is the sum of
 
         weight / (k + rank)
 
-    with ranks from 1. Scores of the parts are not looked at, so they need not be comparable. Equal sums
-    keep the order of the chunks.
+    over the rankings that contain it, with ranks counted from 1. The scores of the retrievers are not used,
+    so they need not be comparable. Chunks with equal sums keep their order in the corpus.
     """
 
     neutral: ClassVar[frozenset[str]] = frozenset({"of"})
 
     kind: Literal["hybrid"] = "hybrid"
     of: tuple[Part, ...] = Field(default=(Dense(), BM25()), min_length=2, validate_default=True)
-    """The retrievers; one that does not say its `top_k` gives 20 chunks."""
+    """The retrievers to combine, two or more. Each returns 20 chunks unless its `top_k` is set."""
     top_k: int = Field(default=3, ge=1, le=MOST_CHUNKS)
-    """How many chunks a question gets in the end."""
+    """Number of chunks per question after the fusion."""
     k: int = Field(default=60, ge=0, le=1_000_000)
-    """How little the first ranks stand out; the paper's 60."""
+    """Smoothing constant of the fusion: the higher it is, the less the first ranks stand out. The paper uses
+    60."""
     weights: tuple[Annotated[float, Field(gt=0)], ...] | None = None
-    """How much each ranking counts, in the order of `of`; 1 each if not given."""
+    """Weight of each ranking, in the order of `of`; 1 for each if not given."""
 
     @field_validator("of")
     @classmethod
@@ -52,26 +52,26 @@ class Hybrid(Retriever):
 
     @property
     def needs(self) -> Needs:
-        """Vectors, if one of its parts does."""
+        """`vectors` if one of the retrievers needs them, otherwise `chunks`."""
         return "vectors" if any(part.needs == "vectors" for part in self.of) else "chunks"
 
     def identity(self) -> dict[str, Any]:
-        """The parts count by their own identities."""
+        """Extend the identity by the identities of the retrievers."""
         return {**super().identity(), "of": [part.identity() for part in self.of]}
 
     def check(self) -> None:
-        """Raise what a part would."""
+        """Check every retriever; raises their errors."""
         for part in self.of:
             part.check()
 
     def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """The `top_k` chunks of the highest sums for every question."""
+        """Return the `top_k` chunks with the highest sums for each question."""
         rankings = [part.search(corpus, questions) for part in self.of]
         order = {chunk.id: place for place, chunk in enumerate(corpus.chunks)}
         return [self._fused(rows, order) for rows in zip(*rankings, strict=True)]
 
     def _fused(self, rankings: Sequence[Sequence[Hit]], order: dict[str, int]) -> tuple[Hit, ...]:
-        """One ranking of several."""
+        """Fuse the rankings of one question; `order` maps the id of a chunk to its position in the corpus."""
         scores: dict[str, float] = defaultdict(float)
         for ranking, weight in zip(rankings, self.weights or [1.0] * len(rankings), strict=True):
             for hit in ranking:

@@ -1,4 +1,4 @@
-"""Any LlamaIndex vector store, used as such."""
+"""Dense search with any vector store of LlamaIndex."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ if TYPE_CHECKING:
 
 
 class LlamaIndexStore(Component):
-    """`store: {kind: llamaindex, target: ..., options: {...}}`.
+    """`store: {kind: llamaindex, target: ..., options: {...}}`: search in a vector store of LlamaIndex.
 
-    The chunks are added with the vectors that fathoms made, under UUIDs (some stores take no other ids)
-    that no other index has, so every store searches the same points. `{folder}` in an option is a fresh
-    folder for a store that keeps files; it goes when the search is done. Where a store wants an object,
-    such as the client of a server, the option is `{target: package.module:Class, options: {...}}` in its
-    turn.
+    The store gets the vectors that fathoms computed, so all stores search the same points. The ids are UUIDs
+    (some stores accept no other ids) that are unique to this index. `{folder}` in an option is replaced by a
+    new temporary folder, for stores that keep files; it is deleted after the search. If the store needs an
+    object, such as a client of a server, write the option as
+    `{target: package.module:Class, options: {...}}`.
     """
 
     packages: ClassVar[tuple[str, ...]] = ("llama-index-core",)
 
     kind: Literal["llamaindex"] = "llamaindex"
     target: str = "llama_index.core.vector_stores:SimpleVectorStore"
-    """The class, as `package.module:Class`."""
+    """The class of the vector store, as `package.module:Class`."""
     options: Options = Field(default_factory=dict)
-    """Its keyword arguments."""
+    """Keyword arguments of the class. `${NAME}` in a text is replaced by that environment variable."""
 
     def identity(self) -> dict[str, Any]:
-        """With the versions of the packages of its classes, and what environment variables say (not
-        secrets)."""
+        """Extend the identity by the versions of the packages that define the classes, and by the values of
+        environment variables in the options, except secrets."""
         own = super().identity()
         names = {distribution(target) for target in (self.target, *_targets(self.options))}
         own["versions"] |= {name: package_version(name) for name in names}
         return {**own, "resolved": fingerprint(without_secrets(self.options))}
 
     def check(self) -> None:
-        """Raise ConfigError for a class or an environment variable that is not here."""
+        """Raise ConfigError if a class cannot be imported or an environment variable is not set."""
         for target in (self.target, *_targets(self.options)):
             import_target(target)
         resolved(self.options)
@@ -54,10 +54,11 @@ class LlamaIndexStore(Component):
     def search(
         self, folder: Path, vectors: Vectors, queries: Vectors, k: int
     ) -> list[list[tuple[int, float]]]:
-        """The `k` nearest rows by the store's own measure.
+        """Return the `k` nearest rows of `vectors` for each query as (row, score), by the store's own
+        measure.
 
-        `folder` is the index's own place: its name is in the ids. Raises ConfigError where the store does
-        not take its options, StoreError where it fails or holds points of another index.
+        `folder` is the cache folder of the index; its name is part of the ids. Raises ConfigError if the
+        store does not accept its options, StoreError if it fails or returns points of another index.
         """
         try:
             from llama_index.core.schema import TextNode
@@ -75,7 +76,7 @@ class LlamaIndexStore(Component):
                 found = [_scored(store.query(query)) for query in wanted]
         except FathomsError:
             raise
-        except Exception as error:  # every store has a tree of errors of its own
+        except Exception as error:  # every store has its own exception classes
             raise StoreError(f"vector store {self.target}: {type(error).__name__}: {error}") from error
         if any(name not in ids for row in found for name, _ in row):
             raise StoreError(
@@ -85,7 +86,7 @@ class LlamaIndexStore(Component):
         return [[(ids[name], score) for name, score in row] for row in found]
 
     def _make(self, folder: str) -> Any:
-        """The store, with `{folder}` in its options filled in."""
+        """Create the store, with `{folder}` in its options replaced by `folder`."""
         try:
             return import_target(self.target)(**_built(resolved(self.options), folder))
         except (TypeError, ValueError) as error:
@@ -93,24 +94,24 @@ class LlamaIndexStore(Component):
 
 
 def _id(index: str, row: int) -> str:
-    """The id of a row of an index."""
+    """Return the id of one row of an index."""
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{index}:{row}"))
 
 
 def _scored(result: Any) -> list[tuple[str, float]]:
-    """What a store found, as (id, score)."""
+    """Convert the result of a query to (id, score) pairs."""
     names = result.ids or [node.node_id for node in result.nodes or []]
     scores = result.similarities or [0.0] * len(names)
     return [(name, float(score)) for name, score in zip(names, scores, strict=True)]
 
 
 def _is_object(value: Any) -> bool:
-    """Whether an option stands for an object that is to be made."""
+    """Return whether the value of an option describes an object to create (`target`, `options`)."""
     return isinstance(value, dict) and "target" in value and value.keys() <= {"target", "options"}
 
 
 def _targets(value: Any) -> Iterator[str]:
-    """The classes of all objects inside the options."""
+    """Yield the `target` of every object described inside the options."""
     if _is_object(value):
         yield value["target"]
     if isinstance(value, dict):
@@ -119,7 +120,7 @@ def _targets(value: Any) -> Iterator[str]:
 
 
 def _built(value: Any, folder: str) -> Any:
-    """The options with `{folder}` filled in and their objects made."""
+    """Return the options with `{folder}` replaced and the described objects created."""
     if isinstance(value, str):
         return value.replace("{folder}", folder)
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Reranking by a language model: one question a chunk, answered with a grade."""
+"""Reranking by a language model, which is asked once per chunk to grade its relevance."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from fathoms.types import Message, Prompt
 T = TypeVar("T")
 
 NO_GRADE = -1.0
-"""The score of a chunk where the model gave no grade: it comes after all that have one."""
+"""Score of a chunk that the model gave no grade: it is ranked after all graded chunks."""
 
 _LONGEST = 600.0
-"""Seconds for the grade of one passage."""
+"""Time limit in seconds for grading one passage."""
 _PROMPT = """\
 Does the passage help to answer the question? Grade it with a whole number from 0 to 10:
 0 has nothing to do with the question, 5 is about the same subject, 10 holds the answer.
@@ -43,16 +43,17 @@ _GRADE = re.compile(r"(?<![\w.,-])(?:10(?:\.0+)?|\d(?:\.\d+)?)(?![\w%]|[.,]\d)")
 
 
 class LLMReranker(Component):
-    """`kind: llm`: pointwise relevance by any model that answers prompts, each chunk graded by itself, so
-    that the grade of one does not depend on which others were found."""
+    """`kind: llm`: pointwise reranking by any generator. Each chunk is graded on its own, so its grade does
+    not depend on which other chunks were found."""
 
     neutral: ClassVar[frozenset[str]] = frozenset({"generate"})
 
     kind: Literal["llm"] = "llm"
     generate: Generator
-    """The model; a few tokens of reply are enough unless it thinks aloud."""
+    """The model that grades. A `max_tokens` of a few tokens is enough unless the model reasons first."""
     prompt: str = _PROMPT
-    """What it is asked: `{question}` and `{passage}` are filled in. The grade is read as 0 to 10."""
+    """Prompt template; `{question}` and `{passage}` are filled in, and both are required. It must ask for a
+    grade from 0 to 10."""
 
     @field_validator("prompt")
     @classmethod
@@ -63,23 +64,24 @@ class LLMReranker(Component):
         return prompt
 
     def identity(self) -> dict[str, Any]:
-        """The model counts by its own identity."""
+        """Extend the identity by the identity of the model."""
         return {**super().identity(), "generate": self.generate.identity()}
 
     def served(self) -> dict[str, Any]:
-        """What the server of the model says it runs."""
+        """Return what the server reports about the model it runs."""
         return self.generate.served()
 
     def check(self) -> None:
-        """Raise what the model would, and ConfigError where its reply leaves no room for a prompt."""
+        """Check the model; raises its errors, and ConfigError if `max_tokens` leaves no room for a prompt."""
         room_for_prompt(self.generate, "the reranker's generate")
         self.generate.check()
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """A grade from 0 to 10 for each (question, passage), in the order given; `NO_GRADE` for a reply that
-        holds none. A passage that the model's context has no room for is shortened at its end.
+        """Return a grade from 0 to 10 for each (question, passage) pair, in the given order.
 
-        Raises ModelError where a call fails, and where no reply at all holds a grade.
+        A reply without a grade counts as `NO_GRADE`. A passage that does not fit into the context of the
+        model is shortened at its end. Raises ModelError if a call fails, or if none of the replies has a
+        grade.
         """
         replies = _run(self._replies(pairs))
         grades = [grade_of(reply) for reply in replies]
@@ -93,13 +95,15 @@ class LLMReranker(Component):
         return [NO_GRADE if grade is None else grade for grade in grades]
 
     async def _replies(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
-        """What the model says to each pair, `max_concurrency` calls at once."""
+        """Return the reply to each pair, with at most `max_concurrency` calls at a time."""
         free = asyncio.Semaphore(self.generate.max_concurrency)
 
         async def ask(question: str, passage: str) -> tuple[str, bool]:
             async with free:
-                async with asyncio.timeout(_LONGEST):  # a server may send one byte a second for ever
-                    kept = await apart(partial(self._fitted, question, passage))  # may ask a server
+                # the time-outs of the clients restart with every byte that the server sends
+                async with asyncio.timeout(_LONGEST):
+                    # counting tokens may send a blocking request, which must not run on the event loop
+                    kept = await apart(partial(self._fitted, question, passage))
                     reply = await self.generate.reply(Prompt(messages=self._messages(question, kept)))
             return reply.text, kept != passage
 
@@ -116,13 +120,13 @@ class LLMReranker(Component):
         return [reply for reply, _ in found]
 
     def _messages(self, question: str, passage: str) -> tuple[Message, ...]:
-        """What the model is asked about one passage."""
+        """Return the messages that ask the model to grade one passage."""
         values = {"question": question, "passage": passage}
         text = _PLACE.sub(lambda place: values[place[1]], self.prompt)
         return (Message(role="user", text=text),)
 
     def _fitted(self, question: str, passage: str) -> str:
-        """As much of the passage, from its beginning, as the context has room for."""
+        """Return the longest beginning of the passage that fits into the context of the model."""
         room = room_for_prompt(self.generate, "the reranker's generate")
 
         def tokens(length: int) -> int:
@@ -139,9 +143,10 @@ class LLMReranker(Component):
 
 
 def grade_of(reply: str) -> float | None:
-    """The grade in a reply: the number from 0 to 10 that it begins with, or the only one in it.
+    """Read the grade from a reply: the number from 0 to 10 at its beginning, or the only such number in it.
 
-    `7`, `7/10`, `Grade: 7.`, `**7** out of 10` are 7; `None` where there is no such number, or several.
+    `7`, `7/10`, `Grade: 7.` and `**7** out of 10` all give 7. Returns `None` if the reply has no such number,
+    or several different ones.
     """
     text = _SCALE.sub(" ", reply.replace("*", "")).strip()
     if first := _GRADE.match(text):
@@ -151,7 +156,7 @@ def grade_of(reply: str) -> float | None:
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine, also where the caller is inside an event loop."""
+    """Run a coroutine and return its result, even if the caller already runs inside an event loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

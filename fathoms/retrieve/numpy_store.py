@@ -1,4 +1,4 @@
-"""Exact search: one matrix product for a batch of questions."""
+"""Exact nearest-neighbour search with NumPy: one matrix product per batch of questions."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ _BLOCK = 256
 
 
 class NumpyStore(Component):
-    """Every chunk is compared with every question: recall 1 by construction."""
+    """`store: {kind: numpy}`: exact search that compares every chunk with every question."""
 
     kind: Literal["numpy"] = "numpy"
 
     def check(self) -> None:
-        """Nothing can be missing."""
+        """Do nothing: this store has no requirements."""
 
     def search(
         self, folder: Path, vectors: Vectors, queries: Vectors, k: int
     ) -> list[list[tuple[int, float]]]:
-        """The `k` rows of `vectors` (n, d) with the highest inner product for each of `queries` (q, d).
+        """Return the `k` rows of `vectors` (n, d) with the highest inner product for each row of `queries`
+        (q, d).
 
-        Equal scores keep the order of the rows. One BLAS call for each block of 256 questions, so the
-        memory for the scores is at most 256 x n floats.
+        The result is a list of (row, score) per query, best first; rows with equal scores keep their order.
+        The queries are processed in blocks of 256, so the scores take at most 256 x n floats of memory.
+        `folder` is not used.
         """
         import numpy as np
 
@@ -36,7 +38,8 @@ class NumpyStore(Component):
             scores = queries[start : start + _BLOCK] @ vectors.T
             for row in scores:
                 best = np.argpartition(-row, k - 1)[:k] if k < len(row) else np.arange(len(row))
-                # the partition cuts ties at the edge arbitrarily: take in all that tie with the worst
+                # argpartition keeps an arbitrary part of the rows that tie at the k-th place: include them
+                # all
                 best = np.flatnonzero(row >= row[best].min())
                 order = best[np.lexsort((best, -row[best]))][:k]
                 found.append([(int(index), float(row[index])) for index in order])

@@ -1,4 +1,7 @@
-"""The oracle: what a perfect retriever would find, the ceiling of every pipeline with the same parser."""
+"""Oracle retrieval: the chunks that a perfect retriever would find, taken from the gold evidence.
+
+Its score is the upper reference for pipelines with the same parser.
+"""
 
 from __future__ import annotations
 
@@ -16,27 +19,27 @@ from fathoms.types import Chunk, Document, Evidence, Hit, Question
 
 
 class Oracle(Retriever):
-    """The chunks that touch a page of the question's evidence.
+    """Returns the chunks that overlap a page of the question's gold evidence.
 
-    Evidence with a quote and no page stands on the pages of the document that hold the quote, compared by
-    letters and digits alone. A question that has no answer in the documents gets no hit.
+    If the evidence has a quote and no page, the quote is searched in the document, comparing only letters and
+    digits, and the pages that contain it are used. An unanswerable question gets no hits.
     """
 
     kind: Literal["oracle"] = "oracle"
     top_k: int | None = Field(default=None, ge=1, le=MOST_CHUNKS)
-    """The most chunks a question gets; all on its gold pages, if not given."""
+    """Maximum number of chunks per question. If not given, all chunks on the gold pages are returned."""
 
     @property
     def needs(self) -> Needs:
-        """Chunks, and the pages that they are from."""
+        """Always `chunks`, which carry the numbers of their pages."""
         return "chunks"
 
     def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """The chunks on the gold pages of every question, each with score 1, in the order of the evidence
-        and then of the chunks.
+        """Return the chunks on the gold pages of each question, each with score 1, in the order of the
+        evidence and then of the chunks.
 
-        Evidence in a document that ingestion left out is skipped. Raises ConfigError for answerable
-        questions that do not say where their answers stand, and for a quote that is not in its document.
+        Evidence in a document that was not ingested is skipped. Raises ConfigError if an answerable question
+        has no evidence with a page or a quote, or if a quote is not found in its document.
         """
         unplaced = [q.id for q in questions if q.answerable and not any(map(_says_where, q.evidence))]
         if unplaced:
@@ -50,14 +53,14 @@ class Oracle(Retriever):
 
 
 def _says_where(evidence: Evidence) -> bool:
-    """Whether it names a place inside its document."""
+    """Return whether the evidence has a page or a quote."""
     return evidence.page is not None or evidence.quote is not None
 
 
 def _gold(
     question: Question, documents: Mapping[str, Document], chunks: Sequence[Chunk], top_k: int | None
 ) -> tuple[Hit, ...]:
-    """The hits of one question."""
+    """Return the hits of one question."""
     found: dict[str, Chunk] = {}
     for evidence in question.evidence if question.answerable else ():
         document = documents.get(evidence.document)
@@ -76,7 +79,10 @@ def _gold(
 
 
 def _pages(document: Document, evidence: Evidence) -> set[int]:
-    """The pages that the evidence names, or that hold its quote, alone or two in a row."""
+    """Return the page of the evidence, or the pages that contain its quote.
+
+    If no single page contains the quote, pairs of consecutive pages are searched.
+    """
     if evidence.page is not None:
         return {evidence.page}
     quote = _letters(evidence.quote or "")
@@ -90,5 +96,6 @@ def _pages(document: Document, evidence: Evidence) -> set[int]:
 
 
 def _letters(text: str) -> str:
-    """Letters and digits alone: spaces, hyphens at line ends and ligatures differ from parser to parser."""
+    """Reduce a text to its letters and digits, because parsers differ in spaces, hyphens at line ends and
+    ligatures."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))

@@ -1,4 +1,4 @@
-"""Reranking: a cheap retriever proposes, a model that reads question and chunk together decides."""
+"""Reranking: a fast retriever selects candidates, and a model that reads question and chunk sorts them."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ Reranker = Annotated[CrossEncoder | LLMReranker, Field(discriminator="kind")]
 
 
 class Rerank(TextQuery):
-    """The candidates of `first` in the order of the scores that `by` gives them.
+    """Sorts the candidates of the retriever `first` by the scores of the reranker `by`.
 
-    `query` is what the reranker reads as the question; `first` searches with its own. Equal scores keep
-    the order of `first`.
+    `query` is the text that the reranker reads as the question; `first` searches with its own `query`.
+    Candidates with equal scores keep the order of `first`.
     """
 
     neutral: ClassVar[frozenset[str]] = frozenset({"first", "by"})
 
     kind: Literal["rerank"] = "rerank"
     first: First = Field(default=Dense(), validate_default=True)
-    """What proposes; without a `top_k` of its own it gives 20 chunks."""
+    """The retriever that selects the candidates. It returns 20 chunks unless its `top_k` is set."""
     by: Reranker
-    """What decides: a cross-encoder, or a language model that is asked about each chunk."""
+    """The reranker: a cross-encoder, or a language model that grades each chunk."""
     top_k: int = Field(default=3, ge=1, le=MOST_CHUNKS)
-    """How many chunks a question gets in the end."""
+    """Number of chunks per question after reranking."""
 
     @field_validator("first")
     @classmethod
@@ -44,25 +44,27 @@ class Rerank(TextQuery):
 
     @property
     def needs(self) -> Needs:
-        """What the first retriever needs."""
+        """The input that the first retriever needs."""
         return self.first.needs
 
     def identity(self) -> dict[str, Any]:
-        """Retriever and reranker count by their own identities."""
+        """Extend the identity by the identities of the first retriever and of the reranker."""
         return {**super().identity(), "first": self.first.identity(), "by": self.by.identity()}
 
     def served(self) -> dict[str, Any]:
-        """What the server of a reranking language model says it runs."""
+        """Return what the server of the reranking language model reports about the model it runs."""
         return self.by.served()
 
     def check(self) -> None:
-        """Raise what the retriever or the reranker would."""
+        """Check the first retriever and the reranker; raises their errors."""
         self.first.check()
         self.by.check()
 
     def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """The `top_k` candidates of the highest scores for every question; raises ModelError where the
-        reranker fails."""
+        """Return the `top_k` candidates with the highest scores for each question.
+
+        Raises ModelError if the reranker fails.
+        """
         rows = self.first.search(corpus, questions)
         queries = self.queries(questions)
         pairs = [(query, hit.chunk.indexed) for query, row in zip(queries, rows, strict=True) for hit in row]
@@ -70,6 +72,6 @@ class Rerank(TextQuery):
         return [self._reordered(row, [next(scores) for _ in row]) for row in rows]
 
     def _reordered(self, row: Sequence[Hit], scores: Sequence[float]) -> tuple[Hit, ...]:
-        """The best candidates of one question."""
+        """Sort the candidates of one question by their scores and keep the best `top_k`."""
         scored = [(hit.chunk, score) for hit, score in zip(row, scores, strict=True)]
         return hits(sorted(scored, key=lambda pair: -pair[1])[: self.top_k])

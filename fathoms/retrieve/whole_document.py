@@ -1,4 +1,4 @@
-"""Whole documents instead of chunks: what a long context makes possible, and the paper's Docling pipeline."""
+"""Whole documents instead of chunks, for models with a long context: the paper's Docling pipeline."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from fathoms.types import Chunk, Document, Hit, Question
 
 
 class WholeDocument(Retriever):
-    """Every document of a question from its first character on, as one chunk each.
+    """Returns the text of each document of a question as one chunk, cut after `max_chars` characters.
 
-    What is cut off is counted in `Chunk.dropped`. A document with no text gives no hit, nor does a file of
-    a question that ingestion left out.
+    `Chunk.dropped` is the number of characters that were cut off. Documents without text and files that were
+    not ingested give no hit.
     """
 
     kind: Literal["whole-document"] = "whole-document"
     by: Literal["question-files", "all"] = "question-files"
-    """The files that the question names, in its order (all documents for a question that names none), or
-    all documents for every question."""
+    """`question-files` uses the files that the question names, in its order, or all documents if it names
+    none. `all` uses all documents for every question."""
     max_chars: int | None = Field(default=15000, ge=1, le=2**31)
-    """Characters kept of each document; all, if null."""
+    """Maximum number of characters of each document; null keeps the whole text."""
 
     @property
     def needs(self) -> Needs:
-        """Documents as parsed, not chunked."""
+        """Always `documents`: parsed documents that need not be split into chunks."""
         return "documents"
 
     def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """The documents of every question, each with score 1."""
+        """Return the documents of each question, each with score 1."""
         made = {document.id: self._chunk(document) for document in corpus.documents}
         found = []
         for question in questions:
@@ -41,7 +41,7 @@ class WholeDocument(Retriever):
         return found
 
     def _chunk(self, document: Document) -> Chunk:
-        """The beginning of a document, with the pages that it touches."""
+        """Make a chunk of the beginning of a document, with the numbers of the pages that it covers."""
         text = document.text
         kept = text[: self.max_chars]
         return Chunk(
@@ -54,7 +54,7 @@ class WholeDocument(Retriever):
 
 
 def _pages(document: Document, length: int) -> tuple[int, ...]:
-    """The pages with at least one character in the first `length` of the document's text."""
+    """Return the pages with at least one character among the first `length` characters of the document."""
     pages, start = [], 0
     for page in document.pages:
         if page.text and start < length:

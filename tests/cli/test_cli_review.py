@@ -179,10 +179,15 @@ def test_a_folder_that_cannot_be_written_is_said(reviewed: Project) -> None:
 def test_nothing_to_rate_is_said(reviewed: Project) -> None:
     (run,) = reviewed.runs()
     for path in (run / "questions").iterdir():
-        path.unlink()
+        view = json.loads(path.read_text())
+        view["repeats"][0] |= {"answer": None, "error": {"kind": "ModelError", "message": "down"}}
+        path.write_text(json.dumps(view))
     done = review(reviewed, "5\n")
     assert done.returncode == 1
     assert "there is nothing to rate" in done.stderr
+    for path in (run / "questions").iterdir():
+        path.unlink()
+    assert "its question files hold 0: run 'fathoms score" in review(reviewed, "5\n").stderr
 
 
 def test_help_is_there(reviewed: Project) -> None:

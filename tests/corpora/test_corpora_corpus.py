@@ -97,6 +97,7 @@ def test_pdfs_are_found_in_all_folders_by_name(folder: Path) -> None:
         ("C.PDF", folder / "below/C.PDF"),
         ("a.pdf", folder / "below/a.pdf"),
         ("b.pdf", folder / "b.pdf"),
+        ("folder.pdf", folder / "folder.pdf"),  # fails by name when it is read
     ]
     assert warnings == ()
 
@@ -133,7 +134,12 @@ def test_missing_documents_fail_or_are_left_out(base: Path, folder: Path) -> Non
     assert ids(loaded.select()) == ["text-01", "text-02"]
     assert ids(loaded.left_out()) == ["cross-01"]
     assert loaded.warnings == (f"{base / 'q.json'}:1: variant 2 of the answers is empty, skipped",)
-    assert list(loaded.documents) == ["C.PDF", "a.pdf", "b.pdf"]
+    assert list(loaded.documents) == [
+        "C.PDF",
+        "a.pdf",
+        "b.pdf",
+        "folder.pdf",
+    ]  # the last is named when it is read
 
 
 def test_nothing_can_be_left_out_where_nothing_else_is(base: Path) -> None:

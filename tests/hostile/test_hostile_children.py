@@ -36,7 +36,8 @@ parse_all(Stuck(timeout=300), [Path(name) for name in sys.argv[2:]], workers=2)
 
 EMBED = """
 import threading
-from fathoms.models import OnnxEmbedder, embedding
+from fathoms.models import OnnxEmbedder
+from fathoms.models.embed import process as embedding
 texts = ["The pump stops at 130 kPa. " * 40] * 20_000
 embedding.embed(OnnxEmbedder(), ["one text"])
 threading.Thread(target=embedding.embed, args=(OnnxEmbedder(), texts)).start()
@@ -106,7 +107,9 @@ def test_readers_of_pdfs_and_what_they_started_end_with_their_parent(tmp_path: P
         notes = [tmp_path / f"{how.name}-{number}.pids" for number in range(2)]
         for note in notes:
             note.with_suffix(".pdf").write_bytes(SAMPLE.read_bytes())
-        parent = start(STUCK, str(HERE), *(str(note.with_suffix(".pdf")) for note in notes))
+        parent = start(
+            STUCK, str(HERE.parent / "support"), *(str(note.with_suffix(".pdf")) for note in notes)
+        )
         while not all(note.exists() for note in notes):
             assert parent.poll() is None
             time.sleep(0.02)
@@ -133,7 +136,7 @@ def test_docling_workers_end_with_their_parent() -> None:
     pytest.importorskip("docling")
     needs("layout-cdla")
     papers = [str(path) for path in sorted(SAMPLE.parent.glob("*.pdf"))[:3]]
-    parent = start(DOCLING, str(HERE.parent / "ingest"), *papers)
+    parent = start(DOCLING, str(HERE.parents[1]), *papers)
     assert parent.stdout is not None
     pids = [int(pid) for pid in parent.stdout.readline().split()]
     assert pids

@@ -292,6 +292,14 @@ def test_a_value_of_another_type_is_named_with_its_place(tmp_path: Path) -> None
         list(run.views())
 
 
+def test_a_manifest_whose_scoring_is_wrong_is_named(tmp_path: Path) -> None:
+    run = make(tmp_path, record())
+    for scoring in (["x"], {"abstention": 3}, {"nothing": 1}):
+        run.write_manifest({**run.manifest(), "config": {"scoring": scoring}})
+        with pytest.raises(StoreError, match=f"manifest.json of {run.id}, config: scoring: "):
+            score_run(run)
+
+
 # ----- links and what is no file
 
 

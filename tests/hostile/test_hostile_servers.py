@@ -92,8 +92,8 @@ def test_what_compression_makes_of_an_answer_is_limited_while_it_is_made(tmp_pat
     """In a child whose memory is limited: 256 MB from 256 KB, and the same compressed twice."""
     script = f"""
 import asyncio, resource, sys
-sys.path[:0] = {[str(Path(__file__).parent.parent), str(Path(__file__).parent)]!r}
-import test_hostile_servers as t
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from tests.hostile import test_hostile_servers as t
 import openai, anthropic, google.genai, aiohttp
 from fathoms.errors import FathomsError
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -16,6 +16,7 @@ class Pdfium(PdfParser):
     """
 
     kind: Literal["pdfium"] = "pdfium"
+    revision: ClassVar[int] = 2
     packages: ClassVar[tuple[str, ...]] = ("pypdfium2",)
     reader: ClassVar[str] = "fathoms.ingest.parsers.pdfium_reader"
     finds: ClassVar[frozenset[ElementKind]] = frozenset({"picture"})

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import runpy
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pypdfium2 as pdfium
@@ -11,6 +13,9 @@ import pypdfium2.raw as pdfium_c
 
 if TYPE_CHECKING:
     from fathoms.ingest.parsers.reading import PageReading, Reading
+
+PROMISES = runpy.run_path(str(Path(__file__).with_name("promises.py")))
+"""The module beside this one. It is run by its path, as this one is: an import would load all of fathoms."""
 
 LINE_END_HYPHEN = "\ufffe"
 """What PDFium puts in the place of a hyphen and the line break after it."""
@@ -28,9 +33,12 @@ def read(path: str, options: dict[str, Any]) -> Reading:
         return {"error": refusal(error)}
     with document:
         count = len(document)
-        pages = [_read_page(document, index) for index in range(min(count, options["max_pages"]))]
+        read = [_read_page(document, index) for index in range(min(count, options["max_pages"]))]
+        pages = [page for page, _ in read]
         sound = pdfium_c.FPDF_DocumentHasValidCrossReferenceTable(document)
         warnings = [] if sound else ["repaired: the cross-reference table was rebuilt"]
+        facts = [(page["text"], shows) for page, shows in read]
+        warnings += PROMISES["missing_text"](path, facts, count)
         return {"page_count": count, "pages": pages, "warnings": warnings}
 
 
@@ -43,17 +51,24 @@ def refusal(error: pdfium.PdfiumError) -> tuple[str, str]:
     return "damaged", "is damaged beyond what PDFium can repair; fetch it again, or try kind: pymupdf"
 
 
-def _read_page(document: pdfium.PdfDocument, index: int) -> PageReading:
-    """One page; a page that PDFium refuses has no text."""
+def _read_page(document: pdfium.PdfDocument, index: int) -> tuple[PageReading, int]:
+    """One page, and how many of its objects show text; a page that PDFium refuses has no text."""
     try:
         page = document[index]
         text = _text(page.get_textpage())
         images = page.get_objects(filter=[pdfium_c.FPDF_PAGEOBJ_IMAGE], max_depth=MAX_DEPTH)
         pictures = sum(1 for _ in islice(images, MAX_PICTURES))
+        shows = 0 if text.strip() else _shows(page)
     except pdfium.PdfiumError:
-        return {"text": None, "pictures": 0}
+        return {"text": None, "pictures": 0}, 0
     page.close()
-    return {"text": text, "pictures": pictures}
+    return {"text": text, "pictures": pictures}, shows
+
+
+def _shows(page: pdfium.PdfPage) -> int:
+    """How many objects of a page show text, as far as `MAX_PICTURES` objects go."""
+    texts = page.get_objects(filter=[pdfium_c.FPDF_PAGEOBJ_TEXT], max_depth=MAX_DEPTH)
+    return sum(1 for _ in islice(texts, MAX_PICTURES))
 
 
 def _text(textpage: pdfium.PdfTextPage) -> str:

@@ -1,1 +1,1 @@
-"""How a provider is called: retries, rate limits, outages, and stopping on request."""
+"""How requests to a provider are controlled: retries, rate limits, outages, and stopping on request."""

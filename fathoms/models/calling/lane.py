@@ -1,4 +1,4 @@
-"""Asking again where that can help, and no faster than a provider allows."""
+"""Retries and rate limits of the requests to one provider."""
 
 from __future__ import annotations
 
@@ -26,33 +26,40 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MINUTE = 60.0
 _AGAIN = {408, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
-"""Statuses of a server that may do better the next time; 429 is RateLimitError where waiting helps."""
+"""HTTP statuses after which a call is retried. A 429 where waiting helps is a RateLimitError instead."""
 
 
 class Patience(BaseModel):
-    """How often and how fast a provider is asked. Nothing here changes an answer."""
+    """Settings of retries, waits and rate limits of a provider. They do not change the answers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     max_attempts: int = Field(default=5, ge=1, le=100)
-    """Calls for one reply in all: again after no answer at all, 408, 429 and 5xx, and after nothing else."""
+    """Maximum number of calls for one reply. A call is retried only if there was no answer or if the status
+    was 408, 429, or a temporary server error (500, 502, 503, 504, 520-524, 529)."""
     first_wait: float = Field(default=1.0, gt=0, le=LONGEST_WAIT)
-    """Seconds before the second call. They double every time, and up to as many again are added by chance."""
+    """Seconds to wait before the second call. The wait doubles with each further call, and a random extra of
+    up to the same length is added."""
     longest_wait: float = Field(default=60.0, gt=0, le=LONGEST_WAIT)
-    """Seconds that a wait lasts at most. Where a server asks for a longer one, it is not asked again."""
+    """Longest wait before a retry, in seconds. If a server asks for a longer one, the call is not retried."""
     give_up_after: float = Field(default=600.0, gt=0, le=LONGEST_WAIT)
-    """Seconds without any answer from a provider after which every question left to it fails unasked."""
+    """Seconds without any answer from a provider after which all remaining questions fail without being
+    asked."""
     requests_per_minute: float | None = Field(default=None, gt=0, le=1e12)
-    """Of one provider, all pipelines of the command together; no limit if not given."""
+    """Limit of requests per minute to one provider, for all pipelines of the command together; no limit if
+    not given."""
     tokens_per_minute: float | None = Field(default=None, gt=0, le=1e12)
-    """As above, of prompts and replies: as counted beforehand, or else a token for four characters."""
+    """Limit of tokens per minute to one provider, prompts and replies together, for all pipelines of the
+    command; no limit if not given. Tokens are counted before the call, or estimated as one per four
+    characters."""
 
 
 class Lane:
-    """The way to one provider, shared by all that ask it; for one event loop.
+    """Controls all calls to one provider: retries, rate limits and outages. It belongs to one event loop.
 
-    Once a call has given up for want of any answer, one call at a time goes on, with growing waits before,
-    until one is answered: an outage costs few questions, and one for good is found out (`give_up_after`).
+    After a question has failed for lack of any answer, only one call at a time is made, after growing waits,
+    until the provider answers again. So a temporary outage costs few questions, and a permanent one is
+    detected after `give_up_after` seconds.
     """
 
     def __init__(self, patience: Patience | None = None, stop: Stop | None = None) -> None:
@@ -63,7 +70,7 @@ class Lane:
         self.follow(patience or Patience())
 
     def follow(self, patience: Patience) -> None:
-        """Ask by these rules from now on; what was asked in the last minute counts still."""
+        """Use these settings from now on; requests of the last minute still count towards the rate limits."""
         self.patience = patience
         self._requests.limit = patience.requests_per_minute or math.inf
         self._tokens.limit = patience.tokens_per_minute or math.inf
@@ -71,11 +78,12 @@ class Lane:
     async def ask(
         self, call: Callable[[], Awaitable[T]], tokens: int = 0, deadline: asyncio.Timeout | None = None
     ) -> T:
-        """The reply of `call`, which is called again where that may help; the last error comes out as it is.
+        """Return the result of `call`, which is retried after temporary errors; the last error is raised
+        unchanged.
 
-        `tokens` are counted against the limit, for every attempt. `deadline` is put off for as long as the
-        provider may not be asked: waiting for one's turn is no failure to answer. Raises Stopped where a wait
-        was ended by the stop.
+        `tokens` are counted against the rate limit in every attempt. `deadline` is extended by the time spent
+        waiting for the rate limits or the end of an outage, because that is not the provider's delay. Raises
+        Stopped if a stop is requested during a wait.
         """
 
         async def attempt() -> T:
@@ -89,14 +97,15 @@ class Lane:
         try:
             try:
                 return await attempt()
-            except Exception as error:  # most calls succeed, and tenacity costs as much as all else
+            # tenacity is used only after a failure, because it costs as much CPU time as the rest of a call
+            except Exception as error:
                 return await self._again(attempt, error)
-        except (NoAnswerError, asyncio.CancelledError):  # cancelled by the time-out of the question
+        except (NoAnswerError, asyncio.CancelledError):  # the time-out of the question cancels the call
             self._outage.begin()
             raise
 
     async def _called(self, call: Callable[[], Awaitable[T]]) -> T:
-        """The reply of one call, and what it says of the provider."""
+        """Make one call, and record whether the provider answered."""
         try:
             reply = await call()
         except (NoAnswerError, asyncio.CancelledError):
@@ -110,14 +119,14 @@ class Lane:
         return reply
 
     async def _again(self, attempt: Callable[[], Awaitable[T]], error: Exception) -> T:
-        """The reply after a first attempt that failed."""
+        """Retry after a first attempt that failed with `error`."""
         from tenacity import AsyncRetrying, retry_if_exception
 
         failed: Exception | None = error
 
         async def next_attempt() -> T:
             nonlocal failed
-            if failed is not None:  # the first one, made already
+            if failed is not None:  # hands the error of the first attempt to tenacity
                 error, failed = failed, None
                 raise error
             return await attempt()
@@ -134,14 +143,14 @@ class Lane:
         return reply
 
     def _is_enough(self, state: RetryCallState) -> bool:
-        """Whether this attempt was the last."""
+        """Return whether no further attempt is made."""
         hopeless = self._outage.is_hopeless(self.patience.give_up_after)
         return hopeless or state.attempt_number >= self.patience.max_attempts
 
     async def _turn(self, tokens: int, deadline: asyncio.Timeout | None) -> bool:
-        """Wait until the provider may be asked; whether this call is the probe of an outage.
+        """Wait until the provider may be called, and return whether this call is the probe during an outage.
 
-        Raises NoAnswerError where there is no hope for an answer.
+        Raises NoAnswerError if the outage has lasted for `give_up_after` seconds.
         """
         loop, after = asyncio.get_running_loop(), self.patience.give_up_after
         ends, since = deadline and deadline.when(), loop.time()
@@ -164,14 +173,15 @@ class Lane:
         return probes
 
     def _can_help(self, error: BaseException) -> bool:
-        """Whether asking again may end better."""
+        """Return whether the call is worth a retry, and the wait that the server asks for is not too long."""
         if not is_transient(error):
             return False
         wait = error.retry_after if isinstance(error, ModelError) else None
         return wait is None or wait <= self.patience.longest_wait
 
     def _wait(self, state: RetryCallState) -> float:
-        """Seconds before the next attempt; what a server asks for holds for everybody in the lane."""
+        """Return the seconds before the next attempt; a wait that the server asks for delays all calls of the
+        lane."""
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, ModelError) and error.retry_after is not None:
             self._open_at = max(self._open_at, asyncio.get_running_loop().time() + error.retry_after)
@@ -181,7 +191,7 @@ class Lane:
 
 
 def _told(state: RetryCallState) -> None:
-    """Tell that a call is made again, and why."""
+    """Log an event that a call is retried, with the reason."""
     error = state.outcome.exception() if state.outcome else None
     happened(
         "question-retried",
@@ -194,9 +204,10 @@ def _told(state: RetryCallState) -> None:
 
 
 def seconds_asked(headers: Mapping[str, str]) -> float | None:
-    """What a server says of when to come back: `retry-after-ms`, or `Retry-After` in seconds or as a date.
+    """Return the wait in seconds that a server asks for: `retry-after-ms`, or `Retry-After` in seconds or as
+    a date.
 
-    `None` where it says nothing that can be read; never negative, never infinite.
+    The wait is finite and at least 0; `None` if there is no valid header.
     """
     found = {name.lower(): value for name, value in headers.items()}
     milliseconds, wait = found.get("retry-after-ms"), found.get("retry-after")
@@ -209,7 +220,7 @@ def seconds_asked(headers: Mapping[str, str]) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    """A number that can be waited for."""
+    """Parse a finite number and raise it to at least 0; `None` if the text is something else."""
     try:
         number = float(text or "")
     except ValueError:
@@ -218,14 +229,17 @@ def _number(text: str | None) -> float | None:
 
 
 def is_transient(error: BaseException) -> bool:
-    """No answer at all, too many requests, or a server's own trouble: everything else fails again."""
+    """Return whether a retry can help: after no answer, a rate limit, or a temporary server error."""
     if isinstance(error, NoAnswerError | RateLimitError):
         return True
     return isinstance(error, ModelError) and error.status in _AGAIN
 
 
 class Window:
-    """At most `limit` in any 60 seconds, first come first served; more at once counts as `limit`."""
+    """Sliding-window rate limiter: at most `limit` units in any 60 seconds, first come, first served.
+
+    A single amount above the limit counts as `limit`.
+    """
 
     def __init__(self, limit: float, stop: Stop | None = None) -> None:
         self.limit = limit
@@ -234,7 +248,8 @@ class Window:
         self._lock = asyncio.Lock()
 
     async def take(self, amount: float = 1) -> None:
-        """Wait until `amount` may be taken, and take it. Raises Stopped."""
+        """Wait until `amount` is within the limit, and take it; raises Stopped if a stop is requested
+        meanwhile."""
         amount = min(amount, self.limit)
         async with self._lock:
             clock = asyncio.get_running_loop().time
@@ -243,7 +258,7 @@ class Window:
             self._taken.append((clock(), amount))
 
     def _pause(self, amount: float, now: float) -> float:
-        """Seconds until enough of what was taken is a minute old."""
+        """Return the seconds until `amount` is within the limit, 0 if it is now."""
         while self._taken and self._taken[0][0] + MINUTE <= now:
             self._taken.popleft()
         if self.limit == math.inf:

@@ -1,4 +1,4 @@
-"""A provider that gives no answer at all, and how it is found out that it does again: a circuit breaker."""
+"""Circuit breaker for a provider that gives no answer at all: detects when it answers again."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from fathoms.models.calling.stop import Stop
 
 
 class Outage:
-    """Of one provider, on one event loop.
+    """The outage state of one provider, on one event loop.
 
-    It begins where a question has used up its attempts, or its time, without any answer. While it lasts, one
-    question at a time is asked, with growing waits before; all others wait for what becomes of it. Any answer
-    ends it. Once the provider has been silent for too long it is over for good: whoever waits is to fail.
+    An outage begins when a question has used up its attempts or its time without any answer. During an outage
+    only one question at a time is asked, as a probe, after growing waits, and all others wait for its result.
+    Any answer ends the outage. If the provider is silent for too long, the outage counts as permanent and all
+    waiting questions fail.
     """
 
     def __init__(self, stop: Stop) -> None:
@@ -25,12 +26,15 @@ class Outage:
         self._over = asyncio.Event()
 
     def answered(self) -> None:
-        """The provider gave an answer, good or bad."""
+        """Record that the provider gave an answer, be it a reply or an error."""
         self._silent_since, self._began, self._wait, self._next = None, False, 0.0, 0.0
         self._over.set()
 
     def unanswered(self, first_wait: float, longest_wait: float) -> None:
-        """A call got no answer: the next probe is to wait for twice as long as the last, in seconds."""
+        """Record that a call got no answer, and double the wait before the next probe.
+
+        The wait is between `first_wait` and `longest_wait` seconds.
+        """
         now = asyncio.get_running_loop().time()
         if self._silent_since is None:
             self._silent_since = now
@@ -39,19 +43,20 @@ class Outage:
             self._next = now + self._wait
 
     def begin(self) -> None:
-        """A question has used up its attempts, or its time."""
+        """Begin an outage, because a question has used up its attempts or its time."""
         if self._silent_since is not None and not self._began:
             self._began, self._over = True, asyncio.Event()
 
     def is_hopeless(self, after: float) -> bool:
-        """Whether it has lasted for more than `after` seconds."""
+        """Return whether there is an outage and the provider has been silent for at least `after` seconds."""
         now = asyncio.get_running_loop().time()
         return self._began and self._silent_since is not None and now - self._silent_since >= after
 
     async def take_turn(self, after: float) -> bool:
-        """Wait for the end of the outage, or to be its probe: whether it is one, which then has to `release`.
+        """Wait until the outage ends or this call becomes its probe; returns whether it is the probe.
 
-        Returns at once where there is no outage, or no hope after `after` seconds of it. Raises Stopped.
+        A probe must call `release` afterwards. Returns False at once if there is no outage, or if it has
+        lasted for `after` seconds. Raises Stopped if a stop is requested.
         """
         if not self._began or self.is_hopeless(after):
             return False
@@ -71,5 +76,5 @@ class Outage:
         return False
 
     def release(self) -> None:
-        """The probe has its answer, or has none."""
+        """End the probe, so that another call can become one."""
         self._probe.release()

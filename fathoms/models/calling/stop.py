@@ -1,4 +1,4 @@
-"""One request to stop, set from anywhere, that ends waits on an event loop."""
+"""A request to stop, which any thread or signal handler can make and which ends waits on an event loop."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from pathlib import Path
 from typing import Any
 
 END_SECONDS = 5.0
-"""How long the process may take to close its runs after the second signal."""
+"""Seconds that the process may take to close its runs after the second signal."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stopped(BaseException):
-    """What was waited for did not come, for it was asked to stop. No `except Exception` takes it."""
+    """Raised when a wait is ended by a request to stop.
+
+    It is a BaseException so that `except Exception` does not catch it.
+    """
 
 
 class Stop:
-    """Whether to stop. Set once, by any thread or signal handler; then every wait ends with Stopped, at once.
+    """A flag that requests a stop. Any thread or signal handler can set it; it is never reset.
 
-    What is not inside `waiting` goes on to its end.
+    As soon as it is set, every block inside `waiting` ends with Stopped. All other code runs to its end.
     """
 
     def __init__(self) -> None:
@@ -34,18 +37,19 @@ class Stop:
         self._cut: set[asyncio.Task[Any]] = set()
 
     def is_set(self) -> bool:
-        """Whether it was asked for."""
+        """Return whether a stop was requested."""
         return self._event.is_set()
 
     def set(self) -> None:
-        """Ask for it."""
+        """Request a stop."""
         self._event.set()
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._cancel)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """A block that raises Stopped as soon as it is asked to stop, at its head where it was already."""
+        """Make a block that raises Stopped as soon as a stop is requested, or at its start if one already
+        was."""
         task = asyncio.current_task()
         assert task is not None
         self._loop = asyncio.get_running_loop()
@@ -55,7 +59,7 @@ class Stop:
                 raise Stopped
             yield
         except asyncio.CancelledError:
-            if task in self._cut and not task.uncancel():  # by this stop, and by nobody else
+            if task in self._cut and not task.uncancel():  # cancelled by this stop only
                 raise Stopped from None
             raise
         finally:
@@ -63,29 +67,32 @@ class Stop:
             self._cut.discard(task)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait; raises Stopped."""
+        """Wait for some seconds; raises Stopped if a stop is requested."""
         with self.waiting():
             await asyncio.sleep(seconds)
 
     def _cancel(self) -> None:
-        """End the waits, in the thread of the loop."""
+        """Cancel all waiting tasks; runs in the thread of the event loop."""
         for task in self._waiting - self._cut:
             self._cut.add(task)
             task.cancel()
 
 
 class StopSignals:
-    """SIGINT and SIGTERM while an event loop runs: the first asks to stop, the second stops.
+    """Handles SIGINT and SIGTERM while an event loop runs: the first requests a stop, the second ends the
+    process.
 
-    The second always ends the process, whatever the process does at that time:
+    The second signal ends the process whatever it is doing:
 
-    - Until the event loop has taken notice of the first, the signals have their default action: a loop that
-      does not answer cannot stop anything, and the kernel ends the process.
-    - A second signal that the loop can hear cancels what is in flight, so that every run is closed. Should
-      that take longer than `END_SECONDS`, a thread of `faulthandler`, which needs no lock of Python, ends
-      the process. A third signal has its default action.
+    - Until the event loop has processed the first signal, further signals have their default action. So if
+    the
+      loop is blocked, the kernel ends the process.
+    - If the loop has processed the first signal, the second cancels the requests in flight, so that every run
+    is
+      closed. If that takes longer than `END_SECONDS`, a thread of `faulthandler`, which does not need the
+      GIL, ends the process. A third signal has its default action.
 
-    Child processes end by themselves when their standard input does, however this process ends.
+    Child processes end on their own when their standard input is closed, however this process ends.
     """
 
     def __init__(self, ask: Callable[[], object], end: Callable[[], object]) -> None:
@@ -95,12 +102,12 @@ class StopSignals:
 
     @contextmanager
     def on(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-        """A block in which they are heard; outside the main thread there are no signals."""
+        """Handle the signals within a block; does nothing outside the main thread."""
         before = {}
         for number in _SIGNALS:
             with suppress(NotImplementedError, ValueError, RuntimeError):
                 handler = signal.getsignal(number)
-                loop.add_signal_handler(number, self._in_loop)  # has every signal wake the loop
+                loop.add_signal_handler(number, self._in_loop)  # makes every signal wake the loop
                 before[number] = handler
         self._numbers = tuple(before)
         self._handle(self._first)
@@ -112,21 +119,21 @@ class StopSignals:
                 signal.signal(number, handler or signal.SIG_DFL)
 
     def _handle(self, handler: Any) -> None:
-        """What Python does at once at the next signal, before the loop hears of it."""
+        """Set the handler that Python calls at the next signal, before the event loop is notified."""
         for number in self._numbers:
             signal.signal(number, handler)
 
     def _first(self, number: int, frame: object) -> None:
-        """The next one is the kernel's, until the loop has shown that it runs."""
+        """Restore the default action for the next signal, until the event loop has processed this one."""
         self._handle(signal.SIG_DFL)
 
     def _second(self, number: int, frame: object) -> None:
-        """From now on there are a few seconds."""
+        """Restore the default action, and end the process after `END_SECONDS`."""
         self._handle(signal.SIG_DFL)
         _arm()
 
     def _in_loop(self) -> None:
-        """The loop hears of a signal."""
+        """Process a signal on the event loop: the first requests a stop, each further one calls `end`."""
         self._heard += 1
         if self._heard > 1:
             self._end()
@@ -139,14 +146,15 @@ _armed: list[Any] = []
 
 
 def _arm() -> None:
-    """Have the process end in a few seconds, unless `ending_in_time` is left before."""
-    _armed.append(nowhere := Path(os.devnull).open("w"))  # noqa: SIM115 - until the thread is off
+    """Make the process exit in `END_SECONDS`, unless the block of `ending_in_time` is left before."""
+    _armed.append(nowhere := Path(os.devnull).open("w"))  # noqa: SIM115 - the thread keeps using it
     faulthandler.dump_traceback_later(END_SECONDS, exit=True, file=nowhere)
 
 
 @contextmanager
 def ending_in_time() -> Iterator[None]:
-    """What must be over in `END_SECONDS` after a second signal."""
+    """Wrap the code that must finish within `END_SECONDS` after a second signal; leaving it disarms the
+    exit."""
     try:
         yield
     finally:

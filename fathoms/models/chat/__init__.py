@@ -1,1 +1,1 @@
-"""Models that answer: one file per provider, and what the providers share."""
+"""Chat models: one module per provider, and the modules that the providers share."""

@@ -1,4 +1,5 @@
-"""Claude, by Anthropic's own SDK: PDFs as document blocks, inline or by the id of an uploaded file."""
+"""Claude models, called with Anthropic's SDK. PDFs are sent as document blocks, inline or by the id of an
+upload."""
 
 from __future__ import annotations
 
@@ -32,11 +33,11 @@ if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 _STATUS = {"rate_limit_error": 429, "overloaded_error": 529, "api_error": 500, "timeout_error": 504}
-"""What an error means that comes within a stream, whose own status was 200."""
+"""The HTTP status that corresponds to an error type in a stream with status 200."""
 
 
 class AnthropicLLM(Closed):
-    """`kind: anthropic`: a Claude model at Anthropic."""
+    """`kind: anthropic`: a Claude model, called through Anthropic's API."""
 
     packages: ClassVar[tuple[str, ...]] = ("anthropic",)
     module: ClassVar[str] = "anthropic"
@@ -51,17 +52,17 @@ class AnthropicLLM(Closed):
     api_key_env: VariableName = "ANTHROPIC_API_KEY"
     """The environment variable that holds the key."""
     max_tokens: int = Field(default=1024, ge=1, le=MOST_TOKENS)
-    """The longest reply in tokens, reasoning included."""
+    """Maximum length of a reply in tokens, including reasoning."""
     max_pages: int | None = Field(default=100, ge=1, le=1_000_000)
-    """Pages of PDFs in one request; no limit if null."""
+    """Maximum number of PDF pages in one request; no limit if null."""
     max_images: int | None = Field(default=100, ge=1, le=1_000_000)
-    """Images in one request; no limit if null."""
+    """Maximum number of images in one request; no limit if null."""
     max_megabytes: float | None = Field(default=32, gt=0, le=1_000_000)
-    """Megabytes (10^6 bytes) of one request, where a file that is sent inline takes four thirds of its size
-    and one that was uploaded takes nothing; no limit if null."""
+    """Maximum size of one request in megabytes (10^6 bytes); no limit if null. A file that is sent inline
+    counts 4/3 of its size, because it is encoded in base64; an uploaded file does not count."""
 
     async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
-        """One request to `/v1/messages`."""
+        """Send one request to `/v1/messages`."""
         request = self._request(prompt, held)
         client, clock = self._client(key), Clock()
         if not self.stream:
@@ -79,13 +80,14 @@ class AnthropicLLM(Closed):
             return _to_reply(await events.get_final_message(), clock)
 
     def _request(self, prompt: Prompt, held: dict[str, Held]) -> dict[str, Any]:
-        """The body, as the SDK takes it."""
+        """Return the arguments of the SDK's call."""
         messages = [
             {"role": message.role, "content": _content(message, held)}
             for message in prompt.messages
             if message.role != "system"
         ]
-        # the SDK has no argument for these any more: newer models take neither, the paper's do
+        # the SDK has removed these two arguments, because newer models reject them; the paper's models need
+        # them
         sampling = {"temperature": self.temperature, "top_p": self.top_p}
         given = {name: value for name, value in sampling.items() if value is not None}
         system = system_text(prompt)
@@ -98,7 +100,7 @@ class AnthropicLLM(Closed):
         }
 
     async def upload(self, file: Attachment, key: str) -> Held:
-        """Have Anthropic keep a file for a day."""
+        """Upload a file to Anthropic, which keeps it for 24 hours."""
         kept = await self._client(key).files.upload(
             file=(file.document, file_bytes(file), PDF), expires_in_seconds=KEEP_SECONDS
         )
@@ -106,7 +108,7 @@ class AnthropicLLM(Closed):
         return Held(kept.id, ends.timestamp() if ends else time.time() + KEEP_SECONDS)
 
     def fault(self, error: Exception) -> Fault:
-        """What Anthropic's SDK raised."""
+        """Extract status, code and message from an exception of Anthropic's SDK."""
         import anthropic
 
         if isinstance(error, FailedResponseError):
@@ -122,17 +124,17 @@ class AnthropicLLM(Closed):
         )
 
     def _client(self, key: str) -> AsyncAnthropic:
-        """The SDK's client, made once an event loop."""
+        """Return the SDK's client for the running event loop."""
         return _client(self.address, key, self.request_timeout, asyncio.get_running_loop())
 
 
 @lru_cache(maxsize=8)
 def _client(address: str, key: str, timeout: float, scope: object) -> AsyncAnthropic:
-    """A client of the SDK; the scope is its event loop."""
+    """Create a client of the SDK. `scope` is the event loop, so that each loop gets its own cached client."""
     import httpx2
     from anthropic import AsyncAnthropic
 
-    # the paper's models are old, and a run is to say so once: in its config
+    # the paper's models are deprecated on purpose; the config names them, so a warning would add nothing
     warnings.filterwarnings("ignore", r"The model '.*' is deprecated", DeprecationWarning)
     return AsyncAnthropic(
         api_key=key,
@@ -145,7 +147,7 @@ def _client(address: str, key: str, timeout: float, scope: object) -> AsyncAnthr
 
 
 def _content(message: Message, held: dict[str, Held]) -> Any:
-    """Documents, then images, then the text."""
+    """Convert a message to content blocks: documents, then images, then the text."""
     if not message.files and not message.images:
         return message.text
     documents = [
@@ -163,14 +165,14 @@ def _content(message: Message, held: dict[str, Held]) -> Any:
 
 
 def _source(file: Attachment, held: Held | None) -> dict[str, str]:
-    """The file itself, or its id."""
+    """Return the source of a document block: the id of the uploaded file, or the file in base64."""
     if held is not None:
         return {"type": "file", "file_id": held.reference}
     return {"type": "base64", "media_type": PDF, "data": as_base64(file)}
 
 
 def _to_reply(message: Any, clock: Clock) -> Reply:
-    """The noun. `stop_details` says more of a refusal where the model does."""
+    """Make the reply. `stop_details`, if present, has the category of a refusal."""
     refusal = None
     if message.stop_reason == "refusal":
         category = part(message, "stop_details", "category")
@@ -188,7 +190,8 @@ def _to_reply(message: Any, clock: Clock) -> Reply:
 
 
 def _usage(usage: Any) -> Usage:
-    """Anthropic counts what was read from its cache and written to it apart from the rest of the prompt."""
+    """Convert the usage. Anthropic's `input_tokens` excludes cached tokens, so they are added to the prompt
+    tokens."""
     cached, written = tokens(usage, "cache_read_input_tokens"), tokens(usage, "cache_creation_input_tokens")
     return Usage(
         prompt_tokens=total(tokens(usage, "input_tokens"), cached, written),

@@ -1,6 +1,7 @@
-"""What the adapters of closed APIs share: key, limits, files sent or uploaded, errors, and the clock.
+"""The common base of the adapters of closed APIs: key, limits, file uploads, errors, and timing.
 
-Each adapter asks through its vendor's own SDK, whose retries are off: who runs the questions decides on them.
+Each adapter uses its vendor's own SDK. The retries of the SDKs are turned off, because the runner of the
+questions retries calls itself.
 """
 
 from __future__ import annotations
@@ -34,17 +35,18 @@ from fathoms.safety.limits import LONGEST_WAIT, MOST_AT_ONCE
 from fathoms.types import Attachment, Message, Prompt, Reply
 
 KEEP_SECONDS = 24 * 3600
-"""How long a vendor that asks is to keep an uploaded file."""
+"""How long a vendor is asked to keep an uploaded file, in seconds."""
 ONE_ANSWER = {"Connection": "close"}
-"""Headers: a connection ends with its answer. With retries off, an idle one that the server has dropped would
-be a failure of the next question, and none outlives its event loop."""
+"""Headers that close each connection after one answer. Without retries in the SDK, the next question would
+fail if the server had closed an idle connection. It also ensures that no connection outlives its event
+loop."""
 _MEGABYTE = 1_000_000
 _BASE64 = 4 / 3
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class Closed(Priced):
-    """A model behind a vendor's API. PDFs are attached as they are; keys come from the environment only."""
+    """Base class of models behind a vendor's API, which accept PDFs; keys come only from the environment."""
 
     neutral: ClassVar[frozenset[str]] = frozenset(
         {
@@ -59,44 +61,46 @@ class Closed(Priced):
         }
     )
     module: ClassVar[str]
-    """What the SDK is imported as."""
+    """Import name of the SDK."""
     vendor_address: ClassVar[str]
-    """Where the API is, as the vendor documents it."""
+    """Address of the API, as the vendor documents it."""
     uploaded_weight: ClassVar[float] = 1.0
-    """How many of the bytes of an uploaded file count as those of the request that names it."""
+    """Share of the size of an uploaded file that counts towards the size of a request that refers to it."""
     page_tokens: ClassVar[int] = 2000
-    """Tokens that a page of a PDF or an image is taken to be, before anything is billed."""
+    """Estimated number of tokens of a page of a PDF or of an image, for cost estimates before the call."""
     own_keys: ClassVar[frozenset[str]]
-    """What `options` may not name, for it has an option of its own or is the prompt."""
+    """Names that are not allowed in `options`, because they have their own option or belong to the prompt."""
 
     model: str = Field(min_length=1)
-    """Any id that the vendor knows, best one with a date."""
+    """A model id of the vendor, preferably one with a date, which always means the same model."""
     api_key_env: VariableName
     """The environment variable that holds the key."""
     base_url: Address | None = None
-    """Another address that speaks the API, such as a gateway. The vendor's own if not given, whatever the
-    SDK's own environment variables say."""
+    """Address of another server with the same API, such as a gateway. If not given, the vendor's address is
+    used; the environment variables of the SDK are ignored."""
     temperature: float | None = Field(default=None, ge=0, le=100)
-    """The vendor's own default if not given; some models take no other."""
+    """Sampling temperature; the vendor's default if not given. Some models accept only the default."""
     top_p: float | None = Field(default=None, gt=0, le=1)
-    """Nucleus sampling; the vendor's own default if not given."""
+    """Probability mass of nucleus sampling; the vendor's default if not given."""
     options: Options = Field(default_factory=dict)
-    """What goes into every request besides, such as the settings of reasoning. `${NAME}` in a text is
-    replaced by that environment variable when the request is made, and only there."""
+    """Further options of every request, such as reasoning settings. `${NAME}` in a text is replaced by that
+    environment variable when the request is sent, and is stored unreplaced."""
     stream: bool = False
-    """Have the reply sent as it is written, which tells the time of its first token."""
+    """Whether to request the reply as a stream, which makes it possible to measure the time to the first
+    token."""
     attach: Literal["inline", "upload"] = "inline"
-    """How PDFs are sent: with every request, or uploaded once and named by their id."""
+    """How PDFs are sent: `inline` with every request, or `upload` once and then refer to them by their id."""
     max_pages: int | None = Field(default=None, ge=1, le=1_000_000)
-    """Pages of PDFs in one request; no limit if not given."""
+    """Maximum number of PDF pages in one request; no limit if not given."""
     max_images: int | None = Field(default=None, ge=1, le=1_000_000)
-    """Images in one request; no limit if null."""
+    """Maximum number of images in one request; no limit if null."""
     max_megabytes: float | None = Field(default=None, gt=0, le=1_000_000)
-    """Megabytes (10^6 bytes) of one request; a file that is sent inline takes four thirds of its size."""
+    """Maximum size of one request in megabytes (10^6 bytes); no limit if null. A file that is sent inline
+    counts 4/3 of its size, because it is encoded in base64."""
     request_timeout: float = Field(default=600, gt=0, le=LONGEST_WAIT)
-    """Seconds that the server may be silent."""
+    """Seconds without any data from the server after which a request fails."""
     max_concurrency: int = Field(default=4, ge=1, le=MOST_AT_ONCE)
-    """Requests at once."""
+    """Maximum number of requests at a time."""
 
     @field_validator("options")
     @classmethod
@@ -107,16 +111,20 @@ class Closed(Priced):
         return options
 
     def identity(self) -> dict[str, Any]:
-        """With what environment variables say in `options` (not secrets)."""
+        """Extend the identity by the values of environment variables in `options`, except secrets."""
         return {**super().identity(), "resolved": fingerprint(without_secrets(self.options))}
 
     @property
     def address(self) -> str:
-        """Where requests go."""
+        """The address that requests are sent to."""
         return self.base_url or self.vendor_address
 
     def check(self) -> None:
-        """Raise MissingExtraError or ConfigError (a key or variable that is not set); nothing is sent."""
+        """Check the requirements without sending anything.
+
+        Raises MissingExtraError if the SDK is not installed, ConfigError if the key or another environment
+        variable is not set.
+        """
         try:
             found = find_spec(self.module) is not None
         except ModuleNotFoundError:
@@ -127,27 +135,27 @@ class Closed(Priced):
         resolved(self.options)
 
     def key(self) -> str:
-        """The key; raises ConfigError where its variable is not set, or holds what no header can."""
+        """Return the key; raises ConfigError if its variable is not set or cannot be sent in a header."""
         return env_key(self.api_key_env)
 
     @property
     def context_window(self) -> None:
-        """Not known: it is the model's, and the vendor refuses what is longer."""
+        """Always `None`: it depends on the model, and the vendor rejects longer prompts."""
 
     def check_images(self) -> None:
-        """All of these APIs see."""
+        """Do nothing: all of these APIs accept images."""
 
     def count_tokens(self, messages: Sequence[Message]) -> None:
-        """Not known before the call."""
+        """Return `None`: the number of tokens is not known before the call."""
 
     @property
     def counting_waits(self) -> bool:
-        """There is nothing to ask."""
+        """Always False: no server is asked for counts."""
         return False
 
     @property
     def file_limits(self) -> FileLimits:
-        """Pages, images and bytes of one request: base64 makes four of three."""
+        """Limits of one request; data in base64 counts 4/3 of its size."""
         return FileLimits(
             pages=self.max_pages,
             size=None if self.max_megabytes is None else int(self.max_megabytes * _MEGABYTE),
@@ -157,7 +165,7 @@ class Closed(Priced):
         )
 
     async def reply(self, prompt: Prompt) -> Reply:
-        """Ask the model; raises ModelError, also for a stream that breaks off."""
+        """Send the prompt and return the reply; raises ModelError, also if the stream breaks off."""
         sender = Sender(
             self.address,
             self.api_key_env,
@@ -170,7 +178,7 @@ class Closed(Priced):
             return _clean(await self._ask_with_files(prompt, sender.key), sender)
         except FathomsError:
             raise
-        except Exception as error:  # every SDK has a tree of errors of its own, and lets others through
+        except Exception as error:  # every SDK has its own exception classes, and lets others through
             fault = self.fault(error)
             refusal = refusal_in(fault)
             if refusal is None:
@@ -178,7 +186,10 @@ class Closed(Priced):
             return Reply(text="", refusal=refusal, stop_reason=fault.code, latency=clock.last)
 
     async def _ask_with_files(self, prompt: Prompt, key: str) -> Reply:
-        """Ask, with the files uploaded where `attach` says so, and anew where the vendor has lost one."""
+        """Send the prompt, uploading its files first if `attach` is `upload`.
+
+        If the vendor no longer has one of the files, all are uploaded again.
+        """
         files = {file.sha256: file for message in prompt.messages for file in message.files}
         if self.attach == "inline" or not files:
             return await self.ask(prompt, {}, key)
@@ -193,7 +204,7 @@ class Closed(Priced):
         return await self.ask(prompt, await self._uploaded(files, key), key)
 
     async def _uploaded(self, files: dict[str, Attachment], key: str) -> dict[str, Held]:
-        """Every file as the vendor holds it, by sha256."""
+        """Return the uploaded files by sha256; uploads those that are missing."""
 
         async def upload(file: Attachment) -> Held:
             return await self.upload(file, key)
@@ -202,60 +213,60 @@ class Closed(Priced):
 
     @abstractmethod
     async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
-        """One request; `held` has the files that were uploaded, by sha256."""
+        """Send one request; `held` has the uploaded files by sha256."""
 
     @abstractmethod
     async def upload(self, file: Attachment, key: str) -> Held:
-        """Give the vendor a file to keep."""
+        """Upload a file to the vendor."""
 
     @abstractmethod
     def fault(self, error: Exception) -> Fault:
-        """What an exception of the SDK says."""
+        """Extract status, code and message from an exception of the SDK."""
 
 
 def _clean(reply: Reply, sender: Sender) -> Reply:
-    """A reply whose texts repeat no secret."""
+    """Return the reply with all secrets in its texts masked."""
     texts = {"text": sender.masked(reply.text), "reasoning": sender.masked(reply.reasoning)}
     words = {name: sender.word(getattr(reply, name)) for name in ("stop_reason", "refusal", "model")}
     return reply.model_copy(update={**texts, **words})
 
 
 class Clock:
-    """Seconds from the request to the first and to the last token."""
+    """Measures the seconds from its creation to the first token and to the end of the reply."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
         self.first: float | None = None
 
     def token(self) -> None:
-        """A token came."""
+        """Record that a token has arrived."""
         if self.first is None:
             self.first = self.last
 
     @property
     def last(self) -> float:
-        """Until now."""
+        """Seconds from the creation of the clock until now."""
         return time.perf_counter() - self._started
 
 
 def system_text(prompt: Prompt) -> str:
-    """What stands above the chat, for APIs that have a place of its own for it."""
+    """Join the system messages, for APIs that take them apart from the chat."""
     return "\n\n".join(message.text for message in prompt.messages if message.role == "system")
 
 
 def part(value: Any, *names: str) -> Any:
-    """What stands at the end of a path of attributes, `None` where it leads nowhere."""
+    """Follow a path of attributes and return the value at its end; `None` if an attribute is missing."""
     for name in names:
         value = getattr(value, name, None)
     return value
 
 
 def tokens(value: Any, *names: str) -> int | None:
-    """The count at the end of a path of attributes, `None` for what is no count."""
+    """Follow a path of attributes and return the count at its end; `None` if it is not a valid count."""
     return as_count(part(value, *names))
 
 
 def total(*counts: int | None) -> int | None:
-    """The sum of what is known, `None` where nothing is."""
+    """Return the sum of the known counts, `None` if none is known."""
     known = [count for count in counts if count is not None]
     return sum(known) if known else None

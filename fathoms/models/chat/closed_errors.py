@@ -1,4 +1,4 @@
-"""What a vendor's API says instead of a reply: one tree of errors for all of them, and no secret in it."""
+"""Converts the errors of all model servers to the exceptions of fathoms, with secrets masked."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from fathoms.safety.masking import HIDDEN, mask_of
 from fathoms.safety.transport import tls_failure
 
 _LONGEST_QUOTE, _LONGEST_WORD = 300, 200
-_OVERLOADED = {429, 529}  # 529 is Anthropic's
-_NEVER_FITS = "request too large"  # OpenAI's 429 for a request above the limit of a whole minute
-_NO_CREDIT = "insufficient_quota"  # OpenAI's 429 that no waiting ends
+_OVERLOADED = {429, 529}  # 529 is Anthropic's own status
+_NEVER_FITS = "request too large"  # OpenAI's 429 for one request that exceeds the tokens per minute
+_NO_CREDIT = "insufficient_quota"  # OpenAI's 429 for an account without credit, where waiting does not help
 _TOO_LONG = re.compile(
     r"prompt is too long|context_length_exceeded|context (length|limit|size|window)|string_above_max_length"
     r"|token count .{0,40}exceeds|payload size exceeds|maximum of \d+ pdf pages",
     re.I,
 )
-_KEY_REFUSED = re.compile(r"api key not valid|API_KEY_INVALID", re.I)  # Google's, with status 400
+_KEY_REFUSED = re.compile(r"api key not valid|API_KEY_INVALID", re.I)  # Google sends these with status 400
 _FILTER_CODES = {"content_filter", "content_policy_violation", "invalid_prompt", "bio_policy"}
 _FILTER_SENTENCES = re.compile(
     r"(output|input|prompt|response|content) (was |has been )?(blocked|flagged|filtered) (by|as)\b"
@@ -37,15 +37,16 @@ _FILE_GONE = re.compile(
 _TIMED_OUT = {"TimeoutException", "APITimeoutError", "TimeoutError"}
 _BROKEN_OFF = {"TransportError", "APIConnectionError", "OSError"}
 FAILED_FINISH = ("error", "abort")
-"""What `finish_reason` says of an answer that the server could not make (OpenRouter, vLLM)."""
+"""Values of `finish_reason` that mean that the server failed to make the answer (OpenRouter, vLLM)."""
 _DATA = re.compile(r"[\w+/=-]{100,}")
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What an exception of an SDK says: HTTP status, message, and the vendor's own `code` (type, reason).
+    """The contents of an SDK's exception: HTTP status, message, and the vendor's own `code` (type, reason).
 
-    There is no code where the vendor said nothing, and no status for most errors within a stream.
+    `code` is empty if the vendor sent no error. `status` is `None` if no answer came, and for most errors
+    within a stream. `retry_after` is the wait in seconds that the vendor asks for, `None` if it does not.
     """
 
     message: str
@@ -56,14 +57,17 @@ class Fault:
 
     @property
     def words(self) -> str:
-        """Code and message, to look for what is meant."""
+        """Code and message in one text, in which the patterns of known errors are searched."""
         return f"{self.code} {self.message}"
 
 
 @dataclass(frozen=True)
 class Sender:
-    """Who asked: the address, the variable of the key, the key itself and others (never shown), and for how
-    many seconds silence is borne."""
+    """The caller of a server, for error messages and masking.
+
+    It has the address of the server, the environment variable of the key, the key, the time-out in seconds
+    (`None` for none), and `others`, which are further secrets. Key and other secrets are never shown.
+    """
 
     address: str
     variable: str | None
@@ -73,28 +77,28 @@ class Sender:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What no message may hold."""
+        """All texts that no message may contain."""
         return (self.key, *self.others)
 
     def masked(self, text: str) -> str:
-        """A text without them. What is half of a character (a lone surrogate) becomes a question mark, for
-        it could not be written to a file."""
+        """Mask the secrets in a text, and replace lone surrogates, which could not be written to a file."""
         return without_halves(mask_of(frozenset(self.secrets)).text(text))
 
     def word(self, value: Any) -> str | None:
-        """A short text that the server says, such as the name of a model; None for anything else."""
+        """Return a short text from the server, such as a model name, masked; `None` if the value is not a
+        text."""
         return self.masked(value)[:_LONGEST_WORD] if isinstance(value, str) else None
 
     @property
     def advice(self) -> str:
-        """What to do where the key is refused."""
+        """Advice for the user if the key is refused."""
         if self.variable is None:
             return "name the environment variable that holds it in api_key_env"
         return f"set the environment variable {self.variable} to the right one"
 
 
 class FailedResponseError(Exception):
-    """A response that the server ended with an error of its own."""
+    """Raised if a response with status 200 reports an error."""
 
     def __init__(self, code: str, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -103,7 +107,8 @@ class FailedResponseError(Exception):
 
 
 def refuse_error(told: Any) -> None:
-    """Raise FailedResponseError for what a server tells under `error`: an object or a text, if anything."""
+    """Raise FailedResponseError for the `error` field of a response, an object or a text; nothing if it is
+    empty."""
     if not told:
         return
     found = told if isinstance(told, dict) else getattr(told, "__dict__", {"message": told})
@@ -115,15 +120,17 @@ def refuse_error(told: Any) -> None:
 
 
 def without_halves(text: str) -> str:
-    """A text whose surrogates are joined where two of them make a character; others become U+FFFD."""
+    """Join surrogate pairs in a text to characters and replace lone surrogates by U+FFFD."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def failed_finish(choice: Any, sender: Sender) -> ModelError | None:
-    """The error where a choice of a chat completion says that it failed: by an `error` of its own, as
-    gateways send it, or by its `finish_reason`. None where it does not."""
+    """Return the error if a choice of a chat completion failed, otherwise `None`.
+
+    A failed choice has its own `error`, as gateways send it, or a `finish_reason` that means failure.
+    """
     told = choice.get("error")
     if told:
         return reported_error({"error": told}, sender)
@@ -133,7 +140,7 @@ def failed_finish(choice: Any, sender: Sender) -> ModelError | None:
 
 
 def refusal_in(fault: Fault) -> str | None:
-    """The word for a refusal that comes as an error, `None` where it is an error of another sort."""
+    """Return a name for the refusal if the error is one by a content filter; `None` for other errors."""
     if not fault.code or fault.status not in (None, 400, 422):
         return None
     if named := _FILTER_CODES & set(fault.code.split()):
@@ -142,12 +149,12 @@ def refusal_in(fault: Fault) -> str | None:
 
 
 def is_file_gone(fault: Fault) -> bool:
-    """Whether the vendor no longer has a file that was uploaded before."""
+    """Return whether the error means that the vendor no longer has an uploaded file."""
     return fault.status in (400, 403, 404, 410) and _FILE_GONE.search(fault.words) is not None
 
 
 def as_error(error: Exception, fault: Fault, sender: Sender) -> ModelError:
-    """The error of our tree."""
+    """Convert an exception of an SDK to a ModelError, RateLimitError, PromptTooLongError or NoAnswerError."""
     if fault.status is None and not fault.code:
         return _without_answer(error, sender)
     quote = quoted(fault.message, *sender.secrets)
@@ -171,12 +178,15 @@ def reported_error(
     status: int | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> ModelError:
-    """The error for a JSON object in which a server tells of one: as an object or a text under `error`, or
-    in the object itself. `status` is None where the status of the answer was 200."""
+    """Convert a JSON object that reports an error to an exception.
+
+    The error is an object or a text under `error`, or the object itself. `status` is the HTTP status, or
+    `None` if it was 200.
+    """
     inner = value.get("error") or value
     told = inner if isinstance(inner, dict) else {"message": inner}
     message = told.get("message") or told.get("detail") or inner
-    if isinstance(needed := told.get("n_prompt_tokens"), int):  # llama.cpp's
+    if isinstance(needed := told.get("n_prompt_tokens"), int):  # sent by llama.cpp's server
         window = told.get("n_ctx")
         return PromptTooLongError(
             f"{sender.address}: the prompt takes {needed} tokens and the context holds"
@@ -185,7 +195,7 @@ def reported_error(
         )
     named = (told.get(name) for name in ("code", "type"))
     code = " ".join(str(name) for name in named if name and isinstance(name, str | int))
-    meant = told.get("code")  # gateways put the status of the server behind them here
+    meant = told.get("code")  # gateways report the status of the server behind them here
     if status is None and isinstance(meant, int) and 400 <= meant < 600:
         status = meant
     words = message if isinstance(message, str) else _as_json(message)
@@ -194,7 +204,7 @@ def reported_error(
 
 
 def _as_json(value: Any) -> str:
-    """A value in words; one that is nested too deep has none."""
+    """Return a value as JSON, or a fixed text if it cannot be encoded."""
     try:
         return json.dumps(value)
     except (ValueError, RecursionError):
@@ -202,7 +212,7 @@ def _as_json(value: Any) -> str:
 
 
 def _is_too_long(fault: Fault) -> bool:
-    """Whether the words say that there is too much in the request."""
+    """Return whether the error means that the request is too large."""
     if fault.status in _OVERLOADED:
         return _NEVER_FITS in fault.message.lower()
     named = _TOO_LONG.search(fault.words) is not None
@@ -210,7 +220,7 @@ def _is_too_long(fault: Fault) -> bool:
 
 
 def _without_answer(error: Exception, sender: Sender) -> ModelError:
-    """What happened where no status came."""
+    """Convert an exception without an HTTP status, such as a time-out or a broken connection."""
     names = {kind.__name__ for kind in type(error).__mro__}
     told = type(error.__cause__ or error).__name__
     if untrusted := tls_failure(error, sender.address):
@@ -228,7 +238,8 @@ def _without_answer(error: Exception, sender: Sender) -> ModelError:
 
 
 def ours(error: BaseException | None) -> ModelError | None:
-    """The error of `transport` that an SDK has put into one of its own; None where there is none."""
+    """Return the ModelError of fathoms that an SDK has wrapped in its own exception; `None` if there is
+    none."""
     while error is not None:
         if isinstance(error, ModelError):
             return error
@@ -237,8 +248,11 @@ def ours(error: BaseException | None) -> ModelError | None:
 
 
 def quoted(text: str, *secrets: str) -> str:
-    """A server's words in one line: short, without secrets and without base64. Vendors repeat a refused key
-    with its middle masked: such a word is left out whole."""
+    """Return a server's message as a short line without secrets and base64 data.
+
+    Vendors repeat a refused key with its middle masked. A word that contains a masked part is hidden
+    completely.
+    """
     words = mask_of(frozenset(secrets)).text(text).split()
     text = _DATA.sub("...", " ".join(HIDDEN if HIDDEN in word else word for word in words))
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."

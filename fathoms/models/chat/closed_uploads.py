@@ -1,4 +1,5 @@
-"""Files that a vendor keeps: each is uploaded once, and then named by the id it got."""
+"""Registry of files uploaded to vendors, so that each file is uploaded once and then referred to by its
+id."""
 
 from __future__ import annotations
 
@@ -11,25 +12,25 @@ from functools import lru_cache
 
 from fathoms.types import Attachment
 
-_NEARLY_OVER = 600.0  # seconds that a file must still be kept for a request that names it
+_NEARLY_OVER = 600.0  # a file that expires in less than this many seconds is uploaded again
 
 
 @dataclass(frozen=True)
 class Held:
-    """A file that the vendor has: how requests name it, and until when (seconds since 1970)."""
+    """An uploaded file: its id or address for requests, and its expiry time (seconds since 1970)."""
 
     reference: str
     expires: float
 
 
 _held: dict[tuple[str, ...], Held] = {}
-"""What this process has uploaded, by account and sha256."""
+"""The files that this process has uploaded, by account and sha256."""
 
 
 async def uploaded(
     account: tuple[str, ...], file: Attachment, upload: Callable[[Attachment], Awaitable[Held]]
 ) -> Held:
-    """The file as the vendor holds it. Questions that want it at the same time wait for one upload."""
+    """Return the uploaded file, uploading it if necessary. Concurrent questions wait for a single upload."""
     place = (*account, file.sha256)
     async with _locks(asyncio.get_running_loop())[place]:
         held = _held.get(place)
@@ -39,7 +40,7 @@ async def uploaded(
 
 
 def forget(account: tuple[str, ...], file: Attachment, held: Held) -> None:
-    """The vendor no longer has it, unless it was uploaded anew in the meantime."""
+    """Forget a file that the vendor no longer has, unless it was uploaded again in the meantime."""
     place = (*account, file.sha256)
     if _held.get(place) == held:
         del _held[place]
@@ -47,5 +48,5 @@ def forget(account: tuple[str, ...], file: Attachment, held: Held) -> None:
 
 @lru_cache(maxsize=8)
 def _locks(loop: asyncio.AbstractEventLoop) -> defaultdict[tuple[str, ...], asyncio.Lock]:
-    """One lock a file; a lock belongs to its event loop."""
+    """Return the locks of an event loop, one per file."""
     return defaultdict(asyncio.Lock)

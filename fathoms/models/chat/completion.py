@@ -1,4 +1,4 @@
-"""Chat completions of OpenAI's API: our messages as it takes them, and its answers as our nouns."""
+"""Converts between the types of fathoms and the JSON of OpenAI's Chat Completions API."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _KINDS = {dict: "an object", bool: "true or false"}
 
 
 def chat_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Messages as the API takes them: plain text, or images and then the text."""
+    """Convert messages to the format of the API: plain text, or images followed by the text."""
     return [{"role": message.role, "content": _content(message)} for message in messages]
 
 
 def _content(message: Message) -> str | list[dict[str, Any]]:
-    """The parts of a message with images; its text where it has none."""
+    """Return the content parts of a message with images, or only its text if it has none."""
     if not message.images:
         return message.text
     images = [
@@ -34,8 +34,11 @@ def _content(message: Message) -> str | list[dict[str, Any]]:
 
 
 class Completion:
-    """Gathers what a server sends, without the secrets that it repeats. `first` are the seconds until the
-    first word of a stream, `last` until the last thing heard."""
+    """Collects the pieces of an answer and makes a reply of them, with secrets masked.
+
+    `first` is the time in seconds to the first token of a stream, `None` if unknown; `last` is the time to
+    the latest piece.
+    """
 
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
@@ -50,7 +53,7 @@ class Completion:
         self.last = 0.0
 
     def hear(self, value: dict[str, Any], seconds: float) -> None:
-        """A completion, or a chunk of one; raises ModelError for what is neither."""
+        """Add a completion or a chunk of one; raises ModelError if the value is neither."""
         self.last = seconds
         try:
             self._take(value)
@@ -59,11 +62,11 @@ class Completion:
             raise ModelError(f"{self._sender.address}: the answer is no chat completion ({told})") from error
 
     def _take(self, value: dict[str, Any]) -> None:
-        """Its parts."""
+        """Read text, reasoning, refusal, usage and finish reason from a completion or a chunk."""
         self._usage = value.get("usage") or self._usage
         self._model = self._sender.word(value.get("model")) or self._model
         choices = value["choices"] if "choices" in value or not value.get("usage") else []
-        if not choices:  # the chunk with the usage has none
+        if not choices:  # the chunk with the usage has no choices
             return
         choice = choices[0]
         if (failed := failed_finish(choice, self._sender)) is not None:
@@ -81,7 +84,7 @@ class Completion:
             self.first = self.last
 
     def reply(self) -> Reply:
-        """The noun; raises NoAnswerError where the stream ended before the answer did."""
+        """Make the reply; raises NoAnswerError if the stream ended before the answer was complete."""
         if not self._is_whole and self._stop is None:
             raise NoAnswerError(f"{self._sender.address}: the stream ended before the answer did")
         reasoning, text = split_reasoning(self._sender.masked("".join(self._text)))
@@ -100,8 +103,10 @@ class Completion:
 
 
 def _text(parts: list[str], said: Any) -> bool:
-    """Keep a text, or the texts of a list of parts; returns whether there was any. Raises TypeError,
-    AttributeError for a part that is no object."""
+    """Append a text, or the texts of a list of parts, and return whether there was any.
+
+    Raises TypeError or AttributeError for another type of value.
+    """
     if isinstance(said, list):
         said = "".join(part.get("text") or "" for part in said)
     if said is not None and not isinstance(said, str):
@@ -114,7 +119,7 @@ def _text(parts: list[str], said: Any) -> bool:
 
 
 def usage(told: Any) -> Usage:
-    """Tokens as OpenAI's API counts them; what is no number is not known."""
+    """Convert the `usage` object of OpenAI's API; invalid numbers become `None`."""
     return Usage(
         prompt_tokens=count(told, "prompt_tokens"),
         completion_tokens=count(told, "completion_tokens"),
@@ -124,14 +129,14 @@ def usage(told: Any) -> Usage:
 
 
 def count(value: Any, *path: str) -> int | None:
-    """The count at the end of a path; `None` for anything else."""
+    """Follow a path of keys and return the count at its end; `None` if it is not a valid count."""
     for step in path:
         value = value.get(step) if isinstance(value, dict) else None
     return as_count(value)
 
 
 def as_count(value: Any) -> int | None:
-    """A number of tokens that a server tells; `None` for what cannot be one."""
+    """Return a number of tokens that a server reported; `None` if the value cannot be one."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_COUNT

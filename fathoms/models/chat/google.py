@@ -1,4 +1,4 @@
-"""Gemini, by Google's own SDK (the Gemini API): PDFs inline, or uploaded to its Files API."""
+"""Gemini models, called with Google's SDK (Gemini API). PDFs are sent inline or uploaded to the Files API."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ _REFUSALS = {
     "IMAGE_PROHIBITED_CONTENT",
     "IMAGE_RECITATION",
 }
-"""Reasons to finish that are a filter's, not the model's."""
+"""Finish reasons that mean that a content filter stopped the answer."""
 _FAILED = {"OTHER", "FINISH_REASON_UNSPECIFIED", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"}
-"""Reasons to finish of an answer that could not be made; what there is of its text is kept."""
+"""Finish reasons that mean that the answer failed. If there is some text already, it is kept as the reply."""
 _POLL_SECONDS = 0.5
 _DELAY = re.compile(r"([\d.]+)s")
 
 
 class GoogleLLM(Closed):
-    """`kind: google`: a Gemini model at Google's Gemini API (not Vertex AI)."""
+    """`kind: google`: a Gemini model, called through Google's Gemini API (not Vertex AI)."""
 
     packages: ClassVar[tuple[str, ...]] = ("google-genai",)
     module: ClassVar[str] = "google.genai"
@@ -61,30 +61,33 @@ class GoogleLLM(Closed):
         {"system_instruction", "max_output_tokens", "temperature", "top_p", "seed", "http_options", "tools"}
     )
 
-    page_tokens: ClassVar[int] = 258  # as Google documents it
+    page_tokens: ClassVar[int] = 258  # from Google's documentation
 
     kind: Literal["google"] = "google"
     api_key_env: VariableName = "GEMINI_API_KEY"
     """The environment variable that holds the key."""
     max_tokens: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
-    """The longest reply in tokens, reasoning included; the model's own limit if not given."""
+    """Maximum length of a reply in tokens, including reasoning; the limit of the model if not given."""
     seed: int | None = None
-    """Of the sampling, for what Google calls its best effort."""
+    """Random seed of the sampling. Google makes only a best effort to reproduce a reply."""
     max_pages: int | None = Field(default=1000, ge=1, le=1_000_000)
-    """Pages of PDFs in one request; no limit if null."""
+    """Maximum number of PDF pages in one request; no limit if null."""
     max_images: int | None = Field(default=3000, ge=1, le=1_000_000)
-    """Images in one request; no limit if null."""
+    """Maximum number of images in one request; no limit if null."""
     max_megabytes: float | None = Field(default=50, gt=0, le=1_000_000)
-    """Megabytes (10^6 bytes) of one request, where a file that is sent inline takes four thirds of its size;
-    no limit if null."""
+    """Maximum size of one request in megabytes (10^6 bytes); no limit if null. A file that is sent inline
+    counts 4/3 of its size, because it is encoded in base64."""
 
     def check(self) -> None:
-        """As for every closed API; `options` are checked against the SDK's own `GenerateContentConfig`."""
+        """Check SDK and key, and validate `options` with the SDK's `GenerateContentConfig`.
+
+        Raises MissingExtraError or ConfigError.
+        """
         super().check()
         self._config("")
 
     async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
-        """One request to `:generateContent` or `:streamGenerateContent`."""
+        """Send one request to `:generateContent` or `:streamGenerateContent`."""
         contents: Any = [_content(message, held) for message in prompt.messages if message.role != "system"]
         request: dict[str, Any] = {"model": self.model, "contents": contents}
         request["config"] = self._config(system_text(prompt))
@@ -102,7 +105,7 @@ class GoogleLLM(Closed):
         return reply
 
     def _config(self, system: str) -> types.GenerateContentConfig:
-        """The settings of a request; raises ConfigError for `options` that the SDK does not know."""
+        """Return the settings of a request; raises ConfigError if the SDK rejects one of the `options`."""
         from google.genai import types
 
         own = {
@@ -122,7 +125,7 @@ class GoogleLLM(Closed):
             raise ConfigError(f"generate.options.{place}: {first['msg']}") from error
 
     async def upload(self, file: Attachment, key: str) -> Held:
-        """Have Google keep a file, as it does for two days, and wait until it has read it."""
+        """Upload a file to Google, which keeps it for two days, and wait until it is processed."""
         files = self._client(key).aio.files
         kept = await files.upload(
             file=io.BytesIO(file_bytes(file)),
@@ -140,7 +143,10 @@ class GoogleLLM(Closed):
         return Held(kept.uri, over.timestamp() if over else time.time() + KEEP_SECONDS)
 
     def fault(self, error: Exception) -> Fault:
-        """What Google's SDK raised. A body tells the reason and how long to wait, among its details."""
+        """Extract status, code and message from an exception of Google's SDK.
+
+        The details in the response body contain the reason and the time to wait.
+        """
         from google.genai import errors
 
         if not isinstance(error, errors.APIError):
@@ -155,15 +161,16 @@ class GoogleLLM(Closed):
         return Fault(message, error.code, code, headers, _delay(details))
 
     def _client(self, key: str) -> Client:
-        """The SDK's client, made once an event loop."""
+        """Return the SDK's client for the running event loop."""
         return _client(self.address, key, self.request_timeout, asyncio.get_running_loop())
 
 
 @lru_cache(maxsize=8)
 def _client(address: str, key: str, timeout: float, scope: object) -> Client:
-    """A client of the SDK; the scope is its event loop.
+    """Create a client of the SDK. `scope` is the event loop, so that each loop gets its own cached client.
 
-    With a client of httpx it does not take aiohttp where that is installed, and a retry of its own with it.
+    It is given an httpx client, because the SDK would otherwise use aiohttp if installed, with retries of its
+    own.
     """
     from google.genai import Client, types
 
@@ -176,7 +183,7 @@ def _client(address: str, key: str, timeout: float, scope: object) -> Client:
 
 
 def _content(message: Message, held: dict[str, Held]) -> types.Content:
-    """Files, then images, then the text."""
+    """Convert a message to content parts: files, then images, then the text."""
     from google.genai import types
 
     parts = [_file(file, held.get(file.sha256)) for file in message.files]
@@ -188,7 +195,8 @@ def _content(message: Message, held: dict[str, Held]) -> types.Content:
 
 
 def _file(file: Attachment, held: Held | None) -> types.Part:
-    """The address of the file at Google, or the file itself; the API takes no name with it."""
+    """Return a part with the address of the uploaded file, or with its bytes. The API accepts no file
+    name."""
     from google.genai import types
 
     if held is not None:
@@ -197,7 +205,7 @@ def _file(file: Attachment, held: Held | None) -> types.Part:
 
 
 def _delay(details: list[dict[str, Any]]) -> float | None:
-    """The seconds of a RetryInfo, `None` where there is none."""
+    """Return the seconds of the RetryInfo among the details of an error, `None` if there is none."""
     for item in details:
         if match := _DELAY.fullmatch(str(item.get("retryDelay"))):
             return float(match[1])
@@ -205,13 +213,16 @@ def _delay(details: list[dict[str, Any]]) -> float | None:
 
 
 def _parts(answer: Any) -> list[types.Part]:
-    """The pieces of the first candidate."""
+    """Return the content parts of the first candidate."""
     candidates = answer.candidates or ()
     return list(part(candidates[0], "content", "parts") or ()) if candidates else []
 
 
 def _to_reply(answers: list[Any], clock: Clock) -> Reply:
-    """The noun, of all answers of a stream or of the one there is."""
+    """Make the reply from the answers of a stream or from a single answer.
+
+    Raises ValueError if there is neither text nor a reason for a refusal.
+    """
     pieces = [piece for answer in answers for piece in _parts(answer) if piece.text]
     stop = _last(candidate.finish_reason for answer in answers for candidate in answer.candidates or ())
     blocked = _last(part(answer, "prompt_feedback", "block_reason") for answer in answers)
@@ -235,12 +246,13 @@ def _to_reply(answers: list[Any], clock: Clock) -> Reply:
 
 
 def _last(values: Any) -> Any:
-    """The last value that is there."""
+    """Return the last value that is not `None`, or `None`."""
     return next((value for value in reversed(list(values)) if value is not None), None)
 
 
 def _usage(usage: Any) -> Usage:
-    """Google counts thoughts apart from the answer; what was cached is in the prompt."""
+    """Convert the usage. Google counts reasoning apart from the answer; cached tokens are part of the
+    prompt."""
     thoughts = tokens(usage, "thoughts_token_count")
     return Usage(
         prompt_tokens=tokens(usage, "prompt_token_count"),

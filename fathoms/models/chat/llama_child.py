@@ -1,4 +1,4 @@
-"""llama.cpp's server in a child process (`llama_worker`): whatever a model does to it, it does it there."""
+"""llama.cpp's server in a child process (`llama_worker`), so that a crash does not end the run."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ from fathoms.safety.children import start_child
 
 
 class ChildServer:
-    """A server in a process of its own, which is started again where it has died."""
+    """A server in a child process, which is started again if it has died."""
 
     def __init__(self, settings: Settings) -> None:
-        library()  # a missing package is told here
+        library()  # raises the error of a missing package here, not in the child
         self.key = secrets.token_hex()
         self._settings = settings
         self._lock = threading.Lock()
         self._address = ""
         self._running: list[subprocess.Popen[str]] = []  # one at most
-        weakref.finalize(self, _end, self._running)  # when nobody needs it any more, or this process ends
+        # ends the child when this object is collected, at the latest when this process ends
+        weakref.finalize(self, _end, self._running)
 
     @property
     def address(self) -> str:
-        """Where it listens; starts it where it does not run. Raises ModelError where it cannot start."""
+        """The address of the server, which is started if it does not run; raises ModelError if it cannot
+        start."""
         with self._lock:
             if not self._running or self._running[0].poll() is not None:
                 _end(self._running)
@@ -38,15 +40,16 @@ class ChildServer:
             return self._address
 
     def why_it_broke(self) -> str:
-        """How the process ended, and that it comes back; empty while it runs."""
+        """Return the end of an error message that says how the process ended; empty if it still runs."""
         for process in list(self._running):
-            with suppress(subprocess.TimeoutExpired):  # a dying process closes its sockets before it is gone
+            # a dying process closes its sockets before it has ended, so wait a moment for its exit code
+            with suppress(subprocess.TimeoutExpired):
                 ended = _ending(process.wait(1))
                 return f"; its process ended ({ended}) and is started again for the next question"
         return ""
 
     def _start(self) -> str:
-        """Start the process; its address, once the model is loaded."""
+        """Start the process and return its address once the model is loaded; raises ModelError."""
         process = start_child(
             ["-m", "fathoms.models.chat.llama_worker"],
             stdout=subprocess.PIPE,
@@ -67,23 +70,23 @@ class ChildServer:
         return answer["address"]
 
     def _death(self, process: subprocess.Popen[str]) -> str:
-        """What to say of a process that ended before it had loaded the model."""
+        """Return the error message for a process that ended before it had loaded the model."""
         ended = _ending(process.wait())
         return f"{self._settings.model} could not be loaded: its process ended ({ended}), for want of memory?"
 
 
 def _end(running: list[subprocess.Popen[str]]) -> None:
-    """End the processes."""
+    """Kill the processes and close their pipes."""
     while running:
         process = running.pop()
         process.kill()
         process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
-                with suppress(OSError):  # what was still to be written
+                with suppress(OSError):  # closing flushes unwritten data, which fails after the process ended
                     pipe.close()
 
 
 def _ending(code: int) -> str:
-    """A return code in words."""
+    """Describe a return code: the name of the signal, or the exit code."""
     return signal.Signals(-code).name if code < 0 else f"exit code {code}"

@@ -1,4 +1,5 @@
-"""llama.cpp's own server, by xllamacpp: in this process, on a loopback port that a key closes to others."""
+"""llama.cpp's own server in this process, with xllamacpp, on a loopback port that is protected by a random
+key."""
 
 from __future__ import annotations
 
@@ -9,14 +10,15 @@ from typing import Any
 
 from fathoms.errors import MissingExtraError, ModelError
 
-_BATCH = 256  # prompt tokens between two looks at whether the caller is still there
+_BATCH = 256  # after this many prompt tokens the server checks whether the request was cancelled
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a server is started with; `slots` requests at once have `n_ctx` tokens each.
+    """The settings of a server. It processes `slots` requests at a time, each with a context of `n_ctx`
+    tokens.
 
-    `projector` is the path of the part that turns images into what the model reads.
+    `projector` is the path of the file that converts images to input of the model; `None` for text models.
     """
 
     model: str
@@ -27,7 +29,7 @@ class Settings:
 
 
 class OwnServer:
-    """A server on threads of this process."""
+    """A server that runs in threads of this process."""
 
     def __init__(self, settings: Settings) -> None:
         self.key = secrets.token_hex()
@@ -35,11 +37,11 @@ class OwnServer:
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """The address of the server."""
         return str(self._server.listening_address)
 
     def why_it_broke(self) -> str:
-        """Nothing is known: had it died, so had this process."""
+        """Return an empty text: if the server had crashed, this process would have ended with it."""
         return ""
 
 
@@ -56,9 +58,10 @@ def start(settings: Settings, key: str) -> Any:
 
 
 def library() -> Any:
-    """xllamacpp, or the command that installs it."""
-    # Its threads meet hundreds of times a token. OpenMP lets them spin for long while they wait, and beside
-    # one other busy process replies then took 2 to 10 times as long; after a short spin they now sleep.
+    """Import xllamacpp; raises MissingExtraError if it is not installed."""
+    # The threads synchronise hundreds of times per token. By default OpenMP lets them spin for long while
+    # they wait, which made replies 2 to 10 times slower beside one other busy process. Now they sleep after a
+    # short spin.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         import xllamacpp
@@ -68,7 +71,7 @@ def library() -> Any:
 
 
 def _parameters(made_by: Any, settings: Settings, key: str) -> Any:
-    """llama.cpp's settings: quiet, on a free loopback port, with no memory but the context's."""
+    """Return llama.cpp's parameters: no log, a free loopback port, and no cache of old prompts."""
     made = made_by.CommonParams()
     made.model.path = settings.model
     if settings.projector is not None:
@@ -82,6 +85,6 @@ def _parameters(made_by: Any, settings: Settings, key: str) -> Any:
     made.api_keys = [key]
     made.verbosity = 0
     made.ui = False
-    made.fit_params = False  # a search for what fits a GPU: a second at every start
-    made.cache_ram_mib = 0  # else up to 8 GB of old prompts
+    made.fit_params = False  # skips a search for settings that fit a GPU, which takes a second at every start
+    made.cache_ram_mib = 0  # the default keeps up to 8 GB of old prompts in memory
     return made

@@ -1,7 +1,7 @@
 """The child process that `llama_child` starts: `python -m fathoms.models.chat.llama_worker`.
 
-It reads one line of JSON (settings and key), prints one (its address, or what went wrong), and serves until
-its standard input ends. `child_main` ends it with its parent.
+It reads one line of JSON (settings and key), prints one line of JSON (its address or an error), and serves
+until its standard input is closed. `child_main` ends it when its parent process ends.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fathoms.models.chat.llama_server import Settings, start
 
 
 def main() -> None:
-    """Serve until nobody listens."""
+    """Start the server, and serve until standard input is closed."""
     request = json.loads(sys.stdin.readline())
     try:
         server = start(Settings(**request["settings"]), request["key"])
@@ -23,7 +23,7 @@ def main() -> None:
         return
     print(json.dumps({"address": server.listening_address}), flush=True)
     sys.stdin.read()
-    del server  # its threads must have ended before the interpreter goes
+    del server  # its threads must end before the interpreter shuts down
 
 
 if __name__ == "__main__":

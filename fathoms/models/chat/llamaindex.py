@@ -1,4 +1,4 @@
-"""Any LLM or embedding class of LlamaIndex, used as it is."""
+"""Adapters for any LLM class and any embedding class of LlamaIndex."""
 
 from __future__ import annotations
 
@@ -25,87 +25,91 @@ if TYPE_CHECKING:
 
 
 class _FromLlamaIndex(Component):
-    """What both adapters share: a class by its import path, and what its constructor takes."""
+    """The options of both adapters: the import path of a class and the arguments of its constructor."""
 
     packages: ClassVar[tuple[str, ...]] = ("llama-index-core",)
 
     target: str
     """The class, as `package.module:Class`."""
     model: str = ""
-    """Goes to the constructor as `model`, unless it is empty."""
+    """Passed to the constructor as `model`, unless it is empty."""
     options: Options = Field(default_factory=dict)
-    """Everything else that the constructor takes. `${NAME}` in a text is replaced by that environment
-    variable when the client is made, and only there; keys and passwords must be given so."""
+    """Further keyword arguments of the constructor. `${NAME}` in a text is replaced by that environment
+    variable when the client is created, and is stored unreplaced. Keys and passwords must be given this
+    way."""
 
     def identity(self) -> dict[str, Any]:
-        """With the version of the class's own package, and what environment variables say (not secrets)."""
+        """Extend the identity by the version of the package of the class, and by the values of environment
+        variables in the options, except secrets."""
         own = super().identity()
         own["versions"][distribution(self.target)] = package_version(distribution(self.target))
         return {**own, "resolved": fingerprint(without_secrets(self.options))}
 
     def check(self) -> None:
-        """Raise MissingExtraError or ConfigError for a class or an environment variable that is not here."""
+        """Raise MissingExtraError or ConfigError if the class cannot be imported or a variable is not set."""
         _class(self.target)
         resolved(self.options)
 
     def _mask(self) -> Mask:
-        """What hides the secrets among the options."""
+        """Return a mask that hides the secrets in the options."""
         return Mask(secret_values(self.options))
 
     def _made(self, scope: object = None) -> Any:
-        """The client, made once a scope."""
+        """Return the client, created once per `scope`."""
         options = {**({"model": self.model} if self.model else {}), **self.options}
         return _make(self.target, json.dumps(options, sort_keys=True), scope)
 
 
 class LlamaIndexLLM(Priced, _FromLlamaIndex):
-    """`kind: llamaindex`: for example `target: llama_index.llms.openai_like:OpenAILike`."""
+    """`kind: llamaindex`: an LLM class, for example `target: llama_index.llms.openai_like:OpenAILike`."""
 
     neutral: ClassVar[frozenset[str]] = frozenset({"max_concurrency"})
 
     kind: Literal["llamaindex"] = "llamaindex"
     max_concurrency: int = Field(default=4, ge=1, le=MOST_AT_ONCE)
-    """Requests at once."""
+    """Maximum number of requests at a time."""
 
     @property
     def context_window(self) -> None:
-        """Not known: LlamaIndex makes up a number for models that it does not know."""
+        """Always `None`, because LlamaIndex reports an invented number for models that it does not know."""
 
     @property
     def max_tokens(self) -> int | None:
-        """The longest reply, as `options` say."""
+        """Maximum length of a reply in tokens, if `max_tokens` is among the options."""
         return self.options.get("max_tokens")
 
     async def reply(self, prompt: Prompt) -> Reply:
-        """Ask the model; whatever the client raises comes out as ModelError."""
+        """Send the prompt and return the reply; every exception of the client is raised as ModelError."""
         client = self._made(asyncio.get_running_loop())
         return await chat(client, prompt, self.target, self._mask())
 
     def check_images(self) -> None:
-        """Not known before the call."""
+        """Do nothing: whether the model accepts images is not known before the call."""
 
     @property
     def file_limits(self) -> None:
-        """PDFs are not attached: their pages can be shown as images or text."""
+        """Always `None`: PDFs are not sent as files, but their pages can be sent as images or text."""
 
     def count_tokens(self, messages: Sequence[Message]) -> None:
-        """Not known before the call: the server's template and tokenizer are its own."""
+        """Return `None`, because the chat template and the tokenizer of the model are not known."""
 
     @property
     def counting_waits(self) -> bool:
-        """There is nothing to ask."""
+        """Always False: no server is asked for counts."""
         return False
 
 
 class LlamaIndexEmbedder(_FromLlamaIndex):
-    """`kind: llamaindex`: for example `target: llama_index.embeddings.openai_like:OpenAILikeEmbedding`."""
+    """`kind: llamaindex`: an embedding class, for example
+    `target: llama_index.embeddings.openai_like:OpenAILikeEmbedding`."""
 
     revision: ClassVar[int] = 2
 
     kind: Literal["llamaindex"] = "llamaindex"
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of documents, shape (n, d); (0, 0) for no text, as the width is not known."""
+        """Return unit vectors of documents, shape (n, d); shape (0, 0) for no texts, as d is not known
+        then."""
 
         def ask(sent: list[str]) -> Any:
             client, mask = self._made(), self._mask()
@@ -114,7 +118,8 @@ class LlamaIndexEmbedder(_FromLlamaIndex):
         return unit_rows(texts, ask, self.target)
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of questions, shape (n, d): the class may put them differently."""
+        """Return unit vectors of questions, shape (n, d); the class may embed them differently from
+        documents."""
 
         def ask(sent: list[str]) -> Any:
             client, mask = self._made(), self._mask()
@@ -125,16 +130,20 @@ class LlamaIndexEmbedder(_FromLlamaIndex):
 
 @lru_cache(maxsize=8)
 def _make(target: str, options: str, scope: object) -> Any:
-    """An instance of the class. Its connections belong to one event loop: that is the `scope`."""
+    """Create an instance of the class with options in JSON; raises ConfigError if it rejects them.
+
+    `scope` is the event loop that the connections belong to, so that each loop gets its own cached instance.
+    """
     try:
         return _class(target)(**resolved(json.loads(options)))
-    except (TypeError, ValueError) as error:  # which may show what it was given
+    except (TypeError, ValueError) as error:  # the message may repeat the options, secrets included
         told = Mask(secret_values(json.loads(options))).text(str(error))
         raise ConfigError(f"{target} does not take these options: {told}") from None
 
 
 def _class(target: str) -> Any:
-    """The class, or the command that installs it."""
+    """Import the class; raises MissingExtraError or ConfigError with the command that installs its
+    package."""
     try:
         return import_target(target)
     except ConfigError as error:
@@ -147,7 +156,7 @@ def _class(target: str) -> Any:
 
 
 def distribution(target: str) -> str:
-    """The name under which an integration of LlamaIndex is published."""
+    """Return the name of the package that a class is published in, by the naming rules of LlamaIndex."""
     parts = target.partition(":")[0].split(".")
     length = 1 if parts[0] != "llama_index" else 2 if parts[1:2] == ["core"] else 3
     return "-".join(parts[:length]).replace("_", "-")

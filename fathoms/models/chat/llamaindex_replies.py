@@ -1,4 +1,4 @@
-"""Between our nouns and those of LlamaIndex's chat clients, whoever made the model."""
+"""Converts between the types of fathoms and those of LlamaIndex's chat and embedding clients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# where the clients leave what the server said: OpenAI and alike, Anthropic, Ollama, Google
+# paths of a value in the raw response of a client, for OpenAI and compatible servers, Anthropic, Ollama and
+# Google
 _PROMPT_TOKENS = (
     "usage.prompt_tokens",
     "usage.input_tokens",
@@ -41,23 +42,27 @@ _CACHED_TOKENS = (
 )
 _STOP_REASON = ("choices.0.finish_reason", "stop_reason", "done_reason", "finish_reason")
 _NO_ANSWER = {"APIConnectionError", "TransportError", "ConnectionError", "TimeoutError"}
-"""Classes of errors of the clients' HTTP libraries where no answer came."""
+"""Exception classes of the clients' HTTP libraries that mean that no answer came."""
 _LONGEST_QUOTE = 1000
 _NO_SECRETS = Mask()
-_ANY = "a"  # a text to learn the width from where all are blank
+_ANY = "a"  # embedded only to learn the length of the vectors, if all texts are blank
 _REASONING = ("choices.0.message.reasoning_content", "choices.0.message.reasoning", "message.thinking")
 
 
 async def chat(llm: Any, prompt: Prompt, who: str, mask: Mask = _NO_SECRETS) -> Reply:
-    """Ask a client. Whatever it raises comes out as ModelError that begins with `who`, without secrets."""
+    """Send a prompt with a chat client and return the reply.
+
+    Every exception of the client is raised as a ModelError whose message begins with `who` and has no
+    secrets.
+    """
     started = time.perf_counter()
     try:
         response = await llm.achat([_chat_message(message) for message in prompt.messages])
-    except Exception as error:  # every client has a tree of errors of its own
+    except Exception as error:  # every client has its own exception classes
         raise _broken(who, error, mask) from _cause(error, mask)
     try:
         reply = to_reply(response, time.perf_counter() - started)
-    except (AttributeError, TypeError, ValueError) as error:  # the clients pass on whatever a server sends
+    except (AttributeError, TypeError, ValueError) as error:  # clients pass on any data of a server
         raise ModelError(f"{who}: its answer is no reply of a chat ({type(error).__name__})") from error
     if reply.stop_reason in FAILED_FINISH:
         raise ModelError(f"{who}: the answer ended with finish_reason {reply.stop_reason!r}")
@@ -74,22 +79,28 @@ def embeddings(
     *,
     seconds: float | None = None,
 ) -> Any:
-    """What a method of an embedding client returns; errors as for `chat`. It may take `seconds`: the clients'
-    own time-outs begin anew with every byte."""
+    """Call a method of an embedding client and return its result; raises errors as `chat` does.
+
+    `seconds` limits the whole call, because the time-outs of the clients restart with every byte; `None` is
+    no limit.
+    """
     call = partial(getattr(client, method), argument)
     try:
         return call() if seconds is None else in_time(call, seconds)
-    except Exception as error:  # every client has a tree of errors of its own
+    except Exception as error:  # every client has its own exception classes
         raise _broken(who, error, mask) from _cause(error, mask)
 
 
 def _cause(error: Exception, mask: Mask) -> Exception | None:
-    """What a traceback shows as the cause: nothing where it holds a secret."""
+    """Return the exception to show as the cause in a traceback; `None` if its message contains a secret."""
     return error if mask.text(str(error)) == str(error) else None
 
 
 def _broken(who: str, error: Exception, mask: Mask) -> ModelError:
-    """Our error for theirs; some of theirs (a time-out) have no message, others all that the server sent."""
+    """Convert an exception of a client to a ModelError.
+
+    Some of the exceptions (time-outs) have no message; others repeat the whole response, which is shortened.
+    """
     if untrusted := tls_failure(error, who):
         return ModelError(f"{who}: {untrusted}")
     if refused := ours(error):
@@ -110,10 +121,10 @@ def _broken(who: str, error: Exception, mask: Mask) -> ModelError:
 def unit_rows(
     texts: Sequence[str], ask: Callable[[list[str]], Sequence[Sequence[float]]], who: str
 ) -> NDArray[np.float32]:
-    """Unit vectors of the texts as `ask` gives them; (0, 0) for no text, as the width is not known.
+    """Embed texts with `ask` and return unit vectors, shape (n, d); shape (0, 0) for no texts.
 
-    A blank text is not sent, for servers refuse it, leave it out or make something up: its row is zeros.
-    Raises ModelError, which begins with `who`, for vectors that do not fit the texts.
+    Blank texts are not sent, because servers refuse them, leave them out or return arbitrary vectors; their
+    rows are zeros. Raises ModelError, whose message begins with `who`, if the vectors do not match the texts.
     """
     import numpy as np
 
@@ -128,7 +139,8 @@ def unit_rows(
 
 
 def _matrix(vectors: Sequence[Sequence[float]], count: int, who: str) -> NDArray[np.float32]:
-    """The vectors as rows; raises ModelError where they are not `count` of one width."""
+    """Convert vectors to an array; raises ModelError unless there are `count` of equal length and finite
+    numbers."""
     import numpy as np
 
     if not all(isinstance(vector, list | tuple) for vector in vectors):
@@ -149,7 +161,7 @@ def _matrix(vectors: Sequence[Sequence[float]], count: int, who: str) -> NDArray
 
 
 def _chat_message(message: Message) -> Any:
-    """The message as LlamaIndex has it: images before the text."""
+    """Convert a message to LlamaIndex's type, with images before the text."""
     from llama_index.core.base.llms.types import ChatMessage, ImageBlock, TextBlock
 
     images = [ImageBlock(path=path) for path in message.images]
@@ -157,7 +169,7 @@ def _chat_message(message: Message) -> Any:
 
 
 def to_reply(response: Any, seconds: float) -> Reply:
-    """The noun; what the client does not say stays `None`."""
+    """Convert a response of LlamaIndex to a reply; values that the client does not report are `None`."""
     thoughts = [block.content for block in response.message.blocks if block.block_type == "thinking"]
     reasoning, text = split_reasoning(without_halves(response.message.content or ""))
     raw, stop = response.raw, _find(response.raw, _STOP_REASON)
@@ -175,7 +187,7 @@ def to_reply(response: Any, seconds: float) -> Reply:
 
 
 def _find(raw: Any, paths: Sequence[str]) -> Any:
-    """What stands at the first path that leads anywhere, through mappings, sequences and objects."""
+    """Return the first value found at one of the dotted paths, through mappings, lists and attributes."""
     for path in paths:
         value = raw
         for step in path.split("."):
@@ -186,7 +198,7 @@ def _find(raw: Any, paths: Sequence[str]) -> Any:
 
 
 def _step(value: Any, step: str) -> Any:
-    """One step of a path, `None` where it leads nowhere."""
+    """Follow one step of a path; `None` if it does not exist."""
     if isinstance(value, dict):
         return value.get(step)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Files as requests hold them: PDFs and images, in base64 or as addresses of data."""
+"""Reads PDFs and images for requests and encodes them in base64 or as data URLs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ IMAGE_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
 
 
 def file_bytes(source: Attachment | Path) -> bytes:
-    """The bytes of a file as they are.
+    """Return the bytes of a file.
 
-    Raises ModelError where they cannot be read any more, or an attachment is not the file that it was.
+    Raises ModelError if it cannot be read, or if an attachment has changed since it was ingested.
     """
     path = source.path if isinstance(source, Attachment) else source
     try:
@@ -29,15 +29,15 @@ def file_bytes(source: Attachment | Path) -> bytes:
 
 
 def as_base64(source: Attachment | Path) -> str:
-    """The same in base64."""
+    """Return the bytes of a file in base64; raises ModelError as `file_bytes` does."""
     return base64.b64encode(file_bytes(source)).decode("ascii")
 
 
 def image_type(path: Path) -> str:
-    """The media type of an image that a model is shown."""
+    """Return the media type of an image by its file extension."""
     return IMAGE_TYPES[path.suffix.lower()]
 
 
 def data_url(source: Attachment | Path, media_type: str) -> str:
-    """A file as an address that holds it."""
+    """Return a data URL with the contents of a file; raises ModelError as `file_bytes` does."""
     return f"data:{media_type};base64,{as_base64(source)}"

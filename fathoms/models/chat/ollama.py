@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 _CHECK_SECONDS = 10
 _LONGEST_DIGEST = 200
-_KEEP = 16  # no more tokens than this are kept of a prompt's beginning when Ollama cuts it
+_KEEP = 16  # upper bound of the tokens that Ollama keeps of a prompt's beginning when it cuts the prompt
 _VISION_FAMILIES = {"clip", "mllama"}
 
 
 class _FromOllama(Component):
-    """What both adapters share: a model by its name, and where its server is.
+    """The options of both adapters: the model and its server.
 
-    Fingerprints hold the name alone, for they must be the same while the server is off; the digest of
-    what it stood for is kept in the manifest of a run (`served`).
+    Fingerprints contain only the name of the model, so that they can be computed while the server is off. The
+    digest of the model is recorded in the manifest of a run (`served`).
     """
 
     neutral: ClassVar[frozenset[str]] = frozenset(
@@ -49,45 +49,48 @@ class _FromOllama(Component):
     )
 
     own_keys: ClassVar[Mapping[str, str]] = {"num_ctx": "n_ctx"}
-    """The keys of the adapter, by the options of Ollama that they set."""
+    """Options of Ollama that have their own key in the config, mapped to that key."""
 
     model: str = Field(min_length=1)
     """The name that `ollama list` shows."""
     base_url: Address | None = None
-    """The server; `$OLLAMA_HOST`, or else http://127.0.0.1:11434, if not given."""
+    """Address of the server. If not given, `$OLLAMA_HOST` is used, or http://127.0.0.1:11434 if that is not
+    set."""
     keep_alive: str | float | None = None
-    """How long the server keeps the model loaded after a request, as `30m`; its own default if not given."""
+    """How long the server keeps the model loaded after a request, for example `30m`; the server's default if
+    not given."""
     request_timeout: float = Field(default=300, gt=0, le=LONGEST_WAIT)
-    """Seconds that the server may be silent."""
+    """Seconds without any data from the server after which a request fails."""
     options: Options = Field(default_factory=dict)
-    """Any other option of Ollama by its own name, such as `num_gpu`; what has a key here stands there.
-    `${NAME}` in a text is replaced by that environment variable when the request is made, and only there."""
+    """Other options of Ollama by their own names, such as `num_gpu`. Options that have their own key in this
+    section are refused here. `${NAME}` in a text is replaced by that environment variable when the request is
+    sent, and is stored unreplaced."""
 
     @field_validator("options")
     @classmethod
     def _others(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Refuse what has a key here: one of the two would win without a word."""
+        """Refuse options that have their own key, because one of the two values would be ignored silently."""
         for name, key in cls.own_keys.items():
             if name in options:
                 raise ValueError(f"'{name}' has no place here: set {key} itself")
         return options
 
     def identity(self) -> dict[str, Any]:
-        """With what environment variables say in `options` (not secrets)."""
+        """Extend the identity by the values of environment variables in `options`, except secrets."""
         return {**super().identity(), "resolved": fingerprint(without_secrets(self.options))}
 
     @property
     def address(self) -> str:
-        """Where the server is looked for."""
+        """The address of the server."""
         return self.base_url or server_address()
 
     @property
     def _who(self) -> str:
-        """Who failed, in errors."""
+        """The name of the server in error messages."""
         return f"Ollama at {self.address}"
 
     def served(self) -> dict[str, Any]:
-        """The digest of the model; empty where the server does not say."""
+        """Return the digest of the model as `{"digest": ...}`; empty if the server does not report it."""
         for model in _models(self.address):
             if model.get("name") in (self.model, f"{self.model}:latest"):
                 digest = model.get("digest")
@@ -95,7 +98,8 @@ class _FromOllama(Component):
         return {}
 
     def _shown(self) -> dict[str, Any]:
-        """What the server says about the model; raises ServerError where there is no server, or no model."""
+        """Return the server's description of the model; raises ServerError if there is no server or no such
+        model."""
         seconds = min(_CHECK_SECONDS, self.request_timeout)
         try:
             answer = fetch("POST", f"{self.address}/api/show", json={"model": self.model}, seconds=seconds)
@@ -129,7 +133,8 @@ class _FromOllama(Component):
         return shown
 
     def _require_context(self, shown: dict[str, Any], n_ctx: int | None) -> None:
-        """Raise ConfigError for a context that the model was not made for: servers cut it down silently."""
+        """Raise ConfigError if `n_ctx` exceeds the context of the model, which the server would reduce
+        silently."""
         told = shown.get("model_info")
         found = told if isinstance(told, dict) else {}
         lengths = [n for key, n in found.items() if key.endswith(".context_length") and isinstance(n, int)]
@@ -138,7 +143,7 @@ class _FromOllama(Component):
 
 
 class OllamaLLM(Priced, _FromOllama):
-    """`kind: ollama`: a chat model that `ollama pull` fetched."""
+    """`kind: ollama`: a chat model that was downloaded with `ollama pull`."""
 
     own_keys: ClassVar[Mapping[str, str]] = {
         "num_ctx": "n_ctx",
@@ -150,29 +155,33 @@ class OllamaLLM(Priced, _FromOllama):
 
     kind: Literal["ollama"] = "ollama"
     n_ctx: int = Field(default=8192, ge=64, le=MOST_TOKENS)
-    """Tokens of prompt and reply together (Ollama's `num_ctx`). The server cuts a longer prompt without a
-    word; `Reply.prompt_cut` says so."""
+    """Context window in tokens, prompt and reply together (Ollama's `num_ctx`). The server silently cuts a
+    longer prompt; the reply then has `prompt_cut` set."""
     max_tokens: int = Field(default=512, ge=1, le=MOST_TOKENS)
-    """The longest reply, in tokens (`num_predict`)."""
+    """Maximum length of a reply in tokens (Ollama's `num_predict`)."""
     temperature: float = Field(default=0.0, ge=0, le=100)
-    """0 takes the most likely token."""
+    """Sampling temperature; 0 always takes the most likely token."""
     top_p: float | None = Field(default=None, gt=0, le=1)
-    """Nucleus sampling; the model's own default (mostly 0.9) if not given."""
+    """Probability mass of nucleus sampling; the model's default (usually 0.9) if not given."""
     seed: int | None = Field(default=None, ge=0, le=2**63 - 1)
-    """Of the sampling; a new one every time if not given."""
+    """Random seed of the sampling; a new one for every request if not given."""
     think: bool | Literal["low", "medium", "high"] | None = None
-    """Whether a thinking model thinks, or how long; its own default if not given."""
+    """Whether, or how much, a reasoning model reasons before it answers; the model's default if not given."""
     max_concurrency: int = Field(default=1, ge=1, le=MOST_AT_ONCE)
-    """Requests at once; the server's `OLLAMA_NUM_PARALLEL` decides how many it really takes."""
+    """Maximum number of requests at a time. The server's `OLLAMA_NUM_PARALLEL` limits how many it processes
+    in parallel."""
 
     @property
     def context_window(self) -> int:
-        """Tokens of prompt and reply together."""
+        """Maximum number of tokens of prompt and reply together."""
         return self.n_ctx
 
     def check(self) -> None:
-        """Raise MissingExtraError, ServerError (no server, no model) or ConfigError (context,
-        thinking, variables)."""
+        """Check the server and the options, and raise an error before a run.
+
+        Raises ServerError if there is no server or no such model; ConfigError if `n_ctx` is too large, the
+        model cannot think, or an environment variable is not set.
+        """
         resolved(self.options)
         shown = self._shown()
         self._require_context(shown, self.n_ctx)
@@ -181,21 +190,25 @@ class OllamaLLM(Priced, _FromOllama):
             raise ConfigError(f"{self.model} is no thinking model: leave 'think' out")
 
     def check_images(self) -> None:
-        """Raise ServerError (no server, no model) or ConfigError (a model without sight)."""
+        """Raise ConfigError if the model accepts no images, ServerError if there is no server or no such
+        model."""
         if not _sees(self.address, self.model):
             raise ConfigError(self._sees_nothing())
 
     @property
     def file_limits(self) -> None:
-        """PDFs are not attached: their pages can be shown as images or text."""
+        """Always `None`: PDFs are not sent as files, but their pages can be sent as images or text."""
 
     def _sees_nothing(self) -> str:
-        """What to say to images for a model without sight."""
+        """Return the error message for images sent to a model that accepts none."""
         return f"{self.model} sees no images: take a vision model, or chunks without images"
 
     async def reply(self, prompt: Prompt) -> Reply:
-        """Ask the model; raises ModelError, also for an image to a model that sees none: old servers would
-        answer as if there were no image."""
+        """Send the prompt and return the reply; raises ModelError.
+
+        Images for a model that accepts none are also an error, because old servers would silently ignore
+        them.
+        """
         images = any(message.images for message in prompt.messages)
         if images and not await apart(partial(_sees, self.address, self.model)):
             raise ModelError(self._sees_nothing())
@@ -206,7 +219,7 @@ class OllamaLLM(Priced, _FromOllama):
         return reply.model_copy(update={"prompt_cut": _was_cut(prompt, reply, self.n_ctx)})
 
     def _body(self, prompt: Prompt) -> dict[str, Any]:
-        """What the server is sent."""
+        """Return the body of a request."""
         own = {"keep_alive": self.keep_alive, "think": self.think}
         return {
             "model": self.model,
@@ -217,15 +230,15 @@ class OllamaLLM(Priced, _FromOllama):
         }
 
     def count_tokens(self, messages: Sequence[Message]) -> None:
-        """Not known before the call: Ollama has no way to ask."""
+        """Return `None`: Ollama has no API that counts tokens before the call."""
 
     @property
     def counting_waits(self) -> bool:
-        """There is nothing to ask."""
+        """Always False: no server is asked for counts."""
         return False
 
     def _sampling(self) -> dict[str, Any]:
-        """The options, by Ollama's names."""
+        """Return all options of a request under Ollama's names."""
         own = {
             "num_ctx": self.n_ctx,
             "num_predict": self.max_tokens,
@@ -237,7 +250,7 @@ class OllamaLLM(Priced, _FromOllama):
 
 
 class OllamaEmbedder(_FromOllama):
-    """`kind: ollama`: an embedding model that `ollama pull` fetched."""
+    """`kind: ollama`: an embedding model that was downloaded with `ollama pull`."""
 
     packages: ClassVar[tuple[str, ...]] = ("llama-index-embeddings-ollama",)
 
@@ -245,32 +258,38 @@ class OllamaEmbedder(_FromOllama):
     model: str = Field(default="nomic-embed-text", min_length=1)
     """The name that `ollama list` shows."""
     n_ctx: int | None = Field(default=None, ge=16, le=MOST_TOKENS)
-    """Tokens of one text; the server cuts a longer one without a word. The model's own if not given."""
+    """Maximum number of tokens of one text; the server silently cuts longer texts. The model's own limit if
+    not given."""
     query_instruction: str | None = None
-    """Stands before every question, such as `search_query:`, and a space."""
+    """Text put before every question, followed by a space, for example `search_query:`."""
     text_instruction: str | None = None
-    """Stands before every other text, such as `search_document:`, and a space."""
+    """Text put before every document text, followed by a space, for example `search_document:`."""
     batch_size: int = Field(default=16, ge=1, le=MOST_TEXTS)
-    """Texts in one request."""
+    """Maximum number of texts in one request."""
 
     def check(self) -> None:
-        """Raise MissingExtraError, ServerError (no server, no model) or ConfigError (context, variables)."""
+        """Check package, server and options, and raise an error before a run.
+
+        Raises MissingExtraError; ServerError if there is no server or no such model; ConfigError if `n_ctx`
+        is too large or an environment variable is not set.
+        """
         _import("llama_index.embeddings.ollama:OllamaEmbedding", "llama-index-embeddings-ollama")
         resolved(self.options)
         self._require_context(self._shown(), self.n_ctx)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of documents, shape (n, d); (0, 0) for no text, as the width is not known."""
+        """Return unit vectors of documents, shape (n, d); shape (0, 0) for no texts, as d is not known
+        then."""
         return unit_rows(texts, lambda sent: self._called("get_text_embedding_batch", sent), self._who)
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of questions, shape (n, d)."""
+        """Return unit vectors of questions, shape (n, d)."""
         return unit_rows(
             texts, lambda sent: [self._called("get_query_embedding", text) for text in sent], self._who
         )
 
     def _called(self, method: str, argument: Any) -> Any:
-        """What a method of LlamaIndex's client returns."""
+        """Call a method of LlamaIndex's embedding client and return its result."""
         settings = {
             "model_name": self.model,
             "base_url": self.address,
@@ -288,9 +307,10 @@ class OllamaEmbedder(_FromOllama):
 
 
 def server_address() -> str:
-    """Where Ollama's own commands look for the server: `[SCHEME://][HOST][:PORT][/PATH]` in `$OLLAMA_HOST`.
+    """Return the server address that Ollama's own commands use: `$OLLAMA_HOST`, or http://127.0.0.1:11434.
 
-    Raises ConfigError, which repeats nothing of it (there may be a password), where that is no address.
+    The variable has the form `[SCHEME://][HOST][:PORT][/PATH]`. Raises ConfigError if its value is not valid;
+    the message does not repeat the value, which may contain a password.
     """
     told = os.environ.get("OLLAMA_HOST", "").strip(" \t\"'")
     scheme, separator, rest = told.rpartition("://")
@@ -306,7 +326,7 @@ def server_address() -> str:
 
 
 def server_version(address: str) -> str | None:
-    """The version of the Ollama server at an address, `None` where none answers."""
+    """Return the version of the Ollama server at an address, `None` if none answers."""
     with suppress(ModelError, ValueError, KeyError, TypeError):
         told = fetch("GET", f"{address}/api/version", seconds=_CHECK_SECONDS).json()["version"]
         return told[:_LONGEST_DIGEST] if isinstance(told, str) else None
@@ -314,12 +334,12 @@ def server_version(address: str) -> str | None:
 
 
 def server_models(address: str) -> list[str]:
-    """The models that the Ollama server at an address has; none where none answers."""
+    """Return the names of the models on the Ollama server at an address; empty if no server answers."""
     return sorted(model["name"] for model in _models(address) if isinstance(model.get("name"), str))
 
 
 def _models(address: str) -> list[dict[str, Any]]:
-    """What the server tells of its models; nothing where it does not."""
+    """Return the server's entries of its models; empty if it does not answer."""
     with suppress(ModelError, ValueError, KeyError, TypeError):
         told = fetch("GET", f"{address}/api/tags", seconds=_CHECK_SECONDS).json()["models"]
         return [model for model in told if isinstance(model, dict)]
@@ -327,11 +347,11 @@ def _models(address: str) -> list[dict[str, Any]]:
 
 
 def _was_cut(prompt: Prompt, reply: Reply, n_ctx: int) -> bool | None:
-    """Whether Ollama cut the prompt.
+    """Return whether Ollama cut the prompt, `None` if the number of tokens it read does not tell.
 
-    It counts what is left after the cut: in version 0.5.4 the whole context (`n_ctx` tokens, the first few
-    of the prompt and its end), in 0.32 and 0.33 half of the context and half of those few (ollama issues
-    17427 and 17889). Any other count is that of a whole prompt.
+    Ollama counts the tokens that are left after the cut. Version 0.5.4 leaves `n_ctx` tokens: the first few
+    of the prompt, and its end. Versions 0.32 and 0.33 leave half of the context plus half of the first few
+    (Ollama issues 17427 and 17889). Any other count means that the prompt was read completely.
     """
     proven = prompt_cut(prompt, reply.usage, n_ctx)
     read = reply.usage.prompt_tokens
@@ -342,7 +362,8 @@ def _was_cut(prompt: Prompt, reply: Reply, n_ctx: int) -> bool | None:
 
 @lru_cache
 def _sees(address: str, model: str) -> bool:
-    """Whether a model takes images; old servers tell it by the families of its parts only."""
+    """Return whether a model accepts images. Old servers report only the model families, not the
+    capabilities."""
     shown = OllamaLLM(model=model, base_url=address)._shown()
     if (capabilities := _names(shown.get("capabilities"))) is not None:
         return "vision" in capabilities
@@ -352,13 +373,13 @@ def _sees(address: str, model: str) -> bool:
 
 
 def _names(told: Any) -> set[str] | None:
-    """The texts of a list, `None` where there is no list."""
+    """Return the texts in a list as a set, `None` if the value is not a list."""
     return {name for name in told if isinstance(name, str)} if isinstance(told, list) else None
 
 
 @lru_cache(maxsize=8)
 def _embedding_client(settings: str, timeout: float) -> Any:
-    """LlamaIndex's embedding client of these settings; no connection outlives its request."""
+    """Create LlamaIndex's embedding client with these settings (JSON); it keeps no connection open."""
     import httpx
 
     target = "llama_index.embeddings.ollama:OllamaEmbedding"
@@ -374,7 +395,7 @@ def _embedding_client(settings: str, timeout: float) -> Any:
 
 
 def _import(target: str, package: str) -> Any:
-    """A class, or the command that installs it."""
+    """Import a class; raises MissingExtraError if its package is not installed."""
     try:
         return import_target(target)
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""Ollama's chat API: our messages as it takes them, and its answers as our nouns."""
+"""Converts between the types of fathoms and the JSON of Ollama's chat API."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fathoms.types import Message, Reply, Usage
 
 
 class OllamaAnswer:
-    """Gathers the pieces of an answer, or the whole where it comes at once."""
+    """Collects the pieces of a streamed answer, or a complete answer, and makes a reply of them."""
 
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
@@ -24,7 +24,7 @@ class OllamaAnswer:
         self._seconds = 0.0
 
     def hear(self, value: dict[str, Any], seconds: float) -> None:
-        """A piece; raises ModelError for something else."""
+        """Add a piece of the answer; raises ModelError if the value is not one or reports an error."""
         self._seconds = seconds
         message = value.get("message")
         found = message if isinstance(message, dict) else {}
@@ -40,7 +40,7 @@ class OllamaAnswer:
             self._first_token = self._seconds
 
     def reply(self) -> Reply:
-        """The noun; raises NoAnswerError where the last piece did not come."""
+        """Make the reply; raises NoAnswerError if the stream ended before the answer was complete."""
         if not self._last.get("done"):
             raise NoAnswerError(f"{self._sender.address}: the stream ended before the answer did")
         reasoning, text = split_reasoning(self._sender.masked("".join(self._text)))
@@ -59,6 +59,6 @@ class OllamaAnswer:
 
 
 def chat_message(message: Message) -> dict[str, Any]:
-    """A message as the server takes it."""
+    """Convert a message to the format of the API, with images in base64."""
     images = [as_base64(path) for path in message.images]
     return {"role": message.role, "content": message.text} | ({"images": images} if images else {})

@@ -1,4 +1,5 @@
-"""Models of OpenAI, by its own SDK: PDFs as file parts, inline or by the id of an uploaded file."""
+"""Models of OpenAI, called with its own SDK. PDFs are sent as file parts, inline or by the id of an
+upload."""
 
 from __future__ import annotations
 
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 _STATUS = {"rate_limit_exceeded": 429, "server_error": 500}
-"""What an error means that comes within a stream or a response, whose own status was 200."""
+"""The HTTP status that corresponds to an error code in a stream or response with status 200."""
 
 
 class OpenAILLM(Closed):
-    """`kind: openai`: a model at OpenAI. For other servers of its API there is `kind: openai-compatible`."""
+    """`kind: openai`: a model of OpenAI. For other servers with the same API, use `kind:
+    openai-compatible`."""
 
     packages: ClassVar[tuple[str, ...]] = ("openai",)
     module: ClassVar[str] = "openai"
@@ -50,20 +52,21 @@ class OpenAILLM(Closed):
 
     kind: Literal["openai"] = "openai"
     api: Literal["chat", "responses"] = "chat"
-    """Chat completions, or the newer Responses API. Its answers are not stored at OpenAI unless `options`
-    say `store: true`."""
+    """`chat` uses the Chat Completions API, `responses` the newer Responses API. Responses are not stored at
+    OpenAI unless `options` contains `store: true`."""
     api_key_env: VariableName = "OPENAI_API_KEY"
     """The environment variable that holds the key."""
     max_tokens: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
-    """The longest reply in tokens, reasoning included; the model's own limit if not given. It is sent as
-    `max_completion_tokens`, which every model of OpenAI takes; models that reason refuse `max_tokens`."""
+    """Maximum length of a reply in tokens, including reasoning; the limit of the model if not given. Chat
+    Completions receive it as `max_completion_tokens`, because reasoning models reject `max_tokens`."""
     seed: int | None = None
-    """Of the sampling, for what OpenAI calls its best effort; chat completions only."""
+    """Random seed of the sampling. OpenAI makes only a best effort to reproduce a reply. Chat Completions
+    only."""
     max_images: int | None = Field(default=500, ge=1, le=1_000_000)
-    """Images in one request; no limit if null."""
+    """Maximum number of images in one request; no limit if null."""
     max_megabytes: float | None = Field(default=50, gt=0, le=1_000_000)
-    """Megabytes (10^6 bytes) of one request, where a file that is sent inline takes four thirds of its size;
-    no limit if null."""
+    """Maximum size of one request in megabytes (10^6 bytes); no limit if null. A file that is sent inline
+    counts 4/3 of its size, because it is encoded in base64."""
 
     @model_validator(mode="after")
     def _has_a_seed(self) -> OpenAILLM:
@@ -72,7 +75,7 @@ class OpenAILLM(Closed):
         return self
 
     async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
-        """One request to `/chat/completions` or `/responses`."""
+        """Send one request to `/chat/completions` or `/responses`."""
         client = self._client(key)
         common = {"temperature": self.temperature, "top_p": self.top_p, "extra_body": resolved(self.options)}
         if self.api == "responses":
@@ -93,7 +96,7 @@ class OpenAILLM(Closed):
         return await _ask_chat(client, {"model": self.model, **_given(request)}, self.stream)
 
     async def upload(self, file: Attachment, key: str) -> Held:
-        """Have OpenAI keep a file for a day."""
+        """Upload a file to OpenAI, which keeps it for 24 hours."""
         kept = await self._client(key).files.create(
             file=(file.document, file_bytes(file), PDF),
             purpose="user_data",
@@ -102,7 +105,7 @@ class OpenAILLM(Closed):
         return Held(kept.id, kept.expires_at or time.time() + KEEP_SECONDS)
 
     def fault(self, error: Exception) -> Fault:
-        """What OpenAI's SDK raised."""
+        """Extract status, code and message from an exception of OpenAI's SDK."""
         import openai
 
         if isinstance(error, FailedResponseError):
@@ -116,13 +119,13 @@ class OpenAILLM(Closed):
         return Fault(str(told or error.message), error.status_code, code, error.response.headers)
 
     def _client(self, key: str) -> AsyncOpenAI:
-        """The SDK's client, made once an event loop."""
+        """Return the SDK's client for the running event loop."""
         return _client(self.address, key, self.request_timeout, asyncio.get_running_loop())
 
 
 @lru_cache(maxsize=8)
 def _client(address: str, key: str, timeout: float, scope: object) -> AsyncOpenAI:
-    """A client of the SDK; the scope is its event loop."""
+    """Create a client of the SDK. `scope` is the event loop, so that each loop gets its own cached client."""
     from openai import AsyncOpenAI
 
     return AsyncOpenAI(
@@ -136,12 +139,12 @@ def _client(address: str, key: str, timeout: float, scope: object) -> AsyncOpenA
 
 
 def _given(request: dict[str, Any]) -> dict[str, Any]:
-    """Without what is left to the vendor."""
+    """Drop the options that are not set, for which the vendor's defaults apply."""
     return {name: value for name, value in request.items() if value is not None}
 
 
 def _content(message: Message, held: dict[str, Held]) -> Any:
-    """Files, then images, then the text."""
+    """Convert a message to content parts: files, then images, then the text."""
     if not message.files and not message.images:
         return message.text
     files = [{"type": "file", "file": openai_responses.attached(file, held)} for file in message.files]
@@ -153,7 +156,7 @@ def _content(message: Message, held: dict[str, Held]) -> Any:
 
 
 async def _ask_chat(client: AsyncOpenAI, request: dict[str, Any], stream: bool) -> Reply:
-    """One chat completion."""
+    """Request one chat completion."""
     clock = Clock()
     if not stream:
         answer = await client.chat.completions.create(**request)
@@ -167,7 +170,7 @@ async def _ask_chat(client: AsyncOpenAI, request: dict[str, Any], stream: bool) 
 
 
 async def _streamed(client: AsyncOpenAI, request: dict[str, Any], clock: Clock) -> Reply:
-    """The same in pieces; the last one has the usage and no choice."""
+    """Request one chat completion as a stream; its last chunk has the usage and no choices."""
     text, refused, reasoning = "", "", ""
     stop, last = None, None
     request = {**request, "stream": True, "stream_options": {"include_usage": True}}
@@ -188,8 +191,10 @@ async def _streamed(client: AsyncOpenAI, request: dict[str, Any], clock: Clock) 
 
 
 def _refuse_errors(answer: Any) -> None:
-    """Raise FailedResponseError for an answer with status 200 that tells of an error: beside its choices, in
-    one of them, or as the reason for which one ended."""
+    """Raise FailedResponseError if an answer with status 200 reports an error.
+
+    Servers report it beside the choices, in a choice, or as the `finish_reason` of a choice.
+    """
     refuse_error(part(answer, "error"))
     for choice in answer.choices or ():
         refuse_error(part(choice, "error"))
@@ -199,12 +204,13 @@ def _refuse_errors(answer: Any) -> None:
 
 
 def _reasoning(message: Any) -> str:
-    """OpenAI shows none in chat completions; servers that speak its API do, under this name."""
+    """Return the reasoning, which OpenAI does not show in chat completions but other servers of its API
+    do."""
     return part(message, "reasoning_content") or ""
 
 
 def _to_reply(text: str, refused: str, reasoning: str, stop: str | None, last: Any, clock: Clock) -> Reply:
-    """The noun. The words of a refusal are its text: they say what the model said."""
+    """Make the reply. If the model refused, the text of the refusal is the text of the reply."""
     filtered = "content_filter" if stop == "content_filter" else None
     usage = last.usage
     return Reply(

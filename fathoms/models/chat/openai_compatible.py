@@ -1,4 +1,4 @@
-"""Models of any server that speaks OpenAI's API: vLLM, llama-server, LM Studio."""
+"""Models of any server with OpenAI's API, such as vLLM, llama-server and LM Studio."""
 
 from __future__ import annotations
 
@@ -39,34 +39,38 @@ if TYPE_CHECKING:
 
 _EMBEDDING = "llama_index.embeddings.openai_like:OpenAILikeEmbedding"
 _CHECK_SECONDS = 10
-_NO_KEY = "none"  # without one, OpenAI's client would send the user's OPENAI_API_KEY to this server
+_NO_KEY = "none"  # without a key, OpenAI's client would send the user's OPENAI_API_KEY to this server
 
 
 class _FromServer(Component):
-    """What both adapters share: a model by its name, its server, and the variable that holds the key."""
+    """The options of both adapters: the model, its server, and the environment variable of the key."""
 
     neutral: ClassVar[frozenset[str]] = frozenset(
         {"base_url", "api_key_env", "request_timeout", "max_concurrency", "batch_size"}
     )
 
     base_url: Address
-    """The server with the path of its API, mostly `/v1`: http://127.0.0.1:8000/v1."""
+    """Address of the server with the path of its API, usually `/v1`, for example http://127.0.0.1:8000/v1."""
     model: str = Field(min_length=1)
-    """The name that the server lists under `/models`."""
+    """Name of the model, as the server lists it under `/models`."""
     api_key_env: VariableName | None = None
-    """The environment variable that holds the key; no key if not given."""
+    """The environment variable that holds the key; no key is sent if not given."""
     request_timeout: float = Field(default=300, gt=0, le=LONGEST_WAIT)
-    """Seconds that the server may be silent."""
+    """Seconds without any data from the server after which a request fails."""
     extra_body: Options = Field(default_factory=dict)
-    """What goes into the body of every request besides, such as vLLM's `chat_template_kwargs`. `${NAME}` in
-    a text is replaced by that environment variable when the request is made, and only there."""
+    """Further fields in the body of every request, such as vLLM's `chat_template_kwargs`. `${NAME}` in a text
+    is replaced by that environment variable when the request is sent, and is stored unreplaced."""
 
     def identity(self) -> dict[str, Any]:
-        """With what environment variables say in `extra_body` (not secrets)."""
+        """Extend the identity by the values of environment variables in `extra_body`, except secrets."""
         return {**super().identity(), "resolved": fingerprint(without_secrets(self.extra_body))}
 
     def _require_model(self) -> dict[str, Any]:
-        """What the server lists of the model; raises ConfigError, ServerError and what to do about it."""
+        """Return the server's entry of the model, empty if the server lists no models.
+
+        Raises ConfigError if an environment variable is not set, ServerError if there is no server or no such
+        model.
+        """
         resolved(self.extra_body)
         listed = self._listed()
         found = {str(row.get("id")): row for row in listed}
@@ -76,7 +80,7 @@ class _FromServer(Component):
         return found.get(self.model, {})
 
     def _listed(self) -> list[dict[str, Any]]:
-        """The models of the server; some list none."""
+        """Return the entries of the models that the server lists; some servers list none."""
         seconds = min(_CHECK_SECONDS, self.request_timeout)
         try:
             answer = fetch("GET", f"{self.base_url}/models", headers=self._headers(), seconds=seconds)
@@ -100,65 +104,70 @@ class _FromServer(Component):
         return listed
 
     def _sender(self) -> Sender:
-        """Who asks, for errors."""
+        """Return what error messages need to know about the caller, and the secrets to mask."""
         secrets = tuple(secret_values(self.extra_body))
         return Sender(self.base_url, self.api_key_env, self._key() or "", self.request_timeout, secrets)
 
     def _key(self) -> str | None:
-        """The key; raises ConfigError where its variable is not set."""
+        """Return the key, `None` if there is none; raises ConfigError if its variable is not set."""
         if self.api_key_env is None:
             return None
         return env_key(self.api_key_env)
 
     def _headers(self) -> dict[str, str]:
-        """The key as the API takes it."""
+        """Return the HTTP header with the key, if there is one."""
         key = self._key()
         return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 class OpenAICompatibleLLM(Priced, _FromServer):
-    """`kind: openai-compatible`: a chat model of a server that speaks OpenAI's API."""
+    """`kind: openai-compatible`: a chat model of a server with OpenAI's API."""
 
     neutral: ClassVar[frozenset[str]] = _FromServer.neutral | {"stream"}
 
     kind: Literal["openai-compatible"] = "openai-compatible"
     n_ctx: int | None = Field(default=None, ge=64, le=MOST_TOKENS)
-    """Tokens of prompt and reply together, as the server was started. Prompts are packed to fit where it
-    counts tokens (vLLM, llama-server). Not known if not given, and nothing is packed then."""
+    """Context window in tokens, prompt and reply together, with which the server was started. If the server
+    counts tokens (vLLM, llama-server), prompts are shortened to fit. If not given, prompts are not
+    shortened."""
     max_tokens: int = Field(default=512, ge=1, le=MOST_TOKENS)
-    """The longest reply, in tokens."""
+    """Maximum length of a reply in tokens."""
     temperature: float = Field(default=0.0, ge=0, le=100)
-    """0 takes the most likely token."""
+    """Sampling temperature; 0 always takes the most likely token."""
     top_p: float | None = Field(default=None, gt=0, le=1)
-    """Nucleus sampling; the server's own default if not given."""
+    """Probability mass of nucleus sampling; the server's default if not given."""
     seed: int | None = Field(default=None, ge=0, le=2**63 - 1)
-    """Of the sampling; the server's own choice if not given."""
+    """Random seed of the sampling; chosen by the server if not given."""
     stream: bool = True
-    """Ask for the answer as it is written, so that the time of the first token is known. For servers that
-    cannot: off."""
+    """Whether to request the reply as a stream, so that the time to the first token is measured. Set it to
+    false for servers that cannot stream."""
     max_concurrency: int = Field(default=4, ge=1, le=MOST_AT_ONCE)
-    """Requests at once."""
+    """Maximum number of requests at a time."""
 
     @property
     def context_window(self) -> int | None:
-        """Tokens of prompt and reply together."""
+        """Maximum number of tokens of prompt and reply together; `None` if not configured."""
         return self.n_ctx
 
     def check(self) -> None:
-        """Raise ServerError (no server, no model, a refused key) or ConfigError."""
-        longest = self._require_model().get("max_model_len")  # vLLM says so
+        """Check the server, and raise an error before a run.
+
+        Raises ServerError if there is no server or no such model, or the key is refused; ConfigError if a
+        variable is not set or `n_ctx` exceeds the context of the server.
+        """
+        longest = self._require_model().get("max_model_len")  # only vLLM reports this
         if self.n_ctx is not None and isinstance(longest, int) and self.n_ctx > longest:
             raise ConfigError(f"n_ctx is {self.n_ctx}, the server was started with {longest}")
 
     def check_images(self) -> None:
-        """Not known before the call."""
+        """Do nothing: whether the model accepts images is not known before the call."""
 
     @property
     def file_limits(self) -> None:
-        """PDFs are not attached: their pages can be shown as images or text."""
+        """Always `None`: PDFs are not sent as files, but their pages can be sent as images or text."""
 
     async def reply(self, prompt: Prompt) -> Reply:
-        """Ask the model; raises ModelError."""
+        """Send the prompt and return the reply; raises ModelError."""
         sender = self._sender()
         request = Request(f"{self.base_url}/chat/completions", self._body(prompt), sender, self._headers())
         completion = Completion(sender)
@@ -167,7 +176,7 @@ class OpenAICompatibleLLM(Priced, _FromServer):
         return reply.model_copy(update={"prompt_cut": prompt_cut(prompt, reply.usage, self.n_ctx)})
 
     def _body(self, prompt: Prompt) -> dict[str, Any]:
-        """What the server is sent."""
+        """Return the body of a request."""
         own = {"top_p": self.top_p, "seed": self.seed}
         return {
             "model": self.model,
@@ -180,7 +189,7 @@ class OpenAICompatibleLLM(Priced, _FromServer):
         }
 
     def count_tokens(self, messages: Sequence[Message]) -> int | None:
-        """Tokens of the messages where the server counts them; nobody counts images beforehand."""
+        """Ask the server for the number of tokens; `None` if it does not count or there are images."""
         if any(message.images for message in messages):
             return None
         body = {**resolved(self.extra_body), "model": self.model, "messages": chat_messages(messages)}
@@ -188,38 +197,42 @@ class OpenAICompatibleLLM(Priced, _FromServer):
 
     @property
     def counting_waits(self) -> bool:
-        """Until the server is known not to count."""
+        """True unless the server is known not to count tokens."""
         return not counts_nothing(self.base_url)
 
 
 class OpenAICompatibleEmbedder(_FromServer):
-    """`kind: openai-compatible`: an embedding model of a server that speaks OpenAI's API."""
+    """`kind: openai-compatible`: an embedding model of a server with OpenAI's API."""
 
     packages: ClassVar[tuple[str, ...]] = ("llama-index-embeddings-openai-like",)
 
     kind: Literal["openai-compatible"] = "openai-compatible"
     query_prefix: str = ""
-    """Stands before every question, for models that were trained so."""
+    """Text put before every question, for models that were trained with one."""
     document_prefix: str = ""
-    """Stands before every other text."""
+    """Text put before every document text."""
     batch_size: int = Field(default=32, ge=1, le=MOST_TEXTS)
-    """Texts in one request."""
+    """Maximum number of texts in one request."""
 
     def check(self) -> None:
-        """Raise MissingExtraError, ServerError (no server, no model, a refused key) or ConfigError."""
+        """Check package and server, and raise an error before a run.
+
+        Raises MissingExtraError, ServerError (no server, no such model, a refused key), or ConfigError.
+        """
         _import(_EMBEDDING, "llama-index-embeddings-openai-like")
         self._require_model()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of documents, shape (n, d); (0, 0) for no text, as the width is not known."""
+        """Return unit vectors of documents, shape (n, d); shape (0, 0) for no texts, as d is not known
+        then."""
         return self._embed(self.document_prefix, texts)
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of questions, shape (n, d)."""
+        """Return unit vectors of questions, shape (n, d)."""
         return self._embed(self.query_prefix, texts)
 
     def _embed(self, prefix: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """In batches, in the order given."""
+        """Embed the texts with a prefix, in batches and in the given order."""
         options = {
             "api_base": self.base_url,
             "api_key": self._key() or _NO_KEY,
@@ -244,13 +257,13 @@ class OpenAICompatibleEmbedder(_FromServer):
 
 @lru_cache(maxsize=8)
 def _embedding_client(settings: str) -> Any:
-    """LlamaIndex's embedding client of these settings."""
+    """Create LlamaIndex's embedding client with these settings (JSON)."""
     made = _import(_EMBEDDING, "llama-index-embeddings-openai-like")
     return made(**json.loads(settings), http_client=client())
 
 
 def _import(target: str, package: str) -> Any:
-    """A class, or the command that installs it."""
+    """Import a class; raises MissingExtraError if its package is not installed."""
     try:
         return import_target(target)
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""OpenAI's Responses API: what a prompt becomes there, and what comes back."""
+"""Converts between the types of fathoms and the requests and responses of OpenAI's Responses API."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _TOKENS = {
 }
 _ENDS = {"response.completed", "response.incomplete", "response.failed"}
 _UNFINISHED = {"failed", "cancelled", "queued", "in_progress"}
-"""Statuses of a response that has no whole answer. `incomplete` is none of them: the answer is then cut off
-at the limit of its tokens or by a filter, and `incomplete_details` say which."""
+"""Statuses of a response without a complete answer. `incomplete` is not one of them: such an answer was cut
+off by the token limit or a filter, which `incomplete_details` states."""
 _REFUSALS = {"invalid_prompt", "bio_policy", "image_content_policy_violation"}
-"""Codes of a response that failed because of what it was asked."""
+"""Error codes of a response that was refused because of the content of the prompt."""
 
 
 def request(prompt: Prompt, held: dict[str, Held]) -> dict[str, Any]:
-    """The part of the body that the prompt decides."""
+    """Return the part of the request body that depends on the prompt."""
     turns = [{"role": message.role, "content": _content(message, held)} for message in prompt.messages]
     return {"input": turns, "store": False}
 
 
 async def ask(client: AsyncOpenAI, body: dict[str, Any], stream: bool) -> Reply:
-    """One response."""
+    """Request one response."""
     clock = Clock()
     if not stream:
         return _to_reply(await client.responses.create(**body), clock)
@@ -53,12 +53,12 @@ async def ask(client: AsyncOpenAI, body: dict[str, Any], stream: bool) -> Reply:
 
 
 def _message(event: Any) -> dict[str, Any]:
-    """What an event of an error says."""
+    """Return the message of an error event."""
     return {"message": part(event, "message") or ""}
 
 
 def _content(message: Message, held: dict[str, Held]) -> Any:
-    """Files, then images, then the text."""
+    """Convert a message to content parts: files, then images, then the text."""
     if not message.files and not message.images:
         return message.text
     files = [{"type": "input_file", **attached(file, held)} for file in message.files]
@@ -70,14 +70,20 @@ def _content(message: Message, held: dict[str, Held]) -> Any:
 
 
 def attached(file: Attachment, held: dict[str, Held]) -> dict[str, str]:
-    """The id of a file that was uploaded, or the file itself and its name; chat completions say it alike."""
+    """Return the fields of a file part: the id of an uploaded file, or the name and the data of the file.
+
+    Chat Completions use the same fields.
+    """
     if file.sha256 in held:
         return {"file_id": held[file.sha256].reference}
     return {"filename": file.document, "file_data": data_url(file, PDF)}
 
 
 def _to_reply(response: Any, clock: Clock) -> Reply:
-    """The noun. It stopped for the reason that made it incomplete, or else as its status says."""
+    """Make the reply. Its stop reason is the reason why it is incomplete, or otherwise its status.
+
+    Raises FailedResponseError if the response failed.
+    """
     error = response.error
     if error is not None and part(error, "code") not in _REFUSALS:
         refuse_error(error)
@@ -100,14 +106,15 @@ def _to_reply(response: Any, clock: Clock) -> Reply:
 
 
 def _thought(item: Any) -> str:
-    """The reasoning in an item of the output, or the summary of it that OpenAI shows."""
+    """Return the reasoning in an output item, and the summary of it that OpenAI shows; empty for other
+    items."""
     if item.type != "reasoning":
         return ""
     return "\n".join(piece.text for piece in [*(part(item, "content") or ()), *item.summary])
 
 
 def _usage(usage: Any) -> Usage:
-    """As OpenAI counts."""
+    """Convert the usage of a response."""
     return Usage(
         prompt_tokens=tokens(usage, "input_tokens"),
         completion_tokens=tokens(usage, "output_tokens"),

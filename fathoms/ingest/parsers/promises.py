@@ -1,0 +1,291 @@
+"""What a PDF file promises, compared with what a parser read of it: says how much text may be missing.
+
+PDFium repairs a damaged file as far as it can and does not say what it left out. This looks at the bytes of
+the file: whether its compressed streams can be unpacked to their ends, whether the objects that pages need
+are there, and how many pages the file claims. Runs in a child process, and imports nothing of fathoms.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+LARGEST = 512 * 2**20
+"""Bytes of a file that is looked at; nothing is said of a larger one."""
+UNPACKED = 128 * 2**20
+"""Bytes that all streams together are unpacked to. Streams behind that are not checked: a small file can
+unpack to any size."""
+PIECE = 2**20
+STEP = 2048
+"""Bytes that are unpacked at a time; where one step fails, everything behind it is counted as lost."""
+LARGEST_TABLE = 16 * 2**20
+"""Bytes of one unpacked stream that is kept, to look for objects in it."""
+MOST_PAGES = 100_000
+"""A claim of more pages than this is not believed."""
+UNKNOWN_SHARE = 0.2
+"""The share of characters without a meaning above which the text is called unreadable."""
+LEAST = 0.01
+
+_OBJECT = re.compile(rb"(?<!\d)(\d{1,10})\s{1,9}\d{1,5}\s{1,9}obj\b")
+_BODY_END = re.compile(rb"\bstream\r?\n?|\bendobj\b")
+_FILTER = re.compile(rb"/Filter\s*(?:\[([^\]]{0,200})\]|(/[^\s/<>\[\]()]{1,40}))")
+_NAMES = re.compile(rb"/[^\s/<>\[\]()]+")
+_NEEDED = re.compile(
+    rb"/(?:Contents|Kids|Font|Resources|ToUnicode|DescendantFonts)\s{0,9}(?:\[([^\]]*)\]|(\d+\s+\d+\s+R))"
+)
+_FONTS = re.compile(rb"/Font\s{0,9}<<([^<>]*)>>")
+_RESOURCES = re.compile(rb"/Resources\s{0,9}(\d{1,10})\s+\d+\s+R\b")
+_REFERENCE = re.compile(rb"(\d+)\s+\d+\s+R\b")
+_PAGE = re.compile(rb"/Type\s{0,9}/Page(?![A-Za-z])")
+_TREE = re.compile(rb"/Type\s{0,9}/Pages\b")
+_CONTENTS = re.compile(rb"/Contents\s{0,9}(?:\[([^\]]*)\]|(\d+\s+\d+\s+R))")
+_COUNT = re.compile(rb"/Count\s{1,9}(\d{1,7})\b")
+_FIRST = re.compile(rb"/First\s{1,9}(\d{1,9})\b")
+_MEMBERS = re.compile(rb"/N\s{1,9}(\d{1,7})\b")
+_FILTERS = {
+    b"/" + name
+    for name in (
+        *(b"FlateDecode", b"Fl", b"LZWDecode", b"LZW", b"ASCII85Decode", b"A85", b"ASCIIHexDecode", b"AHx"),
+        *(b"RunLengthDecode", b"RL", b"DCTDecode", b"DCT", b"JPXDecode", b"CCITTFaxDecode", b"CCF"),
+        *(b"JBIG2Decode", b"Crypt"),
+    )
+}
+_SHAPES = re.compile(rb"/Subtype\s{0,9}/(?:Image|Type1C|CIDFontType0C|OpenType)\b|/Length1\b")
+"""Pictures and the shapes of letters, which no text is in."""
+_NO_TEXT = re.compile(rb"/FunctionType\b|/ShadingType\b|/Type\s{0,9}/(?:XRef|Metadata|EmbeddedFile)\b")
+
+_STRING = re.compile(rb"\((?:[^()\\]|\\.)*\)|<[0-9A-Fa-f\s]*>", re.DOTALL)
+_OPERATORS = frozenset(
+    b"b B b* B* BDC BMC BT BX c cm cs CS d d0 d1 Do DP EMC ET EX f F f* g G gs h i j J k K l m M MP n q Q re "
+    b"rg RG ri s S sc SC scn SCN sh T* Tc Td TD Tf Tj TJ TL Tm Tr Ts Tw Tz v w W W* y ' \" << >> true "
+    b"false null".split()
+)
+"""What stands in a content stream beside strings, names and numbers (PDF 1.7, annex A)."""
+_NUMBERS = b"0123456789.+-"
+_KNOWN = frozenset(word.translate(None, _NUMBERS) for word in (*_OPERATORS, b""))
+_BRACKETS = bytes.maketrans(b"[]", b"  ")
+
+
+@dataclass
+class Found:
+    """What is in the bytes of a file."""
+
+    defined: set[int] = field(default_factory=set)
+    needed: set[int] = field(default_factory=set)
+    """Objects that pages, the page tree and fonts refer to."""
+    contents: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """The content streams of every page object."""
+    damaged: dict[int, float] = field(default_factory=dict)
+    """Streams that cannot be unpacked to their ends, and the share of each that is lost."""
+    plain: dict[int, bytes | memoryview] = field(default_factory=dict)
+    """Streams that are not compressed."""
+    empty: list[bytes] = field(default_factory=list)
+    """Page objects without content: blank pages, or damaged ones."""
+    fonts: set[int] = field(default_factory=set)
+    """Objects that name fonts."""
+    claimed: int = 0
+    """Pages by the page tree."""
+
+
+def missing_text(path: str, pages: Sequence[tuple[str | None, int]], page_count: int) -> list[str]:
+    """A sentence about the text that may be missing, or none.
+
+    `pages` are what the parser found: the text of every page, `None` where it could not be read, and how many
+    objects on it show text. `page_count` is how many pages the parser says that there are.
+    """
+    if Path(path).stat().st_size > LARGEST:
+        return []
+    found = scan(Path(path).read_bytes())
+    reasons, shares = [], []
+    total = max(page_count, found.claimed, 1)
+    if page_count < total:
+        reasons.append(f"the file claims {total} pages, {page_count} were found")
+        shares.append((total - page_count) / total)
+    silent = sum(shows > 0 and not (text or "").strip() for text, shows in pages)
+    if silent:
+        reasons.append(f"{silent} of {total} pages give no text although they show some")
+        shares.append(silent / total)
+    unread = sum(text is None for text, _ in pages)
+    if unread:
+        reasons.append(f"{unread} of {total} pages cannot be read")
+        shares.append(unread / total)
+    if empty := sum(_has_fonts(page, found) for page in found.empty):
+        reasons.append(f"{empty} of {total} pages have fonts and no content")
+        shares.append(empty / total)
+    broken = [share for contents in found.contents.values() if (share := _page_loss(contents, found))]
+    if broken:
+        known = max(total, len(found.contents))
+        reasons.append(f"the content of {len(broken)} of {known} pages is damaged")
+        shares.append(sum(broken) / known)
+    used = {number for refs in found.contents.values() for number in refs}
+    others = len(found.damaged.keys() - used)
+    if others:
+        reasons.append(f"{others} other compressed streams are damaged")
+    absent = len(found.needed - found.defined - used)
+    if absent:
+        reasons.append(f"{absent} objects that the pages need are not in the file")
+    if garbled := _unknown_share(pages):
+        reasons.append(f"{garbled:.0%} of the characters have no known meaning".replace("%", " %"))
+        shares.append(garbled)
+    if not reasons:
+        return []
+    share = min(sum(shares), 1)
+    known = share >= LEAST and not others and not absent
+    least = "about" if known else "at least"
+    head = (
+        f"{least} {100 * share:.0f} % of the text may be missing" if share >= LEAST else "text may be missing"
+    )
+    return [f"{head}: {'; '.join(reasons)}"]
+
+
+def _has_fonts(page: bytes, found: Found) -> bool:
+    """Whether a page names fonts, itself or in its resources."""
+    resources = _RESOURCES.search(page)
+    return b"/Font" in page or (resources is not None and int(resources[1]) in found.fonts)
+
+
+def _page_loss(contents: tuple[int, ...], found: Found) -> float:
+    """The share of a page's content that is lost."""
+    lost = [found.damaged.get(n, 0.0 if n in found.defined else 1.0) for n in contents]
+    return sum(lost) / len(lost) if lost else 0.0
+
+
+def _unknown_share(pages: Iterable[tuple[str | None, int]]) -> float:
+    """The share of characters that stand for nothing, where it is too large to be chance."""
+    text = "".join(text or "" for text, _ in pages)
+    unknown = sum(text.count(character) for character in "\0\ufffd\uffff\x01\x02\x03")
+    share = unknown / len(text) if text else 0
+    return share if share > UNKNOWN_SHARE else 0.0
+
+
+def scan(data: bytes) -> Found:
+    """Look through all objects of a file. An encrypted one is not looked into: its streams are unreadable."""
+    found = Found()
+    if b"/Encrypt" in data:
+        return found
+    budget = UNPACKED
+    for number, head, body in _objects(data):
+        found.defined.add(number)
+        _note(found, number, head)
+        if body is None or _SHAPES.search(head) or budget <= 0:
+            continue
+        if b"/Filter" not in head:
+            found.plain[number] = body
+        kept, size, lost = _unpacked(head, body, budget)
+        budget -= size
+        if b"/ObjStm" in head:
+            _members(found, head, kept)
+        if lost and not _NO_TEXT.search(head):
+            found.damaged[number] = lost
+        elif number in found.damaged:
+            del found.damaged[number]  # a later version of the object is whole
+    for number in {number for refs in found.contents.values() for number in refs} & found.plain.keys():
+        if lost := _not_content(found.plain[number]):
+            found.damaged[number] = lost
+    return found
+
+
+def _objects(data: bytes) -> Iterator[tuple[int, bytes, bytes | memoryview | None]]:
+    """The objects that stand in the file itself: number, dictionary, and the stream where there is one."""
+    at = 0
+    while (start := _OBJECT.search(data, at)) is not None:
+        end = _BODY_END.search(data, start.end())
+        if end is None:
+            yield int(start[1]), data[start.end() :][:PIECE], None
+            return
+        head = data[start.end() : end.start()]
+        if end[0] == b"endobj":
+            at, body = end.end(), None
+        else:
+            close = data.find(b"endstream", end.end())
+            close = len(data) if close < 0 else close
+            body, at = memoryview(data)[end.end() : close], close
+        yield int(start[1]), head, body
+
+
+def _note(found: Found, number: int, text: bytes) -> None:
+    """Take down what an object says of pages and of the objects that they need."""
+    if b"/Font" in text:
+        found.fonts.add(number)
+    if _TREE.search(text):
+        counts = [int(count[1]) for count in _COUNT.finditer(text)]
+        found.claimed = max(found.claimed, *(count for count in counts if count <= MOST_PAGES), 0)
+    elif _PAGE.search(text):
+        refs = [match[1] or match[2] for match in _CONTENTS.finditer(text)]
+        if not refs:
+            found.empty.append(text)
+        found.contents[number] = tuple(int(ref[1]) for part in refs for ref in _REFERENCE.finditer(part))
+    for match in (*_NEEDED.finditer(text), *_FONTS.finditer(text)):
+        part = next((group for group in match.groups() if group), b"")
+        found.needed.update(int(ref[1]) for ref in _REFERENCE.finditer(part))
+
+
+def _members(found: Found, head: bytes, data: bytes) -> None:
+    """Take down the objects of an object stream, as far as it could be unpacked."""
+    first, members = _FIRST.search(head), _MEMBERS.search(head)
+    if first is None or members is None:
+        return
+    start = int(first[1])
+    numbers = [int(word) for word in data[:start].split() if word.isdigit()]
+    pairs = list(zip(numbers[::2], numbers[1::2], strict=False))
+    ends = [offset for _, offset in pairs[1:]] + [len(data) - start]
+    for (number, offset), end in zip(pairs, ends, strict=True):
+        text = data[start + offset : start + end]
+        if text and start + end <= len(data):
+            found.defined.add(number)
+            _note(found, number, text)
+
+
+def _unpacked(head: bytes, body: bytes | memoryview, budget: int) -> tuple[bytes, int, float]:
+    """A stream unpacked (empty where it is not kept), how large it is, and the share of it that is lost."""
+    named = _FILTER.search(head)
+    if named is None:
+        kept = bytes(body[:LARGEST_TABLE]) if b"/ObjStm" in head else b""
+        return kept, 0, 1.0 if b"/Filter" in head and b"/Filter null" not in head else 0.0
+    names = _NAMES.findall(named[1] or named[2] or b"")
+    if any(name not in _FILTERS for name in names):
+        return b"", 0, 1.0
+    if names not in ([b"/FlateDecode"], [b"/Fl"]):
+        return b"", 0, 0.0
+    return _inflated(body, budget, keep=b"/ObjStm" in head)
+
+
+def _not_content(body: bytes | memoryview) -> float:
+    """The share of a content stream that is none: bytes that are neither operators nor what they take."""
+    text = bytes(body[:LARGEST_TABLE])
+    if b"BI" in text:  # an image stands in the middle of the content, and may hold any byte
+        return 0.0
+    for _ in range(2):  # strings may hold strings in brackets
+        text = _STRING.sub(b" ", text)
+    words = text.translate(_BRACKETS, _NUMBERS).split()
+    strange = {word for word in set(words) if word.partition(b"/")[0] not in _KNOWN}
+    wrong = sum(len(word) for word in words if word in strange) if strange else 0
+    wrong += text.count(b"\0")
+    return max(wrong / len(body), LEAST) if wrong else 0.0
+
+
+def _inflated(body: bytes | memoryview, budget: int, *, keep: bool) -> tuple[bytes, int, float]:
+    """The same for a deflated stream."""
+    machine, kept, size = zlib.decompressobj(), [], 0
+    at = 0
+    try:
+        while not machine.eof and size < budget:
+            piece: bytes | memoryview = machine.unconsumed_tail
+            if not piece:
+                piece = body[at : at + STEP]
+                if not piece:
+                    break
+                at += len(piece)
+            made = machine.decompress(piece, PIECE)
+            size += len(made)
+            if keep and size <= LARGEST_TABLE:
+                kept.append(made)
+    except zlib.error as error:
+        if "incorrect data check" in str(error):  # all is there, but something in it is another
+            return b"".join(kept), size, LEAST
+        return b"".join(kept), size, 1 - (at - STEP if at > STEP else 0) / max(len(body), 1)
+    whole = machine.eof or size >= budget
+    return b"".join(kept), size, 0.0 if whole else 0.5
