@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from fathoms.cli import console
-from fathoms.cli.options import RUNS, Json, Out, References
-
-if TYPE_CHECKING:
-    pass
-from fathoms.cli.options import Metrics, Profile
+from fathoms.cli.options import RUNS, Json, Metrics, Out, Profile, References
 
 
 def compare(

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from fathoms.cli import completion
 from fathoms.errors import UsageError
-
-if TYPE_CHECKING:
-    pass
-
 
 RUNS = Path("runs")
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from fathoms.cli import completion, console
 from fathoms.cli.browser import show_in_browser
 from fathoms.cli.options import RUNS, Json, Out, References, Trust
-from fathoms.errors import UsageError
-
-if TYPE_CHECKING:
-    pass
 from fathoms.cli.results import folder_name
+from fathoms.errors import UsageError
 
 Reviews = Annotated[
     list[Path] | None,

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from fathoms.cli import completion, results
 from fathoms.cli.options import RUNS, Out, References, Trust
-
-if TYPE_CHECKING:
-    pass
 
 
 def score(

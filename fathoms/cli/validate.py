@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fathoms.cli import console
-from fathoms.cli.options import Json
-
-if TYPE_CHECKING:
-    pass
 from fathoms.cli.loading import Config, Set, load
+from fathoms.cli.options import Json
 
 
 def validate(config: Config, settings: Set = None, as_json: Json = False) -> int:

@@ -1,8 +1,9 @@
-"""Documents and questions: `load(source) -> Corpus`, and data sets fetched with checksums.
+"""Data sets: reading questions and finding their documents, and downloading data sets with checksums.
 
-`load` and `read_questions` read, `write_questions` writes; `pull`, `verify` and `list_sets` manage the
-data sets of `data/*.yaml`. The formats of question files are `fathoms_json`, `jsonl` and `csv_table`,
-their common rules are in `rows`.
+`load(source)` returns a `Corpus`, `read_questions` reads a question file on its own, and
+`write_questions` writes one. `pull`, `verify` and `list_sets` manage the data sets that have a manifest
+in `data/*.yaml`. Each question file format has its module (`fathoms_json`, `jsonl`, `csv_table`); the
+rules that all formats share are in `rows`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The corpus: questions, the PDFs they are about, and which of them can be asked here."""
+"""The corpus of a run: the questions, their PDFs, and the choice of the questions to ask."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from fathoms.errors import UsageError
 from fathoms.types import Question
 
 LONGEST_HINT = 300
+"""Longest list of known names, in characters, that is added to an error about an unknown name."""
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """A data set that is loaded.
+    """A loaded data set.
 
-    `documents` maps ids (file names) to paths, in the order of the ids. `categories` are those of all
-    the questions, in the order of the data set, also where none of their questions can be asked here.
-    `missing` are documents that questions name and that are not there.
+    `documents` maps document ids (file names) to paths. `categories` lists the categories of all questions,
+    in the order of the data set, including those of which no question can be asked because documents are
+    missing. `missing` lists the documents that the questions or the manifest name but that were not found.
     """
 
     name: str
@@ -33,24 +34,27 @@ class Corpus:
     warnings: tuple[str, ...] = ()
 
     def sizes(self) -> dict[str, int]:
-        """How many questions each category has, whether they can be asked here or not."""
+        """Return the number of questions per category, including questions whose documents are missing."""
         counted = Counter(question.category for question in self.questions)
         return {category: counted[category] for category in self.categories}
 
     def left_out(self) -> tuple[Question, ...]:
-        """The questions that cannot be asked here, because a document of theirs is missing."""
+        """Return the questions that cannot be asked because a document they need is missing."""
         return tuple(q for q in self.questions if not needs(q).isdisjoint(self.missing))
 
     def select(
         self, limit: int | None = None, categories: Collection[str] = (), ids: Collection[str] = ()
     ) -> tuple[Question, ...]:
-        """The questions of some categories or ids whose documents are here; no filter means all of them.
+        """Return the questions to ask: those that pass both filters and whose documents are all present.
 
-        They come in the order of the file. With `limit` they come round-robin over the categories
-        instead, so that a smaller limit is always the beginning of a larger one.
-        Raises UsageError for an unknown name, and where nothing is left to ask.
+        An empty filter lets every question pass. The questions are in file order. With `limit`, they are
+        taken round-robin over the categories instead, so that the selection for a smaller limit is always
+        a prefix of the selection for a larger one.
+
+        Raises UsageError for an unknown category or id, for a limit below 1, and for an empty selection.
         """
-        categories, ids = dict.fromkeys(categories), dict.fromkeys(ids)  # looked up once a question
+        # Dictionaries rather than lists: both are looked up once per question.
+        categories, ids = dict.fromkeys(categories), dict.fromkeys(ids)
         _refuse_unknown("category", categories, dict.fromkeys(self.categories))
         _refuse_unknown("question", ids, dict.fromkeys(q.id for q in self.questions))
         if limit is not None and limit < 1:
@@ -62,7 +66,7 @@ class Corpus:
         return tuple(chosen if limit is None else self._round_robin(chosen)[:limit])
 
     def _round_robin(self, questions: Iterable[Question]) -> list[Question]:
-        """One question of each category in turn, until none is left."""
+        """Reorder questions by taking one of each category in turn until none is left."""
         piles: dict[str, list[Question]] = {category: [] for category in self.categories}
         for question in questions:
             piles[question.category].append(question)
@@ -70,7 +74,7 @@ class Corpus:
         return [question for question in rounds if question is not None]
 
     def _nothing_to_ask(self, wanted: Sequence[Question]) -> str:
-        """Why a selection is empty."""
+        """Return the error message for an empty selection."""
         if not wanted:
             return f"no question of '{self.name}' is in all of the chosen categories and ids"
         lacking = sorted(set().union(*map(needs, wanted)).intersection(self.missing))
@@ -78,12 +82,12 @@ class Corpus:
 
 
 def needs(question: Question) -> frozenset[str]:
-    """The documents without which a question cannot be asked."""
+    """Return the documents that must be present for a question to be asked: its files and its evidence."""
     return frozenset(question.files) | {evidence.document for evidence in question.evidence}
 
 
 def _matches(question: Question, categories: Collection[str], ids: Collection[str]) -> bool:
-    """Whether a question passes both filters; an empty one lets everything pass."""
+    """Return whether a question passes both filters; an empty filter passes every question."""
     return (not categories or question.category in categories) and (not ids or question.id in ids)
 
 

@@ -1,9 +1,10 @@
-"""CSV: a header, then one question a row; comma, double quotes, UTF-8.
+"""The CSV question format: a header row, then one question per row (comma, double quotes, UTF-8).
 
-The columns are the keys of a question. In `answers`, ` | ` stands between variants of which any will
-do and ` & ` between phrases that are all needed; a cell that begins with `[` is read as JSON instead,
-which is how to write a phrase that holds one of these. `files` is a list with ` | `, or JSON;
-`evidence` is JSON. An empty cell is a key that is not given.
+The columns are the question keys that `rows` describes. In `answers`, ` | ` separates alternative
+variants, any one of which is enough, and ` & ` separates phrases of one variant, all of which are needed.
+A cell of `answers` or `files` that begins with `[` is read as JSON, which allows phrases that contain
+` | ` or ` & `. `files` separates file names with ` | `; `evidence` is always JSON. An empty cell means that
+the key is absent.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from fathoms.errors import DataError
 from fathoms.safety.inputs import parse_json
 from fathoms.types import Question
 
+# The default of the csv module, 131,072 characters, is too small for long evidence.
 LONGEST_CELL = 64 * 2**20
 _COUNT = re.compile(r"[1-9][0-9]{0,8}")
 _TRUTH = {
@@ -39,11 +41,14 @@ COLUMNS = (
     "hops",
     "answerable",
 )
-"""What `dump_csv` writes, in this order."""
+"""The columns that `dump_csv` writes, in this order."""
 
 
 def csv_rows(text: str, name: str) -> Iterator[Placed | DataError]:
-    """The questions of a CSV file, each with the line it begins on, and what is wrong with the other rows."""
+    """Yield each question of a CSV file with its place (`file:line`), or a DataError for a row in error.
+
+    Raises DataError if the file as a whole is not valid CSV or its header is wrong.
+    """
     header, *table = _table(text, name) or [(1, [])]
     columns = [column.strip() for column in header[1]]
     _check_header(columns, f"{name}:{header[0]}")
@@ -62,9 +67,9 @@ def csv_rows(text: str, name: str) -> Iterator[Placed | DataError]:
 
 
 def _table(text: str, name: str) -> list[tuple[int, list[str]]]:
-    """The rows that are not empty, each with the line it begins on."""
+    """Return the non-empty rows, each with the number of the line it begins on."""
     rows: list[tuple[int, list[str]]] = []
-    before = csv.field_size_limit(LONGEST_CELL)
+    before = csv.field_size_limit(LONGEST_CELL)  # a global setting of the csv module, restored below
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     first = 1
     try:
@@ -80,7 +85,7 @@ def _table(text: str, name: str) -> list[tuple[int, list[str]]]:
 
 
 def _check_header(header: list[str], place: str) -> None:
-    """Raise DataError for a header that is empty, has a column twice, or one that nobody knows."""
+    """Raise DataError for a header that is empty, or that has a duplicate or an unknown column."""
     known = [*Row.model_fields, "text"]
     if not header:
         raise DataError(f"{place}: want a header with the columns 'question' and 'answers'")
@@ -89,12 +94,12 @@ def _check_header(header: list[str], place: str) -> None:
             raise DataError(f"{place}: the column '{column}' stands twice")
         if column not in known and column not in IGNORED and not column.startswith("_"):
             raise DataError(
-                f"{place}: unknown column '{column}'{suggest(column, known)}; a comma parts columns"
+                f"{place}: unknown column '{column}'{suggest(column, known)}; columns are separated by commas"
             )
 
 
 def _value(column: str, cell: str, name: str, line: int) -> Any:
-    """What a cell means in its column."""
+    """Parse a cell according to its column; a value that does not parse is left for `Row` to reject."""
     if column == "evidence" or (column in ("answers", "files") and cell.lstrip().startswith("[")):
         return parse_json(cell, name, first_line=line)
     if column == "answers":
@@ -109,16 +114,17 @@ def _value(column: str, cell: str, name: str, line: int) -> Any:
 
 
 def dump_csv(questions: Iterable[Question]) -> str:
-    """Some questions as CSV, with their ids; columns that none of them fills are left out.
+    """Return questions as CSV text, with their ids and without columns that are empty for all of them.
 
-    Reading it gives the same, but for a `reference` of nothing but white space: an empty cell says nothing.
+    Reading the text back gives equal questions, except that a `reference` of only white space is lost: it
+    reads as an empty cell.
     """
     rows = [{"category": question.category, **written(question)} for question in questions]
     return dump_rows(rows, [column for column in COLUMNS if any(column in row for row in rows)])
 
 
 def dump_rows(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> str:
-    """A table of rows as files write them."""
+    """Return rows as CSV text with the given columns, each value in the notation of a question file."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(columns)
@@ -127,7 +133,7 @@ def dump_rows(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> str:
 
 
 def _cell(value: Any) -> str:
-    """How a value is written: a list with ` | ` and ` & ` where it reads back as it is, else as JSON."""
+    """Return the text of a cell; a list uses ` | ` and ` & ` if that reads back unchanged, else JSON."""
     if value is None or value == () or value == []:
         return ""
     if isinstance(value, str):
@@ -139,7 +145,10 @@ def _cell(value: Any) -> str:
 
 
 def _short(items: Sequence[Any]) -> str | None:
-    """A list of names, or of variants, as people write it; `None` where that would say something else."""
+    """Return a list of file names or answer variants in the ` | ` notation.
+
+    Returns `None` where that notation would not read back as the same list.
+    """
     if any(isinstance(item, dict) for item in items):
         return None
     parts = [item if isinstance(item, str) else " & ".join(item) for item in items]

@@ -1,4 +1,4 @@
-"""Finding the PDFs of a folder by their file names."""
+"""Finds the PDFs in folders and identifies each by its file name."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from fathoms.paths import sha256_file
 
 
 def find_pdfs(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """The PDFs in a folder and all folders in it, by file name and sorted, and warnings.
+    """Find the PDFs in a folder and its subfolders; return them by file name, sorted, and warnings.
 
-    A name that stands for the same bytes twice is a warning, for different ones a DataError: the file
-    name is what questions and evidence know a document by. Hidden files are left out, and links to files
-    that are not in the folder. Raises UsageError where there is no such folder.
+    Questions and evidence refer to a document by its file name, so the name must be unique: two files with
+    the same name are a warning if their contents are equal, and a DataError if they differ. Hidden files
+    are skipped silently, links to files outside of the folder with a warning. Raises UsageError if the
+    folder does not exist.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder of documents")
@@ -24,9 +25,9 @@ def find_pdfs(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
 
 
 def gather_pdfs(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """The same for several paths, each a folder or a PDF.
+    """Find the PDFs of several paths, each a PDF or a folder, by the rules of `find_pdfs`.
 
-    Raises UsageError also for what is neither, and where there is no PDF at all.
+    Raises UsageError for a path that is neither a PDF nor a folder, and if no PDF is found at all.
     """
     found: list[Path] = []
     outside: tuple[str, ...] = ()
@@ -49,10 +50,10 @@ def gather_pdfs(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]
 
 
 def only_inside(paths: Iterable[Path], folder: Path) -> tuple[list[Path], tuple[str, ...]]:
-    """The paths whose files are in the folder, and a warning for every link that leads out of it.
+    """Return the paths whose files are inside the folder, and a warning for every link that leads out of it.
 
-    A data set that somebody handed over must not make us read, and send to a model, other files of this
-    machine.
+    This is a security check: a data set from somebody else must not make fathoms read other files of this
+    machine and send them to a model.
     """
     found, warnings = [], []
     for path in paths:
@@ -64,15 +65,15 @@ def only_inside(paths: Iterable[Path], folder: Path) -> tuple[list[Path], tuple[
 
 
 def leads_out(path: Path, folder: Path) -> bool:
-    """Whether a path in a folder stands for a file that is not in that folder."""
+    """Return whether a path, with symbolic links resolved, is outside of the folder."""
     return not path.resolve().is_relative_to(folder.resolve())
 
 
 def _pdfs_under(folder: Path) -> list[Path]:
-    """Everything in a folder and all folders in it that is called a PDF.
+    """Return everything in a folder and its subfolders whose name ends in .pdf, sorted, without hidden files.
 
-    A link to nothing, a pipe or a folder of such a name is among it: it is reported as a document that
-    cannot be read when its turn comes. Left out here, it would be missing without a word.
+    Broken links, pipes and folders with such names are included, so that each is reported as a document
+    that cannot be read instead of being left out silently.
     """
     return [
         path
@@ -82,7 +83,10 @@ def _pdfs_under(folder: Path) -> list[Path]:
 
 
 def _by_name(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """PDFs by file name, and warnings; raises DataError for two different ones of one name."""
+    """Return the PDFs by file name, and warnings about copies.
+
+    Raises DataError for two different files with the same name.
+    """
     found: dict[str, Path] = {}
     warnings = []
     for path in paths:

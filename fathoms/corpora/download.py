@@ -1,8 +1,8 @@
-"""One file over HTTP, resumed where it stopped.
+"""Downloads one file over HTTP, and resumes a download that was interrupted.
 
-The bytes go to `NAME.part`; beside it `NAME.part.etag` holds the validator that the server gave. The
-rest is asked for with `Range` and `If-Range`, so that a file that has changed meanwhile is sent whole
-(RFC 9110, sections 13.1.5 and 14.2).
+The bytes are written to `NAME.part`. The validator that the server sent (ETag or Last-Modified) is kept in
+`NAME.part.etag`. A resumed download asks for the rest with `Range` and `If-Range`, so that the server sends
+the whole file again if it has changed in the meantime (RFC 9110, sections 13.1.5 and 14.2).
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from fathoms.safety.masking import without_logins
 from fathoms.safety.transport import Pace, tls_failure
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-"""Addresses of IPv6 that a gateway translates to IPv4 (RFC 6052)."""
+"""The IPv6 prefix of addresses that a NAT64 gateway translates to IPv4 (RFC 6052)."""
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""HTTP statuses after which the request is retried."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """How patient a download is: pauses and time-outs in seconds."""
+    """Retry, timeout and size limits of a download; pauses and timeouts are in seconds."""
 
     attempts: int = 5
     first_pause: float = 1.0
@@ -39,12 +40,15 @@ class Policy:
     timeout: float = 30.0
     max_bytes: int = 2**30
     slowest: float = 1024.0
-    """Bytes a second, on average over `slow_seconds`; less is as good as nothing."""
+    """Lowest accepted rate in bytes per second, averaged over `slow_seconds`; below it the attempt fails."""
     slow_seconds: float = 60.0
 
 
 class _RetryableError(Exception):
-    """An attempt failed in a way that another one may not; `after` is when the server wants it."""
+    """An attempt failed, but another may succeed.
+
+    `after` is the wait in seconds that the server asked for, `None` if it named none.
+    """
 
     def __init__(self, message: str, after: float | None = None) -> None:
         super().__init__(message)
@@ -52,19 +56,20 @@ class _RetryableError(Exception):
 
 
 Progress = Callable[[int, int | None], None]
-"""Called with the bytes that are here and, if the server says, those there will be."""
+"""Called with the number of bytes received so far and the total, `None` if the server does not state it."""
 
 
 def download(
     url: str, part: Path, *, policy: Policy, on_bytes: Progress | None = None, public_only: bool = False
 ) -> None:
-    """Fetch `url` into `part`, going on with what is there already.
+    """Download `url` into the file `part`, resuming if a part of it is already there.
 
-    With `public_only`, nothing is asked but public servers by https, also where a server sends us on: raises
-    UsageError for every other address.
+    With `public_only`, only public servers are contacted and only over https, redirects included; any other
+    address raises UsageError.
 
-    Connection errors and busy servers are tried again, after `Retry-After` if it is not too long.
-    Raises DataError when that does not help, at other statuses, and for more than `max_bytes`.
+    Connection errors and the statuses in `BUSY` are retried, after the server's `Retry-After` if there is
+    one and it is not longer than `longest_pause`. Raises DataError when all attempts have failed, for any
+    other error status, and for a file larger than `max_bytes`.
     """
 
     def pause(state: RetryCallState) -> float:
@@ -95,10 +100,10 @@ def download(
 
 
 def _require_public(request: httpx.Request) -> None:
-    """Raise UsageError where a request goes to anything but a public server by https.
+    """Raise UsageError if a request does not go to a public server over https.
 
-    A host with any address that is not public is refused. One that cannot be looked up here is left to the
-    client, which may have a proxy for it.
+    A host is refused if any of its addresses is not public. A host whose name cannot be resolved here is
+    allowed, because the HTTP client may reach it through a proxy.
     """
     url, why = request.url, ""
     if url.scheme != "https":
@@ -107,16 +112,16 @@ def _require_public(request: httpx.Request) -> None:
         with suppress(OSError, UnicodeError):
             found = socket.getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)
             near = [place[0] for *_, place in found if not is_public(str(place[0]))]
-            why = f"{near[0]} is no public address" if near else ""
+            why = f"{near[0]} is not a public address" if near else ""
     if why:
         raise UsageError(
-            f"{without_logins(str(url))} is named by a data set from elsewhere, and {why}: nothing was asked"
-            " there; add --trust if you trust the origin of the data set"
+            f"{without_logins(str(url))} is named by a data set that does not come with fathoms, and {why}:"
+            " no request was sent; add --trust if you trust the origin of the data set"
         )
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is one of the public network, also where one of IPv6 stands for one of IPv4."""
+    """Return whether an IP address is public; an IPv6 address that embeds an IPv4 one is judged by that."""
     found = ipaddress.ip_address(address.partition("%")[0])
     if found in _NAT64:
         found = ipaddress.IPv4Address(found.packed[-4:])
@@ -125,7 +130,7 @@ def is_public(address: str) -> bool:
 
 
 def _attempt(client: httpx.Client, url: str, part: Path, policy: Policy, on_bytes: Progress | None) -> None:
-    """One request for what is still missing."""
+    """Send one request for the missing bytes and write them to `part`."""
     start = part.stat().st_size if part.exists() and _etag(part).exists() else 0
     ask = {"Range": f"bytes={start}-", "If-Range": _etag(part).read_text("utf-8")} if start else {}
     try:
@@ -133,7 +138,7 @@ def _attempt(client: httpx.Client, url: str, part: Path, policy: Policy, on_byte
             _check_status(response, policy)
             if not _continues(response, start):
                 part.unlink(missing_ok=True)
-                raise _RetryableError("the server cannot go on with what came before")
+                raise _RetryableError("the server cannot resume the download")
             if response.status_code == HTTPStatus.OK:
                 start = 0
                 part.unlink(missing_ok=True)
@@ -146,21 +151,25 @@ def _attempt(client: httpx.Client, url: str, part: Path, policy: Policy, on_byte
 
 
 def _check_status(response: httpx.Response, policy: Policy) -> None:
-    """Raise for a status that is neither the file nor a reason to begin anew."""
+    """Raise for a status other than 200, 206 and 416, and for a compressed body.
+
+    Raises _RetryableError for a status in `BUSY`, otherwise DataError.
+    """
     status = response.status_code
     if status in BUSY:
         after = seconds_asked(response.headers)
         if after is not None and after > policy.longest_pause:
+            # Waiting that long would look like a hang: report the time and let the user decide.
             raise DataError(f"{response.url}: status {status}, the server asks to come back in {after:.0f} s")
         raise _RetryableError(f"status {status} {response.reason_phrase}", after)
     if status not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE):
         raise DataError(f"{response.url}: status {status} {response.reason_phrase}")
     if response.headers.get("Content-Encoding", "identity") != "identity":
-        raise DataError(f"{response.url}: the server compresses what was asked for as it is")
+        raise DataError(f"{response.url}: the server sent a compressed file although none was asked for")
 
 
 def _continues(response: httpx.Response, start: int) -> bool:
-    """Whether the body is the whole file, or its rest from `start` on."""
+    """Return whether the body is the whole file or the rest of it from byte `start` on."""
     if response.status_code == HTTPStatus.OK:
         return True
     rest = response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
@@ -170,7 +179,7 @@ def _continues(response: httpx.Response, start: int) -> bool:
 def _receive(
     response: httpx.Response, part: Path, start: int, policy: Policy, on_bytes: Progress | None
 ) -> None:
-    """Write the body behind the first `start` bytes."""
+    """Append the body to the first `start` bytes of `part`, within the size and rate limits of the policy."""
     length = response.headers.get("Content-Length", "")
     total = start + int(length) if length.isdigit() else None
     done, pace = start, Pace(policy.slowest, policy.slow_seconds)
@@ -186,7 +195,11 @@ def _receive(
 
 
 def _remember(response: httpx.Response, part: Path) -> None:
-    """Keep the validator for `If-Range`; a weak one cannot be used there."""
+    """Store the validator that a later `If-Range` needs.
+
+    RFC 9110 forbids weak ETags there, so `Last-Modified` is used instead. With neither, nothing is stored
+    and the download cannot be resumed.
+    """
     etag = response.headers.get("ETag", "W/")
     validator = response.headers.get("Last-Modified") if etag.startswith("W/") else etag
     if validator:
@@ -196,5 +209,5 @@ def _remember(response: httpx.Response, part: Path) -> None:
 
 
 def _etag(part: Path) -> Path:
-    """Where the validator of a partial file is kept."""
+    """Return the path of the file that holds the validator of a partial download."""
     return part.with_name(part.name + ".etag")

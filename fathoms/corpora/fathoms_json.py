@@ -1,4 +1,7 @@
-"""The FATHOMS format: `{category: [{question, files, answers}]}`; or a plain list of such objects."""
+"""The FATHOMS JSON question format.
+
+A file is either `{category: [{question, files, answers}, ...], ...}` or a plain list of question objects.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ _STRING_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]')
 
 
 def json_rows(text: str, name: str) -> Iterator[Placed | DataError]:
-    """The questions of a JSON file, each with the line it begins on, and what is wrong with the others."""
+    """Yield each question of a JSON file with its place (`file:line`), or a DataError for an entry in error.
+
+    Raises DataError if the text is not valid JSON or neither an object nor a list.
+    """
     data = parse_json(text, name)
     if isinstance(data, list):
         yield from _objects(data, name, "entry", _object_lines(text, depth=1))
@@ -40,9 +46,10 @@ def json_rows(text: str, name: str) -> Iterator[Placed | DataError]:
 
 
 def dump_fathoms_json(questions: Iterable[Question]) -> str:
-    """The FATHOMS format of some questions, with their ids, grouped by category as each first appears.
+    """Return questions in the FATHOMS format, with their ids, grouped by category.
 
-    Reading it gives the same questions, in the same order if they were grouped by category before.
+    Categories are in order of first appearance. Reading the text back gives equal questions; their order is
+    the same only if they were already grouped by category.
     """
     data: dict[str, list[dict[str, Any]]] = {}
     for question in questions:
@@ -51,13 +58,13 @@ def dump_fathoms_json(questions: Iterable[Question]) -> str:
 
 
 def written(question: Question) -> dict[str, Any]:
-    """A question as files write it, without its category: what is at its default is left out."""
+    """Return a question as a file entry, without its category and without keys at their default value."""
     row = question.model_dump(mode="json", exclude_defaults=True, exclude={"text", "category", "answers"})
     return {"question": question.text, "answers": question.answers, **row}
 
 
 def _objects(entries: list[Any], name: str, noun: str, lines: Iterator[int]) -> Iterator[Placed | DataError]:
-    """The objects of a list, each with its place; an error for every entry that is something else."""
+    """Yield each object of a list with its place, and a DataError for every entry that is not an object."""
     for number, row in enumerate(entries, start=1):
         if isinstance(row, dict):
             yield f"{name}:{next(lines)}", row
@@ -66,7 +73,7 @@ def _objects(entries: list[Any], name: str, noun: str, lines: Iterator[int]) -> 
 
 
 def _object_lines(text: str, depth: int) -> Iterator[int]:
-    """The line of each object that opens inside `depth` brackets; `text` is known to be valid JSON."""
+    """Yield the line on which each object at nesting depth `depth` begins; `text` must be valid JSON."""
     level, line, counted = 0, 1, 0
     for match in _STRING_OR_BRACKET.finditer(text):
         if match[0] in "{[":

@@ -1,9 +1,9 @@
-"""Data sets onto this machine: pull, verify, list.
+"""Gets data sets onto this machine: pulls and verifies their files, and lists the sets.
 
-A file with a pinned sha256 has to be exactly that. Of any other the sha256 is recorded when it first
-comes from its address, and it is held to that ever after. Files from a folder of the user's
-(`--from`) are taken as they are: one that is not the expected file is used, with a warning that stays
-in the record and in every corpus that is loaded from it.
+A file whose manifest entry pins a sha256 must have exactly that checksum. For any other file, the sha256 is
+recorded at its first download, and later downloads must match it. Files copied from a folder of the user
+(`--from`) are accepted even if they differ from the expected ones: the difference is a warning, kept in the
+record and repeated for every corpus loaded from these files.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ if TYPE_CHECKING:
     from fathoms.corpora.download import Policy
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with a file name, its bytes that are here and, where known, those there will be."""
+"""Called with a file name, the number of bytes received so far and the total, `None` if not known."""
 
 
 @dataclass(frozen=True)
 class FileReport:
-    """What became of one file.
+    """The result of a pull or a verification for one file.
 
-    After a pull: `pulled` over the network, `copied` from a folder, `present` before, `missing` in
-    that folder, `mismatch`: copied although it is not the expected file.
-    After verifying: `verified`, `missing`, `changed` since it came, `mismatch` as above, or `unpinned`:
-    there, but neither pinned nor recorded.
+    After a pull, `state` is `pulled` (downloaded), `copied` (from a folder), `present` (was here before),
+    `missing` (not in the folder to copy from) or `mismatch` (copied, but not the expected file).
+
+    After a verification, it is `verified`, `missing`, `changed` (differs from the record or the pin),
+    `mismatch` (as after a pull) or `unpinned` (present, but with no checksum to compare it with).
     """
 
     file: str
@@ -45,7 +46,7 @@ class FileReport:
 
 @dataclass(frozen=True)
 class PullReport:
-    """What a pull did, file by file."""
+    """The result of a pull, per file."""
 
     name: str
     folder: Path
@@ -53,13 +54,17 @@ class PullReport:
 
     @property
     def complete(self) -> bool:
-        """Whether every file of the data set is here now."""
+        """Whether every file of the data set is now present and unchanged."""
         return all(report.state not in ("missing", "changed") for report in self.files)
 
 
 @dataclass(frozen=True)
 class SetInfo:
-    """A data set and how much of it is on this machine; `bytes` counts the files that are here."""
+    """A data set and how much of it is on this machine.
+
+    `files` is the number of files of the set, `here` how many of them are present, and `bytes` the size of
+    those that are present.
+    """
 
     name: str
     title: str
@@ -72,7 +77,7 @@ class SetInfo:
 
 
 class _NotAPdfError(DataError):
-    """A server sent something else, as gateways and rate limiters do."""
+    """A server answered with something other than a PDF, as gateways and rate limiters do."""
 
 
 def pull(
@@ -84,16 +89,18 @@ def pull(
     policy: Policy | None = None,
     trust: bool = False,
 ) -> PullReport:
-    """Bring a data set onto this machine, or what is still missing of it.
+    """Download the files of a data set that are not yet on this machine, or copy them from a folder.
 
-    `dest` is the folder (default: in the cache, where `load` looks); `source` is a folder that holds
-    the files under their names, to copy from instead of the network: what it does not hold is reported.
-    Over the network, a file that is not the expected one is kept as `NAME.rejected`; the others are
-    still fetched, then ChecksumError is raised.
+    `dest` is the folder to write to (default: the data folder in the cache, where `load` looks). `source` is
+    a folder to copy the files from, by name, instead of downloading them; files that it lacks are reported
+    as missing. A downloaded file that is not the expected one is kept as `NAME.rejected`: the remaining
+    files are still fetched, then the first such error is raised (ChecksumError, or DataError if the file is
+    not a PDF).
 
-    A manifest that does not come with fathoms may have us ask public servers by https; others only with
-    `trust`. Raises UsageError for such an address, for a manifest that takes the name of a set of ours, for
-    an unknown name or no such `source`, and DataError when a server cannot be reached.
+    The URLs of a manifest that does not come with fathoms must lead to public servers over https, unless
+    `trust` is set. Raises UsageError for any other URL, for a manifest that uses the name of a data set of
+    fathoms, for an unknown data set and for a `source` that does not exist. Raises DataError if a download
+    fails or the folder cannot be written.
     """
     manifest = find_manifest(name) if isinstance(name, str) else name
     if manifest.shipped:
@@ -115,11 +122,17 @@ def pull(
 
 
 Fetch = Callable[[ManifestFile, Path, str | None], PulledFile | None]
-"""Brings one file to a path, given the sha256 it should have; `None` where there is none to bring."""
+"""Writes one file to a path, given its expected sha256 (`None` if unknown).
+
+Returns its record, or `None` if the file was not found.
+"""
 
 
 def _pull_all(manifest: Manifest, folder: Path, fetch: Fetch) -> tuple[FileReport, ...]:
-    """Bring every file that is not here yet, recording each as soon as it came."""
+    """Fetch every file that is absent or wrong, and record each at once, so that an interruption loses none.
+
+    A file that fails its check does not stop the others; the first such error is raised at the end.
+    """
     pulled = read_record(folder)
     reports = []
     refused: list[DataError] = []
@@ -143,7 +156,7 @@ def _pull_all(manifest: Manifest, folder: Path, fetch: Fetch) -> tuple[FileRepor
 
 
 def _is_good(path: Path, entry: ManifestFile, old: PulledFile | None) -> bool:
-    """Whether a file is here and is what it should be."""
+    """Return whether a file is present and matches both its record and its pinned sha256."""
     if not path.is_file():
         return False
     found = sha256_file(path)
@@ -151,12 +164,12 @@ def _is_good(path: Path, entry: ManifestFile, old: PulledFile | None) -> bool:
 
 
 def _expected(entry: ManifestFile, old: PulledFile | None) -> str | None:
-    """The sha256 that is pinned, else the one recorded from the network."""
+    """Return the pinned sha256, else the one recorded at a download, else `None`."""
     return entry.sha256 or (old.sha256 if old and old.from_network else None)
 
 
 def _report(entry: ManifestFile, new: PulledFile | None) -> FileReport:
-    """What a fetch brought."""
+    """Return the report on a file that was just fetched."""
     if new is None:
         return FileReport(entry.file, "missing")
     if new.warning:
@@ -165,7 +178,7 @@ def _report(entry: ManifestFile, new: PulledFile | None) -> FileReport:
 
 
 def _from_network(on_progress: Progress | None, policy: Policy | None, *, public_only: bool) -> Fetch:
-    """Fetching each file from its address, or only from those of public servers."""
+    """Return a `Fetch` that downloads each file from its URL, from public servers only if so asked."""
     from fathoms.corpora.download import Policy, download
 
     patience = policy or Policy()
@@ -187,21 +200,30 @@ def _from_network(on_progress: Progress | None, policy: Policy | None, *, public
 
 
 def _refuse_wrong(part: Path, path: Path, expected: str | None) -> None:
-    """Put a file that is not the expected one aside, and raise."""
+    """Check a downloaded file; if it is not the expected one, rename it to `NAME.rejected` and raise.
+
+    Raises ChecksumError for a wrong sha256 and _NotAPdfError for a `.pdf` that is not a PDF.
+    """
     found = sha256_file(part)
     rejected = path.with_name(path.name + ".rejected")
     if expected not in (None, found):
         part.replace(rejected)
         raise ChecksumError(rejected, str(expected), found)
     with part.open("rb") as file:
-        is_pdf = b"%PDF-" in file.read(1024)
+        is_pdf = b"%PDF-" in file.read(
+            1024
+        )  # PDF readers accept the header anywhere in the first 1,024 bytes
     if path.suffix.lower() == ".pdf" and not is_pdf:
         part.replace(rejected)
         raise _NotAPdfError(f"{rejected}: the server sent something that is not a PDF")
 
 
 def _from_folder(source: Path) -> Fetch:
-    """Copying each file from a folder, or a folder in it."""
+    """Return a `Fetch` that copies each file from a folder or its subfolders.
+
+    Among several files with the right name, one with the expected sha256 is preferred. Raises UsageError if
+    the folder does not exist.
+    """
     if not source.is_dir():
         raise UsageError(f"{source}: no such folder to copy from")
     found: dict[str, list[Path]] = defaultdict(list)
@@ -228,7 +250,10 @@ def _from_folder(source: Path) -> Fetch:
 
 
 def verify(name: str | Manifest, dest: Path | None = None) -> tuple[FileReport, ...]:
-    """Compare every file of a data set with its pin and its record."""
+    """Compare every file of a data set with its recorded sha256, or its pinned one if nothing is recorded.
+
+    `dest` is the folder of the files (default: the one `load` uses). Raises UsageError for an unknown set.
+    """
     manifest = find_manifest(name) if isinstance(name, str) else name
     folder = dest or manifest.folder
     pulled = read_record(folder)
@@ -238,7 +263,7 @@ def verify(name: str | Manifest, dest: Path | None = None) -> tuple[FileReport, 
 
 
 def _verified(path: Path, entry: ManifestFile, record: PulledFile | None) -> FileReport:
-    """The state of one file."""
+    """Return the report on one file of a data set."""
     if not path.is_file():
         return FileReport(entry.file, "missing")
     size, found = path.stat().st_size, sha256_file(path)
@@ -253,12 +278,12 @@ def _verified(path: Path, entry: ManifestFile, record: PulledFile | None) -> Fil
 
 
 def list_sets() -> tuple[SetInfo, ...]:
-    """Every data set that has a manifest, by name."""
+    """Return all data sets that come with fathoms, sorted by name."""
     return tuple(_info(find_manifest(name)) for name in known_sets())
 
 
 def _info(manifest: Manifest) -> SetInfo:
-    """How much of a data set is here."""
+    """Count the files of a data set that are on this machine; their contents are not checked."""
     paths = [manifest.folder / entry.file for entry in manifest.files]
     sizes = [path.stat().st_size for path in paths if path.is_file()]
     state: Literal["shipped", "pulled", "partial", "absent"] = "partial" if sizes else "absent"

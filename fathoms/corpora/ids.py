@@ -1,4 +1,4 @@
-"""Stable ids for questions that come without one."""
+"""Derives stable ids for questions that have none in their file."""
 
 from __future__ import annotations
 
@@ -10,25 +10,30 @@ from collections.abc import Sequence
 
 
 def slug(text: str) -> str:
-    """`text` in lower-case ASCII letters, digits and hyphens; the start of its sha256 where none is left."""
+    """Return `text` reduced to lower-case ASCII letters, digits and hyphens, 60 characters at most.
+
+    Where nothing is left, as for a Chinese text, the first 8 digits of the text's sha256 are returned.
+    """
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60] or hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def question_id(category: str, ordinal: int, size: int) -> str:
-    """`text-only-07`: the slug of the category and the question's place in it, counted from 1.
+    """Return an id such as `text-only-07`: the slug of the category and the question's number in it, from 1.
 
-    Padded with zeros to the digits of `size`, the number of questions in the category, at least two.
+    The number is padded with zeros to the number of digits of `size`, the count of questions in the
+    category, and to two digits at least.
     """
     return f"{slug(category)}-{ordinal:0{max(2, len(str(size)))}d}"
 
 
 def question_ids(categories: Sequence[str]) -> list[str]:
-    """An id for each question of a file, given the category of each in the order of the file.
+    """Return an id for each question of a file, given the questions' categories in file order.
 
-    Categories whose slugs are equal are counted together, so that no id is given twice. Such an id stays
-    the same while the order of the questions before it does and the category has no more digits to
-    count: questions may be edited, appended, and added to other categories.
+    Categories with equal slugs share one count, so that ids are unique. Editing questions, appending
+    questions and adding some to other categories changes no existing id. Inserting, removing or reordering
+    questions changes the ids of later questions in the category; all its ids change when its size gains a
+    digit, at 100, 1,000 and so on.
     """
     sizes = Counter(map(slug, categories))
     seen: Counter[str] = Counter()

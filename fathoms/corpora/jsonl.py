@@ -1,4 +1,4 @@
-"""JSON lines: one question a line; empty lines are skipped."""
+"""The JSON lines question format: one JSON object per line; empty lines are skipped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fathoms.types import Question
 
 
 def jsonl_rows(text: str, name: str) -> Iterator[Placed | DataError]:
-    """The questions of a JSON lines file, each with its line, and what is wrong with the other lines."""
+    """Yield each question of a JSON lines file with its place (`file:line`), or a DataError per bad line."""
     # Only \n ends a line here: str.splitlines also cuts at characters that JSON strings may hold.
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -30,6 +30,6 @@ def jsonl_rows(text: str, name: str) -> Iterator[Placed | DataError]:
 
 
 def dump_jsonl(questions: Iterable[Question]) -> str:
-    """Some questions as JSON lines, with their ids; reading it gives the same, in the same order."""
+    """Return questions as JSON lines, with their ids; reading the text back gives the same questions."""
     rows = ({"category": question.category, **written(question)} for question in questions)
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

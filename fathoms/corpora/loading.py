@@ -1,4 +1,4 @@
-"""From what a configuration says to a corpus: questions read, documents found, checksums verified."""
+"""Loads the corpus that `data:` names: reads questions, finds documents, verifies checksums."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from fathoms.safety.inputs import expanded
 
 
 def load(source: FileSource | NamedSource | str, base: Path = Path()) -> Corpus:
-    """Load a data set. Relative paths start at `base`, the folder of the configuration, and nowhere else.
+    """Load a data set: read its questions, find its documents and verify the checksums of a named set.
 
-    Raises UsageError (an unknown set, no such file or folder), DataError (questions that are not valid,
-    documents that are missing, a set that was not pulled) and ChecksumError (a pulled file that has
-    changed since).
+    Relative paths are resolved against `base`, the folder of the configuration, never against the working
+    directory (except that the default `base` is the working directory).
+
+    Raises UsageError for an unknown data set and for a file or folder that does not exist, DataError for
+    invalid questions, missing documents and a set that was not pulled, and ChecksumError for a pulled file
+    that has changed since the pull.
     """
     if isinstance(source, str):
         source = NamedSource(name=find_manifest(source, base).reference)
@@ -30,10 +33,11 @@ def load(source: FileSource | NamedSource | str, base: Path = Path()) -> Corpus:
 
 
 def located(source: FileSource | NamedSource, base: Path = Path()) -> tuple[Path, dict[str, Path]]:
-    """The question file of a data set and those of its documents that are here, neither read nor verified.
+    """Return the path of the question file and the paths of the present documents, by file name.
 
-    Raises UsageError where there is no such folder, DataError for two documents of one name and for a set
-    that was not pulled.
+    Questions are not parsed and checksums not verified. Raises UsageError if the folder of the documents
+    does not exist, and DataError for two different documents with the same name and for a set that was not
+    pulled.
     """
     if isinstance(source, FileSource):
         folder = source.documents
@@ -43,7 +47,7 @@ def located(source: FileSource | NamedSource, base: Path = Path()) -> tuple[Path
 
 
 def _load_files(source: FileSource, base: Path) -> Corpus:
-    """The corpus of somebody's own files."""
+    """Load the corpus from the user's own question file and folder of PDFs."""
     path = _at(source.questions, base)
     questions = read_questions(path)
     if source.documents is None:
@@ -56,7 +60,7 @@ def _load_files(source: FileSource, base: Path) -> Corpus:
 
 
 def _load_named(source: NamedSource, base: Path) -> Corpus:
-    """The corpus of a manifest; of the documents only those that the manifest names."""
+    """Load the corpus of a data set with a manifest; documents not named in the manifest are ignored."""
     manifest = find_manifest(source.name, base)
     path = _named_questions(manifest, source, base)
     questions = read_questions(path)
@@ -70,7 +74,10 @@ def _load_named(source: NamedSource, base: Path) -> Corpus:
 
 
 def _named_questions(manifest: Manifest, source: NamedSource, base: Path) -> Path:
-    """The question file of a manifest, or the one to read instead; raises DataError where it is not here."""
+    """Return the path of the question file: the configured one, else the one of the manifest.
+
+    Raises DataError if the manifest's file is not on this machine.
+    """
     if source.questions:
         return _at(source.questions, base)
     path = manifest.folder / manifest.questions.file
@@ -82,7 +89,7 @@ def _named_questions(manifest: Manifest, source: NamedSource, base: Path) -> Pat
 def _named_documents(
     manifest: Manifest, source: NamedSource, base: Path
 ) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """The documents of a manifest that are here, in its order, and warnings."""
+    """Return the paths of the manifest's documents that are present, in manifest order, and warnings."""
     if source.documents:
         found, warnings = find_pdfs(_at(source.documents, base))
     else:
@@ -93,10 +100,10 @@ def _named_documents(
 
 
 def _verify(manifest: Manifest, pulled: Pulled, files: Mapping[str, Path]) -> tuple[str, ...]:
-    """Check every file that is used.
+    """Verify the sha256 of every file that is used, and return warnings.
 
-    A file of the set's own folder has to be what was recorded when it came, else ChecksumError. One
-    that is not the pinned file, because the user brought it, is a warning.
+    A file in the data set's own folder must match its record, or its pin if there is no record; otherwise
+    ChecksumError is raised. A file that the user supplied may differ from the pinned one, with a warning.
     """
     warnings = []
     for entry in manifest.files:
@@ -119,7 +126,7 @@ def _verify(manifest: Manifest, pulled: Pulled, files: Mapping[str, Path]) -> tu
 def _missing(
     questions: QuestionFile, documents: Collection[str], named: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """The documents that questions or the manifest name and that are not here, sorted."""
+    """Return the documents that the questions or the manifest name but that are not present, sorted."""
     wanted = set(named).union(*map(needs, questions.questions))
     return tuple(sorted(wanted.difference(documents)))
 
@@ -127,7 +134,10 @@ def _missing(
 def _raise_for_missing(
     policy: Literal["fail", "skip"], questions: QuestionFile, missing: tuple[str, ...], where: str
 ) -> None:
-    """Raise DataError for missing documents, unless their questions may be left out."""
+    """Raise DataError for missing documents.
+
+    With the policy `skip` this happens only if not a single question can be asked without them.
+    """
     total = len(questions.questions)
     possible = sum(needs(question).isdisjoint(missing) for question in questions.questions)
     if missing and (policy == "fail" or not possible):
@@ -142,7 +152,7 @@ def _corpus(
     missing: tuple[str, ...],
     warnings: tuple[str, ...],
 ) -> Corpus:
-    """Put the parts together."""
+    """Build the corpus from its parts."""
     return Corpus(
         name=name,
         questions=questions.questions,
@@ -155,12 +165,12 @@ def _corpus(
 
 
 def _at(path: Path, base: Path) -> Path:
-    """A path of a configuration, which starts at the folder of the configuration unless it is absolute."""
+    """Resolve a path of a configuration against `base`, the configuration's folder, unless it is absolute."""
     return base / expanded(path)
 
 
 def _how_to_get(manifest: Manifest) -> str:
-    """What to do about files of a data set that are not here."""
+    """Return the advice for a user whose machine lacks files of a data set."""
     if manifest.shipped:
         return f"its files have to be in {manifest.folder}"
     return f"run 'fathoms data pull {manifest.reference}'"

@@ -1,4 +1,4 @@
-"""Manifests of data sets: `data/NAME.yaml` says which files there are, where from, and under what licence."""
+"""Reads data set manifests: `data/NAME.yaml` lists a set's files, their URLs and their licence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fathoms.paths import cache_dir
 
 
 def _plain_name(name: str) -> str:
-    """A file name that cannot leave its folder."""
+    """Return the name unchanged; raise ValueError if it is hidden or could lead out of its folder."""
     if not name.isprintable() or not name or name.startswith(".") or "/" in name or "\\" in name:
         raise ValueError("want the name of a file, without a folder")
     return name
@@ -26,36 +26,36 @@ class ManifestFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     file: Annotated[str, AfterValidator(_plain_name)]
-    """Its name in the data set."""
+    """The file name, without a folder."""
     url: Annotated[str, Field(pattern=r"^https?://")] | None = None
-    """Where it comes from; none if it lies beside the manifest, in the folder `NAME/`."""
+    """The download URL. Without one, the file lies in the folder `NAME/` beside the manifest."""
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
-    """What it must be; none if that is not known before the first pull."""
+    """The required sha256, 64 lower-case hex digits. Without one, the first pull records it."""
     licence: str | None = None
-    """Its licence, where it is not that of the set."""
+    """The licence of this file, if it differs from that of the data set."""
 
 
 class Manifest(BaseModel):
-    """A data set: its files and what to say about them."""
+    """A data set: its files, and its title, licence and citation."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     name: Annotated[str, AfterValidator(_plain_name)]
-    """The name that configurations use; the file is `NAME.yaml`."""
+    """The name of the data set in configurations. The manifest file must be called `NAME.yaml`."""
     title: str
-    """One line about it."""
+    """A one-line description of the data set."""
     homepage: str | None = None
-    """Where people read about it."""
+    """The URL of the web page that describes the data set."""
     licence: str
-    """The licence, or the licences and what each is for."""
+    """The licence of the data set; if there are several, which of them covers what."""
     citation: str | None = None
-    """How to cite it."""
+    """How to cite the data set."""
     questions: ManifestFile
     """The question file."""
     exemplars: ManifestFile | None = None
-    """Statements and abstentions for the abstention classifier."""
+    """A file of example statements and abstentions, for the abstention classifier."""
     documents: tuple[ManifestFile, ...]
-    """The PDFs."""
+    """The PDFs that the questions are about."""
     _path: Path | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
@@ -69,53 +69,53 @@ class Manifest(BaseModel):
 
     @property
     def files(self) -> tuple[ManifestFile, ...]:
-        """Every file: questions, exemplars, documents."""
+        """All files of the set: the questions, the exemplars if there are any, then the documents."""
         exemplars = (self.exemplars,) if self.exemplars else ()
         return (self.questions, *exemplars, *self.documents)
 
     @property
     def reference(self) -> str:
-        """What configurations and commands call the set: its name, or the path of its manifest."""
+        """How configurations and commands refer to the set: by its name, or by the path of its manifest."""
         return str(self._path) if self.from_elsewhere else self.name
 
     @property
     def from_elsewhere(self) -> bool:
-        """Whether it was read from a file that does not come with fathoms."""
+        """Whether the manifest is a file of the user rather than one that comes with fathoms."""
         return self._path is not None and self._path.parent != data_dir()
 
     @property
     def shipped(self) -> bool:
-        """Whether the files are beside the manifest, and nothing has to be pulled."""
+        """Whether the files lie beside the manifest, so that nothing has to be pulled."""
         return self.questions.url is None
 
     @property
     def folder(self) -> Path:
-        """Where the files are on this machine, or will be once they are pulled."""
+        """The folder that holds the files on this machine, or will hold them once they are pulled."""
         beside = self._path.parent if self._path else data_dir()
         return (beside if self.shipped else cache_dir() / "data") / self.name
 
 
 def data_dir() -> Path:
-    """The folder of the manifests: the checkout's `data/`, else the one inside the installed package."""
+    """Return the folder of the manifests: `data/` of the checkout, else the copy in the installed package."""
     package = Path(fathoms.__file__).parent
     checkout = package.parent / "data"
     return checkout if (checkout / "sample.yaml").is_file() else package / "_data"
 
 
 def known_sets() -> tuple[str, ...]:
-    """The names of the data sets that have a manifest."""
+    """Return the names of the data sets that come with fathoms, sorted."""
     return tuple(sorted(path.stem for path in data_dir().glob("*.yaml")))
 
 
 def is_path(name: str) -> bool:
-    """Whether a data set is called by the path of its manifest."""
+    """Return whether a reference to a data set is the path of a manifest rather than a name."""
     return name.endswith(".yaml")
 
 
 def find_manifest(name: str, base: Path = Path()) -> Manifest:
-    """The manifest of a data set: one that comes with fathoms, or that of a file, found from `base`.
+    """Return the manifest of a data set, given its name or the path of a manifest, relative to `base`.
 
-    Raises UsageError with a suggestion for a name that has none, and ConfigError for a file that is none.
+    Raises UsageError with a suggestion for an unknown name, and ConfigError for an invalid manifest.
     """
     if is_path(name):
         return read_manifest((base / name).absolute())
@@ -125,7 +125,7 @@ def find_manifest(name: str, base: Path = Path()) -> Manifest:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read and check one manifest; raises ConfigError with file:line:col."""
+    """Read and validate one manifest; raises ConfigError with `file:line:column` if it is invalid."""
     source = read_yaml(path)
     manifest = validate(Manifest, source)
     if manifest.name != path.stem:

@@ -1,4 +1,4 @@
-"""Where each value of a question file stands, for complaints about it."""
+"""Finds the line and column of each value in a question file, so that error messages can name them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,26 @@ from fathoms.config import Key
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 Place = tuple[int | None, int | None]
-"""Line and column, both from 1; `None` where the format does not tell."""
+"""Line and column, both counted from 1; `None` where they are not known for the format."""
 
 
 @dataclass(frozen=True)
 class Places:
-    """Line and column of the values of each question, by its number in the file (from 0) and the key."""
+    """The line and column of each value of each question; `at` looks one up."""
 
     lines: Sequence[int] = ()
     """The line on which each question begins."""
     keys: Sequence[Mapping[Key, Place]] = ()
-    """Of each question, the place of every value in it; empty for a table."""
+    """For each question, the place of every value in it, by the value's path; empty for CSV files."""
     categories: Mapping[str, Place] = field(default_factory=dict)
-    """The place of each category that is a key of the file, also of those without a question."""
+    """The place of each category that is a key of the JSON file, including categories without questions."""
 
     def at(self, number: int, key: Key = ()) -> Place:
-        """The place of a value, or of the nearest one around it that is written down."""
+        """Return the place of a value; if it is not in the file, that of the nearest value that encloses it.
+
+        `number` is the question's index in the file, from 0; `key` is the path to the value, for example
+        `("answers", 0)`, and `()` is the question itself.
+        """
         known = self.keys[number] if self.keys else {}
         while key and key not in known:
             key = key[:-1]
@@ -36,18 +40,18 @@ class Places:
 
 
 def table_places(lines: Sequence[int]) -> Places:
-    """The places of a CSV file: the lines on which its rows begin."""
+    """Return the places in a CSV file: only the line on which each row begins."""
     return Places(lines)
 
 
 def jsonl_places(text: str, lines: Sequence[int]) -> Places:
-    """The places of a JSON lines file, whose questions stand on `lines`."""
+    """Return the places in a JSON lines file; `lines` are the line numbers of its questions."""
     written = text.split("\n")
     return Places(lines, [_placed(written[line - 1], first_line=line) for line in lines])
 
 
 def json_places(text: str, lines: Sequence[int]) -> Places:
-    """The places of a JSON file, by category or a plain list, which is known to be valid."""
+    """Return the places in a JSON file of either form; the text must be valid JSON."""
     depth = 2 if text.lstrip().startswith("{") else 1
     questions: dict[Key, dict[Key, Place]] = {}
     categories: dict[str, Place] = {}
@@ -60,7 +64,7 @@ def json_places(text: str, lines: Sequence[int]) -> Places:
 
 
 def _placed(text: str, first_line: int = 1) -> dict[Key, Place]:
-    """The place of every value of a JSON text by its path, in the order of the text."""
+    """Return the place of every value of a JSON text, by the value's path and in the order of the text."""
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     found: dict[Key, Place] = {}
     for key, offset in _offsets(text):
@@ -70,7 +74,7 @@ def _placed(text: str, first_line: int = 1) -> dict[Key, Place]:
 
 
 def _offsets(text: str) -> Iterator[tuple[Key, int]]:
-    """The path of every value of a valid JSON text, and where it begins."""
+    """Yield the path of every value of a valid JSON text and the offset in characters where it begins."""
     path: list[str | int | None] = []  # the last part is `None` where the next string is a key
     for match in _TOKEN.finditer(text):
         token = match[0]

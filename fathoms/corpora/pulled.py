@@ -1,4 +1,4 @@
-"""`pulled.json`, the record beside the files of a data set: what came, from where, and its sha256."""
+"""Reads and writes `pulled.json`, the record of where each file of a data set came from and its sha256."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ RECORD = "pulled.json"
 
 
 class PulledFile(BaseModel):
-    """One file as it came. `origin` is a URL or a path, `warning` says that it is not the expected one."""
+    """The record of one file.
+
+    `origin` is the URL or the path that it came from, `at` the time in UTC (ISO 8601), and `warning` says
+    how it differs from the expected file, `None` if it does not.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -27,12 +31,12 @@ class PulledFile(BaseModel):
 
     @property
     def from_network(self) -> bool:
-        """Whether it came from its own address and not from somebody's folder."""
+        """Whether the file was downloaded rather than copied from a folder."""
         return self.origin.startswith(("http://", "https://"))
 
 
 class Pulled(BaseModel):
-    """The record of one folder, by file name."""
+    """The record of one folder: `files` maps file names to their records."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -40,12 +44,12 @@ class Pulled(BaseModel):
     files: dict[str, PulledFile] = {}
 
     def with_file(self, name: str, file: PulledFile) -> Pulled:
-        """The record with one file more, or replaced."""
+        """Return a copy of the record in which one file is added or replaced."""
         return Pulled(files={**self.files, name: file})
 
 
 def describe(path: Path, origin: str, warning: str | None = None) -> PulledFile:
-    """The record of a file that has just come."""
+    """Return the record of a file that has just been downloaded or copied."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return PulledFile(
         sha256=sha256_file(path), bytes=path.stat().st_size, origin=origin, at=now, warning=warning
@@ -53,7 +57,10 @@ def describe(path: Path, origin: str, warning: str | None = None) -> PulledFile:
 
 
 def read_record(folder: Path) -> Pulled:
-    """The record of a folder; empty where nothing was pulled yet."""
+    """Read the record of a folder; it is empty if nothing was pulled yet.
+
+    Raises DataError if the record cannot be read or is invalid.
+    """
     path = folder / RECORD
     try:
         return Pulled.model_validate_json(path.read_bytes())
@@ -64,5 +71,5 @@ def read_record(folder: Path) -> Pulled:
 
 
 def write_record(folder: Path, pulled: Pulled) -> None:
-    """Replace the record of a folder."""
+    """Write the record of a folder, replacing an earlier one atomically."""
     write_atomic(folder / RECORD, (pulled.model_dump_json(indent=2, exclude_none=True) + "\n").encode())

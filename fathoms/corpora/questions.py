@@ -1,4 +1,4 @@
-"""Reading a file of questions, whatever its format."""
+"""Reads question files of every format; the file name's extension decides on the format."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ FORMATS: dict[str, Callable[[str, str], Iterator[Placed | DataError]]] = {
 
 @dataclass(frozen=True)
 class QuestionFile:
-    """The questions of one file in its order, its sha256, and what was odd about it.
+    """The questions of one file, in file order.
 
-    `lines` are where the questions begin, `ignored` the keys that were passed over.
+    `sha256` is that of the file. `lines` are the line numbers on which the questions begin. `ignored` lists
+    the keys in the file that were ignored, such as `notes`, sorted.
     """
 
     questions: tuple[Question, ...]
@@ -40,15 +41,15 @@ class QuestionFile:
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """The categories that have a question, as each first appears."""
+        """The categories of the questions, in order of first appearance."""
         return tuple(dict.fromkeys(question.category for question in self.questions))
 
 
 def read_questions(path: Path) -> QuestionFile:
-    """Read `.json`, `.jsonl`, `.ndjson` or `.csv`; the rules are in `rows.py`.
+    """Read a `.json`, `.jsonl`, `.ndjson` or `.csv` question file; `rows` describes the keys of a question.
 
-    Raises UsageError where there is no such file, and DataError that lists what is wrong, each with
-    `file:line`.
+    Raises UsageError if the file does not exist. Raises DataError for an unknown extension, for a file
+    without questions, and for invalid questions; that one lists all of them, each with `file:line`.
     """
     rows = FORMATS[format_of(path)]
     data = _read(path)
@@ -63,7 +64,10 @@ def read_questions(path: Path) -> QuestionFile:
 
 
 def find_places(path: Path, file: QuestionFile) -> Places:
-    """Where the values of a file that was read stand in it; raises DataError where it has changed since."""
+    """Return the places of the values of a file that was read before.
+
+    Raises DataError if the file has changed since it was read.
+    """
     data = _read(path)
     if hashlib.sha256(data).hexdigest() != file.sha256:
         raise DataError(f"{path}: changed while it was read; try again")
@@ -74,12 +78,15 @@ def find_places(path: Path, file: QuestionFile) -> Places:
 
 
 def read_text(text: str, path: Path) -> tuple[Question, ...]:
-    """The questions of a text in the format of the ending of `path`; raises DataError as for a file."""
+    """Parse questions from a text, in the format of the extension of `path`; the file itself is not read.
+
+    Raises DataError as `read_questions` does.
+    """
     return questions_of(FORMATS[format_of(path)](text, str(path)))[0]
 
 
 def format_of(path: Path) -> str:
-    """The ending that names the format of a question file; raises DataError for one that nobody knows."""
+    """Return the extension of a question file in lower case; raises DataError if no format has it."""
     if path.suffix.lower() not in FORMATS:
         raise DataError(
             f"{path}: no format of questions ends in '{path.suffix}'{suggest(path.suffix, FORMATS)}"
@@ -88,7 +95,7 @@ def format_of(path: Path) -> str:
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a question file."""
+    """Read the bytes of a question file; raises UsageError if it does not exist."""
     try:
         return read_file(path)
     except DataError as error:

@@ -1,20 +1,21 @@
-"""One question as people write it, checked: the rules that all question files share.
+"""Validates questions by the rules that all question file formats share.
 
 | key          | value                                                     | default           |
 |--------------|-----------------------------------------------------------|-------------------|
-| `question`   | its text; `text` means the same                           | required          |
-| `answers`    | one phrase, a list of phrases of which any will do, or a  | required, but for |
-|              | list of lists: any of the lists, all phrases of it        | unanswerable ones |
-| `files`      | file names of PDFs, a list or one; empty means all        | all               |
+| `question`   | the text of the question; `text` is a synonym             | required          |
+| `answers`    | one phrase; a list of phrases, any one of which is        | required, except  |
+|              | enough; or a list of lists, where all phrases of any one  | for unanswerable  |
+|              | list are enough                                           | questions         |
+| `files`      | file name of a PDF, or a list of them; empty means all    | all               |
 | `category`   | any name of up to 200 characters                          | `Uncategorised`   |
-| `id`         | any name of up to 200 characters, once a file             | derived           |
+| `id`         | any name of up to 200 characters, unique in the file      | derived           |
 | `evidence`   | list of `{document, page or quote, bbox?}`, pages from 1  | none              |
-| `reference`  | an answer in a whole sentence                             | none              |
-| `hops`       | how many facts have to be joined, from 1                  | none              |
-| `answerable` | `false` if the documents do not hold the answer           | `true`            |
+| `reference`  | the gold answer as a full sentence                        | none              |
+| `hops`       | number of facts to combine for the answer, from 1         | none              |
+| `answerable` | `false` if the documents do not contain the answer        | `true`            |
 
-`comment`, `notes`, `metadata` and keys that begin with an underscore are ignored, any other key is an
-error, and null is the same as absent. Text is kept as it stands, character by character.
+`comment`, `notes`, `metadata` and keys that begin with an underscore are ignored. Any other key is an
+error. Null means the same as an absent key. Text is kept character by character, without trimming.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ from fathoms.types import Evidence, Question
 IGNORED = frozenset({"comment", "notes", "metadata"})
 
 LONGEST_NAME = 200
-"""Characters of an id or a category; `run` keeps files and folders by these names."""
+"""Most characters of an id or a category: `run` uses these names for files and folders."""
 
 Placed = tuple[str, dict[str, Any]]
-"""A row as it was read, after the place it stands at (`file:line`)."""
+"""The place of a row in its file (`file:line`), and the row as it was read."""
 
 
 def _variants(value: Any) -> Any:
-    """Every way to write answers as a list of lists."""
+    """Normalise the three notations of answers to a list of lists; other values are left for validation."""
     if isinstance(value, str):
         return [[value]]
     if isinstance(value, list):
@@ -50,19 +51,19 @@ def _variants(value: Any) -> Any:
 
 
 def _names(value: Any) -> Any:
-    """One file name as a list."""
+    """Wrap a single file name in a list."""
     return [value] if isinstance(value, str) else value
 
 
 def _refuse_control(name: str) -> None:
-    """Raise ValueError for a name with a character that nobody sees: a control character or half of one."""
+    """Raise ValueError for a name that contains a control character or an unpaired surrogate."""
     for character in name:
         if unicodedata.category(character) in ("Cc", "Cs"):
             raise ValueError(f"holds the control character U+{ord(character):04X}: take it out")
 
 
 class GoldEvidence(Evidence):
-    """Evidence as it is written in a file, where a key that nobody knows is a mistake."""
+    """Evidence as written in a question file; unlike `Evidence`, it rejects unknown keys."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -74,7 +75,7 @@ class GoldEvidence(Evidence):
 
 
 class Row(BaseModel):
-    """The keys of one question and the forms they may take."""
+    """One question as written in a file; the module docstring describes the keys."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -125,9 +126,10 @@ class Row(BaseModel):
 
 
 def questions_of(rows: Iterable[Placed | DataError]) -> tuple[tuple[Question, ...], tuple[str, ...]]:
-    """All questions of a file, and warnings; raises one QuestionsError that lists every row that is wrong.
+    """Validate the rows of a file and return its questions and warnings.
 
-    `rows` has an error in place of each row that could not be read.
+    `rows` holds a DataError in place of each row that could not be read. Raises a single QuestionsError that
+    lists all invalid rows, or all duplicate ids.
     """
     checked: list[tuple[str, Row]] = []
     warnings: list[str] = []
@@ -154,7 +156,7 @@ def questions_of(rows: Iterable[Placed | DataError]) -> tuple[tuple[Question, ..
 
 
 def ignored_keys(rows: Iterable[Placed]) -> tuple[str, ...]:
-    """The keys with a value that say nothing about a question, sorted."""
+    """Return the ignored keys that have a value in any of the rows, sorted."""
     found = {
         key for _, data in rows for key, value in data.items() if value is not None and _ignored(key, value)
     }
@@ -162,13 +164,16 @@ def ignored_keys(rows: Iterable[Placed]) -> tuple[str, ...]:
 
 
 def _raise_for(complaints: list[str]) -> None:
-    """Raise QuestionsError, if there are any."""
+    """Raise QuestionsError if there are complaints."""
     if complaints:
         raise QuestionsError(complaints)
 
 
 def _checked(place: str, data: dict[str, Any]) -> tuple[Row, list[str]]:
-    """A row that keeps the rules, without its empty variants, and a note on each of those."""
+    """Return a validated row without empty answer phrases, and a warning for each variant that had one.
+
+    Raises DataError if the row is invalid.
+    """
     _refuse_half_characters(place, data)
     data = {key: value for key, value in data.items() if not _ignored(key, value)}
     if "question" not in data and "text" in data:
@@ -191,7 +196,7 @@ def _checked(place: str, data: dict[str, Any]) -> tuple[Row, list[str]]:
 
 
 def _refuse_half_characters(place: str, data: dict[str, Any]) -> None:
-    """JSON can spell half of a surrogate pair, which no file or request can be written with later."""
+    """Raise DataError for an unpaired surrogate: JSON can spell one, but it cannot be encoded as UTF-8."""
     try:
         json.dumps(data, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
@@ -201,12 +206,12 @@ def _refuse_half_characters(place: str, data: dict[str, Any]) -> None:
 
 
 def _ignored(key: str, value: Any) -> bool:
-    """Whether a key says nothing about the question."""
+    """Return whether a key is ignored: it has no value, or its name marks it as a comment."""
     return value is None or key in IGNORED or key.startswith("_")
 
 
 def _question(row: Row, own_id: str) -> Question:
-    """The row as the noun that goes through the rooms."""
+    """Convert a validated row to a `Question`, the type that the rest of fathoms uses."""
     return Question(
         id=own_id,
         text=row.question,
@@ -221,10 +226,10 @@ def _question(row: Row, own_id: str) -> Question:
 
 
 def _repeated(ids: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """A complaint for each id that stands at more than one place, however it is spelled there.
+    """Yield a complaint for each id that repeats an earlier one; `ids` holds pairs of place and id.
 
-    Ids that differ only in case, in white space or in their Unicode form look the same to people, and on
-    some file systems their files would be one.
+    Ids that differ only in case, white space or Unicode form count as repeated: readers cannot tell them
+    apart, and on some file systems they would name the same file.
     """
     first: dict[str, tuple[str, str]] = {}
     for place, own_id in ids:

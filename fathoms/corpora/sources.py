@@ -1,4 +1,4 @@
-"""What `data:` may say in a configuration: the name of a data set, or one's own files."""
+"""The `data:` section of a configuration: the name of a data set, or the user's own files."""
 
 from __future__ import annotations
 
@@ -13,32 +13,34 @@ from fathoms.corpora.manifests import is_path, known_sets
 
 
 class FileSource(BaseModel):
-    """Questions and PDFs of one's own."""
+    """Your own questions and PDFs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     questions: Path
-    """The question file (`.json`, `.jsonl`, `.csv`), relative to the folder of the configuration."""
+    """The question file (`.json`, `.jsonl`, `.ndjson` or `.csv`), relative to the configuration's folder."""
     documents: Path | None = None
-    """The folder of the PDFs, with all folders in it; none for a pipeline that has its own documents."""
+    """The folder of the PDFs, searched with its subfolders and relative to the configuration's folder. Leave
+    it out for a pipeline that has its own documents."""
     missing: Literal["fail", "skip"] = "fail"
-    """What to do about documents that questions name and that are not there: fail, or leave those
-    questions out and mark the run incomplete."""
+    """What to do if documents that questions need are missing: `fail` stops with an error, `skip` leaves
+    those questions out and marks the run incomplete."""
 
 
 class NamedSource(BaseModel):
-    """A data set that has a manifest, if need be with files from elsewhere."""
+    """A data set that has a manifest; its questions or documents may be replaced by your own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     name: str
-    """The name of the manifest, or the path of one of yours, which ends in `.yaml`."""
+    """The name of a data set that comes with fathoms, or the path of a manifest of yours (`.yaml`)."""
     questions: Path | None = None
-    """A question file to read instead of the pulled one."""
+    """A question file to read instead of the one of the data set."""
     documents: Path | None = None
     """A folder of PDFs to use instead of the pulled ones."""
     missing: Literal["fail", "skip"] = "fail"
-    """As for one's own files."""
+    """What to do if documents of the data set are missing: `fail` stops with an error, `skip` leaves out the
+    questions that need them and marks the run incomplete."""
 
     @field_validator("name")
     @classmethod
@@ -49,7 +51,7 @@ class NamedSource(BaseModel):
 
 
 def _spelled_out(value: Any) -> Any:
-    """`data: sample` is short for `data: {name: sample}`."""
+    """Expand the short form `data: sample` to `data: {name: sample}`."""
     if isinstance(value, str):
         return {"name": value}
     if not isinstance(value, Mapping | FileSource | NamedSource):
@@ -58,7 +60,7 @@ def _spelled_out(value: Any) -> Any:
 
 
 def _form(value: Any) -> str:
-    """Which of the two forms a mapping has."""
+    """Return the discriminator of the union: `named` if there is a `name`, else `files`."""
     named = isinstance(value, NamedSource) or (isinstance(value, Mapping) and "name" in value)
     return "named" if named else "files"
 
@@ -68,4 +70,4 @@ DataSource = Annotated[
     Discriminator(_form),
     BeforeValidator(_spelled_out),
 ]
-"""The type of `data:` in a configuration."""
+"""The type of the `data:` field of a configuration."""

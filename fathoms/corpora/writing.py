@@ -1,4 +1,4 @@
-"""Writing questions in any of the formats, so that they read back as they were."""
+"""Writes question files in any format, and checks that the questions read back unchanged."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ DUMPERS: dict[str, Callable[[Iterable[Question]], str]] = {
 
 
 def write_questions(path: Path, questions: Sequence[Question]) -> None:
-    """Write a new file in the format of its ending: FATHOMS JSON, JSON lines or CSV.
+    """Write questions to a new file; its extension decides on the format (FATHOMS JSON, JSON lines or CSV).
 
-    FATHOMS JSON is by category, so questions that were not grouped by it come in another order. Raises
-    UsageError where the file is there already, DataError for a question that the format cannot hold, and
-    StoreError where it cannot be written.
+    FATHOMS JSON groups questions by category, so the order changes if they were not grouped already. Raises
+    UsageError if the file exists, DataError for an unknown extension or a question that the format cannot
+    represent, and StoreError if the file cannot be written.
     """
     text = DUMPERS[format_of(path)](questions)
     _raise_if_changed(path, questions, read_text(text, path))
@@ -34,13 +34,13 @@ def write_questions(path: Path, questions: Sequence[Question]) -> None:
 
 
 def refuse_existing(path: Path) -> None:
-    """Raise UsageError for a file that is there already."""
+    """Raise UsageError if a file exists already."""
     if path.exists() or path.is_symlink():
         raise UsageError(f"{path} is there already, and nothing is overwritten: name another file")
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a file that is not there yet; raises UsageError where it is, StoreError where it cannot be."""
+    """Write a new file; raises UsageError if it exists already, and StoreError if it cannot be written."""
     refuse_existing(path)
     try:
         write_atomic(path, text.encode())
@@ -49,7 +49,7 @@ def write_new(path: Path, text: str) -> None:
 
 
 def _raise_if_changed(path: Path, questions: Sequence[Question], read: Sequence[Question]) -> None:
-    """Raise DataError for the first question that does not read back as it was."""
+    """Raise DataError for the first question that does not read back unchanged."""
     back = set(read)
     for question in questions:
         if question not in back:
