@@ -1,4 +1,4 @@
-"""Questions to an ingested corpus: retrieve for all, then prompt and generate for each."""
+"""Answering questions over an ingested corpus: retrieve for all, then prompt and generate for each."""
 
 from __future__ import annotations
 
@@ -25,12 +25,16 @@ from fathoms.safety.transport import apart
 from fathoms.types import Document, Failure, Hit, Part, Prompt, Question, Record, Reply, Usage
 
 CHARACTERS = 4
-"""Of English text, in one token."""
+"""Estimated characters per token of English text."""
 
 
 @dataclass(frozen=True)
 class Ingested:
-    """A corpus that is ready for questions; `folder` is the place in the cache for files made of its PDFs."""
+    """A corpus that is ready for questions, and the components that answer them.
+
+    `folder` is the cache folder for files made from the PDFs. `failures` are documents that could not be read
+    and were left out.
+    """
 
     ingest: PdfParser
     retriever: Retriever
@@ -42,14 +46,14 @@ class Ingested:
     fingerprints: dict[str, str]
     folder: Path
     replies: ReplyCache | None = None
-    """Replies of earlier runs, where they may be taken for new ones."""
+    """The cache of model replies; `None` where replies are not reused."""
     unusable: dict[str, DocumentError] = field(default_factory=dict)
-    """Questions that cannot be asked, by id, for a file of theirs cannot be attached."""
+    """Questions that cannot be asked because one of their files cannot be attached, by question id."""
 
     def report(self) -> dict[str, Any]:
-        """What came out: counts of documents, pages, tables, pictures and chunks; failures by name.
+        """Counts of documents, pages, tables, pictures and chunks, and the documents' warnings and failures.
 
-        Tables and pictures are `None` where the parser does not look for them.
+        `tables` and `pictures` are `None` where the parser does not detect them.
         """
 
         def total(kind: ElementKind) -> int | None:
@@ -68,14 +72,15 @@ class Ingested:
 
     @property
     def budget(self) -> int | None:
-        """Tokens that a prompt may take, so that a reply has its place; `None` where nobody can tell."""
+        """Tokens available to the prompt: context window less `generate.max_tokens`. `None`: window
+        unknown."""
         window = self.generate.context_window
         return None if window is None else window - (self.generate.max_tokens or 0)
 
     def retrieve(self, questions: Sequence[Question]) -> dict[str, tuple[Hit, ...]]:
-        """The hits of every question by its id, found in one batch.
+        """Retrieve the hits of all questions in one batch; returns them by question id.
 
-        Raises ConfigError where the files of a question are more than the model takes.
+        Raises ConfigError where the attached files of a question are more than the model accepts.
         """
         rows = self.retriever.search(self.corpus, questions)
         found = {question.id: row for question, row in zip(questions, rows, strict=True)}
@@ -85,8 +90,9 @@ class Ingested:
     def _attach(
         self, files: FileHandling, questions: Sequence[Question], found: dict[str, tuple[Hit, ...]]
     ) -> dict[str, tuple[Hit, ...]]:
-        """The files as they go into requests. What cannot be read, cut or shown is its questions' failure, or
-        ends all, as `ingest.on_error` says."""
+        """Fit the attached files into requests. A file that cannot be read, cut or rendered makes its
+        questions unusable; where `ingest.on_error` is `fail`, a file that cannot be cut or rendered ends the
+        run instead."""
         unread = {failure.document: failure for failure in self.failures}
         for question in questions:
             for name in question.files if files.by == "question-files" else ():
@@ -104,16 +110,16 @@ class Ingested:
 
     @property
     def file_limits(self) -> FileLimits:
-        """What one request may hold of files."""
+        """How many file pages, images and bytes one request to the model may hold."""
         return file_limits(self.generate)
 
     @property
     def request_limits(self) -> FileLimits | None:
-        """The limits by which files are split into several requests; `None` where no files are sent."""
+        """The limits by which files are split over several requests; `None` where no files are sent."""
         return None if self.retriever.files is None else self.file_limits
 
     def _fitting(self, files: FileHandling) -> Fitting:
-        """How attached files are made to fit the model's limits."""
+        """The rules that make attached files fit the model's limits."""
         return Fitting(
             limits=self.file_limits,
             form=files.form,
@@ -134,10 +140,11 @@ class Ingested:
         timeout: float | None = None,
         lane: Lane | None = None,
     ) -> Record:
-        """Ask the model. A failure is a record too, with its class and message, never an answer.
+        """Ask the model one question. A failure is returned as a record with `error` set, never raised.
 
-        `timeout` is in seconds, for prompt and reply together, with all attempts and the waits between, but
-        not the wait for a turn; `lane` is the way to the provider.
+        `timeout` limits prompt and reply together, in seconds, including all attempts and the waits between
+        them, but not the wait in the queue; `None` means no limit. `lane` applies the provider's rate limits
+        and retries.
         """
         generate, seed = for_repeat(self.generate, repeat)
         record = Record(
@@ -156,8 +163,8 @@ class Ingested:
 
 
 class _Asking:
-    """One question on its way: `found` is what a record holds of it, put there as it comes, so that a failure
-    keeps what there was."""
+    """One question in progress. `found` collects the fields of its record as they become known, so that a
+    failed question keeps what was done before the failure."""
 
     def __init__(
         self, ingested: Ingested, generate: ChatModel, question: Question, repeat: int, lane: Lane
@@ -171,7 +178,8 @@ class _Asking:
         self.found: dict[str, Any] = {"timings": {"prompt": 0.0, "generate": 0.0}, "attempts": 0}
 
     async def ask(self, hits: tuple[Hit, ...], deadline: asyncio.Timeout) -> None:
-        """Prompt and reply; several, and one that merges, where the files are more than a request takes."""
+        """Build the prompt and get the reply. Where the files need several requests, a last one merges the
+        answers."""
         ingested, self.deadline = self.ingested, deadline
         if (unusable := ingested.unusable.get(self.question.id)) is not None:
             raise unusable
@@ -188,7 +196,8 @@ class _Asking:
         self.found["answer"] = summed([part.reply for _, part in asked], await self._reply(merging))
 
     async def _pack(self, hits: tuple[Hit, ...], before: tuple[Part, ...] = ()) -> Prompt:
-        """The prompt, and the seconds it took; `before` goes along, so that a failure keeps it."""
+        """Build the prompt and time it. `before` is kept in the prompt, so that a failed record shows earlier
+        parts."""
         ingested, started = self.ingested, time.perf_counter()
         generate = ingested.generate
         pack = partial(ingested.prompt.pack, self.question, hits, generate.count_tokens, ingested.budget)
@@ -200,8 +209,8 @@ class _Asking:
         return prompt
 
     async def _counted(self, pack: Callable[[], Prompt]) -> Prompt:
-        """The prompt, where packing asks a server how long it is: as patiently as for a reply, but a stop
-        ends it, for nothing has been asked of the model yet."""
+        """Build a prompt whose tokens a server counts. It is retried as a reply would be, but a stop
+        interrupts it, because the model has not been asked anything yet."""
         stop = self.lane.stop
 
         async def count() -> Prompt:
@@ -211,7 +220,7 @@ class _Asking:
         return await self.lane.ask(count, 0, self.deadline)
 
     async def _reply(self, prompt: Prompt) -> Reply:
-        """The model's reply, or the one of an earlier run where that will do."""
+        """The model's reply, taken from the reply cache where possible."""
         replies = self.ingested.replies
         if replies is None:
             return await self._asked(prompt)
@@ -223,7 +232,7 @@ class _Asking:
         return reply
 
     async def _asked(self, prompt: Prompt) -> Reply:
-        """The model's reply, the attempts and the seconds that it took, waits between them included."""
+        """Ask the model; records the attempts and the seconds taken, including the waits between attempts."""
         generate, started = self.generate, time.perf_counter()
 
         async def call() -> Reply:
@@ -239,8 +248,8 @@ class _Asking:
 
 
 def for_repeat(model: ChatModel, repeat: int) -> tuple[ChatModel, int | None]:
-    """The model as it is asked in this repeat, counted from 0, and its seed: that of the configuration plus
-    the repeat; `None` where the model has none, or none was set."""
+    """Return the model for a repeat (counted from 0), and its seed: the configured seed plus the repeat. The
+    seed is `None` where the model has none or none is set."""
     seed: int | None = getattr(model, "seed", None)
     if seed is None or not isinstance(model, Component):
         return model, None
@@ -248,28 +257,29 @@ def for_repeat(model: ChatModel, repeat: int) -> tuple[ChatModel, int | None]:
 
 
 def prompt_size(prompt: Prompt) -> int:
-    """Tokens of a prompt: as counted, or else by its characters; files and images are not counted."""
+    """Tokens of a prompt, estimated from its characters where they are not counted; files and images count
+    0."""
     if prompt.tokens is not None:
         return prompt.tokens
     return sum(len(message.text) for message in prompt.messages) // CHARACTERS
 
 
 def file_limits(model: ChatModel) -> FileLimits:
-    """The model's own limits; none for a model that takes no files or does not know any."""
+    """The model's file limits; no limits where it takes no files or does not know any."""
     return model.file_limits or FileLimits(None, None)
 
 
 def to_failure(error: Exception) -> Failure:
-    """Why a question has no answer, as it is recorded."""
+    """Convert an exception into the failure that a record stores."""
     status = error.status if isinstance(error, ModelError) else None
     retry_after = error.retry_after if isinstance(error, ModelError) else None
     return Failure(kind=type(error).__name__, message=str(error), status=status, retry_after=retry_after)
 
 
 def summed(parts: Sequence[Reply], last: Reply) -> Reply:
-    """The merging reply with the tokens, cost and seconds of all; the first token is that of no one reply.
+    """Return the merging reply with the tokens, cost and latency of all replies added up.
 
-    Replies of earlier runs are no part of the sums, unless all are.
+    Cached replies are left out of the sums, unless all replies are cached. `first_token` becomes `None`.
     """
     new = [reply for reply in [*parts, last] if not reply.cached]
     replies = new or [*parts, last]

@@ -1,4 +1,4 @@
-"""PDFs and images that go to a model: whether one request holds them, and what is done where it does not."""
+"""Fitting attached PDFs and page images into requests, within the limits of the model."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ MEGABYTE = 1_000_000
 _SHOWN = 5
 
 Cut = Callable[[Document, int, int], Attachment]
-"""Makes a PDF of (document, first page, number of pages); raises DocumentError."""
+"""Cuts a PDF out of (document, first page, number of pages); raises DocumentError."""
 Render = Callable[[Document], Mapping[int, Path]]
-"""The images of the pages of a document, by number; raises DocumentError."""
+"""Renders a document's page images, by page number; raises DocumentError."""
 
 
 @dataclass(frozen=True)
 class Fitting:
-    """How the files of questions are made to fit `limits`; `too_long` and `form` are those of `Files`.
+    """Rules that make the files of questions fit `limits`; `form` and `too_long` are options of the
+    retriever.
 
-    `failures` fills with the questions whose files cannot be cut or shown, by id.
+    `fit` adds the questions whose files cannot be cut or rendered to `failures`, by question id.
     """
 
     limits: FileLimits
@@ -36,9 +37,9 @@ class Fitting:
     failures: dict[str, DocumentError] = field(default_factory=dict)
 
     def fit(self, found: Mapping[str, tuple[Hit, ...]]) -> dict[str, tuple[Hit, ...]]:
-        """The hits of every question, each small enough for a request.
+        """Return the hits of every question, each small enough for one request.
 
-        Raises ConfigError that names the questions whose files no request takes, before any is asked.
+        Raises ConfigError, before any question is asked, that names the questions whose files do not fit.
         """
         fitted: dict[str, tuple[Hit, ...]] = {}
         for name, hits in found.items():
@@ -57,7 +58,7 @@ class Fitting:
         return fitted
 
     def _fit(self, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-        """The hits of one question: as they are, their pages as images, or their PDFs in parts."""
+        """The hits of one question: unchanged, as page images, or as PDFs cut into parts."""
         if self.form == "images":
             return self._as_images(hits)
         if len(in_requests(hits, self.limits)) <= 1 and not self._too_big(hits):
@@ -67,15 +68,15 @@ class Fitting:
         return self._in_parts(hits) if self.too_long == "split" else hits
 
     def _too_big(self, hits: Iterable[Hit]) -> bool:
-        """Whether a single file is more than a request takes."""
+        """Whether any single file is more than a request holds."""
         return any(not self._holds(hit) for hit in hits)
 
     def _holds(self, hit: Hit) -> bool:
-        """Whether a request takes it by itself."""
+        """Whether one request holds this hit by itself."""
         return _weight(hit.chunk.file, hit.chunk.image, self.limits).is_within(self.limits)
 
     def _as_images(self, hits: Iterable[Hit]) -> tuple[Hit, ...]:
-        """A hit a page."""
+        """One hit per page image."""
         return _ranked(
             Chunk(id=f"{name}#p{page}", document=name, pages=(page,), modality="image", image=image)
             for hit in hits
@@ -84,11 +85,11 @@ class Fitting:
         )
 
     def _in_parts(self, hits: Iterable[Hit]) -> tuple[Hit, ...]:
-        """The PDFs that no request takes whole in as few parts as the limits allow."""
+        """Cut the PDFs that no request holds whole into parts."""
         return _ranked(part for hit in hits for part in self._parts(hit))
 
     def _parts(self, hit: Hit) -> Iterable[Chunk]:
-        """One PDF in runs of pages: as long as `limits` allow, and half as long until the bytes fit too."""
+        """Cut one PDF into page ranges: as long as the page limit allows, halved until the bytes fit too."""
         if self._holds(hit) or hit.chunk.file is None:
             yield hit.chunk
             return
@@ -106,7 +107,7 @@ class Fitting:
 
 
 def in_requests(hits: Sequence[Hit], limits: FileLimits | None) -> list[tuple[Hit, ...]]:
-    """The hits in requests, each filled in their order; one request where there is nothing to limit."""
+    """Distribute hits over requests in order, filling each; a single request where there are no limits."""
     requests: list[list[Hit]] = [[]]
     held = _Weight()
     for hit in hits:
@@ -121,7 +122,7 @@ def in_requests(hits: Sequence[Hit], limits: FileLimits | None) -> list[tuple[Hi
 
 @dataclass(frozen=True)
 class _Weight:
-    """What a request holds: pages of PDFs, images, and bytes as they are sent."""
+    """Load of a request: pages of PDFs, images, and bytes as they are sent (encoded)."""
 
     pages: int = 0
     images: int = 0
@@ -131,13 +132,13 @@ class _Weight:
         return _Weight(self.pages + other.pages, self.images + other.images, self.size + other.size)
 
     def is_within(self, limits: FileLimits) -> bool:
-        """Whether one request takes it."""
+        """Whether one request holds this load."""
         bounds = ((self.pages, limits.pages), (self.images, limits.images), (self.size, limits.size))
         return all(bound is None or amount <= bound for amount, bound in bounds)
 
 
 def _weight(file: Attachment | None, image: Path | None, limits: FileLimits) -> _Weight:
-    """Of a file, an image, or neither."""
+    """The load of a file or an image; zero for neither."""
     if file is not None:
         return _Weight(pages=len(file.pages), size=file.size * limits.file_weight)
     if image is not None:
@@ -146,12 +147,12 @@ def _weight(file: Attachment | None, image: Path | None, limits: FileLimits) -> 
 
 
 def _ranked(chunks: Iterable[Chunk]) -> tuple[Hit, ...]:
-    """Hits of the chunks in their order, each with score 1."""
+    """Make hits of chunks in their order, each with score 1."""
     return tuple(Hit(chunk=chunk, score=1.0, rank=rank) for rank, chunk in enumerate(chunks, start=1))
 
 
 def _refusal(refused: Mapping[str, Sequence[Hit]], limits: FileLimits, too_long: str) -> str:
-    """What is too long for what, and what can be done."""
+    """Explain which questions exceed which limits, and which setting helps."""
     rows = [f"  {name}: {extent(hits)}" for name, hits in list(refused.items())[:_SHOWN]]
     more = [f"  and {len(refused) - _SHOWN} more"] if len(refused) > _SHOWN else []
     bounds = [
@@ -170,14 +171,14 @@ def _refusal(refused: Mapping[str, Sequence[Hit]], limits: FileLimits, too_long:
 
 
 def extent(hits: Sequence[Hit]) -> str:
-    """`a.pdf, b.pdf: 132 pages, 3.1 MB`."""
+    """Describe the attached files, for example `a.pdf, b.pdf: 132 pages, 3.1 MB`."""
     names = dict.fromkeys(hit.chunk.document for hit in hits)
     pages, size = attached(hits)
     return f"{', '.join(names)}: {pages} pages, {size / MEGABYTE:.1f} MB"
 
 
 def attached(hits: Iterable[Hit]) -> tuple[int, int]:
-    """Pages and bytes of what is attached, be it PDFs or images of pages."""
+    """Total pages and bytes of the attached PDFs and page images."""
     pages = size = 0
     for hit in hits:
         if hit.chunk.file is not None:

@@ -1,7 +1,7 @@
-"""One YAML file: a pipeline, the data that it is measured on, and how it is scored.
+"""Experiments: one YAML file with a pipeline, the data that it is measured on, and the scoring.
 
-The pipeline is either of our stages, which then stand at the top of the file, or `pipeline:`, which is
-anybody's own. The runner sees both through the same few methods.
+An experiment either configures the stages of fathoms at the top level of the file (`Experiment`), or names an
+external pipeline under `pipeline:` (`ExternalExperiment`). The runner uses both through the same methods.
 """
 
 from __future__ import annotations
@@ -26,25 +26,26 @@ from fathoms.types import Document, Hit, Question, Record
 
 
 class Prepared(Protocol):
-    """What is ready for questions: an ingested corpus, or a pipeline that is not ours."""
+    """What the runner asks questions of: an ingested corpus (`Ingested`) or an external pipeline
+    (`Connected`)."""
 
     @property
     def documents(self) -> tuple[Document, ...]:
-        """The documents; those of a pipeline that reads them itself have no pages."""
+        """The documents; they have no pages where an external pipeline reads them itself."""
 
     @property
     def failures(self) -> tuple[DocumentError, ...]:
-        """Documents that were left out."""
+        """Documents that could not be read and were left out."""
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """The state of every stage; the last stands for all."""
+        """Fingerprint per stage; the last one covers all stages."""
 
     def report(self) -> dict[str, Any]:
-        """What came out of the documents."""
+        """Counts and warnings of the ingested documents."""
 
     def retrieve(self, questions: Sequence[Question]) -> dict[str, tuple[Hit, ...]]:
-        """The hits by question, where retrieving is a stage of its own."""
+        """The hits by question id; empty where retrieval is not a separate stage."""
 
     async def answer(
         self,
@@ -55,54 +56,55 @@ class Prepared(Protocol):
         timeout: float | None = None,
         lane: Lane | None = None,
     ) -> Record:
-        """Ask one question by the way to the provider; what fails is a record too."""
+        """Ask one question through `lane`; a failure is returned as a record too."""
 
 
 class Measured(Component):
-    """What every configuration says beside its pipeline."""
+    """The configuration keys that every experiment has besides its pipeline."""
 
     name: str = Field(min_length=1)
-    """What the runs are called."""
+    """Name of the experiment and of its runs. Default: the name of the file without its extension."""
     data: DataSource
-    """A data set by name, or `{questions: FILE, documents: DIR}`."""
+    """The data set: a name, or `{questions: FILE, documents: DIR}`."""
     scoring: Scoring = Scoring()
-    """How answers are judged."""
+    """How answers are scored."""
     question_timeout: float = Field(default=600, gt=0, le=LONGEST_WAIT)
-    """Seconds that one answer may take, all attempts together, before the question counts as failed."""
+    """Seconds that one answer may take, all attempts included, before the question counts as failed."""
     execution: Patience = Patience()
-    """How often and how fast the provider is asked."""
+    """Retries and rate limits of the requests to the provider."""
 
 
 class Experiment(Pipeline, Measured):
-    """One YAML file: a pipeline of our stages, the data it is measured on, and how it is scored."""
+    """An experiment with a pipeline built of fathoms' stages."""
 
     @property
     def answerer(self) -> str | None:
-        """The model that answers, for the manifest and for tables."""
+        """Model or target of the generator, as shown in the manifest and in tables; `None` where it has no
+        name."""
         found = getattr(self.generate, "model", None) or getattr(self.generate, "target", None)
         return None if found is None else str(found)
 
     @property
     def max_concurrency(self) -> int:
-        """Questions asked at once."""
+        """The most questions in flight at once."""
         return self.generate.max_concurrency
 
     @property
     def provider(self) -> str:
-        """Who answers: what has the same provider shares its limits."""
+        """Identifies the provider; experiments with the same provider share its rate limits."""
         return provider_of(self.generate)
 
     def at(self, base: Path) -> Experiment:
-        """With the files that it names found from `base`, the folder of the configuration."""
+        """Return a copy whose relative paths are resolved from `base`, the folder of the configuration."""
         return self.model_copy(update={"scoring": self.scoring.at(base)})
 
     def check(self) -> None:
-        """As for the pipeline, and that the answers can be scored."""
+        """Run the checks of the pipeline, and check that the answers can be scored."""
         super().check()
         self.scoring.check()
 
     def served(self) -> dict[str, Any]:
-        """What servers say they run under the names that the configuration gives, by stage."""
+        """What the servers report about the configured models, by stage."""
         stages: dict[str, Component] = {"generate": self.generate, "retrieve": self.retrieve}
         if self.retrieve.needs == "vectors":
             stages["embed"] = self.embed
@@ -110,15 +112,16 @@ class Experiment(Pipeline, Measured):
 
 
 class ExternalExperiment(Measured):
-    """One YAML file: a pipeline that is not built of our stages, its data, and how it is scored."""
+    """An experiment with an external pipeline."""
 
     pipeline: External
-    """What answers: `http` or `python`."""
+    """The external pipeline, of kind `http` or `python`."""
 
     @field_validator("execution")
     @classmethod
     def _limits_that_hold(cls, execution: Patience) -> Patience:
-        """What another pipeline sends to its model is known to nobody here, so tokens cannot be held back."""
+        """Refuse `tokens_per_minute`, because the tokens that an external pipeline uses are not known
+        beforehand."""
         if execution.tokens_per_minute is not None:
             raise ValueError(
                 "tokens_per_minute cannot hold: the tokens of a pipeline that is not ours are not known"
@@ -133,16 +136,17 @@ class ExternalExperiment(Measured):
 
     @property
     def max_concurrency(self) -> int:
-        """Questions asked at once."""
+        """The most questions in flight at once."""
         return self.pipeline.max_concurrency
 
     @property
     def provider(self) -> str:
-        """Who answers: what has the same provider shares its limits."""
+        """Identifies the provider; experiments with the same provider share its rate limits."""
         return provider_of(self.pipeline)
 
     def at(self, base: Path) -> ExternalExperiment:
-        """With the files and modules that it names found from `base`, the folder of the configuration."""
+        """Return a copy whose relative paths and modules are resolved from `base`, the configuration's
+        folder."""
         return self.model_copy(update={"scoring": self.scoring.at(base), "pipeline": self.pipeline.at(base)})
 
     def check(self) -> None:
@@ -152,7 +156,7 @@ class ExternalExperiment(Measured):
         self.scoring.check()
 
     def checks(self) -> dict[str, Callable[[], None]]:
-        """What can be asked beforehand, by the name of its key."""
+        """The checks that can be made beforehand, by configuration key."""
         return {"pipeline": self.pipeline.check}
 
     def prepare(
@@ -164,9 +168,9 @@ class ExternalExperiment(Measured):
         progress: Progress = silent,
         reuse_replies: bool = False,
     ) -> Connected:
-        """Make the pipeline ready for questions on the documents; raises FathomsError.
+        """Make the external pipeline ready for questions on the documents; raises FathomsError.
 
-        Its replies are never reused, whatever is asked for: nobody knows what changed behind it.
+        `reuse_replies` is ignored: nobody can know what changed behind an external pipeline.
         """
         return self.pipeline.prepare(documents, cache)
 
@@ -177,10 +181,10 @@ AnyExperiment = Experiment | ExternalExperiment
 def load_experiment(
     path: Path, settings: Iterable[str] = (), *, model: str | None = None, concurrency: int | None = None
 ) -> AnyExperiment:
-    """Read a config file and override keys of it; the name defaults to the file's.
+    """Read a configuration file and override keys of it. `name` defaults to the name of the file.
 
-    `model` and `concurrency` override those of the model or of the pipeline that is not ours. Raises
-    ConfigError, and UsageError for a `model` where there is no such key.
+    `model` and `concurrency` override those of the generator or of the external pipeline. Raises ConfigError
+    for an invalid configuration, and UsageError for a `model` where there is no such key.
     """
     source = read_yaml(path)
     source.data.setdefault("name", path.stem)
@@ -200,14 +204,14 @@ def load_experiment(
 
 
 def provider_of(component: Component) -> str:
-    """The server or the target behind a component, by its kind and its address."""
+    """Identify the server or the target of a component by its kind and its address."""
     names = ("address", "base_url", "url", "target")
     parts = (getattr(component, name, None) for name in ("kind", *names))
     return " ".join(str(part) for part in parts if part)
 
 
 def _shortcuts(section: str, model: str | None, concurrency: int | None) -> Iterator[str]:
-    """The settings that a model and a concurrency stand for."""
+    """The `--set` settings that are equal to a model and a concurrency."""
     if model is not None:
         yield f"{section}.model={json.dumps(model)}"  # as text, whatever it looks like
     if concurrency is not None:
@@ -215,13 +219,13 @@ def _shortcuts(section: str, model: str | None, concurrency: int | None) -> Iter
 
 
 def _kind_of(source: Source) -> Any:
-    """The kind of the pipeline, whatever stands there."""
+    """The kind of the external pipeline as written, not validated yet."""
     section = source.data["pipeline"]
     return section.get("kind") if isinstance(section, dict) else None
 
 
 def _refuse_stages(source: Source) -> None:
-    """Raise ConfigError where a configuration has a pipeline of its own and stages of ours."""
+    """Raise ConfigError where a configuration has both `pipeline` and a stage of fathoms."""
     for stage in Pipeline.model_fields:
         if stage in source.data:
             raise source.complain(

@@ -1,8 +1,14 @@
-"""From PDFs and questions to records. A newcomer starts here.
+"""The stages of a fathoms pipeline, from PDFs and questions to records. A newcomer starts reading here.
 
-parse -> chunk -> embed          once a corpus, kept in the cache   (`Pipeline.ingest`)
-retrieve                         once for all questions             (`answering.Ingested.retrieve`)
-prompt -> generate -> Record     once a question                    (`answering.Ingested.answer`)
+The runner calls three functions, in this order:
+
+    Pipeline.prepare(documents, cache) -> Ingested      once per corpus: parse, chunk and embed what the
+                                                        cache does not hold
+    Ingested.retrieve(questions) -> hits by question    once for all questions
+    Ingested.answer(question, hits) -> Record           once per question: build the prompt, ask the model
+
+`Ingested` is in `answering.py`, the prompt in `prompt.py`. `experiment.py` adds data and scoring to a
+pipeline.
 """
 
 from __future__ import annotations
@@ -46,7 +52,7 @@ if TYPE_CHECKING:
     Vectors = NDArray[np.float32]
 
 Progress = Callable[[str, int, int], None]
-"""Hears (stage, done, total)."""
+"""Reports progress; called with (stage, items done, items in total)."""
 
 
 _VECTORS = "vectors.npy"
@@ -54,39 +60,41 @@ _CHUNKS = TypeAdapter(list[Chunk])
 
 
 def silent(stage: str, done: int, total: int) -> None:
-    """The progress that nobody listens to."""
+    """Ignore progress; the default of `Pipeline.prepare`."""
 
 
 class Pipeline(Component):
-    """What answers questions over PDFs, stage by stage; each stage is one component."""
+    """A document-RAG pipeline, configured stage by stage; each stage is one component."""
 
     ingest: Parser = Pdfium()
-    """How a PDF becomes pages of text."""
+    """The parser that turns a PDF into pages of text."""
     chunk: Chunker = SentenceChunker()
-    """How pages become chunks."""
+    """The chunker that splits pages into chunks."""
     embed: Embedder = OnnxEmbedder()
-    """What turns chunks and questions into vectors."""
+    """The embedding model for chunks and questions. Used only by retrievers that need vectors."""
     retrieve: AnyRetriever = Dense()
-    """Which chunks a question gets."""
+    """The retriever that selects the context of each question."""
     prompt: PromptBuilder = PromptBuilder()
-    """How question and chunks are put to the model."""
+    """The prompt that puts the question and its retrieved context to the model."""
     generate: Generator
-    """The model that answers."""
+    """The model that answers the questions."""
 
     @property
     def _image_dpi(self) -> int | None:
-        """Dots an inch of the page images that the model is shown, `None` where it is shown none."""
+        """Resolution in dots per inch of the page images that the model is shown; `None` where it is shown
+        none."""
         if isinstance(self.chunk, PageChunker) and self.retrieve.needs in ("chunks", "vectors"):
             return self.chunk.image_dpi
         return None
 
     def check(self) -> None:
-        """Raise now what would fail later: a missing package, missing weights, a dead server."""
+        """Run all `checks` now, so that a missing package, missing weights or an unreachable server fails
+        early."""
         for check in self.checks().values():
             check()
 
     def checks(self) -> dict[str, Callable[[], None]]:
-        """What each stage that this pipeline needs can be asked beforehand, by the name of its key."""
+        """The check of each stage that this pipeline needs, by the stage's configuration key."""
         needs = self.retrieve.needs
         found: dict[str, Callable[[], None]] = {}
         if needs != "nothing":
@@ -98,14 +106,15 @@ class Pipeline(Component):
         return {**found, "retrieve": self.retrieve.check, "generate": self._check_generate}
 
     def _check_chunk(self) -> None:
-        """The chunker, and that it can read what the parser gives."""
+        """Check the chunker, and that it can read what the parser produces."""
         self.chunk.check()
         wanted = self.chunk.reads
         if wanted is not None and wanted != self.ingest.native:
             raise ConfigError(f"chunk: kind '{self.chunk.kind}' needs ingest: {{kind: {wanted}}}")
 
     def _check_generate(self) -> None:
-        """The model, that its reply leaves room for a prompt, and that it sees what it is shown."""
+        """Check that the model is reachable, leaves room for a prompt, and takes the images or files it will
+        get."""
         room_for_prompt(self.generate)
         self.generate.check()
         files = self.retrieve.files
@@ -123,10 +132,10 @@ class Pipeline(Component):
             )
 
     def fingerprints(self, documents: Mapping[str, str]) -> dict[str, str]:
-        """The state of every stage, given the sha256 of every document by id.
+        """Return the fingerprint of every stage, given the sha256 of every document by id.
 
-        A stage's fingerprint holds those of its inputs, so it changes when anything before it does.
-        Stages that this pipeline does not need have none.
+        A stage's fingerprint covers those of the stages before it, so it changes when any of its inputs does.
+        Stages that this pipeline does not need have no fingerprint.
         """
         needs = self.retrieve.needs
         stages: list[tuple[str, Component]] = [("retrieve", self.retrieve)]
@@ -156,12 +165,14 @@ class Pipeline(Component):
         progress: Progress = silent,
         reuse_replies: bool = False,
     ) -> Ingested:
-        """Parse, chunk and embed what the cache does not hold yet.
+        """Parse, chunk and embed what the cache does not hold yet, and return the corpus ready for questions.
 
-        With `reuse_replies`, the cache also keeps what the model says, and gives it for the same prompt.
+        `workers` is the number of parser processes. With `reuse_replies`, the model's replies are cached too,
+        and an identical prompt is answered from the cache.
 
-        Raises DocumentError for the first document that cannot be read, unless `ingest.on_error` is
-        `skip`: then it is left out and named in `Ingested.failures`.
+        Raises DocumentError for the first document that cannot be read, unless `ingest.on_error` is `skip`:
+        such documents are then left out and listed in `Ingested.failures`. Raises StoreError where the cache
+        cannot be written.
         """
         if self.retrieve.needs == "nothing":
             documents = {}
@@ -198,7 +209,8 @@ class Pipeline(Component):
         )
 
     def _index_name(self, chunks: Sequence[Chunk]) -> str:
-        """What an index of these chunks is kept under: whatever changes a vector or its place is in it."""
+        """Name of the index of these chunks: a hash of all that changes a vector or its position in the
+        index."""
         embedder = self.embed.identity() if self.retrieve.needs == "vectors" else None
         return fingerprint(embedder, [(chunk.id, chunk.indexed) for chunk in chunks])
 
@@ -210,7 +222,8 @@ class Pipeline(Component):
         workers: int,
         progress: Progress,
     ) -> tuple[list[Document], list[DocumentError]]:
-        """Every document as parsed, in the order given; new ones in child processes."""
+        """Parse every document that the cache does not hold, in child processes; results keep the given
+        order."""
         found: dict[str, Document | DocumentError] = {}
         for name, path in documents.items():
             if (known := self._parsed_before(path, hashes.get(name), cache)) is not None:
@@ -231,7 +244,8 @@ class Pipeline(Component):
         return [item for name in documents if isinstance(item := found[name], Document)], failures
 
     def _parsed_before(self, path: Path, sha256: str | None, cache: Cache) -> Document | None:
-        """A document from the cache, or from the parser's own form of it."""
+        """Load a document from the cache, or rebuild it from the parser's native output there; `None` if
+        neither."""
         key = fingerprint(self.ingest.identity(), sha256)
         known = cache.load("document", key, Document.model_validate_json)
         if known is not None and self.chunk.reads is None:
@@ -248,7 +262,7 @@ class Pipeline(Component):
         return document
 
     def is_parsed(self, documents: Mapping[str, Path], cache: Cache) -> bool:
-        """Whether the cache holds every document that can be read."""
+        """Whether the cache holds the parse of every document that exists."""
         if self.retrieve.needs == "nothing":
             return True
         there = {path: sha256 for path in documents.values() if (sha256 := _hash(path, cache)) is not None}
@@ -266,13 +280,14 @@ class Pipeline(Component):
         return {name: document for name, document in found.items() if document is not None}
 
     def _native(self, sha256: str | None, cache: Cache) -> str | None:
-        """The parser's own form of a file, where it has one and the cache holds it."""
+        """The parser's native output for a file; `None` where the parser has none or it is not in the
+        cache."""
         if self.ingest.native is None:
             return None
         return cache.get_text("native", fingerprint(self.ingest.native_identity(), sha256))
 
     def _keep(self, document: Document, cache: Cache) -> None:
-        """Put a document into the cache, and what it was made of."""
+        """Put a document into the cache, together with the parser's native output if there is one."""
         key = fingerprint(self.ingest.identity(), document.sha256)
         cache.put_text("document", key, document.model_dump_json())
         if document.native is not None:
@@ -280,7 +295,7 @@ class Pipeline(Component):
             cache.put_text("native", key, document.native)
 
     def _chunk(self, documents: Sequence[Document], cache: Cache, progress: Progress) -> list[Chunk]:
-        """The chunks of all documents, in order."""
+        """The chunks of all documents in order, from the cache where it has them."""
         identity = (self.chunk.identity(), self.ingest.identity())
         chunks: list[Chunk] = []
         for number, document in enumerate(documents, start=1):
@@ -294,7 +309,7 @@ class Pipeline(Component):
         return chunks
 
     def _for_chunks(self, document: Document, cache: Cache) -> Document:
-        """The document with the parser's own form, where the chunker reads that."""
+        """The document with the parser's native output loaded, if the chunker reads it."""
         if self.chunk.reads is None or document.native is not None:
             return document
         return document.model_copy(update={"native": self._native(document.sha256, cache)})
@@ -302,9 +317,10 @@ class Pipeline(Component):
     def _render(
         self, documents: Sequence[Document], failures: list[DocumentError], cache: Cache
     ) -> dict[str, dict[int, Path]] | None:
-        """The images of the pages of each document, `None` where none are asked for.
+        """Render the page images of each document; `None` where the model is shown none.
 
-        A document that cannot be rendered is one that cannot be read: it joins `failures`, or ends all.
+        A document that cannot be rendered is treated as unreadable: it is added to `failures`, or its error
+        is raised where `ingest.on_error` is `fail`.
         """
         if (dpi := self._image_dpi) is None:
             return None
@@ -321,7 +337,8 @@ class Pipeline(Component):
     def _embed(
         self, chunks: Sequence[Chunk], folder: Path, cache: Cache, progress: Progress
     ) -> Vectors | None:
-        """The vectors of all chunks, memory-mapped from the index; made where they are missing."""
+        """The memory-mapped vectors of all chunks, embedded first where the index is missing; `None` if not
+        needed."""
         if self.retrieve.needs != "vectors":
             return None
         if not cache.refresh and (known := _indexed(folder, len(chunks))) is not None:
@@ -336,9 +353,9 @@ class Pipeline(Component):
 
 
 def _indexed(folder: Path, rows: int) -> Vectors | None:
-    """The vectors of an index, memory-mapped; `None` where there are none, and where they are damaged.
+    """Load the vectors of an index, memory-mapped; `None` where there is no index or it is damaged.
 
-    Every byte is compared with its checksum first: 50,000 vectors of 384 numbers take 0.05 s.
+    Every byte is checked against its checksum first, which takes 0.05 s for 50,000 vectors of 384 numbers.
     """
     import numpy as np
 
@@ -373,5 +390,5 @@ def _hash(path: Path, cache: Cache) -> str | None:
 
 
 def _embed_questions(embedder: Embedder, cache: Cache, texts: Sequence[str]) -> Vectors:
-    """Questions are embedded through the cache too, as questions."""
+    """Embed questions through the cache, with the model's query prefix where it has one."""
     return embed_cached(embedder, texts, cache, query=True)

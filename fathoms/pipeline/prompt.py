@@ -1,6 +1,6 @@
-"""Packing: from hits to the messages that the model is sent, within its token budget.
+"""Packing retrieved hits into the messages that the model is sent, within its token budget.
 
-Templates are data: a shipped name (`fathoms/pipeline/prompts/*.yaml`), or the texts themselves in the config.
+Templates are data: a shipped one by name (`fathoms/pipeline/prompts/*.yaml`), or texts in the configuration.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PLACES = {
 
 
 class Template(BaseModel):
-    """The texts around what was retrieved. `{context}` may be absent: nothing is then packed."""
+    """The texts of a prompt. Where `user` has no `{context}`, no retrieved text is packed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -53,21 +53,23 @@ def shipped() -> dict[str, Template]:
 
 
 class PromptBuilder(Component):
-    """`prompt:` a shipped template by name, with any of its texts replaced."""
+    """Builds prompts from a shipped template, any text of which can be replaced."""
 
     template: str = "default"
-    """A shipped template: `default`, `closed-book`, ..."""
+    """Name of a shipped template, such as `default`, `closed-book` or `attached`."""
     system: str | None = None
-    """The system message; empty for none."""
+    """System message. The empty text sends none; null takes the template's."""
     user: str | None = None
-    """The user message: `{context}`, `{question}` and `{files}` are filled in."""
+    """User message with the placeholders `{context}`, `{question}` and `{files}`; null takes the
+    template's."""
     chunk: str | None = None
-    """One retrieved chunk: `{document}`, `{pages}`, `{header}` and `{text}` are filled in."""
+    """Text per retrieved chunk, with the placeholders `{document}`, `{pages}`, `{header}` and `{text}`; null
+    takes the template's."""
     separator: str | None = None
-    """What stands between chunks."""
+    """Text between two chunks; null takes the template's."""
     merge: str | None = None
-    """The user message where attached files took several requests: `{answers}` and `{question}` are filled
-    in."""
+    """User message that merges the answers where attached files needed several requests, with the
+    placeholders `{answers}` and `{question}`; null takes the template's."""
 
     @model_validator(mode="after")
     def _check(self) -> PromptBuilder:
@@ -84,21 +86,23 @@ class PromptBuilder(Component):
         return self
 
     def identity(self) -> dict[str, Any]:
-        """The texts themselves: a renamed template is the same prompt."""
+        """The texts themselves rather than the template's name, so that renaming a template changes
+        nothing."""
         return {"texts": self.texts().model_dump(), "revision": self.revision}
 
     def texts(self) -> Template:
-        """The template with the config's own texts in place."""
+        """The template with the configured texts in place of its own."""
         own = self.model_dump(exclude={"template"}, exclude_none=True)
         return shipped()[self.template].model_copy(update=own)
 
     def pack(self, question: Question, hits: Sequence[Hit], count: CountTokens, budget: int | None) -> Prompt:
-        """The messages for a question, context first in the order of rank.
+        """Build the messages for a question, with the context in the order of rank.
 
-        `count` gives the model's own token count of messages, `None` where nobody can tell; `budget` is
-        the most they may take. What does not fit is dropped from the last rank up, the chunk at the
-        edge is shortened, and every loss is in `Prompt.cuts`. The image or file of a chunk goes with its
-        text. Raises PromptTooLongError where the question does not fit even without context.
+        `count` returns the model's token count of messages, `None` where it is unknown; `budget` is the most
+        tokens they may take, `None` for no limit. Chunks that do not fit are dropped from the lowest rank up,
+        the first that does not fit whole is shortened, and every loss is listed in `Prompt.cuts`. A chunk's
+        image or file is kept or dropped with its text. Raises PromptTooLongError where the question does not
+        fit even without context.
         """
         texts = self.texts()
         if "{context}" not in texts.user and not any(hit.chunk.file or hit.chunk.image for hit in hits):
@@ -123,7 +127,7 @@ class PromptBuilder(Component):
         return _prompt(texts, build, kept, _cuts(hits, pieces, kept), tokens, budget)
 
     def pack_merge(self, question: Question, asked: Sequence[tuple[Sequence[Hit], Part]]) -> Prompt:
-        """The messages that make one answer of those to several requests, which are kept as its parts."""
+        """Build the prompt that merges the answers of several requests, which it keeps in `Prompt.parts`."""
         texts = self.texts()
         answers = "\n\n".join(f"{_places(hits)}:\n{_said(part.reply)}" for hits, part in asked)
         text = _fill(texts.merge, {"answers": answers, "question": question.text})
@@ -133,7 +137,7 @@ class PromptBuilder(Component):
 
 
 def _chunk(texts: Template, hit: Hit) -> str:
-    """One hit as the template shows it."""
+    """Render one hit with the chunk template."""
     chunk = hit.chunk
     pages = ", ".join(map(str, chunk.pages))
     values = {"document": chunk.document, "pages": pages, "header": chunk.header, "text": chunk.text}
@@ -147,7 +151,7 @@ def _messages(
     images: tuple[Path, ...],
     files: tuple[Attachment, ...],
 ) -> tuple[Message, ...]:
-    """System and user message."""
+    """The system message, if there is one, and the user message."""
     values = {"context": context, "question": question.text, "files": ", ".join(question.files)}
     text = _fill(texts.user, values).strip("\n")
     user = Message(role="user", text=text, images=images, files=files)
@@ -155,7 +159,7 @@ def _messages(
 
 
 def _places(hits: Sequence[Hit]) -> str:
-    """`a.pdf, pages 1-50; b.pdf, pages 1-3`, of what was attached to a request."""
+    """The documents and pages attached to a request, such as `a.pdf, pages 1-50; b.pdf, pages 1-3`."""
     pages: dict[str, list[int]] = {}
     for hit in hits:
         pages.setdefault(hit.chunk.document, []).extend(hit.chunk.pages)
@@ -163,12 +167,12 @@ def _places(hits: Sequence[Hit]) -> str:
 
 
 def _said(reply: Reply) -> str:
-    """The answer to one request; a refusal is none."""
+    """The answer to one request, or a note that the model refused."""
     return reply.text if reply.refusal is None else f"(no answer: {reply.refusal})"
 
 
 def _fill(template: str, values: dict[str, str]) -> str:
-    """Fill the places in one pass: braces in a value are text, never places."""
+    """Fill placeholders in one pass, so that braces inside a value stay text."""
     return _FIELD.sub(lambda match: values.get(match[1], match[0]), template)
 
 
@@ -178,7 +182,7 @@ def _fit(
     pieces: Sequence[str],
     budget: int,
 ) -> tuple[list[str], int]:
-    """The longest run of pieces from the first that fits, the last one shortened; and its tokens."""
+    """The longest prefix of `pieces` that fits, with the last piece shortened, and its token count."""
 
     def tokens(kept: Sequence[str]) -> int:
         return count(build(kept)) or 0
@@ -192,7 +196,7 @@ def _fit(
 
 
 def _cuts(hits: Sequence[Hit], pieces: Sequence[str], kept: Sequence[str]) -> tuple[Cut, ...]:
-    """What of each chunk was left out, in characters of the chunk as shown and of what retrieval cut off."""
+    """The characters lost per chunk, both in packing and before it (`Chunk.dropped`)."""
     lengths = [len(piece) for piece in kept] + [0] * (len(pieces) - len(kept))
     lost = [len(piece) - length for piece, length in zip(pieces, lengths, strict=True)]
     return tuple(
@@ -210,6 +214,6 @@ def _prompt(
     tokens: int | None,
     budget: int | None,
 ) -> Prompt:
-    """The noun."""
+    """Assemble the prompt; its `context` is empty where the template shows none."""
     context = texts.separator.join(kept) if "{context}" in texts.user else ""
     return Prompt(messages=build(kept), context=context, cuts=cuts, tokens=tokens, budget=budget)
