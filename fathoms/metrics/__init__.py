@@ -1,11 +1,12 @@
-"""Scores from records: pure arithmetic, except for the embeddings of the abstention classifier.
+"""Compute the scores of a run from its records.
 
     scores = score(records, Scoring(), known)      # every record under every profile
-    summarise(records, scores)                     # means by category and overall
+    summarise(records, scores)                     # means per category and overall
 
-`phrase_recall` says how right an answer is, `Cues` or `NearestNeighbour` whether it is one,
-`hallucination` whether it states something wrong, `summarise` what that comes to. A run is scored again
-from its records and the verdicts kept with it: no parser, index or model is needed.
+`phrase_recall` measures the correctness of an answer, `Cues` or `NearestNeighbour` classifies it as a
+statement or an abstention, `hallucination` flags statements that are not fully correct, and `summarise`
+averages these scores. All of it is plain arithmetic, except that the abstention classifier may embed text.
+A run can be scored again from its records and stored verdicts, without any parser, index or model.
 """
 
 from __future__ import annotations

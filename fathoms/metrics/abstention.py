@@ -1,4 +1,4 @@
-"""Which answers are abstentions: the classifiers there are, and the verdicts that are kept."""
+"""Classify answers as statements or abstentions, and reuse stored verdicts."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from fathoms.types import Verdict
 Classifier = Annotated[Cues | NearestNeighbour, Field(discriminator="kind")]
 
 LONGEST = 100_000
-"""Characters of an answer that are classified."""
+"""The most characters of an answer that are classified; see `excerpt`."""
 _LABELS: dict[str, Label] = {label: label for label in get_args(Label)}
 
 
 def label_answers(
     texts: Sequence[str], classifier: Classifier, known: Mapping[str, Verdict]
 ) -> tuple[dict[str, Verdict], dict[str, Verdict]]:
-    """Verdicts by text, and those among them that are new, by the key they are to be kept under.
+    """Return the verdict on each text, and the verdicts that were not in `known`.
 
-    What is `known` under its key is not classified again; empty texts have no verdict. The embedder is
-    not touched where nothing is new.
+    The first dictionary is keyed by text. The second holds only new verdicts, keyed by a fingerprint of the
+    classifier and the text, under which the caller should store them; `known` is keyed the same way. Empty
+    texts get no verdict. The classifier (and so its embedder) is not called if every verdict is known.
     """
     name = classifier.key
     keys = {text: fingerprint(name, text) for text in texts if text.strip()}
@@ -38,14 +39,16 @@ def label_answers(
 
 
 def excerpt(text: str) -> str:
-    """What of an answer is classified: all of it, or the beginning and the end of one that is longer than
-    any answer that people read. A model that never stops can say megabytes, and every clause of it takes a
-    millisecond."""
+    """Return the text to classify: the whole answer, or the first and last half of `LONGEST` characters.
+
+    A model that never stops can produce megabytes of text, and classifying takes about a millisecond per
+    clause.
+    """
     if len(text) <= LONGEST:
         return text
     return f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"
 
 
 def label_of(verdict: Verdict) -> Label:
-    """The label of a verdict; `statement` for one that is none of ours."""
+    """Return the label of a verdict; `statement` if the stored label is not a known one."""
     return _LABELS.get(verdict.label, "statement")

@@ -1,8 +1,8 @@
-"""From the scores of records to those of categories and of a run.
+"""Aggregate the scores of records per category and for the whole run.
 
-Repeats are averaged within their question, questions within their category. The overall figure is the
-unweighted mean of the category means (macro, as in FATHOMS-RAG's Table II); the mean over all questions
-(micro) stands beside it. A mean over nothing is `None`. Nothing is rounded here.
+Repeats are averaged within their question, and questions within their category. The overall figure is the
+unweighted mean of the category means (macro mean, as in Table II of FATHOMS-RAG); the mean over all
+questions (micro mean) is reported next to it. A mean over no values is `None`. Nothing is rounded here.
 """
 
 from __future__ import annotations
@@ -21,15 +21,18 @@ METRICS = ("correctness", "hallucination", "abstention")
 
 
 class Row(NamedTuple):
-    """One record and its score under one profile."""
+    """A record and its score under one profile."""
 
     record: Record
     score: RecordScore
 
 
 class QuestionScore(NamedTuple):
-    """The means over the repeats of one question; `errors` counts those that failed, `documents` are those
-    of its gold."""
+    """The mean scores of one question over its repeats.
+
+    A mean is `None` where the metric does not apply. `errors` counts failed calls, and `documents` are the
+    question's gold documents.
+    """
 
     category: str
     correctness: float | None
@@ -41,14 +44,16 @@ class QuestionScore(NamedTuple):
 
 
 def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, Any]]:
-    """Figures by profile, the `profiles` of a run's summary.
+    """Return the figures of a run per profile: the `profiles` object of its summary.
 
-    `n` and `hallucination_n` are the questions that a correctness and a hallucination rate are a mean of;
-    `abstention` is a share of the answerable questions that got an answer; `intervals` say how sure each
-    mean is; `errors` counts failed calls. `abstention_table` counts answers: answerable or not by answered
-    or abstained; `abstention_rates` are their shares, `labels` counts answers by label. `classifier` is what
-    judged abstention under that very profile, and `classifier_key` names all that decided its labels:
-    exemplars and cues too, wherever their files are.
+    - `correctness` and `hallucination` are means over `n` and `hallucination_n` questions.
+    - `abstention` is the abstention rate on answerable questions; failed calls and refusals are left out.
+    - `intervals` holds the confidence interval of each mean, and `errors` the number of failed calls.
+    - `abstention_table` counts answers by answerable or unanswerable question and by answered or abstained.
+      `abstention_rates` holds the same as shares, plus coverage and selective accuracy. `labels` counts
+      answers per label.
+    - `classifier` is the abstention classifier of this profile. `classifier_key` is a fingerprint of
+      everything that decides its labels, including the content of its exemplars and cues.
     """
     figures: dict[str, dict[str, Any]] = {}
     for name in scores.rows[0] if scores.rows else ():
@@ -66,7 +71,8 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
 
 
 def _head(profile: Profile | None, scoring: Scoring) -> dict[str, Any]:
-    """How the figures of a profile were made; of released ones that is not known."""
+    """Return the rules behind a profile's figures; all are `None` for released scores, whose rules are
+    unknown."""
     if profile is None:
         return {"match": None, "hyphens": None, "classifier": None, "classifier_key": None}
     classifier = profile.classifier(scoring.abstention)
@@ -79,7 +85,7 @@ def _head(profile: Profile | None, scoring: Scoring) -> dict[str, Any]:
 
 
 def _figures(rows: Iterable[Row]) -> dict[str, Any]:
-    """`overall` and `categories`, these in the order in which they first appear."""
+    """Return the `overall` and `categories` figures; categories are in order of first appearance."""
     questions = _question_scores(rows)
     groups: dict[str, list[QuestionScore]] = {}
     for question in questions:
@@ -102,7 +108,7 @@ def _figures(rows: Iterable[Row]) -> dict[str, Any]:
 
 
 def _question_scores(rows: Iterable[Row]) -> list[QuestionScore]:
-    """One value a question and metric."""
+    """Average the repeats: one value per question and metric."""
     repeats: dict[str, list[Row]] = {}
     for row in rows:
         repeats.setdefault(row.record.question.id, []).append(row)
@@ -110,7 +116,7 @@ def _question_scores(rows: Iterable[Row]) -> list[QuestionScore]:
 
 
 def _question_score(question: Question, rows: Sequence[Row]) -> QuestionScore:
-    """The means over the repeats of one question."""
+    """Average the repeats of one question."""
     return QuestionScore(
         category=question.category,
         correctness=mean(row.score.correctness for row in rows),
@@ -123,7 +129,7 @@ def _question_score(question: Question, rows: Sequence[Row]) -> QuestionScore:
 
 
 def _samples(questions: Iterable[QuestionScore]) -> dict[str, list[Sample]]:
-    """By metric, what the questions to which it applies have."""
+    """Return the values of each metric, one per question to which it applies."""
     samples: dict[str, list[Sample]] = {metric: [] for metric in METRICS}
     for question in questions:
         for metric, known in samples.items():
@@ -133,7 +139,7 @@ def _samples(questions: Iterable[QuestionScore]) -> dict[str, list[Sample]]:
 
 
 def _means(questions: Sequence[QuestionScore]) -> dict[str, Any]:
-    """The means over some questions, with what they are means of."""
+    """Return the means over some questions, with the number of questions behind each mean."""
     return {
         "correctness": mean(question.correctness for question in questions),
         "hallucination": mean(question.hallucination for question in questions),
@@ -145,7 +151,8 @@ def _means(questions: Sequence[QuestionScore]) -> dict[str, Any]:
 
 
 def _abstention_table(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
-    """Answers by answerable or not and answered or abstained; failed calls are in no cell."""
+    """Count answers by answerable or not and by answered or abstained; failed calls and refusals are not
+    counted."""
     table = {name: {"answered": 0, "abstained": 0} for name in ("answerable", "unanswerable")}
     for record, score in rows:
         if score.abstained is not None:
@@ -155,7 +162,7 @@ def _abstention_table(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
 
 
 def _shares(table: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, float | None]]:
-    """Each cell of the abstention table as a share of its line, `None` where that is empty."""
+    """Return each cell of the abstention table as a share of its row, or `None` if the row is empty."""
     return {
         name: {
             cell: number / sum(line.values()) if any(line.values()) else None for cell, number in line.items()
@@ -165,12 +172,12 @@ def _shares(table: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, float
 
 
 def _abstention_rates(rows: Iterable[Row]) -> dict[str, Any]:
-    """Coverage and selective accuracy, as in selective prediction (El-Yaniv and Wiener 2010).
+    """Compute coverage and selective accuracy, as in selective prediction (El-Yaniv and Wiener 2010).
 
-    `coverage` is the answered share of the answers to answerable questions, `selective_accuracy` the share
-    of those answered that are fully right (correctness 1); failed calls and refusals are in neither.
-    `<rate>_n` counts the answers that it is a share of; a share of none is `None`. The `intervals` are
-    Wilson's for the questions behind them, conservative where these were asked again and again.
+    `coverage` is the share of answers to answerable questions that do not abstain. `selective_accuracy` is
+    the share of those that are fully correct (correctness 1). Failed calls and refusals count in neither.
+    `<rate>_n` is the number of answers in the denominator; the rate is `None` if that is 0. `intervals` are
+    Wilson intervals with the number of questions as n, which is conservative if questions were repeated.
     """
     known = [row for row in rows if row.record.question.answerable and row.score.abstained is not None]
     answered = [row for row in known if not row.score.abstained and row.score.correctness is not None]
@@ -189,6 +196,7 @@ def _abstention_rates(rows: Iterable[Row]) -> dict[str, Any]:
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """The mean of the values that apply, summed without rounding errors; `None` where there are none."""
+    """Return the mean of the values that are not `None` (summed with `math.fsum`), or `None` if there are
+    none."""
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None

@@ -1,4 +1,4 @@
-"""How far a classifier of abstention agrees with people's labels."""
+"""Measure how well an abstention classifier agrees with human labels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DRAWS = 10_000
 
 
 class Labelled(NamedTuple):
-    """An answer and what people called it."""
+    """An answer with its human label."""
 
     id: str
     answer: str
@@ -28,24 +28,23 @@ class Labelled(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Answers by what people called them and what the classifier did; abstention is the positive class."""
+    """The confusion counts of human labels against classifier labels; abstention is the positive class."""
 
     hits: int
-    """Abstentions on both sides."""
+    """True positives: abstentions according to both."""
     false: int
-    """Statements that were taken for abstentions."""
+    """False positives: statements that the classifier called abstentions."""
     missed: int
-    """Abstentions that were taken for statements."""
+    """False negatives: abstentions that the classifier called statements."""
     agreed: int
-    """Statements on both sides."""
+    """True negatives: statements according to both."""
 
 
 def read_labels(path: Path) -> list[Labelled]:
-    """Rows of `{id, answer, label}`, one JSON object a line; other keys are passed over, so are empty lines.
-    A label that is `null` is read as `unlabelled`.
+    """Read a JSON Lines file of `{id, answer, label}` objects; other keys and empty lines are ignored.
 
-    Raises QuestionsError that lists every row that is wrong by file and line, and DataError for a file that
-    cannot be read.
+    A label that is `null` is read as `unlabelled`. Raises QuestionsError, which lists every invalid row with
+    its file and line, and DataError for a file that cannot be read.
     """
     rows: list[Labelled] = []
     complaints: list[str] = []
@@ -61,7 +60,7 @@ def read_labels(path: Path) -> list[Labelled]:
 
 
 def _row(line: str, name: str, number: int) -> Labelled:
-    """One row; raises DataError at its place."""
+    """Parse one row; raises DataError that names its file and line."""
     row, place = parse_json(line, name, first_line=number), f"{name}:{number}"
     if not isinstance(row, dict):
         raise DataError(f"{place}: want an object with 'id', 'answer' and 'label'")
@@ -74,11 +73,12 @@ def _row(line: str, name: str, number: int) -> Labelled:
 
 
 def agree(rows: Sequence[Labelled], classifier: Classifier) -> dict[str, Any]:
-    """The figures that `fathoms agree` prints, over the rows labelled `statement` or `abstention`.
+    """Compute the figures that `fathoms agree` prints, over the rows labelled `statement` or `abstention`.
 
-    `empty` and `refusal` count as abstentions here; `kinds` tells them apart. Other rows are counted in
-    `left_out`; `hedged` ones are also counted both ways. Raises DataError where no row has either label,
-    and what the classifier raises.
+    The classifier labels `empty` and `refusal` count as abstentions here; `kinds` counts them separately.
+    Rows with other human labels are only counted, in `left_out`. For rows labelled `hedged`, `hedged` holds
+    the figures with all of them taken as abstentions, and with all of them taken as statements. Raises
+    DataError if no row has either label, and any error of the classifier.
     """
     known = [row for row in rows if row.label in LABELS]
     if not known:
@@ -107,20 +107,22 @@ def agree(rows: Sequence[Labelled], classifier: Classifier) -> dict[str, Any]:
 
 
 def _why(row: Labelled, verdicts: Mapping[str, Verdict], classifier: Classifier) -> dict[str, Any]:
-    """What the label of an answer rests on; an answer without text has no verdict."""
+    """Return the reason for an answer's label; an empty answer has no verdict."""
     verdict = verdicts.get(row.answer)
     return (classifier.explain(verdict) if verdict else Why(reason="no text")).model_dump()
 
 
 def count(pairs: Sequence[tuple[str, str]]) -> Counts:
-    """Pairs of people's label and the classifier's, as counts."""
+    """Count pairs of human label and classifier label; every label but `statement` is an abstention."""
     cells = Counter((theirs != "statement", ours != "statement") for theirs, ours in pairs)
     return Counts(cells[True, True], cells[False, True], cells[True, False], cells[False, False])
 
 
 def figures(counts: Counts) -> dict[str, Any]:
-    """`n`, `accuracy`, `precision`, `recall`, `f1` (of abstention) and Cohen's `kappa`, each in [0, 1] but
-    `kappa` in [-1, 1]; `None` where its denominator is 0."""
+    """Return `n`, `accuracy`, `precision`, `recall` and `f1` of abstention, and Cohen's `kappa`.
+
+    Rates are in [0, 1], `kappa` is in [-1, 1]. A figure is `None` if its denominator is 0.
+    """
     from fathoms.stats.kappa import kappa
 
     n = sum(counts)
@@ -140,8 +142,11 @@ def _ratio(part: float, whole: float) -> float | None:
 
 
 def intervals(counts: Counts, seed: int = 0) -> dict[str, tuple[float, float] | None]:
-    """95 % intervals: Wilson's score interval for rates; for `f1` and `kappa` the percentile bootstrap over
-    rows, smoothed (10,000 draws from `seed`). `None` where the figure is. Rows are taken as independent."""
+    """Return the 95 % interval of each figure, or `None` where the figure is `None`.
+
+    Rates have Wilson's score interval; `f1` and `kappa` have a smoothed percentile bootstrap over rows
+    (10,000 draws, random seed `seed`). Rows are assumed to be independent.
+    """
     values, drawn = figures(counts), _bootstrap(counts, seed)
     return {
         "accuracy": _wilson(counts.hits + counts.agreed, sum(counts)),
@@ -152,7 +157,7 @@ def intervals(counts: Counts, seed: int = 0) -> dict[str, tuple[float, float] | 
 
 
 def _wilson(successes: int, n: int) -> tuple[float, float] | None:
-    """The score interval at 95 %; `None` for n = 0."""
+    """Return Wilson's 95 % score interval, or `None` for n = 0."""
     from fathoms.stats.intervals import wilson
 
     if not n:
@@ -162,10 +167,11 @@ def _wilson(successes: int, n: int) -> tuple[float, float] | None:
 
 
 def _bootstrap(counts: Counts, seed: int) -> dict[str, tuple[float, float] | None]:
-    """Percentile intervals of F1 and kappa; drawing rows is drawing counts from a multinomial.
+    """Compute percentile bootstrap intervals of F1 and kappa.
 
-    Half a row is added to each cell before drawing: without it, full agreement would have an interval of
-    no width. Draws without a value are left out.
+    Resampling rows is the same as drawing the four counts from a multinomial distribution. Half a row is
+    added to each cell first, because otherwise full agreement would have an interval of zero width. Draws
+    for which a figure is undefined are left out.
     """
     import numpy as np
 
@@ -188,7 +194,7 @@ def _bootstrap(counts: Counts, seed: int) -> dict[str, tuple[float, float] | Non
 
 
 def _confusion(counts: Counts) -> dict[str, dict[str, int]]:
-    """By people's label, then by the classifier's."""
+    """Return the confusion matrix, keyed by human label and then by classifier label."""
     return {
         "statement": {"statement": counts.agreed, "abstention": counts.false},
         "abstention": {"statement": counts.missed, "abstention": counts.hits},
@@ -196,7 +202,7 @@ def _confusion(counts: Counts) -> dict[str, dict[str, int]]:
 
 
 def _both_ways(counts: Counts, said: Sequence[str]) -> Mapping[str, dict[str, Any]]:
-    """The figures with the hedged answers as abstentions, and with them as statements."""
+    """Return the figures with hedged answers counted as abstentions, and as statements."""
     ways: Iterator[tuple[str, Counts]] = (
         (f"as_{label}", Counts(*map(sum, zip(counts, count([(label, each) for each in said]), strict=True))))
         for label in reversed(LABELS)

@@ -1,4 +1,4 @@
-"""Answers as clauses: plain lower-case text without mark-up, cut where a new statement begins."""
+"""Split answers into clauses: plain lower-case text without mark-up, one statement per clause."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _MARKS = str.maketrans(
 )
 _QUOTE = re.compile(r'(?<![\w"])"[^"]{12,1500}"(?!\w)')
 _HEADING = re.compile(r"^\s*+(?P<heading>#+ .*$)?", re.MULTILINE)
-"""The white space before a line, with its heading if it is one. It is taken whole, or many empty lines in a
-row would be looked through from each of them."""
+"""The white space before a line, together with the line if it is a heading. The quantifier is possessive:
+otherwise a long run of empty lines would be scanned again from each of them, in quadratic time."""
 _BULLET = re.compile(r"^[^\S\n]*(?:[-+•>|]|\d{1,3}[.)]\s)\s*", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=[\u3002\uff01\uff1f\uff1b])|;\s+|\n+")
 _JOINT = re.compile(
@@ -51,17 +51,20 @@ _PARENTHESIS = re.compile(r"\(([^()]{20,})\)")
 
 
 class Clause(NamedTuple):
-    """A part of an answer that stands for itself."""
+    """A clause of an answer: the smallest part that makes one statement."""
 
     text: str
     conceded: bool = False
-    """Its sentence only grants it (`although ...`)."""
+    """Whether the sentence only concedes it (`although ...`) or puts it in parentheses."""
     contrasted: bool = False
-    """It is set against what stood before it (`but ...`)."""
+    """Whether it is contrasted with the text before it (`but ...`)."""
 
 
 def normalise(text: str) -> str:
-    """Lower case, plain marks, no mark-up; what an answer quotes is not its own words and is left out."""
+    """Return the text in lower case, with plain punctuation, and without mark-up, headings and quotations.
+
+    Quotations are replaced because they are not the answer's own words, unless the whole text is one.
+    """
     text = _HEADING.sub(_without_heading, text.translate(_MARKS))
     if not re.fullmatch(r'\s*"[^"]*"\s*', text):
         text = _QUOTE.sub('"quote"', text)
@@ -69,12 +72,12 @@ def normalise(text: str) -> str:
 
 
 def _without_heading(line: re.Match[str]) -> str:
-    """Nothing for a heading; white space before another line stays."""
+    """Remove a heading; keep the white space before any other line."""
     return "" if line["heading"] else line[0]
 
 
 def split_clauses(text: str) -> list[Clause]:
-    """The clauses of an answer, in order; headings, bullets and quotations are not among them."""
+    """Split an answer into its clauses, in order, without headings, bullets and quotations."""
     clauses: list[Clause] = []
     for sentence in _SENTENCE_END.split(_BULLET.sub("", normalise(text))):
         plain = " ".join(sentence.strip(" _|\t").split())
@@ -83,7 +86,7 @@ def split_clauses(text: str) -> list[Clause]:
 
 
 def _cut(sentence: str) -> Iterator[Clause]:
-    """The clauses of a sentence; what stands in parentheses comes last."""
+    """Split a sentence into clauses; text in parentheses comes last."""
     pieces = ["", *_JOINT.split(_fronted(_PARENTHESIS.sub("", sentence)))]
     for joint, part in zip(pieces[::2], pieces[1::2], strict=True):
         yield from _cut_concession(part.strip(" ,.!"), bool(_CONTRAST.match(f"{joint}{part}")))
@@ -92,7 +95,7 @@ def _cut(sentence: str) -> Iterator[Clause]:
 
 
 def _cut_concession(part: str, contrasted: bool) -> Iterator[Clause]:
-    """A clause, or what it grants and then the clause."""
+    """Split off a leading concession (`although ..., `) from the main clause, if there is one."""
     if _CONCESSION.match(part):
         comma = _MAIN_CLAUSE.search(part) or _COMMA.search(part)
         granted, part = (part[: comma.start()], part[comma.end() :]) if comma else (part, "")
@@ -101,5 +104,6 @@ def _cut_concession(part: str, contrasted: bool) -> Iterator[Clause]:
 
 
 def _fronted(sentence: str) -> str:
-    """A sentence whose interjection (`the number, however, is ...`) stands before it and cuts nothing."""
+    """Move an interjection (`the number, however, is ...`) to the front, so that it does not split the
+    sentence."""
     return f"however, {_INTERJECTION.sub(' ', sentence)}" if _INTERJECTION.search(sentence) else sentence

@@ -1,15 +1,16 @@
-"""Does an answer say something, or that it cannot? Told by how such clauses are phrased.
+"""Classify answers as statements or abstentions by the phrasing of their clauses.
 
-Every clause of an answer is of one kind (`cues.yaml` has the cues). The order of the kinds decides:
+Each clause of an answer is assigned one kind by the cues in `cues.yaml`. The order of the kinds decides:
 
-- an answer that opens with a clause that abstains, or with what the document holds and then such a clause, is
-  an abstention, at whatever length it goes on about it, unless it answers after all: by a conclusion
-  (`so the answer is ...`), a guess (`probably ...`), or a clause set against one that abstains (`but ...`);
-- an answer that opens with something else is a statement, also where it grants that a detail is missing,
-  unless it takes that back at its end;
-- an answer none of whose clauses abstains is a statement.
+- An answer is an abstention if it begins with a clause that abstains, possibly after clauses that describe
+  what the document contains. This holds however long it goes on, unless it answers after all: by a conclusion
+  (`so the answer is ...`), a guess (`probably ...`), or a contrast to an abstaining clause (`but ...`).
+- An answer that begins with anything else is a statement, even if it concedes that a detail is missing,
+  unless it withdraws its answer at the end.
+- An answer without an abstaining clause is a statement.
 
-A clause that has the words of an abstention and no clear cue is undecided: the nearest exemplar decides it.
+A clause that contains the words of an abstention but no clear cue is undecided; the nearest exemplar then
+decides.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _AROUND = " .!?\"'()[]_-:\u3002\uff01\uff1f"
 
 
 class Decision(NamedTuple):
-    """A label, the clause that decided, and how."""
+    """The label of an answer, the clause that decided it, and the reason."""
 
     label: Label
     clause: str
@@ -51,37 +52,43 @@ class Decision(NamedTuple):
 
 
 class Cues(Component):
-    """Cues decide the clear clauses, the nearest exemplar the others; never sees the question or the gold."""
+    """An abstention classifier that uses cue phrases, and the nearest exemplar for clauses without a clear cue.
+
+    It sees neither the question nor the gold answer.
+    """
 
     kind: Literal["cues"] = "cues"
     exemplars: Path | None = None
-    """A YAML or JSON file `{statement: [...], abstention: [...]}`; by default our own."""
+    """A YAML or JSON file of the form `{statement: [...], abstention: [...]}`; by default the exemplars that
+    come with fathoms."""
     embed: Embedder = LexicalEmbedder()
-    """What turns undecided clauses and exemplars into vectors."""
+    """The embedder that turns undecided clauses and exemplars into vectors."""
     least_cosine: float = Field(default=0.5, ge=-1, le=1)
-    """An undecided clause has to be at least this near to an abstention to be one."""
+    """An undecided clause counts as an abstention only if its nearest exemplar is an abstention with at least
+    this cosine similarity."""
 
     @property
     def key(self) -> str:
-        """Names what decides a label: options, cues, exemplars, the embedder and its weights, not versions.
+        """A fingerprint of everything that decides a label: options, cues, exemplars, and the embedder with
+        its weights, but not its library versions.
 
-        Raises what `NearestNeighbour.key` does.
+        Raises the same errors as `NearestNeighbour.key`.
         """
         return fingerprint("cues", self.revision, read_grammar().key, self.least_cosine, self.plain().key)
 
     def plain(self) -> NearestNeighbour:
-        """The paper's rule with these exemplars and this embedder."""
+        """Return the paper's plain nearest-neighbour rule with the same exemplars and embedder."""
         return NearestNeighbour(exemplars=self.exemplars, embed=self.embed).plain()
 
     def check(self) -> None:
-        """Raise what `classify` would for exemplars that cannot be read or an embedder that is not here."""
+        """Check that the exemplars can be read and the embedder is installed, with the errors of
+        `classify`."""
         self.plain().check()
 
     def classify(self, texts: Sequence[str]) -> list[Verdict]:
-        """One verdict a text: `premise` is the clause that decided, `why` says how.
+        """Return one verdict per text: `premise` is the clause that decided, `why` the reason.
 
-        Raises what reading the exemplars and embedding raise; where no clause is undecided, nothing is
-        embedded.
+        Exemplars are read and text is embedded only if a clause is undecided; the errors of both are raised.
         """
         readings = {text: read_clauses(text) for text in texts}
         undecided = [each.text for text in readings.values() for each in text if each.kind == "undecided"]
@@ -94,11 +101,11 @@ class Cues(Component):
         return [verdicts[text] for text in texts]
 
     def explain(self, verdict: Verdict) -> Why:
-        """What the label of a verdict rests on."""
+        """Return the clause and the reason behind a verdict's label."""
         return Why(clause=verdict.premise or None, reason=verdict.why)
 
     def _settle(self, clauses: Sequence[str]) -> dict[str, Reading]:
-        """Undecided clauses that are near to an abstention as such, the others as answers."""
+        """Decide the undecided clauses: those near to an abstention exemplar abstain, the others answer."""
         if not clauses:
             return {}
         exemplars = read_exemplars(self.exemplars or OWN_EXEMPLARS)
@@ -111,14 +118,14 @@ class Cues(Component):
 
 
 def _known(reading: Reading, settled: Mapping[str, Reading]) -> Reading:
-    """A reading, or what settled it where it was undecided."""
+    """Return the reading itself, or the settled one if it was undecided."""
     if reading.kind != "undecided":
         return reading
     return settled[reading.text]._replace(contrasted=reading.contrasted)
 
 
 def decide(text: str, readings: Sequence[Reading]) -> Decision:
-    """The label of an answer from the kinds of its clauses."""
+    """Decide the label of an answer from the kinds of its clauses; the module docstring has the rules."""
     whole = " ".join(normalise(text).split()).strip(_AROUND)
     if not whole or read_grammar().is_whole("blank", whole):
         return Decision("empty", whole, "the whole answer")
@@ -139,14 +146,15 @@ def decide(text: str, readings: Sequence[Reading]) -> Decision:
 
 
 def _kind_of_stop(readings: Sequence[Reading], first: Reading) -> Label:
-    """A refusal, unless it is the source that is said to be silent."""
+    """Return `refusal` if the first abstaining clause refuses, unless the answer says that the source lacks
+    the information."""
     missing = [reading for reading in readings if reading.kind in ("abstains", "abstains exactly", "aside")]
     silent = any(read_grammar().find("anchor", reading.text) for reading in missing)
     return "refusal" if first.kind == "refuses" and not silent else "abstention"
 
 
 def _answer_after(readings: Sequence[Reading], stops: Sequence[int]) -> Reading | None:
-    """What is answered after all: a conclusion behind a clause that abstains, and not taken back."""
+    """Return the last clause that answers after an abstaining clause and is not withdrawn, or `None`."""
     last = readings[stops[-1]]
     behind = stops[-1] if len(stops) > 1 and (_is_final(last) or last.contrasted) else stops[0]
     commits = [reading for reading in readings[behind + 1 :] if reading.kind == "commits"]
@@ -154,16 +162,20 @@ def _answer_after(readings: Sequence[Reading], stops: Sequence[int]) -> Reading 
 
 
 def _is_final(reading: Reading) -> bool:
-    """Whether a clause concludes that there is no answer."""
+    """Return whether a clause concludes that there is no answer."""
     return read_grammar().find("final", reading.text) is not None
 
 
 def _takes_back(readings: Sequence[Reading], stops: Sequence[int]) -> bool:
-    """Whether an answer that does not open with an abstention comes to one at its end.
+    """Return whether an answer that does not begin with an abstention withdraws its answer at the end.
 
-    What is cited before is no answer if something exact is then said to be missing, or if that is set against
-    it. An answer of its own gives way to a conclusion that there is none, or to more than one clause that
-    abstains if they are set against it or it names no number. A bare value stands.
+    - It is not withdrawn if it begins with a bare value, or if more than one answering clause follows the
+      last abstaining clause.
+    - If the answer only cites the source, it is withdrawn when something exact is said to be missing, or
+      when an abstaining clause is contrasted with it.
+    - Otherwise it is withdrawn by a final conclusion that there is no answer. An answer of fewer than
+      `_AT_LENGTH` clauses is also withdrawn by two or more abstaining clauses, if one of them is contrasted
+      with it or if it contains no digit.
     """
     answers = [reading for reading in readings[: stops[-1]] if reading.kind in _ANSWERS]
     after = [reading for reading in readings[stops[-1] :] if reading.kind in _ANSWERS]
@@ -178,7 +190,7 @@ def _takes_back(readings: Sequence[Reading], stops: Sequence[int]) -> bool:
 
 
 def _is_short(reading: Reading) -> bool:
-    """Whether a clause is a bare value or a name."""
+    """Return whether a clause is only a value or a name."""
     value = read_grammar().body(reading.text)
     few = reading.kind == "answers" and len(value.split()) <= _SHORT and not _VERB.search(value)
     return few or _BARE.fullmatch(value) is not None

@@ -1,15 +1,15 @@
-"""What counts as the same text when a phrase is looked for in an answer.
+"""Normalise text before a phrase is searched for in an answer.
 
-Two foldings. `fold_plain` is the one of the code that FATHOMS-RAG released (the paper says nothing of it):
-lower case, and `-` becomes a space. `fold_words` is ours, for whole-word matching; it also folds what an
-answer's author does not mean by its spelling:
+There are two rules. `fold_plain` is the rule of the code that FATHOMS-RAG released (the paper does not
+mention it): lower case, and `-` becomes a space. `fold_words` is our own rule, for whole-word matching. It
+also removes differences of spelling that carry no meaning:
 
-- Unicode: case, compatibility forms (ligatures, full-width digits, non-breaking spaces), curly quotes,
-  invisible characters; superscripts and fractions stay, since 10² is not 102;
-- white space: every run of it, line breaks included, is one space;
-- Markdown emphasis around words: `**7.0**%` is `7.0%`;
-- thousands separators: `5,592,245` and `5 592 245` with narrow or non-breaking spaces are `5592245`;
-- dashes: one that begins a negative number is a minus sign and stays, every other becomes a space.
+- Unicode: case, compatibility forms (ligatures, full-width digits, non-breaking spaces), curly quotes and
+  invisible characters. Superscripts and fractions are kept, because 10² is not 102.
+- White space: each run of white space, including line breaks, becomes one space.
+- Markdown emphasis around words: `**7.0**%` becomes `7.0%`.
+- Thousands separators: `5,592,245`, and `5 592 245` with narrow or non-breaking spaces, become `5592245`.
+- Dashes: a minus sign before a number is kept; every other dash becomes a space.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ _DASH = re.compile(r"-(?P<minus>(?<![\w)%\]]-)(?=\.?\d))?")
 
 
 def fold_plain(text: str, *, hyphens: bool) -> str:
-    """Lower case; with `hyphens`, every `-` is a space."""
+    """Return the text in lower case; with `hyphens`, every `-` becomes a space."""
     text = text.lower()
     return text.replace("-", " ") if hyphens else text
 
 
 def fold_words(text: str, *, hyphens: bool) -> str:
-    """The folding described above; with `hyphens`, dashes that are no minus sign are spaces."""
+    """Normalise text by the rule in the module docstring; with `hyphens`, dashes other than minus signs become
+    spaces."""
     text = _GROUPED.sub(_ungrouped, text)
     if not text.isascii():
         text = _NOT_ASCII.sub(_fold_character, unicodedata.normalize("NFC", text))
@@ -52,12 +53,12 @@ def fold_words(text: str, *, hyphens: bool) -> str:
 
 
 def trace_plain(text: str, *, hyphens: bool) -> Traced:
-    """What `fold_plain` gives, and where it came from."""
+    """Return the result of `fold_plain`, with the original position of each character."""
     return Traced.of(text).each(lambda part: fold_plain(part, hyphens=hyphens))
 
 
 def trace_words(text: str, *, hyphens: bool) -> Traced:
-    """What `fold_words` gives, and where it came from."""
+    """Return the result of `fold_words`, with the original position of each character."""
     traced = Traced.of(text).sub(_GROUPED, _ungrouped)
     if not traced.text.isascii():
         traced = traced.composed().sub(_NOT_ASCII, _fold_character)
@@ -68,25 +69,26 @@ def trace_words(text: str, *, hyphens: bool) -> Traced:
 
 
 def _ungrouped(number: re.Match[str]) -> str:
-    """The digits of a number written in groups of three."""
+    """Remove the separators from a number with digits in groups of three."""
     return re.sub(r"\D", "", number[0])
 
 
 def _without_emphasis(markers: re.Match[str]) -> str:
-    """Nothing where the markers stand at the edge of a word, themselves elsewhere (`2*3`, `a * b`)."""
+    """Remove Markdown markers at the edge of a word, and keep them elsewhere (`2*3`, `a * b`)."""
     before = markers.string[max(0, markers.start() - 1) : markers.start()]
     after = markers.string[markers.end() : markers.end() + 1]
     return markers[0] if before.isalnum() == after.isalnum() else ""
 
 
 def _minus_or_space(dash: re.Match[str]) -> str:
-    """A minus sign stays, any other dash parts words."""
+    """Keep a minus sign, and replace any other dash with a space."""
     return " " if dash["minus"] is None else "-"
 
 
 @lru_cache(maxsize=4096)
 def _fold_letter(character: str) -> str:
-    """One character without its typographic variants."""
+    """Replace a character by its plain form (straight quotes, NFKC), except superscripts, subscripts and
+    fractions."""
     if character in _REPLACED:
         return _REPLACED[character]
     if unicodedata.decomposition(character).startswith(_KEPT):
@@ -95,5 +97,5 @@ def _fold_letter(character: str) -> str:
 
 
 def _fold_character(match: re.Match[str]) -> str:
-    """One character of a substitution."""
+    """Apply `_fold_letter` to a matched character."""
     return _fold_letter(match[0])

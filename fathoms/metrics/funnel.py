@@ -1,19 +1,21 @@
-"""The funnel: at which stage an answer was lost, with no judge and no extra call.
+"""The funnel shows at which stage of the pipeline an answer was lost, without a judge or extra model calls.
 
-Phrase recall of the gold answer in four texts, by the match and the hyphens of the profile:
+It is the phrase recall of the gold answer in four texts, under the `match` and `hyphens` rules of the profile:
 
 | stage | text |
 |---|---|
-| `documents` | the gold documents as parsed; only their gold pages, where these are named |
-| `retrieved` | the chunks that were retrieved |
-| `prompt` | the context of the prompt, after packing |
-| `answer` | the answer: this is Correctness itself |
+| `documents` | the gold documents as parsed; only their gold pages, if pages are named |
+| `retrieved` | the retrieved chunks |
+| `prompt` | the context in the prompt, after packing |
+| `answer` | the answer; its recall is the correctness |
 
-Each stage takes its own maximum over the variants. What a stage lost is `max(0, before - this)` and what it
-gained `max(0, this - before)`; the two are never netted. What stands before `documents` is the whole
-answer, 1. A text that is not known (a server cut the prompt, a model read a file or an image itself) has no
-recall, and neither a loss nor a gain is counted to it or from it. A stage that a run tells of no question at
-all is passed over: the next one is compared with what stands before it.
+Each stage takes its own maximum over the variants of the gold answer. A stage loses
+`max(0, before - this)` and gains `max(0, this - before)`, where `before` is the recall of the previous stage
+(1 for `documents`). Losses and gains are averaged separately and never offset against each other.
+
+The recall of a stage is unknown if its text is unknown, for example because a server truncated the prompt or
+the model read a file or an image itself. No loss or gain is then computed for it or for the stage after it. A
+stage that is unknown for all questions of a run is skipped: the next stage is compared with the one before it.
 """
 
 from __future__ import annotations
@@ -32,9 +34,10 @@ _Texts = Sequence[str] | None
 
 
 class RunTexts:
-    """The documents of a run as parsed, and the ids of those that its parser could not read (`unread`).
+    """The parsed documents of a run by id, and the ids of the documents that its parser could not read
+    (`unread`).
 
-    A document that is in neither is not known.
+    The text of a document in neither of them is unknown.
     """
 
     def __init__(self, documents: Mapping[str, Document], unread: Collection[str] = ()) -> None:
@@ -43,8 +46,10 @@ class RunTexts:
         self._gold: dict[tuple[str, Match, Hyphens], GoldText] = {}
 
     def gold(self, question: Question, match: Match, hyphens: Hyphens) -> GoldText:
-        """The first stage of a question, the same for all its repeats; its recall is `None` where one of its
-        documents is not known."""
+        """Return the `documents` stage of a question, which is the same for all its repeats.
+
+        Its recall is `None` if one of the question's gold documents is unknown.
+        """
         key = (question.id, match, hyphens)
         if key not in self._gold:
             found = gold_text_recall(question, self.parsed, match, hyphens)
@@ -55,14 +60,17 @@ class RunTexts:
         return self._gold[key]
 
     def retrieved(self, record: Record) -> _Texts:
-        """The texts of what was retrieved, `None` where one of them is not known."""
+        """Return the texts of the retrieved chunks, or `None` if one of them is unknown."""
         if record.hits is None:
             return None
         texts = [self._text(hit.chunk) for hit in record.hits]
         return None if None in texts else [text for text in texts if text is not None]
 
     def told(self, records: Iterable[Record]) -> frozenset[Stage]:
-        """The stages that are known for some question of a run; no more records are read than that takes."""
+        """Return the stages that are known for at least one question of a run.
+
+        Reading stops as soon as all stages have been seen.
+        """
         known: set[Stage] = {"answer"}
         if self.parsed.documents or self.unread:
             known.add("documents")
@@ -76,8 +84,11 @@ class RunTexts:
         return frozenset(known)
 
     def _text(self, chunk: Chunk) -> str | None:
-        """The text of a chunk as it was retrieved. What was cut off a document at its end is the loss of the
-        prompt: the whole document was found."""
+        """Return the text of a chunk as retrieved, or `None` if it is unknown.
+
+        If the end of a whole document was cut off to fit the prompt, the full text counts as retrieved: the
+        loss belongs to the `prompt` stage.
+        """
         if not chunk.whole or (chunk.modality != "text" and not chunk.text):
             return None
         if not chunk.dropped:
@@ -87,7 +98,7 @@ class RunTexts:
 
 
 def prompted(record: Record) -> _Texts:
-    """The contexts that the model read, `None` where that is not known."""
+    """Return the contexts that the model read, or `None` if they are not fully known."""
     if record.prompt is None or (record.answer and record.answer.prompt_cut):
         return None
     parts = record.prompt.parts
@@ -98,7 +109,7 @@ def prompted(record: Record) -> _Texts:
 
 
 def _shows_more(prompt: Prompt) -> bool:
-    """Whether there is more to read in it than text."""
+    """Return whether the prompt has files or images besides its text."""
     return any(message.files or message.images for message in prompt.messages)
 
 
@@ -111,8 +122,11 @@ def funnel(
     match: Match = "word",
     hyphens: Hyphens = "both",
 ) -> Funnel:
-    """The funnel of one answer, given its Correctness and the phrases that it lacks; `told` are the stages
-    that its run knows."""
+    """Compute the funnel of one answer.
+
+    `missed` are the phrases that the answer lacks, and `told` are the stages that are known for its run (see
+    `RunTexts.told`). The result has no recalls if the question cannot be measured; `left_out` then says why.
+    """
     question = record.question
     gold = texts.gold(question, match, hyphens)
     if gold.left_out in _LEFT_OUT:
@@ -141,7 +155,10 @@ def funnel(
 def steps(
     recalls: Mapping[Stage, float | None], told: Collection[Stage]
 ) -> tuple[dict[Stage, float], dict[Stage, float]]:
-    """What each stage lost and gained against the one before it, of those that are told."""
+    """Return what each stage in `told` lost and gained against the one before it.
+
+    A stage is absent if its own recall or the one before it is `None`.
+    """
     lost: dict[Stage, float] = {}
     gained: dict[Stage, float] = {}
     before = 1.0 if "documents" in told else None
@@ -158,7 +175,7 @@ def steps(
 def _missing_from(
     phrases: Sequence[str], found: Mapping[Stage, list[str] | None], match: Match, hyphens: Hyphens
 ) -> dict[str, Stage]:
-    """From which stage on each phrase is missing: the one after the last that holds it."""
+    """Return for each phrase the stage from which on it is missing: the one after the last stage with it."""
     known = [(stage, held) for stage in STAGES if (held := found.get(stage)) is not None]
     missing: dict[str, Stage] = {}
     for phrase in phrases if known else ():
@@ -169,16 +186,16 @@ def _missing_from(
 
 
 def _recall(held: list[str] | None, question: Question, match: Match, hyphens: Hyphens) -> float | None:
-    """Phrase recall in some folded texts."""
+    """Return the phrase recall in some folded texts, or `None` if they are unknown."""
     return None if held is None else recall_in(held, question.answers, match, hyphens).value
 
 
 def _folded(texts: _Texts, match: Match) -> list[str] | None:
-    """Texts to look for phrases in."""
+    """Fold texts so that phrases can be searched for in them."""
     return None if texts is None else [_fold(text, match) for text in texts]
 
 
 @lru_cache(maxsize=1024)
 def _fold(text: str, match: Match) -> str:
-    """One text; the same chunk is retrieved again and again."""
+    """Fold one text; cached, because the same chunk is retrieved for many questions."""
     return fold_text(text, match)

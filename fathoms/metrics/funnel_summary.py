@@ -1,8 +1,8 @@
-"""From the funnels of answers to those of categories and of a run.
+"""Aggregate the funnels of answers per category and for the whole run.
 
 Repeats are averaged within their question, questions within their category, and the overall figure is the
-unweighted mean of the categories, as everywhere. Each figure has its own denominator: a stage may be known
-for some questions only.
+unweighted mean of the categories, as for the other metrics. Each figure has its own denominator, because a
+stage may be known only for some questions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fathoms.types import Record
 
 
 class _Figures(NamedTuple):
-    """The means over the repeats of one question, at one stage."""
+    """The means over the repeats of one question at one stage; `None` where unknown."""
 
     recall: float | None
     lost: float | None
@@ -28,7 +28,7 @@ class _Figures(NamedTuple):
 
 
 class _QuestionFunnel(NamedTuple):
-    """One question; `stages` is empty where it is left out."""
+    """The averaged funnel of one question; `stages` is empty if the question is left out."""
 
     category: str
     left_out: str | None
@@ -39,8 +39,10 @@ class _QuestionFunnel(NamedTuple):
 def with_funnels(
     record: Record, row: Mapping[str, RecordScore], texts: RunTexts, told: Collection[Stage]
 ) -> dict[str, RecordScore]:
-    """The scores of one answer by profile, with a funnel under each of ours; as they are where its run tells
-    of nothing but the answers."""
+    """Return the scores of one answer by profile, with a funnel added under each profile in `PROFILES`.
+
+    No funnel is added if only the `answer` stage is known (`told`).
+    """
     made = dict(row)
     for profile in PROFILES if len(told) > 1 else ():
         if score := made.get(profile.name):
@@ -51,14 +53,14 @@ def with_funnels(
 
 
 def summarise_funnels(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, Any]]:
-    """The funnel of a run by profile; empty where its answers have none.
+    """Return the funnel of a run by profile; empty if its answers have no funnels.
 
-    `overall` and `categories` hold for each stage the mean `recall` over `n` questions, and the means of what
-    was `lost` and `gained` there over the `compared` ones, of which the stage and one before it are known.
-    `overall` says too how many `categories` recall, and `compared_categories` loss and gain, are a mean of:
-    stages that are means of different ones do not add up.
-    `left_out` counts questions by reason; `chance` is the mean share of the other documents that hold an
-    answer whole.
+    - `overall` and `categories` hold for each stage the mean `recall` over `n` questions, and the mean `lost`
+      and `gained` over the `compared` questions, for which this stage and the one before it are known.
+    - `overall` also says over how many categories it averages: `categories` for recall, and
+      `compared_categories` for losses and gains. Stages that average different categories do not add up.
+    - `left_out` counts the questions left out per reason.
+    - `chance` is the mean share of non-gold documents that contain the whole answer.
     """
     first = scores.rows[0] if scores.rows else {}
     names = [name for name, score in first.items() if score.funnel is not None]
@@ -66,7 +68,7 @@ def summarise_funnels(records: Sequence[Record], scores: Scores) -> dict[str, di
 
 
 def _summary(records: Sequence[Record], funnels: Iterable[Funnel | None]) -> dict[str, Any]:
-    """One profile."""
+    """Summarise the funnels of one profile."""
     repeats: dict[str, list[tuple[Record, Funnel]]] = {}
     for record, found in zip(records, funnels, strict=True):
         if found is not None:
@@ -85,20 +87,20 @@ def _summary(records: Sequence[Record], funnels: Iterable[Funnel | None]) -> dic
 
 
 def _question(repeats: Sequence[tuple[Record, Funnel]]) -> _QuestionFunnel:
-    """One question; all its repeats have the same gold, and so are all left out or none."""
+    """Average the repeats of one question; they share the gold answer, so either all are left out or none."""
     (record, first), funnels = repeats[0], [found for _, found in repeats]
     stages = {} if first.left_out else {stage: _stage(funnels, stage) for stage in STAGES}
     return _QuestionFunnel(record.question.category, first.left_out, first.chance, stages)
 
 
 def _stage(funnels: Sequence[Funnel], stage: Stage) -> _Figures:
-    """One stage of one question."""
+    """Average one stage of one question over its repeats."""
     rows = [(found.recall(stage), found.lost.get(stage), found.gained.get(stage)) for found in funnels]
     return _Figures(*rows[0]) if len(rows) == 1 else _Figures(*map(mean, zip(*rows, strict=True)))
 
 
 def _means(questions: Sequence[_QuestionFunnel]) -> dict[str, dict[str, Any]]:
-    """The stages of one category."""
+    """Average the stages of one category."""
     return {
         stage: _stage_means([question.stages[stage] for question in questions if question.stages])
         for stage in STAGES
@@ -106,7 +108,7 @@ def _means(questions: Sequence[_QuestionFunnel]) -> dict[str, dict[str, Any]]:
 
 
 def _stage_means(figures: Sequence[_Figures]) -> dict[str, Any]:
-    """The means over some questions, with what they are means of."""
+    """Return the means over some questions, with the number of questions behind each mean."""
     return {
         "recall": mean(figure.recall for figure in figures),
         "n": sum(figure.recall is not None for figure in figures),
@@ -117,7 +119,7 @@ def _stage_means(figures: Sequence[_Figures]) -> dict[str, Any]:
 
 
 def _macro(categories: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
-    """The unweighted means of the categories; the questions add up."""
+    """Return the unweighted means of the categories; question counts are added up."""
     return {
         stage: {
             **{key: mean(group[stage][key] for group in categories) for key in ("recall", "lost", "gained")},

@@ -1,4 +1,4 @@
-"""The cues of `cues.yaml`, compiled: what kind of clause a text is, and the words that show it."""
+"""Compile the cues of `cues.yaml` into regular expressions and search clauses for them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _LONGEST = 600
 
 
 class Grammar(NamedTuple):
-    """Patterns by kind, all languages together; `key` names the file's content."""
+    """The compiled patterns of all languages by kind of cue; `key` is a fingerprint of the file's content."""
 
     patterns: Mapping[str, tuple[re.Pattern[str], ...]]
     key: str
 
     def find(self, kind: str, text: str) -> str | None:
-        """The words of a text that are a cue of this kind; `None` where there are none.
+        """Return the words of a text that match a cue of this kind, or `None`.
 
-        Only the first 600 characters are looked at: no clause is that long.
+        Only the first 600 characters are searched, because real clauses are shorter.
         """
         for pattern in self.patterns[kind]:
             if found := pattern.search(text[:_LONGEST]):
@@ -33,17 +33,17 @@ class Grammar(NamedTuple):
         return None
 
     def body(self, text: str) -> str:
-        """A text without its lead (`according to the report, `)."""
+        """Return a text without its lead (such as `according to the report, `)."""
         return text.removeprefix(self.find("lead", text) or "").strip()
 
     def is_whole(self, kind: str, text: str) -> bool:
-        """Whether a text is a cue of this kind and nothing else."""
+        """Return whether the whole text is a cue of this kind."""
         return any(pattern.fullmatch(text) for pattern in self.patterns[kind])
 
 
 @lru_cache(maxsize=1)
 def read_grammar() -> Grammar:
-    """Our cues, read and compiled once."""
+    """Read and compile the cues that come with fathoms; cached."""
     data = read_yaml(OWN_CUES).data
     slots = {name: f"(?:{'|'.join(parts)})" for name, parts in data["slots"].items()}
     patterns: dict[str, list[re.Pattern[str]]] = {}
@@ -54,7 +54,7 @@ def read_grammar() -> Grammar:
 
 
 def _expand(pattern: str, slots: Mapping[str, str]) -> str:
-    """A pattern with every slot filled in, and the slots in slots."""
+    """Replace every `<slot>` in a pattern, including slots within slots."""
     while _SLOT.search(pattern):
         pattern = _SLOT.sub(lambda slot: slots[slot[1]], pattern)
     return pattern

@@ -1,4 +1,4 @@
-"""Hallucination: something stated that is not fully right (FATHOMS-RAG, section III.C)."""
+"""Hallucination: a statement that is not fully correct (FATHOMS-RAG, section III.C)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from fathoms.metrics.labels import Label
 
 
 def hallucination(label: Label | None, correctness: float | None) -> int | None:
-    """H(p) = 1 if the answer is a statement and its correctness is not 1, else 0.
+    """Return H(p) = 1 if the answer is a statement and its correctness is not 1, and 0 otherwise.
 
-    Abstentions, refusals and empty answers are no hallucinations. `None` where the answer has no label (the
-    call failed) or no correctness (the question has no answer to compare with).
+    Abstentions, refusals and empty answers are not hallucinations. The result is `None` if the answer has no
+    label (the call failed) or no correctness (the question has no gold answer).
     """
     if label is None or correctness is None:
         return None

@@ -1,8 +1,8 @@
-"""What of the gold answers stands in the documents as parsed: the first stage of the funnel.
+"""Measure how much of the gold answers is in the parsed documents: the first stage of the funnel.
 
-An answer that is not in the parsed text can only be guessed. No model is asked: the measure is phrase
-recall (`phrase_recall`), with the text of the gold pages in the place of the answer, or of the whole gold
-documents where no page is named.
+An answer that is missing from the parsed text can only be guessed. The measure needs no model: it is phrase
+recall (`phrase_recall`) in the text of the gold pages instead of the answer, or in the whole gold documents
+if no page is named.
 """
 
 from __future__ import annotations
@@ -16,16 +16,20 @@ from fathoms.metrics.phrase_recall import Hyphens, Match, fold_text, recall_in
 from fathoms.types import Document, Question
 
 COMMON = 0.2
-"""An answer that stands whole in more than this share of the other documents says nothing of any one."""
+"""An answer that occurs whole in more than this share of the non-gold documents is too common to tell whether
+the gold document was parsed well."""
 _YES_NO = {"yes", "no", "true", "false"}
 GoldPages = tuple[tuple[str, frozenset[int] | None], ...]
-"""Documents by name, each with some of its pages, or `None` for all."""
+"""Pairs of a document's name and its page numbers, or `None` for all pages."""
 
 
 class GoldText(NamedTuple):
-    """Recall in [0, 1] of one question's answer in its gold text, or `None` and why it is left out
-    (`unanswerable`, `yes-no`, `common`, `no-text`); `chance` is the share of the other documents that hold
-    the answer whole, `None` where there are none; `missed` are the phrases that were not found."""
+    """The recall of one question's gold answer in its gold text.
+
+    `recall` is in [0, 1], or `None` if the question is `left_out` for one of the reasons `unanswerable`,
+    `yes-no`, `common` or `no-text`. `chance` is the share of non-gold documents that contain the whole
+    answer, `None` if there are no such documents. `missed` are the phrases that were not found.
+    """
 
     question: Question
     recall: float | None
@@ -35,7 +39,7 @@ class GoldText(NamedTuple):
 
 
 class ParsedTexts:
-    """Documents as parsed, by id; what phrases are looked for in is folded once for all questions."""
+    """The parsed documents by id. Folded texts are cached, so each is folded once for all questions."""
 
     def __init__(self, documents: Mapping[str, Document]) -> None:
         self.documents = documents
@@ -43,13 +47,13 @@ class ParsedTexts:
         self._gold: dict[tuple[GoldPages, Match], str] = {}
 
     def whole(self, name: str, match: Match) -> str:
-        """The whole text of a document, folded."""
+        """Return the folded text of a whole document."""
         if (name, match) not in self._whole:
             self._whole[name, match] = fold_text(self.documents[name].text, match)
         return self._whole[name, match]
 
     def gold(self, places: GoldPages, match: Match) -> str:
-        """The text of some pages, folded. What ingestion lost as a whole has no text."""
+        """Return the folded text of some pages. Documents that could not be parsed have no text."""
         if (places, match) not in self._gold:
             text = "\n\n".join(
                 page.text
@@ -68,7 +72,10 @@ def gold_text_recall(
     match: Match = "word",
     hyphens: Hyphens = "both",
 ) -> GoldText:
-    """How much of the answer of `question` the parser kept; `documents` are all there are, by id."""
+    """Measure how much of the gold answer of `question` is in the parsed text.
+
+    `documents` must be all documents of the data set, by id: those that are not gold give `chance`.
+    """
     texts = documents if isinstance(documents, ParsedTexts) else ParsedTexts(documents)
     if not question.answerable or not any(question.answers):
         return GoldText(question, None, "unanswerable", None)
@@ -85,8 +92,10 @@ def gold_text_recall(
 
 
 def gold_pages(question: Question) -> GoldPages:
-    """The gold documents of a question, each with its gold pages, or `None` for all of them where a page is
-    not named. They are those of its evidence; without any, the files that it names."""
+    """Return the gold documents of a question, each with its gold pages, or `None` for all pages.
+
+    They come from its evidence; a question without evidence has all pages of the files that it names.
+    """
     pages: dict[str, set[int] | None] = dict.fromkeys(question.files) if not question.evidence else {}
     for item in question.evidence:
         known = pages.setdefault(item.document, set())
@@ -98,7 +107,7 @@ def gold_pages(question: Question) -> GoldPages:
 
 
 def _chance(question: Question, texts: ParsedTexts, match: Match, hyphens: Hyphens) -> float | None:
-    """The share of the documents that are not gold and hold the answer whole; `None` without any."""
+    """Return the share of non-gold documents that contain the whole answer; `None` if there are none."""
     gold = {item.document for item in question.evidence} | set(question.files)
     holds = [
         recall_in((texts.whole(name, match),), question.answers, match, hyphens).value == 1
@@ -109,15 +118,16 @@ def _chance(question: Question, texts: ParsedTexts, match: Match, hyphens: Hyphe
 
 
 def common_answers(found: Iterable[GoldText]) -> set[str]:
-    """The ids of questions whose answers stand in too many other documents to say anything."""
+    """Return the ids of the questions left out because too many other documents contain their answer."""
     return {row.question.id for row in found if row.left_out == "common"}
 
 
 def summarise_gold_text(found: Iterable[GoldText], common: Collection[str] = ()) -> dict[str, Any]:
-    """Means by category and their mean (`overall`), each with its `n`; `left_out` counts by reason;
-    `chance` is the mean share of other documents that hold an answer whole.
+    """Return the mean recall per category and their mean (`overall`), each with its number of questions `n`.
 
-    Parsers that are compared must be judged on the same questions: those in `common` are left out too.
+    `left_out` counts questions per reason; `chance` is the mean share of non-gold documents that contain a
+    whole answer. The questions in `common` (see `common_answers`) are left out too, so that different parsers
+    can be compared on the same questions.
     """
     rows = [
         row._replace(recall=None, left_out="common", missed=()) if row.question.id in common else row
@@ -143,11 +153,11 @@ def summarise_gold_text(found: Iterable[GoldText], common: Collection[str] = ())
 
 
 def _figures(rows: Sequence[GoldText]) -> dict[str, Any]:
-    """The mean over some questions."""
+    """Return the mean recall over some questions and their number."""
     recalls = [row.recall for row in rows]
     return {"recall": mean(recalls), "n": len(recalls) - recalls.count(None)}
 
 
 def is_yes_no(variant: Sequence[str]) -> bool:
-    """An answer that nearly every text holds by accident."""
+    """Return whether an answer is only yes, no, true or false, words that almost every text contains."""
     return len(variant) == 1 and fold_words(variant[0], hyphens=True) in _YES_NO

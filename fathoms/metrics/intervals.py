@@ -1,9 +1,10 @@
-"""The intervals of a run's figures: 95 %, for other questions of the same kind on the same documents.
+"""Compute the 95 % confidence intervals of a run's figures.
 
-A category is a mean of questions (Wilson), the overall figure a mean of categories (BCa, or MOVER where a
-category is constant). Where there are enough groups of documents, the macro means have a second interval,
-`clustered`, for other documents too; questions that share a document, directly or by way of others, are
-one group.
+They describe how far a figure would vary with other questions of the same kind on the same documents. The
+mean of a category has Wilson's interval. The overall figure is a mean of categories and has a BCa bootstrap
+interval, or MOVER if the scores of a category are all equal. If there are enough groups of documents, the
+macro means have a second interval, `clustered`, for other documents as well. Questions that share a document,
+directly or through other questions, form one group.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Sample(NamedTuple):
-    """One question's value of a metric, whether it is a mean of repeats, and its gold documents."""
+    """The value of a metric for one question, whether it is a mean over repeats, and its gold documents."""
 
     value: float
     repeated: bool
@@ -30,15 +31,15 @@ Samples = Mapping[str, Sequence[Sample]]
 
 
 def mean_intervals(samples: Samples) -> dict[str, dict[str, Any] | None]:
-    """By metric `low`, `high`, `method` and `n`; `None` where no question applies."""
+    """Return `low`, `high`, `method` and `n` for each metric, or `None` if it applies to no question."""
     return {metric: _plain(known) if known else None for metric, known in samples.items()}
 
 
 def overall_intervals(categories: Sequence[Samples]) -> dict[str, dict[str, Any] | None]:
-    """Those of the macro means by metric, and of the micro means by `micro_<metric>`.
+    """Return the intervals of the macro means as `<metric>` and of the micro means as `micro_<metric>`.
 
-    The macro ones have also `groups` of documents, and `clustered` (`low`, `high`, `df`; `None` where the
-    groups are too few).
+    Macro intervals also have `groups`, the number of document groups (`None` if a question names no
+    document), and `clustered` with `low`, `high` and `df` (`None` if there are too few groups).
     """
     metrics = list(categories[0]) if categories else []
     found: dict[str, dict[str, Any] | None] = {}
@@ -50,8 +51,10 @@ def overall_intervals(categories: Sequence[Samples]) -> dict[str, dict[str, Any]
 
 
 def rate_interval(rate: float, questions: int, answers: int) -> dict[str, Any]:
-    """Wilson's interval of a share of answers, as if each question had answered once: repeats of one question
-    are no further questions."""
+    """Return Wilson's interval of a share of answers, with the number of questions as n.
+
+    Repeats of a question are not independent of one another, so they do not increase n.
+    """
     from fathoms.stats.intervals import Interval, wilson
 
     low, high = wilson(rate, questions)
@@ -60,7 +63,7 @@ def rate_interval(rate: float, questions: int, answers: int) -> dict[str, Any]:
 
 
 def _plain(samples: Sequence[Sample]) -> dict[str, Any]:
-    """One mean of questions."""
+    """Return the interval of a plain mean over questions."""
     from fathoms.stats.intervals import mean_interval
 
     repeated = any(sample.repeated for sample in samples)
@@ -68,20 +71,20 @@ def _plain(samples: Sequence[Sample]) -> dict[str, Any]:
 
 
 def _macro(strata: Sequence[Sequence[Sample]]) -> dict[str, Any]:
-    """The unweighted mean of the categories."""
+    """Return the interval of the unweighted mean of the categories."""
     found = _stratified(strata, [1 / len(strata)] * len(strata))
     groups, clustered = _clustered(strata)
     return {**found, "groups": groups, "clustered": clustered}
 
 
 def _micro(strata: Sequence[Sequence[Sample]]) -> dict[str, Any]:
-    """The mean of all questions alike; how many a category has is by design, not by chance."""
+    """Return the interval of the mean over all questions; the sizes of the categories are taken as fixed."""
     total = sum(map(len, strata))
     return _stratified(strata, [len(samples) / total for samples in strata])
 
 
 def _stratified(strata: Sequence[Sequence[Sample]], weights: Sequence[float]) -> dict[str, Any]:
-    """A weighted mean of category means; of a single category, its own interval."""
+    """Return the interval of a weighted mean of category means; for one category, its own interval."""
     import numpy as np
 
     from fathoms.stats.intervals import stratified_interval
@@ -93,8 +96,8 @@ def _stratified(strata: Sequence[Sequence[Sample]], weights: Sequence[float]) ->
 
 
 def _clustered(strata: Sequence[Sequence[Sample]]) -> tuple[int | None, dict[str, float] | None]:
-    """How many groups of documents there are (`None` where a question does not say on which it rests), and
-    the interval where these are enough."""
+    """Return the number of document groups (`None` if a question names no document), and the clustered
+    interval if there are enough of them."""
     import numpy as np
 
     from fathoms.stats.clusters import ENOUGH, connected, cr2_interval
@@ -112,12 +115,12 @@ def _clustered(strata: Sequence[Sequence[Sample]]) -> tuple[int | None, dict[str
 
 
 def _values(samples: Sequence[Sample]) -> NDArray[float64]:
-    """The values alone."""
+    """Return the values of the samples as an array."""
     import numpy as np
 
     return np.array([sample.value for sample in samples], dtype=float)
 
 
 def _as_json(interval: Interval, n: int) -> dict[str, Any]:
-    """As it stands in a summary."""
+    """Return the interval in the form of a run's summary."""
     return {**interval._asdict(), "n": n}

@@ -1,4 +1,4 @@
-"""What a classifier of abstention says of an answer."""
+"""The labels that an abstention classifier gives to answers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Literal
 from fathoms.types import Noun
 
 Label = Literal["statement", "abstention", "empty", "refusal"]
-"""`abstention` says that the answer is not known (epistemic), `refusal` that it will not be given (safety);
-`empty` is no text, or the text of a failure."""
+"""An answer that says it does not know is an `abstention`; one that declines to answer, for safety, is a
+`refusal`; no text, or the text of a failure, is `empty`; anything else is a `statement`."""
 
 
 class Why(Noun):
-    """What a label rests on: the clause that decided, in lower case, and the reason; or the nearest exemplar
-    and its cosine."""
+    """The reason for a label: the deciding clause (in lower case) and a reason, or the nearest exemplar and its
+    cosine similarity."""
 
     clause: str | None = None
     reason: str | None = None

@@ -1,4 +1,4 @@
-"""Where in a text the gold phrases stand that phrase recall finds in it, for whoever reads the text."""
+"""Find the places of gold phrases in a text, so that reports can highlight them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fathoms.metrics.phrase_recall import Hyphens, Match, fold_text, spans
 
 
 class Mark(NamedTuple):
-    """`text[start:end]` is the phrase with this number."""
+    """A place in a text: `text[start:end]` is the phrase with the index `phrase`."""
 
     start: int
     end: int
@@ -19,10 +19,11 @@ class Mark(NamedTuple):
 
 
 def marks(text: str, phrases: Sequence[str], match: Match, hyphens: Hyphens) -> list[Mark]:
-    """The places of all phrases, from left to right; what several phrases hold alike is the first one's.
+    """Return the places of all phrases, from left to right.
 
-    Found by the rule of `phrase_recall`: a phrase has a mark exactly where it counts as found, unless
-    nothing is left of it when it is folded.
+    A place that several phrases share belongs to the first of them. Phrases are found by the rules of
+    `phrase_recall`: a phrase has a mark if and only if it counts as found, except for phrases that are empty
+    after folding.
     """
     folded = _folded(text, match)
     found = [
@@ -41,5 +42,5 @@ def marks(text: str, phrases: Sequence[str], match: Match, hyphens: Hyphens) -> 
 
 @lru_cache(maxsize=512)
 def _folded(text: str, match: Match) -> str:
-    """A text to look for phrases in; the same chunk is retrieved again and again."""
+    """Fold one text; cached, because the same chunk is retrieved for many questions."""
     return fold_text(text, match)
