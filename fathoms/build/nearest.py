@@ -112,9 +112,8 @@ def _words(text: str) -> _Words:
     places = np.concatenate([np.arange(len(text)), np.arange(len(text) - 1)])
     owners = np.searchsorted(spans[:, 0], places, side="right")
     counts = np.bincount(owners * _KINDS + _kinds(text), minlength=size * _KINDS)
-    before = np.cumsum(counts.reshape(size, _KINDS), axis=0).astype(
-        np.uint16
-    )  # wraps around, differences stay right
+    # uint16 may overflow; only differences of rows are used, and these stay correct
+    before = np.cumsum(counts.reshape(size, _KINDS), axis=0).astype(np.uint16)
     return _Words(spans[:, 0], spans[:, 1], before)
 
 
