@@ -1,11 +1,11 @@
-"""Making questions: a scaffold to fill in, a linter, and what a set of questions can measure.
+"""Tools for writing question sets: a template to fill in, a linter, and statistics on what a set can measure.
 
-    text = scaffold(documents, ".csv")              # two rows a PDF, to be filled in
-    found = check(path, documents, reading)         # findings, each with its place
-    figures = describe(file.questions, documents)   # counts, lengths, widths of intervals
+    text = scaffold(documents, ".csv")              # two rows per PDF, to be filled in
+    found = check(path, documents, reading)         # findings, each with file, line and column
+    figures = describe(file.questions, documents)   # counts, phrase lengths, interval widths
 
-The rules are one function each: `file_rules` look at what is written, `document_rules` compare it with the
-documents as parsed. Nothing here asks a model.
+Each linter rule is one function: those in `file_rules` look only at the question file, those in
+`document_rules` compare it with the parsed documents. Nothing here calls a model.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The linter: every rule over one file of questions."""
+"""The linter for question files: runs every rule over one file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fathoms.errors import DataError, QuestionsError, UsageError
 from fathoms.metrics.phrase_recall import Hyphens, Match
 
 INVALID = "invalid"
-"""The code of what keeps the file from being read."""
+"""The code of findings about a file that cannot be read as questions."""
 PLACEHOLDER = "placeholder"
 
 RULES = (
@@ -45,19 +45,19 @@ RULES = (
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found, in the order of the file, and how much was looked at."""
+    """The findings, sorted by line, and the numbers of questions and documents that were checked."""
 
     findings: tuple[Finding, ...]
     questions: int
     documents: int
 
     def count(self, severity: str) -> int:
-        """How many findings are errors, or warnings."""
+        """Return how many findings have this severity (`error` or `warning`)."""
         return sum(finding.severity == severity for finding in self.findings)
 
 
 def rule_codes() -> tuple[str, ...]:
-    """The names of all rules."""
+    """Return the names of all rules, including `invalid`."""
     return (INVALID, *(rule.code for rule in RULES))
 
 
@@ -70,11 +70,13 @@ def check(
     hyphens: Hyphens = "both",
     ignore: Collection[str] = (),
 ) -> Checked:
-    """Check a question file against its documents: `paths` are all of them, `reading` what they say.
+    """Check a question file against its documents.
 
-    Phrases are looked for by `match` and `hyphens`, as a scoring profile does, and the rules in `ignore`
-    are left out. A file that cannot be read is a finding of the code `invalid` too. Raises UsageError where
-    there is no such file or rule, DataError for an ending that nobody knows.
+    `paths` maps the names of all documents to their files, `reading` holds their parsed text. Phrases are
+    searched for with `match` and `hyphens`, which mean the same as in a scoring profile. Rules in `ignore`
+    are not run. A file that cannot be read gives findings with the code `invalid`. Raises UsageError if the
+    file does not exist or `ignore` names an unknown rule, and DataError if the file name's extension is not
+    supported.
     """
     _refuse_unknown(ignore)
     format_of(path)
@@ -105,13 +107,14 @@ def check(
 
 
 def _without_unfilled(findings: list[Finding]) -> list[Finding]:
-    """The findings; of a question that is still to be filled in, no other rule says anything."""
+    """Drop all findings other than `placeholder` about questions that are still to be filled in."""
     unfilled = {finding.question for finding in findings if finding.code == PLACEHOLDER}
     return [f for f in findings if f.code == PLACEHOLDER or f.question is None or f.question not in unfilled]
 
 
 def _invalid(path: Path, complaints: Iterable[str]) -> list[Finding]:
-    """What the reader of the file said, line by line, with the places taken out of the sentences."""
+    """Turn the complaints of the question reader into findings; a `FILE:LINE:COLUMN:` prefix becomes their
+    place."""
     place = re.compile(rf"{re.escape(str(path))}(?::(\d+))?(?::(\d+))?: (.*)")
     found = []
     for sentence in complaints:
@@ -122,18 +125,18 @@ def _invalid(path: Path, complaints: Iterable[str]) -> list[Finding]:
 
 
 def _line_and_note(path: Path, warning: str) -> tuple[int, str]:
-    """What the reader of the file remarked (`FILE:LINE: what`), after its line."""
+    """Split a warning of the question reader (`FILE:LINE: text`) into its line number and its text."""
     line, _, what = warning.removeprefix(f"{path}:").partition(": ")
     return int(line), what
 
 
 def _number(digits: str | None) -> int | None:
-    """A line or a column, where there is one."""
+    """Convert a line or column number, which may be missing."""
     return int(digits) if digits else None
 
 
 def _refuse_unknown(codes: Collection[str]) -> None:
-    """Raise UsageError for a rule that there is not."""
+    """Raise UsageError if a code is not the name of a rule."""
     for code in codes:
         if code not in rule_codes():
             raise UsageError(f"no rule is called '{code}'{suggest(code, rule_codes())}")

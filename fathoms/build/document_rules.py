@@ -1,5 +1,7 @@
-"""Rules that compare questions with the documents as parsed. What could not be parsed is named once, and
-the other rules are silent about it."""
+"""Linter rules that compare questions with the parsed documents.
+
+A document that could not be parsed is reported once; the other rules skip it.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +15,17 @@ from fathoms.metrics.ingestion import COMMON, is_yes_no
 from fathoms.types import Question
 
 _ALIKE = 0.8
-"""Names of files are more alike than words are: numbers, dates, versions."""
+"""How similar a file name must be to be suggested: higher than the default for words, since file names often
+differ only in a number, a date or a version."""
 
 FEW_PAGES = 4
-"""Of fewer an answer stands on most by itself."""
+"""With fewer pages than this, `common_answer` is not checked: an answer would be on most pages by chance."""
 HALF = 0.5
-"""On more of all pages, an answer says nothing."""
+"""An answer found on more than this share of all pages does not show that the right page was used."""
 
 
 def unknown_file(subject: Subject) -> Iterator[Found]:
-    """A file name that no document has."""
+    """Report a file name that is not the name of any document."""
     for number, question in enumerate(subject.questions):
         said = set()
         for key, name in _names(question):
@@ -34,13 +37,14 @@ def unknown_file(subject: Subject) -> Iterator[Found]:
 
 
 def unreadable_document(subject: Subject) -> Iterator[Found]:
-    """A document that the parser could not read, at the first question that names it."""
+    """Report each document that could not be parsed, at the first question that names it."""
     for name, reason in subject.failures.items():
         yield Found(f"'{name}' cannot be parsed: {reason}", *_first_naming(subject, name))
 
 
 def damaged_document(subject: Subject) -> Iterator[Found]:
-    """A document that the parser had to repair, or did not read to its end, where it is first named."""
+    """Report each document that the parser repaired or read only in part, at the first question that names
+    it."""
     for name, document in subject.texts.documents.items():
         if document.warnings:
             remarks = "; ".join(document.warnings)
@@ -48,7 +52,7 @@ def damaged_document(subject: Subject) -> Iterator[Found]:
 
 
 def page_beyond(subject: Subject) -> Iterator[Found]:
-    """Evidence on a page that the document does not have."""
+    """Report evidence on a page number that is larger than the document's page count."""
     for number, question in enumerate(subject.questions):
         for index, evidence in enumerate(question.evidence):
             if evidence.page is None or evidence.document not in subject.texts.documents:
@@ -63,7 +67,8 @@ def page_beyond(subject: Subject) -> Iterator[Found]:
 
 
 def phrase_absent(subject: Subject) -> Iterator[Found]:
-    """A phrase of the best variant that none of the gold documents holds as parsed."""
+    """Report phrases of the best-matching answer variant that are not in the parsed text of any gold
+    document."""
     for number, question, names in _looked_for(subject):
         recall = subject.texts.in_whole(question, names)
         for phrase in recall.missed:
@@ -76,7 +81,7 @@ def phrase_absent(subject: Subject) -> Iterator[Found]:
 
 
 def _instead(subject: Subject, question: Question, names: tuple[str, ...], phrase: str) -> str:
-    """What is there in the place of a phrase that is not."""
+    """Describe the closest match for a missing phrase, or say that there is none."""
     pages = {name: subject.texts.pages(name) for name in names}
     for evidence in question.evidence:
         text = pages[evidence.document].get(evidence.page or 0)
@@ -89,7 +94,7 @@ def _instead(subject: Subject, question: Question, names: tuple[str, ...], phras
 
 
 def phrase_elsewhere(subject: Subject) -> Iterator[Found]:
-    """A phrase that the gold documents hold, but not on the pages that are named."""
+    """Report phrases that are in the gold documents, but not on the pages given as evidence."""
     for number, question, names in _looked_for(subject):
         texts, gold = subject.texts, subject.texts.gold_text(question)
         whole = texts.in_whole(question, names)
@@ -106,7 +111,7 @@ def phrase_elsewhere(subject: Subject) -> Iterator[Found]:
 
 
 def quote_absent(subject: Subject) -> Iterator[Found]:
-    """A quote that its document does not hold as parsed, or not on the page that is named."""
+    """Report a quote that is not in its document's parsed text, or not on the page given with it."""
     for number, question in enumerate(subject.questions):
         for index, evidence in enumerate(question.evidence):
             if not evidence.quote or evidence.document not in subject.texts.documents:
@@ -126,8 +131,9 @@ def quote_absent(subject: Subject) -> Iterator[Found]:
 
 
 def common_answer(subject: Subject) -> Iterator[Found]:
-    """An answer that stands whole in more than a fifth of what has nothing to do with it; where all may have
-    to do with it, on more than half of the pages."""
+    """Report an answer so common that it proves nothing: all its phrases are in more than a fifth of the
+    texts that are unrelated to the question, or, if no text is known to be unrelated, on more than half of
+    the pages."""
     for number, question, names in _looked_for(subject):
         noun, texts, share = _others(subject, question, names)
         counts = [_holding(subject, variant, texts) for variant in question.answers]
@@ -144,8 +150,12 @@ def common_answer(subject: Subject) -> Iterator[Found]:
 
 
 def _others(subject: Subject, question: Question, gold: tuple[str, ...]) -> tuple[str, list[str], float]:
-    """What an answer should not stand in, its name, and in which share it may: other documents, or where
-    there are none other pages; where the gold pages are not named, a few at least, all pages."""
+    """Return the texts that an answer should rarely occur in, after what they are called, and the largest
+    share of them that may hold it.
+
+    These are the other documents; if there are none, the pages not given as evidence; if the evidence names
+    no pages, all pages, provided that there are at least `FEW_PAGES`.
+    """
     texts = subject.texts
     named = {*gold, *question.files}
     documents = [name for name in texts.documents if name not in named]
@@ -159,7 +169,7 @@ def _others(subject: Subject, question: Question, gold: tuple[str, ...]) -> tupl
 
 
 def _holding(subject: Subject, variant: tuple[str, ...], texts: list[str]) -> set[int]:
-    """Which texts hold every phrase of a variant."""
+    """Return the indices of the texts that hold every phrase of a variant."""
     return {
         index
         for index, text in enumerate(texts)
@@ -168,8 +178,9 @@ def _holding(subject: Subject, variant: tuple[str, ...], texts: list[str]) -> se
 
 
 def _looked_for(subject: Subject) -> Iterator[tuple[int, Question, tuple[str, ...]]]:
-    """The questions whose phrases are looked for, each with its gold documents: the answerable ones, but
-    for yes and no."""
+    """Yield the questions whose phrases are searched for, with their number and gold documents: the
+    answerable ones, except those with a yes or no answer and those with a gold document that was not
+    parsed."""
     for number, question in enumerate(subject.questions):
         variants = [variant for variant in question.answers if variant]
         if not question.answerable or not variants or any(map(is_yes_no, variants)):
@@ -180,7 +191,8 @@ def _looked_for(subject: Subject) -> Iterator[tuple[int, Question, tuple[str, ..
 
 
 def _first_naming(subject: Subject, name: str) -> tuple[int | None, Key]:
-    """The first question that names a document, and the key; `None` where none does."""
+    """Return the number and key of the first use of a document's name; `None` and an empty key if it is never
+    named."""
     named = (
         (number, key)
         for number, question in enumerate(subject.questions)
@@ -191,7 +203,7 @@ def _first_naming(subject: Subject, name: str) -> tuple[int | None, Key]:
 
 
 def _names(question: Question) -> Iterator[tuple[Key, str]]:
-    """Every file name of a question, with its key."""
+    """Yield every file name in a question with its key."""
     for index, name in enumerate(question.files):
         yield ("files", index), name
     for index, evidence in enumerate(question.evidence):
@@ -199,24 +211,24 @@ def _names(question: Question) -> Iterator[tuple[Key, str]]:
 
 
 def _key_of(question: Question, variant: int | None, phrase: str) -> Key:
-    """The key of a phrase of a variant."""
+    """Return the key of a phrase of an answer variant."""
     index = variant or 0
     return ("answers", index, question.answers[index].index(phrase))
 
 
 def _holders(question: Question, names: tuple[str, ...]) -> str:
-    """The documents that ought to hold a phrase, for people."""
+    """List the documents that should contain a phrase, as text for a message."""
     if not question.files and not question.evidence:
         return "any document"
     return " or ".join(f"'{name}'" for name in names)
 
 
 def _listed(places: list[tuple[str, int]]) -> str:
-    """`page 3 of 'a.pdf', page 5 of 'a.pdf'`, the first few."""
+    """List the first three places for a message: `page 3 of 'a.pdf', page 5 of 'a.pdf'`."""
     first = ", ".join(f"page {page} of '{name}'" for name, page in places[:3])
     return f"{first} and {len(places) - 3} more" if len(places) > 3 else first
 
 
 def _pages(count: int) -> str:
-    """`6 pages`."""
+    """Format a page count: `6 pages`."""
     return f"{count} page{'' if count == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Rules about what is written, whatever the documents say."""
+"""Linter rules that look only at the question file, not at the documents."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _LAYOUT = "\n\r\t"
 
 
 def skipped(subject: Subject) -> Iterator[Found]:
-    """What the reader of the file passed over."""
+    """Report what the reader of the question file skipped."""
     for line, what in subject.skipped:
         yield Found(what, line=line)
 
 
 def placeholder(subject: Subject) -> Iterator[Found]:
-    """Text of the scaffold that nobody replaced."""
+    """Report template text that has not been replaced yet."""
     for number, question in enumerate(subject.questions):
         for key, text in _texts(question):
             if text.startswith(PLACEHOLDER):
@@ -32,7 +32,8 @@ def placeholder(subject: Subject) -> Iterator[Found]:
 
 
 def encoding(subject: Subject) -> Iterator[Found]:
-    """Characters that a wrong encoding leaves behind, and control characters: no document holds them."""
+    """Report control characters and characters left behind by a wrong encoding, which no document
+    contains."""
     for number, question in enumerate(subject.questions):
         for key, text in _texts(question):
             if (fault := _garbled(text)) is not None:
@@ -40,7 +41,7 @@ def encoding(subject: Subject) -> Iterator[Found]:
 
 
 def _garbled(text: str) -> str | None:
-    """What is wrong with the characters of a text."""
+    """Say what is wrong with the characters of a text; `None` if nothing is."""
     for character in text:
         if character == "\ufffd":
             return "holds U+FFFD, which stands for a character that was lost: write it again"
@@ -54,17 +55,18 @@ def _garbled(text: str) -> str | None:
 
 
 def duplicate(subject: Subject) -> Iterator[Found]:
-    """The same question of the same files twice: it would count double."""
+    """Report a question that is asked twice about the same files, which would count twice in every mean."""
     yield from _repeated(subject, same_files=True)
 
 
 def same_text(subject: Subject) -> Iterator[Found]:
-    """The same words about other files: who searches all documents cannot tell which are meant."""
+    """Report two questions with the same words about different files: a pipeline that searches all documents
+    cannot know which file is meant."""
     yield from _repeated(subject, same_files=False)
 
 
 def _repeated(subject: Subject, *, same_files: bool) -> Iterator[Found]:
-    """Each question whose text an earlier one has, of the same files or of others."""
+    """Report each question whose text an earlier one has, either about the same files or about others."""
     seen: dict[str, list[Question]] = {}
     for number, question in enumerate(subject.questions):
         before = seen.setdefault(fold_words(question.text, hyphens=True), [])
@@ -81,14 +83,14 @@ def _repeated(subject: Subject, *, same_files: bool) -> Iterator[Found]:
 
 
 def unanswerable_with_answers(subject: Subject) -> Iterator[Found]:
-    """Answers to what has none: one of the two is wrong."""
+    """Report a question that is marked unanswerable but has answers."""
     for number, question in enumerate(subject.questions):
         if not question.answerable and question.answers:
             yield Found("'answerable: false', and it has answers: take out one", number, ("answers",))
 
 
 def empty_phrase(subject: Subject) -> Iterator[Found]:
-    """A phrase of which nothing is left when it is folded: no answer can hold it."""
+    """Report a phrase that is empty after normalisation, so that no answer can contain it."""
     for number, question in enumerate(subject.questions):
         for key, phrase in _phrases(question):
             if not subject.texts.fold(phrase).strip():
@@ -96,7 +98,8 @@ def empty_phrase(subject: Subject) -> Iterator[Found]:
 
 
 def given_away(subject: Subject) -> Iterator[Found]:
-    """An answer that stands whole in its own question: who repeats the question is right."""
+    """Report an answer that its own question contains: a model that repeats the question would score as
+    correct."""
     for number, question in enumerate(subject.questions):
         text = subject.texts.fold(question.text)
         for index, variant in enumerate(question.answers):
@@ -111,7 +114,7 @@ def given_away(subject: Subject) -> Iterator[Found]:
 
 
 def few_questions(subject: Subject) -> Iterator[Found]:
-    """A category whose mean would say little."""
+    """Report a category with so few questions that its mean has a very wide interval."""
     answerable = Counter(question.category for question in subject.questions if question.answerable)
     for category, n in answerable.items():
         width = interval_width(n)
@@ -124,7 +127,7 @@ def few_questions(subject: Subject) -> Iterator[Found]:
 
 
 def empty_category(subject: Subject) -> Iterator[Found]:
-    """A category without a question, or without one that can be answered rightly."""
+    """Report a category without any question, or without any answerable question."""
     answerable = {question.category for question in subject.questions if question.answerable}
     asked = dict.fromkeys(question.category for question in subject.questions)
     for category in {**subject.places.categories, **asked}:
@@ -139,7 +142,7 @@ def empty_category(subject: Subject) -> Iterator[Found]:
 
 
 def _texts(question: Question) -> Iterator[tuple[Key, str]]:
-    """Everything that is text in a question, with its key."""
+    """Yield every text of a question with its key."""
     yield ("question",), question.text
     yield ("category",), question.category
     yield ("id",), question.id
@@ -150,7 +153,7 @@ def _texts(question: Question) -> Iterator[tuple[Key, str]]:
 
 
 def _phrases(question: Question) -> Iterator[tuple[Key, str]]:
-    """Every phrase of every variant, with its key."""
+    """Yield every phrase of every answer variant with its key."""
     for index, variant in enumerate(question.answers):
         for place, phrase in enumerate(variant):
             yield ("answers", index, place), phrase

@@ -1,4 +1,4 @@
-"""What a rule finds, and what it looks at."""
+"""The data types of the linter: rules, the input that they check, and the findings that they return."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One complaint: `code` names the rule, `question` the id; line and column count from 1, and are `None`
-    where the format does not tell them or the complaint is of the whole file."""
+    """One problem that the linter found.
+
+    `code` is the name of the rule and `question` the id of the question. Line and column count from 1; they
+    are `None` if the file format gives no position or the finding is about the whole file.
+    """
 
     code: str
     severity: Severity
@@ -29,13 +32,14 @@ class Finding:
     question: str | None = None
 
     def __str__(self) -> str:
-        """`questions.json:12:7: error phrase-absent: ...`"""
+        """Format the finding like a compiler message: `questions.json:12:7: error phrase-absent: ...`."""
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
         return f"{place}: {self.severity} {self.code}: {self.message}"
 
 
 class Found(NamedTuple):
-    """A complaint: of a value of the question with a `number` (from 0), of a line, or of a category."""
+    """What a rule reports: a problem with a question (`number` from 0, and the `key` of the value in it),
+    with a line of the file, or with a category."""
 
     message: str
     number: int | None = None
@@ -46,10 +50,10 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Subject:
-    """What is checked: the questions of a file with their places, and their documents as parsed.
+    """The input of every rule: the questions with their positions in the file, and the parsed documents.
 
-    `skipped` is what the reader passed over, after its line; `paths` are all documents by name, `failures`
-    why some of them could not be read.
+    `skipped` holds the line and the description of each thing that the reader skipped. `paths` maps the names
+    of all documents to their files, and `failures` maps those that could not be parsed to the reason.
     """
 
     path: Path
@@ -61,7 +65,7 @@ class Subject:
     texts: Texts
 
     def finding(self, rule: Rule, found: Found) -> Finding:
-        """A complaint with its place."""
+        """Make a finding from what a rule reported, with its line and column."""
         question: str | None = None
         line, column = found.line, None
         if found.number is not None:
@@ -72,7 +76,8 @@ class Subject:
         return Finding(rule.code, rule.severity, found.message, str(self.path), line, column, question)
 
     def _written(self, number: int, key: Key) -> Key:
-        """A key as the file has it: where variants were passed over, those that are left are counted anew."""
+        """Return the key as it is in the file: if the reader skipped answer variants of this question, the
+        indices of the others no longer match the file, so the key is cut to `answers`."""
         line = self.places.lines[number]
         moved = key[:1] == ("answers",) and any(line == other for other, _ in self.skipped)
         return key[:1] if moved else key
@@ -80,7 +85,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: its name, how grave it is, and the function that finds what breaks it."""
+    """One linter rule: its name, its severity, and the function that finds violations."""
 
     code: str
     severity: Severity

@@ -1,8 +1,8 @@
-"""The piece of some pages that is most like a phrase.
+"""Finds the piece of text on some pages that is most similar to a phrase.
 
-A piece is a run of whole words about as long as the phrase. All of them are compared by the letters and
-pairs of letters that they share with it, in one pass of NumPy over a page; only the best few are then
-compared letter by letter (`difflib.SequenceMatcher`, the ratio of Ratcliff and Obershelp).
+A piece is a run of whole words about as long as the phrase. A NumPy pass over each page first ranks all
+pieces by the characters and character pairs that they share with the phrase. Only the best few are then
+compared with `difflib.SequenceMatcher`, whose ratio is that of Ratcliff and Obershelp.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
 
 LEAST = 0.7
-"""A piece that is less like the phrase than this is not near it."""
+"""The lowest similarity, from 0 to 1, at which a piece is reported."""
 _LONGEST = 300
 _LETTERS, _PAIRS = 32, 64
 _KINDS = _LETTERS + _PAIRS
@@ -29,7 +29,7 @@ _FEW = 16
 
 
 class Near(NamedTuple):
-    """A piece of a page, and how like the phrase it is, from 0 to 1."""
+    """A piece of a page and its similarity to the phrase, from 0 to 1."""
 
     likeness: float
     document: str
@@ -38,7 +38,7 @@ class Near(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A run of words, and the share of letters and pairs that it and the phrase have in common."""
+    """A run of words, and the share of characters and pairs that it has in common with the phrase."""
 
     shared: float
     document: str
@@ -47,8 +47,11 @@ class _Piece(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """Where the words of a page begin and end, and for each how many letters and pairs of each kind stand
-    before it; one row more for the end of the page."""
+    """The start and end of each word of a page, and how many characters and pairs of each kind come before
+    it.
+
+    `before` has one row more than there are words, for the end of the page.
+    """
 
     starts: Numbers
     ends: Numbers
@@ -56,9 +59,11 @@ class _Words(NamedTuple):
 
 
 def nearest(phrase: str, documents: Mapping[str, Mapping[int, str]]) -> Near | None:
-    """The piece most like a phrase of all pages by document and number; the first one wins a tie.
+    """Return the piece most similar to a phrase among the pages of some documents, or `None` if none is
+    similar enough.
 
-    Phrase and pages are folded alike. `None` where no piece is near.
+    `documents` maps names to texts by page number; phrase and pages must be normalised in the same way. The
+    first of equally similar pieces is returned.
     """
     phrase = phrase[:_LONGEST]
     if len(phrase) < 2:
@@ -80,7 +85,7 @@ def nearest(phrase: str, documents: Mapping[str, Mapping[int, str]]) -> Near | N
 
 
 def _likely(phrase: str, document: str, page: int, text: str) -> Iterator[_Piece]:
-    """The few pieces of a page that share most with a phrase."""
+    """Yield the few pieces of a page that share most with a phrase."""
     import numpy as np
 
     if not text.strip():
@@ -99,7 +104,7 @@ def _likely(phrase: str, document: str, page: int, text: str) -> Iterator[_Piece
 
 @lru_cache(maxsize=4096)
 def _words(text: str) -> _Words:
-    """The words of a page; 0.1 MB for a full one."""
+    """Index the words of a page; this takes 0.1 MB for a full page."""
     import numpy as np
 
     spans = np.array([match.span() for match in re.finditer(r"\S+", text)], dtype=np.int64).reshape(-1, 2)
@@ -107,12 +112,14 @@ def _words(text: str) -> _Words:
     places = np.concatenate([np.arange(len(text)), np.arange(len(text) - 1)])
     owners = np.searchsorted(spans[:, 0], places, side="right")
     counts = np.bincount(owners * _KINDS + _kinds(text), minlength=size * _KINDS)
-    before = np.cumsum(counts.reshape(size, _KINDS), axis=0).astype(np.uint16)  # modulo 2**16
+    # uint16 may overflow; only differences of rows are used, and these stay correct
+    before = np.cumsum(counts.reshape(size, _KINDS), axis=0).astype(np.uint16)
     return _Words(spans[:, 0], spans[:, 1], before)
 
 
 def _kinds(text: str) -> Numbers:
-    """A number below `_KINDS` for each letter of a text, and then for each pair of neighbours."""
+    """Map each character of a text, and then each pair of neighbouring characters, to a number below
+    `_KINDS`."""
     import numpy as np
 
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.int64)

@@ -1,4 +1,5 @@
-"""How precise a mean over so many questions can be: the width of its interval before anything is asked."""
+"""How precise a mean over n questions can be: the width of its confidence interval, known before any is
+asked."""
 
 from __future__ import annotations
 
@@ -6,13 +7,14 @@ import math
 from collections.abc import Sequence
 
 WIDEST = 0.5
-"""An interval that is wider than this hardly tells a good pipeline from a bad one."""
+"""An interval wider than this hardly tells a good pipeline from a bad one."""
 
 
 def interval_width(n: int) -> float:
-    """The width of Wilson's 95 % interval of a rate of 0.5 over `n` questions, the widest it can be.
+    """Return the largest possible width of Wilson's 95 % interval over `n` questions, which is that of a rate
+    of 0.5.
 
-    In closed form it is z / sqrt(n + z²): 0.53 of 10 questions, 0.19 of 100.
+    In closed form it is z / sqrt(n + z²): 0.53 for 10 questions, 0.19 for 100.
     """
     from fathoms.stats.intervals import wilson
 
@@ -21,7 +23,8 @@ def interval_width(n: int) -> float:
 
 
 def macro_width(sizes: Sequence[int]) -> float:
-    """The same for the unweighted mean of categories with so many questions each (MOVER)."""
+    """Return the largest possible width for the unweighted mean of categories with `sizes` questions (by
+    MOVER)."""
     import numpy as np
 
     from fathoms.stats.intervals import mover, wilson
@@ -32,7 +35,7 @@ def macro_width(sizes: Sequence[int]) -> float:
 
 
 def needed(width: float) -> int:
-    """The fewest questions whose interval is never wider: 12 for 0.5."""
+    """Return the smallest number of questions whose interval is at most `width` wide: 12 for 0.5."""
     from fathoms.stats.intervals import CONFIDENCE, normal_quantile
 
     return math.ceil(normal_quantile(CONFIDENCE) ** 2 * (1 / width**2 - 1))

@@ -1,4 +1,5 @@
-"""A project to start from: a pipeline, a PDF of the sample corpus, its questions, and what goes with them."""
+"""Creates a project to start from: a configuration, a PDF of the sample corpus, its questions, and a
+README."""
 
 from __future__ import annotations
 
@@ -19,14 +20,15 @@ TEMPLATES = {
     ".gitignore": "gitignore",
     "README.md": "project.md",
 }
-"""The files of a project, by the name of the template that each is a copy of."""
+"""The files of a project, mapped to the template that each is copied from."""
 
 
 def make_project(folder: Path) -> list[Path]:
-    """Write a project that `fathoms run` takes as it is; returns its files.
+    """Write a project that `fathoms run` can run unchanged, and return its files.
 
-    The folder may be there, and hold other files. Raises UsageError, and writes nothing, where one of the
-    project's own is there already; StoreError where they cannot be written, and then none stays.
+    The folder may exist and hold other files. Raises UsageError if one of the project's own files exists
+    already; nothing is written then. Raises StoreError if a file cannot be written; those already written are
+    removed.
     """
     contents = project_files()
     there = [name for name in contents if (folder / name).exists() or (folder / name).is_symlink()]
@@ -36,7 +38,7 @@ def make_project(folder: Path) -> list[Path]:
         for name, data in contents.items():
             write_atomic(folder / name, data)
     except OSError as error:
-        for name in contents:  # half a project would be in the way of the next attempt
+        for name in contents:  # files left behind would make the next attempt fail
             with suppress(OSError):
                 (folder / name).unlink()
         raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error
@@ -44,7 +46,7 @@ def make_project(folder: Path) -> list[Path]:
 
 
 def project_files() -> dict[str, bytes]:
-    """What a project holds, by path."""
+    """Return the contents of a project's files by relative path."""
     templates = files("fathoms.build").joinpath("templates")
     sample = data_dir() / "sample"
     contents = {name: templates.joinpath(template).read_bytes() for name, template in TEMPLATES.items()}
@@ -55,7 +57,7 @@ def project_files() -> dict[str, bytes]:
 
 
 def questions_on(document: str, sample: Path) -> dict[str, list[dict[str, object]]]:
-    """The questions of the sample corpus that are on this document alone, by category."""
+    """Return the questions of the sample corpus that are about this document only, by category."""
     whole = json.loads((sample / "questions.json").read_text(encoding="utf-8"))
     kept = {
         category: [item for item in items if item["files"] == [document]] for category, items in whole.items()

@@ -1,4 +1,4 @@
-"""The documents of the questions as parsed: from the cache, or by child processes, as for a run."""
+"""Reads the documents of a question set as a run does: from the cache, or parsed in worker processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fathoms.types import Document
 
 @dataclass(frozen=True)
 class Reading:
-    """Documents as parsed by name, and why others could not be read."""
+    """The parsed documents by name, and for each of the others the reason why it could not be parsed."""
 
     documents: Mapping[str, Document]
     failures: Mapping[str, str]
@@ -30,9 +30,10 @@ def read_documents(
     workers: int = 2,
     progress: Progress = silent,
 ) -> Reading:
-    """Read PDFs as a pipeline does that needs nothing else of them: a later run finds them in the cache.
+    """Parse PDFs with the same cache keys as a pipeline, so that a later run finds them in the cache.
 
-    Raises MissingExtraError for a parser that is not installed, StoreError for a cache that cannot be used.
+    Documents that cannot be parsed do not raise; they are listed in `failures`. Raises MissingExtraError if
+    the parser is not installed, and StoreError if the cache cannot be used.
     """
     tolerant = parser.model_copy(update={"on_error": "skip"})
     pipeline = Pipeline(ingest=tolerant, retrieve=WholeDocument(), generate=ScriptedModel())

@@ -1,4 +1,5 @@
-"""A question file to begin with: two rows a PDF, which `check` refuses until they are filled in."""
+"""Writes a question file to start from, with two rows per PDF; `check` reports the rows that are not filled
+in."""
 
 from __future__ import annotations
 
@@ -11,17 +12,17 @@ from fathoms.errors import DataError
 from fathoms.types import Document
 
 PLACEHOLDER = "FILL IN:"
-"""What every text of a scaffold begins with."""
+"""The marker at the start of every text that must be replaced."""
 CATEGORY = "Text-Only"
 COLUMNS = ("category", "question", "answers", "files", "evidence", "answerable", "comment")
 _LONGEST_TITLE = 80
 
 
 def scaffold(documents: Iterable[Document], ending: str) -> str:
-    """The text of a question file for some documents, as `.json`, `.jsonl`, `.ndjson` or `.csv`.
+    """Return the text of a question file for some documents, as `.json`, `.jsonl`, `.ndjson` or `.csv`.
 
-    Of every PDF one row for a question that it answers and one for a question that it does not; `comment`
-    names its pages and how it begins. Raises DataError without a document.
+    Each PDF gets one row for a question that it answers and one for a question that it does not answer. The
+    `comment` column gives its page count and its first line. Raises DataError if there is no document.
     """
     rows = [row for document in documents for row in _rows(document)]
     if not rows:
@@ -59,7 +60,7 @@ def _rows(document: Document) -> list[dict[str, Any]]:
 
 
 def _beginning(document: Document) -> str:
-    """The first line of text of a document."""
+    """Return the first line of text of a document, in quotes."""
     lines = (line.strip() for page in document.pages for line in page.text.splitlines())
     first = next((line for line in lines if line), "")
     return f"'{first[:_LONGEST_TITLE]}'" if first else "with no text as parsed (a scan?)"

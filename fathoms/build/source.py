@@ -1,4 +1,5 @@
-"""What a set of questions is called on the command line: a file beside its PDFs, a config, a data set."""
+"""Resolves what the user named as questions: a file with its PDFs, a configuration, or a built-in data
+set."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ PARSERS: dict[str, type[Pdfium] | type[PyMuPDF]] = {"pdfium": Pdfium, "pymupdf":
 
 @dataclass(frozen=True)
 class Source:
-    """A question file, all its documents by name, what reads them, and the profile that finds phrases."""
+    """A question file, all its documents by name, the parser to read them, and the profile to search phrases
+    with."""
 
     path: Path
     documents: Mapping[str, Path]
@@ -30,10 +32,11 @@ class Source:
 def find_source(
     name: str, pdfs: Sequence[Path] = (), *, parser: str | None = None, profile: str | None = None
 ) -> Source:
-    """The questions called `name`: a file, with its PDFs or folders of them; a config; or a data set.
+    """Resolve `name` to questions: a question file (with `pdfs`), a configuration, or a built-in data set.
 
-    `parser` and `profile` override those of the config and the defaults. Raises UsageError for a name that
-    is none of these, and ConfigError for a config that is not valid.
+    `pdfs` are PDF files or folders of them. `parser` and `profile` override those of the configuration and
+    the defaults. Raises UsageError if `name` is none of these, and ConfigError if a configuration is not
+    valid.
     """
     if pdfs:
         found = Source(Path(name), gather_pdfs(pdfs)[0], Pdfium(), _profile(headline(None)))
@@ -56,14 +59,15 @@ def find_source(
 
 
 def find_parser(kind: str) -> Parser:
-    """A parser by its kind; raises UsageError for one that needs a config."""
+    """Return the parser of this kind with its default options; raises UsageError for kinds that need a
+    configuration."""
     if kind not in PARSERS:
         raise UsageError(f"no parser '{kind}' here{suggest(kind, PARSERS)}; a config may name any")
     return PARSERS[kind]()
 
 
 def _of_config(path: Path) -> Source:
-    """What a config names; a pipeline that reads documents itself is checked by our parser."""
+    """Resolve a configuration; if its pipeline reads the documents itself, our default parser checks them."""
     experiment = load_experiment(path)
     questions, documents = located(experiment.data, path.parent)
     if not documents:
@@ -74,7 +78,7 @@ def _of_config(path: Path) -> Source:
 
 
 def _profile(name: str) -> Profile:
-    """A profile by its name; raises UsageError."""
+    """Return the profile with this name; raises UsageError if there is none."""
     known = {profile.name: profile for profile in PROFILES}
     if name not in known:
         raise UsageError(f"no profile '{name}'{suggest(name, known)}")

@@ -1,4 +1,4 @@
-"""What a set of questions covers, and how precisely it can measure."""
+"""Statistics of a question set: what it covers, and how precisely it can measure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from fathoms.types import Document, Question
 def describe(
     questions: Sequence[Question], names: Iterable[str], documents: Mapping[str, Document]
 ) -> dict[str, Any]:
-    """Counts, lengths and widths over all questions and by category, and what of the documents is used.
+    """Return counts, phrase lengths and interval widths, overall and by category, and which documents are
+    used.
 
-    `names` are all documents, `documents` those that could be parsed. `width` is the widest that the 95 %
-    interval of the mean correctness can be, from 0 to 1, `None` without an answerable question; overall it
-    is that of the unweighted mean of the categories.
+    `names` are the names of all documents, `documents` holds those that could be parsed. `width` is the
+    largest possible width of the 95 % interval of the mean correctness, from 0 to 1, and `None` without an
+    answerable question. The overall `width` is that of the unweighted mean of the categories.
     """
     groups: dict[str, list[Question]] = {}
     for question in questions:
@@ -39,7 +40,7 @@ def describe(
 
 
 def _counts(questions: Sequence[Question]) -> dict[str, Any]:
-    """Figures of some questions; lengths are words of a phrase as they are compared."""
+    """Count questions, variants and phrases; phrase lengths are in words after normalisation."""
     phrases = [phrase for question in questions for variant in question.answers for phrase in variant]
     lengths = [len(fold_words(phrase, hyphens=True).split()) for phrase in phrases]
     hops = Counter(question.hops for question in questions if question.hops is not None)
@@ -58,7 +59,7 @@ def _counts(questions: Sequence[Question]) -> dict[str, Any]:
 def _documents(
     questions: Sequence[Question], names: Iterable[str], documents: Mapping[str, Document]
 ) -> dict[str, Any]:
-    """Which documents are asked about, and how many of their pages are evidence."""
+    """Return which documents the questions are about, and how many pages of each are evidence."""
     asked: Counter[str] = Counter()
     pages: dict[str, set[int]] = {}
     for question in questions:

@@ -1,7 +1,7 @@
-"""Reports of runs: tables for the terminal, for Markdown, LaTeX, spreadsheets and programs, and radar plots.
+"""Reports of runs: terminal tables, Markdown, HTML, LaTeX, CSV and JSON files, and radar plots.
 
-The room reads what runs keep on disk (`manifest.json`, `summary.json`, `questions/`) as plain data, so a
-report needs nothing that made the run.
+This package reads the files of a run (`manifest.json`, `summary.json`, `questions/`) as plain JSON, so a
+report can be made without the models, extras or documents that the run needed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ __all__ = [
 ]
 
 QUICK = 150
-"""Answers of which `report.html` is written in less than half a second."""
+"""The largest number of answers for which `report.html` is written by default: it takes less than half a
+second."""
 
 
 def write_report(
@@ -58,17 +59,18 @@ def write_report(
     pdf: bool = True,
     warn: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
-    """Write `report.html`, `report.md`, `table.tex`, `scores.csv`, `report.json` and the radar plots of some
-    runs into the folder `out`.
+    """Write the report of some runs into the folder `out` and return the files written, `report.html` first.
 
-    `scores` names the profile; without it each run is shown under its own. `html` says whether the page is
-    written; if not given, it is where that takes less than half a second, and else an old one is deleted.
-    `thumbnails` are for the page, and `warn` hears what is not in it. `intervals` stand in `table.tex` on
-    request, elsewhere always. `pdf` draws the radar plots as PDF too: their fonts take longer than all else.
-    Returns the files written, the page first.
+    The files are `report.html`, `report.md`, `table.tex`, `scores.csv`, `report.json` and the radar plots.
+    `scores` names the scoring profile; with `None` each run is shown under its own headline profile. `html`
+    says whether to write `report.html`; with `None` it is written only if that is quick (`QUICK`). If it is
+    not written, an old one is deleted. `thumbnails` adds page pictures to it, and `warn` is called with a
+    sentence about each thing that it leaves out. `intervals` adds confidence intervals to `table.tex`; the
+    other files always have them. `pdf` also draws the radar plots as PDF, which takes longer than everything
+    else because of the fonts.
 
-    Raises UsageError without a run or where `scores` names no profile, and DataError where a run has no such
-    scores; then nothing is written. Raises StoreError where the folder cannot be made or written.
+    Raises UsageError if `runs` is empty or `scores` is not the name of a profile, and DataError if a run was
+    not scored under it; nothing is written then. Raises StoreError if the folder or a file cannot be written.
     """
     if not runs:
         raise UsageError("a report needs at least one run")
@@ -82,7 +84,7 @@ def write_report(
     }
     try:
         if not page:
-            (out / "report.html").unlink(missing_ok=True)  # it would tell of other scores
+            (out / "report.html").unlink(missing_ok=True)  # an old page may show other scores
         for name, text in texts.items():
             write_atomic(out / name, text.encode("utf-8", "backslashreplace"))
         plots = [
@@ -95,6 +97,6 @@ def write_report(
 
 
 def _answers(runs: Sequence[RunView]) -> int:
-    """How many answers a report shows."""
+    """Count the answers, including failed ones, that a report of these runs shows."""
     counts = [run.summary.get("counts") or {} for run in runs]
     return sum((known.get("answered") or 0) + (known.get("errors") or 0) for known in counts)

@@ -1,4 +1,4 @@
-"""`scores.csv`: one line a question, repeat and run, for spreadsheets and data frames."""
+"""Writes `scores.csv`, with one line per run, question and repeat, for spreadsheets and data frames."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ COLUMNS = (
 )
 FORMULA = tuple("=+-@＝＋－＠")  # noqa: RUF001 - the wide forms start a formula too
 FULL = 32_767
-"""Characters that a cell of a spreadsheet holds."""
+"""The largest number of characters that a spreadsheet cell can hold."""
 
 
 def report_csv(runs: Sequence[RunView], scores: str | None = None) -> str:
-    """Every question, repeat and run under one profile, as RFC 4180 has it (lines end in CR LF).
+    """Return every question and repeat of some runs under one profile as RFC 4180 CSV (lines end in CR LF).
 
-    Scores are not rounded; what does not apply or is not known is empty, a truth value is 1 or 0. Text is on
-    one line, cut at 32,767 characters, and has `'` before it where a spreadsheet would take it for a formula.
-    Raises as `RunView.profile` does.
+    Scores are not rounded. Cells that do not apply or are not known are empty, and booleans are 1 or 0. Text
+    is on one line, is cut at 32,767 characters, and is prefixed with `'` if a spreadsheet would take it for a
+    formula. Raises as `RunView.profile` does.
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer)
@@ -51,7 +51,7 @@ def report_csv(runs: Sequence[RunView], scores: str | None = None) -> str:
 
 
 def rows_of(run: RunView, profile: str) -> Iterator[dict[str, Any]]:
-    """The lines of one run by column, in the order of its question files."""
+    """Yield the lines of one run as dictionaries by column, in the order of its question files."""
     whole = {"run": run.run, "name": run.name, "model": run.model, "profile": profile}
     for view in run.questions():
         question = view["question"]
@@ -66,7 +66,7 @@ def rows_of(run: RunView, profile: str) -> Iterator[dict[str, Any]]:
 
 
 def repeat_columns(repeat: Mapping[str, Any], profile: str) -> dict[str, Any]:
-    """What one asking came to."""
+    """Return the columns with the result of one repeat."""
     scores = (repeat.get("scores") or {}).get(profile) or {}
     answer, error = repeat.get("answer") or {}, repeat.get("error") or {}
     usage = answer.get("usage") or {}
@@ -80,12 +80,12 @@ def repeat_columns(repeat: Mapping[str, Any], profile: str) -> dict[str, Any]:
 
 
 def cell(value: object) -> object:
-    """A value as it is written."""
+    """Convert a value for the CSV file."""
     if isinstance(value, bool):
         return int(value)
     return harmless(plain(value))[:FULL] if isinstance(value, str) else value
 
 
 def harmless(text: str) -> str:
-    """Text that no spreadsheet takes for a formula."""
+    """Prefix text that a spreadsheet would take for a formula with `'`."""
     return f"'{text}" if text.startswith(FORMULA) else text

@@ -1,4 +1,4 @@
-"""The figures of runs for programs: what `fathoms report --json` prints."""
+"""Builds the JSON report of runs, which `fathoms report --json` prints."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ CATEGORY = ("correctness", "hallucination", "n", "intervals")
 
 
 def report_json(runs: Sequence[RunView], scores: str | None = None) -> list[dict[str, Any]]:
-    """One object a run, numbers unrounded, `None` where a metric does not apply. `agreement` is over all the
-    runs, and the same in every object; `None` where nobody reviewed them.
+    """Return one object per run, with unrounded numbers and `None` where a metric does not apply.
 
-    Raises DataError, naming the profiles there are, where a run has no scores under `scores`, and UsageError
-    where that is the name of no profile.
+    `agreement` covers all the runs together, and is the same in every object; it is `None` without reviews.
+    Raises DataError, naming the available profiles, if a run was not scored under `scores`, and UsageError if
+    `scores` is not the name of a profile.
     """
     reviewed = agreement_json(agreement(runs, scores))
     return [run_json(run, scores) | {"agreement": reviewed} for run in runs]
 
 
 def run_json(run: RunView, scores: str | None = None) -> dict[str, Any]:
-    """The object of one run."""
+    """Build the object of one run."""
     figures = run.figures(scores)
     return {
         "run": run.run,
@@ -50,5 +50,5 @@ def run_json(run: RunView, scores: str | None = None) -> dict[str, Any]:
 
 
 def pick(values: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
-    """Some keys of a mapping; counts that are missing are 0, means that are missing are `None`."""
+    """Select keys of a mapping; missing counts become 0, and other missing values become `None`."""
     return {key: values.get(key, 0 if key in ("n", "errors") else None) for key in keys}

@@ -1,4 +1,4 @@
-"""What changed against an earlier run, told only where the two can be compared."""
+"""Computes the change of a run's scores since an earlier run, if the two can be compared."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ KEYS = ("text", "category", "answers", "answerable")
 
 @dataclass(frozen=True)
 class Change:
-    """This run minus the earlier one, overall (macro); `obstacle` says why there is no difference to tell.
-    Hallucination has none where another classifier told the abstentions."""
+    """The difference of the overall (macro) scores, this run minus the earlier one.
+
+    `obstacle` says why the two runs cannot be compared; it is `None` if they can. The hallucination
+    difference is `None` if another classifier detected the abstentions.
+    """
 
     previous: str
     correctness: float | None = None
@@ -24,16 +27,18 @@ class Change:
 
 
 def last_comparable(run: RunView, earlier: Iterable[RunView]) -> RunView | None:
-    """The first of some earlier runs, newest first, that asked what `run` asked, with the same gold.
+    """Return the first run of `earlier` that asked the same questions with the same gold answers; `None` if
+    none did.
 
-    They are read one by one until one is found. One whose question files are damaged cannot be compared.
+    `earlier` should be sorted with the newest run first; runs are read one by one until one matches. A run
+    with damaged question files never matches.
     """
     ours = asked(run)
     return next((view for view in earlier if asks(view, ours)), None)
 
 
 def asks(view: RunView, wanted: Mapping[str, Any]) -> bool:
-    """Whether a run asked these very questions."""
+    """Return whether a run asked exactly these questions."""
     try:
         return asked(view) == wanted
     except StoreError:
@@ -41,7 +46,8 @@ def asks(view: RunView, wanted: Mapping[str, Any]) -> bool:
 
 
 def change(run: RunView, previous: RunView, profile: str) -> Change:
-    """Compare two runs under one profile; they must have asked the same questions with the same gold."""
+    """Compare two runs under one profile; they must have asked the same questions with the same gold
+    answers."""
     if profile not in (previous.summary.get("profiles") or {}):
         return Change(previous.run, obstacle=f"it has no scores under the profile '{profile}'")
     ours, theirs = asked(run), asked(previous)
@@ -62,12 +68,13 @@ def change(run: RunView, previous: RunView, profile: str) -> Change:
 
 
 def asked(run: RunView) -> dict[str, Any]:
-    """What decides whether two runs can be compared: every question's text, category and gold, by id."""
+    """Return what two runs must share to be compared: each question's text, category and gold answers, by
+    id."""
     return {
         str(view["question"]["id"]): [view["question"].get(key) for key in KEYS] for view in run.questions()
     }
 
 
 def difference(new: float | None, old: float | None) -> float | None:
-    """`new - old`, `None` where one is missing."""
+    """Return `new - old`, `None` if either is missing."""
     return None if new is None or old is None else new - old

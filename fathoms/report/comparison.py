@@ -1,4 +1,4 @@
-"""A comparison of runs on the terminal. Nothing is printed here."""
+"""Builds the terminal report of a statistical comparison of runs; the caller prints it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ TESTED = {"sign-flip": "Overall", "mcnemar": "Micro"}
 
 
 def compared_panel(found: Comparison) -> list[RenderableType]:
-    """Every run against the first: effects with intervals, tests, what flipped, what was left out."""
+    """Compare every run with the first: differences with intervals, tests, changed questions, and what was
+    left out."""
     parts: list[RenderableType] = [
         Text(f"A: {plain(found.first)}", style="bold"),
         note(f"profile {found.profile}; every run against A, on the same questions"),
@@ -43,13 +44,13 @@ def compared_panel(found: Comparison) -> list[RenderableType]:
 
 
 def judged_by(found: Comparison) -> Iterator[Text]:
-    """Whose hallucinations they are, where any are compared."""
+    """Name the abstention classifier if hallucination is compared."""
     if any(test.metric == "hallucination" for test in found.tests):
         yield note(f"hallucination: abstentions told by {found.judge}")
 
 
 def told_lines(run: Told) -> Iterator[Text]:
-    """What of a run are no answers of its own."""
+    """Warn about failed calls, and about replies that came from another run's cache."""
     if run.failed:
         yield Text(
             f"{run.failed} of {run.answers} calls failed: correctness 0, no hallucination", style="red"
@@ -59,7 +60,7 @@ def told_lines(run: Told) -> Iterator[Text]:
 
 
 def unshared_lines(unshared: Unshared) -> Iterator[Text]:
-    """What was not compared."""
+    """List the questions that could not be compared."""
     sides = {"only A asked": unshared.only_first, "A did not ask": unshared.only_second}
     for what, names in {**sides, "other text or gold": unshared.changed}.items():
         if names:
@@ -67,13 +68,13 @@ def unshared_lines(unshared: Unshared) -> Iterator[Text]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """How many, and the first of them."""
+    """Show how many names there are, and the first of them."""
     more = ", ..." if len(names) > SHOWN else ""
     return f"{len(names)} ({', '.join(map(plain, names[:SHOWN]))}{more})"
 
 
 def tested_parts(test: Tested, letter: str) -> Iterator[RenderableType]:
-    """One metric of one pair of runs."""
+    """Show the comparison of one metric between one run and the first."""
     table = plain_table(test.metric, "n", "A", letter, f"{letter} - A")
     table.add_row("Overall (category mean)", *effect_cells(test.overall), style="bold")
     table.add_row("Micro (question mean)", *effect_cells(test.micro), style="dim", end_section=True)
@@ -95,7 +96,7 @@ def tested_parts(test: Tested, letter: str) -> Iterator[RenderableType]:
 
 
 def effect_cells(effect: Effect) -> list[str]:
-    """Denominator, both means, the difference with its interval."""
+    """Format the denominator, both means, and the difference with its interval."""
     return [
         str(effect.n),
         figure(effect.first),
@@ -105,10 +106,10 @@ def effect_cells(effect: Effect) -> list[str]:
 
 
 def signed_bracket(low: float, high: float) -> str:
-    """An interval of a difference: `[-.15, +.02]`."""
+    """Format the interval of a difference: `[-.15, +.02]`."""
     return f"[{', '.join(('-' if value < 0 else '+') + short_figure(abs(value)) for value in (low, high))}]"
 
 
 def p_text(p: float) -> str:
-    """A p value."""
+    """Format a p-value."""
     return "< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0")

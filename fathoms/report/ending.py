@@ -1,9 +1,9 @@
-"""How a run ended, in one line that is read in the morning and searched by machines.
+"""Formats how a run ended as one line, for logs and for scripts that search them.
 
     demo: correctness .19 (50 questions, 1 failed), $0.42, 3 min: OK
 
-The last word is `OK`, `FAILED` (more questions failed than were allowed, or the command did), `STOPPED` (by
-its budget) or `INTERRUPTED` (by a signal).
+The last word is `OK`, `FAILED` (the command failed, or more questions failed than allowed), `STOPPED` (the
+budget was used up) or `INTERRUPTED` (by a signal).
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ Verdict = Literal["OK", "FAILED", "STOPPED", "INTERRUPTED"]
 
 @dataclass(frozen=True)
 class Ending:
-    """The end of one run. Correctness is in [0, 1], `None` where it was not scored or does not apply; a cost
-    is in dollars, `None` where it is not known. `asked` and `done` count a question once a repeat."""
+    """The end of one run.
+
+    `correctness` is in [0, 1], and `None` if the run was not scored or correctness does not apply. `cost` is
+    in US dollars, and `None` if it is not known. `asked` and `done` count a question once for each repeat.
+    """
 
     name: str
     verdict: Verdict
@@ -35,7 +38,7 @@ class Ending:
 
     @property
     def line(self) -> str:
-        """The line."""
+        """The line, as in the example of the module."""
         score = "n/a" if self.correctness is None else short(self.correctness)
         parts = [
             f"correctness {score} ({self._questions}, {self.failed} failed)",
@@ -46,7 +49,7 @@ class Ending:
 
     @property
     def _questions(self) -> str:
-        """`50 questions`, `17 of 50 questions`, `50 questions x 3`."""
+        """The number of questions, one of `50 questions`, `17 of 50 questions` and `50 questions x 3`."""
         times = f" x {self.repeats}" if self.repeats > 1 else ""
         if self.done < self.asked:
             return f"{self.done} of {self.asked} questions"
@@ -57,7 +60,7 @@ class Ending:
 def ending(
     manifest: Mapping[str, Any], summary: Mapping[str, Any] | None, verdict: Verdict, asked: int, done: int
 ) -> Ending:
-    """The end of a run from its manifest, and its summary where it was scored."""
+    """Build the end of a run from its manifest, and from its summary if it was scored."""
     totals, scored = manifest.get("totals") or {}, summary or {}
     figures = scored.get("profiles", {}).get(scored.get("profile"), {}).get("overall", {})
     return Ending(
@@ -74,12 +77,12 @@ def ending(
 
 
 def short(score: float) -> str:
-    """`.19`, `1.00`."""
+    """Format a score as `.19` or `1.00`."""
     return f"{score:.2f}".removeprefix("0")
 
 
 def dollars(cost: float) -> str:
-    """`$0.42`; of less than ten cents, the first two digits that are not zero."""
+    """Format a cost as `$0.42`; costs below ten cents are shown with two significant digits."""
     if not cost or cost >= 0.1:
         return f"${cost:.2f}"
     places = 1 - math.floor(math.log10(cost))
@@ -87,7 +90,7 @@ def dollars(cost: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`12 s`, `3 min`, `2 h 05 min`."""
+    """Format a duration as `12 s`, `3 min` or `2 h 05 min`."""
     if round(seconds) < 60:
         return f"{round(seconds)} s"
     minutes = round(seconds / 60)

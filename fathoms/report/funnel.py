@@ -1,4 +1,5 @@
-"""The funnel of runs as tables: what each stage still held of the answers, and what it lost and gained."""
+"""Shows the funnel of runs as tables: how much of the gold answers remained at each stage, and what it lost
+or gained."""
 
 from __future__ import annotations
 
@@ -24,21 +25,25 @@ Figures = Mapping[str, Any]
 
 
 def funnel_of(run: RunView, profile: str) -> Figures:
-    """The funnel of a run under a profile; empty where it was scored without, or where nothing is known but
-    the answers."""
+    """Return the funnel of a run under a profile.
+
+    It is empty if the run was scored without a funnel, or if only its answers are known.
+    """
     found: Figures = run.figures(profile).get("funnel") or {}
     overall = found.get("overall") or {}
     return found if any((overall.get(stage) or {}).get("n") for stage in STAGES[:-1]) else {}
 
 
 def funnel_rows(funnel: Figures) -> Iterator[tuple[str, Figures]]:
-    """Overall, with a star where it is not of the same categories at every stage, then every category."""
+    """Yield Overall, then every category; Overall has a star if its stages are means over different
+    categories."""
     yield "Overall*" if any(partial(funnel)) else "Overall", funnel["overall"]
     yield from (funnel.get("categories") or {}).items()
 
 
 def partial(funnel: Figures) -> Iterator[str]:
-    """What of Overall is a mean of some categories only; stages of different ones do not add up."""
+    """Yield a note for each figure of Overall that covers only some of the categories, as such stages do not
+    add up."""
     total = len(funnel.get("categories") or {})
     for stage, head in zip(STAGES, HEADS, strict=True):
         for what, key in (("recall", "categories"), ("lost and gained", "compared_categories")):
@@ -48,7 +53,7 @@ def partial(funnel: Figures) -> Iterator[str]:
 
 
 def funnel_panel(run: RunView, profile: str) -> list[RenderableType]:
-    """The funnel on the terminal; nothing where there is none."""
+    """Build the funnel table for the terminal; empty if there is no funnel."""
     funnel = funnel_of(run, profile)
     if not funnel:
         return []
@@ -64,15 +69,19 @@ def funnel_panel(run: RunView, profile: str) -> list[RenderableType]:
 
 
 def count_lines(stages: Figures) -> list[str]:
-    """The questions behind recall, stage by stage, and below them those behind what was lost and gained;
-    one number where all are the same."""
+    """Format the number of questions behind recall at each stage and, on a second line, behind losses and
+    gains.
+
+    A line is one number if all stages agree, and the second line is omitted if it is the same as the first.
+    """
     counts = [[str((stages.get(stage) or {}).get(key) or 0) for stage in STAGES] for key in ("n", "compared")]
     lines = ["/".join(line) if len(set(line)) > 1 else line[0] for line in counts]
     return lines if lines[0] != lines[1] else lines[:1]
 
 
 def stage_cell(figures: Figures) -> str:
-    """`0.71` over `-.15 +.02`; a dash where the stage is not known."""
+    """Format a stage as recall over loss and gain, `0.71` over `-.15 +.02`; a dash if the stage is not
+    known."""
     if figures.get("recall") is None:
         return "-\n"
     steps = [
@@ -84,7 +93,7 @@ def stage_cell(figures: Figures) -> str:
 
 
 def notes(funnel: Figures) -> Iterator[str]:
-    """What the figures are, and what is not in them."""
+    """Explain the figures, and list what they leave out."""
     yield NOTE
     left_out = ", ".join(f"{count} {reason}" for reason, count in (funnel.get("left_out") or {}).items())
     chance = funnel.get("chance")
@@ -97,7 +106,8 @@ def notes(funnel: Figures) -> Iterator[str]:
 
 
 def funnel_section(pairs: Sequence[tuple[RunView, Row]]) -> Iterator[tuple[Row, list[list[str]], list[str]]]:
-    """For Markdown: a run, the cells of its rows and its notes; runs without a funnel are left out."""
+    """Yield each run that has a funnel, with the cells of its table and its notes, for the Markdown
+    report."""
     for run, row in pairs:
         if funnel := funnel_of(run, row.profile):
             rows = [
@@ -108,7 +118,7 @@ def funnel_section(pairs: Sequence[tuple[RunView, Row]]) -> Iterator[tuple[Row, 
 
 
 def stage_cells(figures: Figures) -> list[str]:
-    """Recall, lost and gained of a stage, each with its number of questions."""
+    """Format recall, loss and gain of a stage, each with its number of questions."""
     pairs = (("recall", "n"), ("lost", "compared"), ("gained", "compared"))
     return [
         "n/a" if figures.get(key) is None else f"{figure(figures[key])} ({figures.get(count, 0)})"

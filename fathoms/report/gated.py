@@ -1,4 +1,4 @@
-"""The verdict of a gate on the terminal. Nothing is printed here."""
+"""Shows the verdict of a regression gate on the terminal and as JUnit test cases; the caller prints it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADERS = ("check", "run", "n", "change", "low", "high", "p")
 
 
 def gated_panel(found: Gated) -> list[RenderableType]:
-    """The verdict first, then what each check rests on."""
+    """Build the report of a gate: the verdict first, then the figures behind each check."""
     several = len(found.checks) > 1
     table = bare_table()
     for header in (*HEADERS, *(["Holm"] if several else []), "verdict"):
@@ -41,7 +41,8 @@ def gated_panel(found: Gated) -> list[RenderableType]:
 
 
 def check_rows(check: GateCheck, several: bool) -> Iterator[list[str | Text]]:
-    """A line for each run; Holm's p, of `several` checks, and the verdict are those of all of them."""
+    """Yield a table line for each run; the Holm-adjusted p-value and the verdict are on the last line of a
+    check."""
     name = shorten(f"{check.metric}, {check.category}" if check.category else check.metric, SCOPE)
     for position, night in enumerate(check.nights, 1):
         figures = [f"{value:+.3f}" for value in (night.delta, night.low, night.high)]
@@ -53,7 +54,7 @@ def check_rows(check: GateCheck, several: bool) -> Iterator[list[str | Text]]:
 
 
 def meaning(found: Gated) -> str:
-    """How to read the table."""
+    """Explain how to read the table."""
     turned = [name for name in {check.metric for check in found.checks} if not HIGHER_IS_BETTER[name]]
     sign = f"; {turned[0]} is turned round: negative is worse" if turned else ""
     judge = f", abstentions told by {found.judge}" if "hallucination" in turned else ""
@@ -66,7 +67,7 @@ def meaning(found: Gated) -> str:
 
 
 def reasons(found: Gated) -> Iterator[Text]:
-    """A sentence for each check that did not pass, and what was left out."""
+    """Explain each check that did not pass, and list the questions that were left out."""
     several = f" after Holm over {len(found.checks)} checks" if len(found.checks) > 1 else ""
     for check in found.checks:
         if check.verdict == "FAIL":
@@ -85,12 +86,12 @@ def reasons(found: Gated) -> Iterator[Text]:
 
 
 def undecided(found: Gated) -> str:
-    """The warning of an undecided gate, of the check that decides."""
+    """Return the warning for an undecided gate, about the check that decided it."""
     return f"undecided: {undecided_check(found, _deciding(found))}"
 
 
 def undecided_check(found: Gated, check: GateCheck) -> str:
-    """Why one check neither failed nor passed."""
+    """Explain why one check neither failed nor passed."""
     name, newest = _name(check), check.nights[-1]
     if all(_fails_alone(night, found) for night in check.nights):
         alone = max(night.p for night in check.nights)
@@ -111,12 +112,13 @@ def undecided_check(found: Gated, check: GateCheck) -> str:
 
 
 def _fails_alone(night: GateNight, found: Gated) -> bool:
-    """Whether a run is worse by the margin beyond doubt, were it judged by nothing else."""
+    """Return whether a run would fail if this were the only check and the only run."""
     return night.p < found.alpha and night.delta <= -found.margin
 
 
 def gate_line(found: Gated) -> str:
-    """The verdict in one line, for the morning: of the check that decides, its newest run."""
+    """Return the verdict on one line, for example for a nightly log, with the newest figures of the deciding
+    check."""
     check = _deciding(found)
     several = f", {len(found.runs)} runs" if len(found.runs) > 1 else ""
     runs = f"{len(found.baseline)} baseline run{'s' * (len(found.baseline) != 1)}"
@@ -126,7 +128,7 @@ def gate_line(found: Gated) -> str:
 
 
 def _deciding(found: Gated) -> GateCheck:
-    """A check with the verdict of all, the worst of them."""
+    """Return the check with the largest drop among those that have the overall verdict."""
     return min(
         (check for check in found.checks if check.verdict == found.verdict),
         key=lambda check: check.nights[-1].delta,
@@ -134,18 +136,19 @@ def _deciding(found: Gated) -> GateCheck:
 
 
 def _figures(check: GateCheck) -> str:
-    """`-0.081 [-0.131, -0.033]`, of the newest run."""
+    """Format the change in the newest run with its bounds: `-0.081 [-0.131, -0.033]`."""
     night = check.nights[-1]
     return f"{night.delta:+.3f} [{night.low:+.3f}, {night.high:+.3f}]"
 
 
 def _name(check: GateCheck) -> str:
-    """`correctness in Tables`."""
+    """Name the metric and the category of a check: `correctness in Tables`."""
     return check.metric + (f" in {plain(check.category)}" if check.category else "")
 
 
 def gate_suite(found: Gated, *, strict: bool) -> Suite:
-    """A test case a check: a failure where it FAILs, or is UNDECIDED under `strict`."""
+    """Build a JUnit suite with one test case per check, a failure if it FAILs or, with `strict`, is
+    UNDECIDED."""
     bad = {"FAIL", "UNDECIDED"} if strict else {"FAIL"}
     cases = []
     for check in found.checks:

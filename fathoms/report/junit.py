@@ -1,6 +1,6 @@
-"""A run as a JUnit file, for servers that show one: a test case a category, and one for what else is judged.
+"""Writes a run as a JUnit XML file for CI servers: one test case per category, and one per other check.
 
-The format is nobody's standard; this is the part of it that its readers have in common.
+There is no standard for the format; this uses the elements that its common readers share.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ _MESSAGE = 300
 
 @dataclass(frozen=True)
 class Case:
-    """One test case. `failure` is a judgement that went wrong (a gate), `error` something that broke, each
-    with its kind and message."""
+    """One test case.
+
+    `failure` is set if a check such as a gate was not passed, `error` if something broke; each holds a kind
+    and a message. `said` is the text of the case's standard output.
+    """
 
     name: str
     seconds: float = 0.0
@@ -34,7 +37,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Suite:
-    """The cases of one run."""
+    """The test cases of one run."""
 
     name: str
     cases: Sequence[Case]
@@ -42,9 +45,9 @@ class Suite:
 
 
 def junit(suites: Sequence[Suite], before: bytes | None = None) -> bytes:
-    """The file; with the suites that it had `before`, but for those of the same names.
+    """Return a JUnit file with `suites`, keeping the suites of the file `before` that have other names.
 
-    Raises ValueError where what was there is no such file.
+    Raises ValueError if `before` is not a JUnit file.
     """
     names = {_text(suite.name) for suite in suites}
     kept = [node for node in _read(before) if node.get("name") not in names]
@@ -60,10 +63,10 @@ def junit(suites: Sequence[Suite], before: bytes | None = None) -> bytes:
 
 
 def _read(before: bytes | None) -> Sequence[ET.Element]:
-    """The suites of a file."""
+    """Parse the suites of a file."""
     if before is None:
         return ()
-    if b"<!DOCTYPE" in before:  # a few lines of entities can stand for gigabytes
+    if b"<!DOCTYPE" in before:  # a few lines of entity definitions can expand to gigabytes
         raise ValueError("it has a document type declaration")
     try:
         root = ET.fromstring(before)
@@ -75,7 +78,7 @@ def _read(before: bytes | None) -> Sequence[ET.Element]:
 
 
 def _element(suite: Suite) -> ET.Element:
-    """A suite with its cases."""
+    """Build the XML element of a suite with its cases."""
     stamp = {"timestamp": suite.created[:19]} if suite.created else {}
     node = ET.Element("testsuite", {"name": _text(suite.name), **_counts(suite.cases), **stamp})
     for case in suite.cases:
@@ -84,7 +87,7 @@ def _element(suite: Suite) -> ET.Element:
 
 
 def _sums(nodes: Sequence[ET.Element]) -> dict[str, str]:
-    """The attributes that sum up suites."""
+    """Return the total counts and time of some suite elements as attributes."""
     found = {
         name: sum(int(node.get(name) or 0) for node in nodes) for name in ("tests", "failures", "errors")
     }
@@ -93,7 +96,7 @@ def _sums(nodes: Sequence[ET.Element]) -> dict[str, str]:
 
 
 def _counts(cases: Sequence[Case]) -> dict[str, str]:
-    """The attributes that sum up cases."""
+    """Return the total counts and time of some cases as attributes."""
     return {
         "tests": str(len(cases)),
         "failures": str(sum(case.failure is not None for case in cases)),
@@ -103,7 +106,7 @@ def _counts(cases: Sequence[Case]) -> dict[str, str]:
 
 
 def _add(node: ET.Element, suite: str, case: Case) -> None:
-    """One case under its suite."""
+    """Add the XML element of one case to its suite."""
     attributes = {"classname": _text(suite), "name": _text(case.name), "time": f"{case.seconds:.3f}"}
     found = ET.SubElement(node, "testcase", attributes)
     for tag, trouble in (("failure", case.failure), ("error", case.error)):
@@ -115,15 +118,15 @@ def _add(node: ET.Element, suite: str, case: Case) -> None:
 
 
 def _text(text: str) -> str:
-    """Without what XML cannot hold."""
+    """Replace characters that XML cannot contain."""
     return _NOT_XML.sub("\ufffd", text)
 
 
 def category_cases(run: RunView, *, too_many_failed: bool) -> Iterator[Case]:
-    """A case a category that was asked for.
+    """Yield a test case for each category that was asked.
 
-    It is in error where a question of it has no answer yet, and where any of it failed in a run in which more
-    failed than were allowed.
+    A case has an error if one of its questions has no answer yet. If `too_many_failed`, it also has an error
+    if one of its questions failed.
     """
     views: dict[str, list[Mapping[str, Any]]] = {}
     for view in run.questions():
@@ -147,7 +150,7 @@ def category_cases(run: RunView, *, too_many_failed: bool) -> Iterator[Case]:
 
 
 def _trouble(asked: int, found: int, failed: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
-    """What is wrong with a category."""
+    """Return the kind and message of a category's error, `None` if there is none."""
     if found < asked:
         return "incomplete", f"{asked - found} of {asked} questions have no answer yet"
     if not failed:

@@ -1,8 +1,8 @@
-"""`table.tex`: runs as rows, categories as columns of correctness and hallucination, as in FATHOMS-RAG's
-Table II; the best figure of each column in bold.
+"""Writes `table.tex`: runs as rows, and categories as columns of correctness and hallucination, as in Table
+II of the FATHOMS-RAG paper, with the best value of each column in bold.
 
-The text is a `table*` of the package booktabs, for `\\input`. It needs no other package, except graphicx
-where the table is too wide for a page and is scaled.
+The text is a `table*` to include with `\\input`. It needs the package booktabs, and also graphicx if the
+table is too wide for a page and has to be scaled.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ SPECIAL = {
     "`": r"\textasciigrave{}",
     '"': r"\textquotedblright{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    **{sign: f"{{{sign}}}" for sign in "[]*-"},  # after \\ an argument; as -- a dash
+    **{sign: f"{{{sign}}}" for sign in "[]*-"},  # [ or * after \\ starts an argument, -- becomes a dash
     **{sign: rf"\textsuperscript{{{digit}}}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
 }
 TABLE = str.maketrans(SPECIAL)
 METRICS: dict[Metric, str] = {"correctness": r"C\,$\uparrow$", "hallucination": r"H\,$\downarrow$"}
 Figure = tuple[Cell, Metric]
 WIDEST = 6
-"""Groups of two columns that fit a page beside the names; more are scaled."""
+"""The largest number of two-column groups that fit a page beside the names; tables with more are scaled."""
 HEAD = 14
-"""Characters of a line in the head of a column."""
+"""The largest number of characters on one line of a column head."""
 
 
 def report_latex(runs: Sequence[RunView], scores: str | None = None, intervals: bool = False) -> str:
-    """The table of some runs under one profile, with `intervals` behind the figures where they are known.
+    """Return the table of some runs under one profile, with `intervals` after the values if wanted.
 
-    Figures have two digits and no leading zero. Bold is the highest correctness and the lowest hallucination
-    of a column as printed, where there is any difference; ties are all bold. The last line has the questions
-    behind the figures. Raises as `score_table` does.
+    Values have two digits and no leading zero. Bold marks the highest correctness and the lowest
+    hallucination of a column as printed, unless all are the same; ties are all bold. The last line gives the
+    number of questions behind each value. Raises as `score_table` does.
     """
     scored = score_table(runs, scores)
     groups = ["Overall", *scored.categories]
@@ -61,12 +61,12 @@ def report_latex(runs: Sequence[RunView], scores: str | None = None, intervals: 
 
 
 def escape(text: object) -> str:
-    """Text that LaTeX prints as it is, on one line."""
+    """Escape text so that LaTeX prints it literally, on one line."""
     return plain(text).translate(TABLE)
 
 
 def caption(scored: ScoreTable, intervals: bool) -> str:
-    """What the figures are."""
+    """Explain the values in the caption."""
     profiles = " and ".join(sorted({escape(row.profile) for row in scored.rows}))
     parts = [
         f"Correctness (C) and hallucination rate (H) under the profile {profiles}.",
@@ -80,7 +80,7 @@ def caption(scored: ScoreTable, intervals: bool) -> str:
 def tabular(
     runs: Sequence[RunView], scored: ScoreTable, groups: Sequence[str], intervals: bool
 ) -> Iterator[str]:
-    """The table itself."""
+    """Yield the lines of the `tabular` environment."""
     rows = [figures_of(scored, row) for row in scored.rows]
     columns = list(zip(*rows, strict=True))
     best = [best_of(column) for column in columns]
@@ -99,30 +99,30 @@ def tabular(
 
 
 def figures_of(scored: ScoreTable, row: Row) -> list[Figure]:
-    """The figures of a run in the order of the columns."""
+    """Return the cells and metrics of a run in the order of the columns."""
     cells = [row.overall, *map(row.cell, scored.categories)]
     return [(cell, metric) for cell in cells for metric in METRICS]
 
 
 def stacked(name: str) -> str:
-    """The name of a category on short lines, so that it widens no column."""
+    """Break the name of a category into short lines, so that it does not widen its column."""
     lines = [escape(part) for part in wrap(name, HEAD, 3)]
     return lines[0] if len(lines) == 1 else r"\shortstack{" + r"\\".join(lines) + "}"
 
 
 def line(cells: Sequence[str]) -> str:
-    """One line of the table."""
+    """Format one line of the table."""
     return " & ".join(cells) + r" \\"
 
 
 def pipeline_names(runs: Sequence[RunView], scored: ScoreTable) -> list[str]:
-    """The pipeline of each run where that and the model tell the runs apart, else the labels."""
+    """Name each run by its pipeline if pipeline and model identify the runs, otherwise by its label."""
     pairs = {(run.pipeline, run.model) for run in runs}
     return [run.pipeline for run in runs] if len(pairs) == len(runs) else [row.label for row in scored.rows]
 
 
 def cell_text(cell: Cell, metric: Metric, best: str | None, intervals: bool) -> str:
-    """A figure as printed, with its interval on request; bold where it is the best."""
+    """Format a value, with its interval on request, in bold if it is the best."""
     value = printed(cell.value(metric))
     interval = bracket(cell.intervals.get(metric)).strip() if intervals else ""
     return (rf"\textbf{{{value}}}" if value == best else value) + (
@@ -131,12 +131,12 @@ def cell_text(cell: Cell, metric: Metric, best: str | None, intervals: bool) -> 
 
 
 def printed(value: float | None) -> str:
-    """`.19`, `1.00`; a dash where the metric does not apply."""
+    """Format a value as `.19` or `1.00`, a dash if the metric does not apply."""
     return "--" if value is None else figure(value).removeprefix("0")
 
 
 def best_of(column: Sequence[Figure]) -> str | None:
-    """The best figure of a column as printed; `None` where all are the same, or there is one."""
+    """Return the best value of a column as printed; `None` if all are the same or there is only one."""
     values = [value for cell, metric in column if (value := cell.value(metric)) is not None]
     if len(set(map(printed, values))) < 2:
         return None
@@ -145,6 +145,6 @@ def best_of(column: Sequence[Figure]) -> str | None:
 
 
 def counts(column: Sequence[Figure]) -> str:
-    """The questions behind the figures of a column, from the fewest to the most."""
+    """Format the number of questions behind a column, as a range if it differs between runs."""
     found = sorted({cell.count(metric) for cell, metric in column})
     return str(found[0]) if len(found) == 1 else f"{found[0]}--{found[-1]}"

@@ -1,4 +1,4 @@
-"""Where the parts of a radar plot stand, in inches from its centre: pure geometry, nothing is drawn here."""
+"""Computes the layout of a radar plot, in inches from its centre; nothing is drawn here."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ ASIDE = 0.22
 
 
 def normalise(runs: Sequence[Values]) -> list[list[float | None]]:
-    """What is drawn of each run's values (one an axis), in [0, 1].
+    """Scale the values of each run (one per axis) to [0, 1] for drawing.
 
-    A single run keeps its values. Of several, each axis is divided by the highest value that any of them
-    has on it; an axis whose highest is 0 stays 0. `None` (does not apply) stays `None`.
+    A single run keeps its values. With several runs, each axis is divided by the highest value of any run on
+    it; an axis whose highest value is 0 stays 0. `None` (does not apply) stays `None`.
     """
     if len(runs) == 1:
         return [list(runs[0])]
@@ -30,19 +30,19 @@ def normalise(runs: Sequence[Values]) -> list[list[float | None]]:
 
 
 def scale(value: float | None, highest: float) -> float | None:
-    """One value over the highest of its axis."""
+    """Divide a value by the highest one of its axis."""
     return value if value is None or highest == 0 else value / highest
 
 
 def directions(axes: int) -> list[Point]:
-    """Unit vectors of the axes: the first points up, the others follow clockwise."""
+    """Return the unit vectors of the axes: the first points up, the others follow clockwise."""
     angles = [math.tau * index / axes for index in range(axes)]
     return [(math.sin(angle), math.cos(angle)) for angle in angles]
 
 
 @dataclass(frozen=True)
 class Box:
-    """An upright rectangle around a centre."""
+    """An axis-aligned rectangle, given by its centre and its size."""
 
     x: float
     y: float
@@ -50,7 +50,7 @@ class Box:
     height: float
 
     def meets(self, other: Box) -> bool:
-        """Whether the two share more than an edge."""
+        """Return whether the two boxes overlap; a shared edge does not count."""
         return (
             abs(self.x - other.x) < (self.width + other.width) / 2
             and abs(self.y - other.y) < (self.height + other.height) / 2
@@ -58,9 +58,10 @@ class Box:
 
 
 def place(sizes: Sequence[tuple[float, float]], gap: float) -> tuple[float, list[Box]]:
-    """The radius of the radar and a box for each axis label, given their widths and heights.
+    """Return the radius of the radar, and a box for each axis label, given the labels' widths and heights.
 
-    Every box stays at least `gap` outside the circle, and the circle grows until no two boxes meet.
+    Every box is at least `gap` outside the circle. The circle grows until no two boxes overlap or it reaches
+    its largest radius.
     """
     radius = SMALLEST_RADIUS
     boxes = around(sizes, radius + gap)
@@ -71,7 +72,7 @@ def place(sizes: Sequence[tuple[float, float]], gap: float) -> tuple[float, list
 
 
 def around(sizes: Sequence[tuple[float, float]], radius: float) -> list[Box]:
-    """Boxes on their axes, each touching the circle's tangent from outside."""
+    """Place each box on its axis so that it touches the circle's tangent from outside."""
     boxes = []
     for (x, y), (width, height) in zip(directions(len(sizes)), sizes, strict=True):
         distance = radius + (abs(x) * width + abs(y) * height) / 2
@@ -80,15 +81,15 @@ def around(sizes: Sequence[tuple[float, float]], radius: float) -> list[Box]:
 
 
 def collide(boxes: Sequence[Box]) -> bool:
-    """Whether any two boxes meet."""
+    """Return whether any two boxes overlap."""
     return any(box.meets(other) for index, box in enumerate(boxes) for other in boxes[:index])
 
 
 def value_spot(axis: Point, reach: float, side: int, axes: int) -> Point:
-    """The centre of the figure written at a vertex that is `reach` inches out on its axis.
+    """Return the centre of the value written at a vertex `reach` inches out on its axis.
 
-    `side` is 0 for a single run (beyond the vertex) and -1 or 1 for two (left and right of the axis).
-    Near the centre, where all axes meet, figures are pushed out until neighbours have room.
+    `side` is 0 for a single run (beyond the vertex) and -1 or 1 for two runs (left and right of the axis).
+    Near the centre, where all axes meet, values are moved outwards until they no longer overlap.
     """
     x, y = axis
     outward = 0 if side else 0.13 + 0.15 * abs(x)

@@ -1,4 +1,4 @@
-"""`report.md`: one or many runs, readable as text and as GitHub renders it."""
+"""Writes `report.md`, the report of one or more runs as GitHub-flavoured Markdown."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ EXCERPT = 200
 def report_markdown(
     runs: Sequence[RunView], out: Path, scores: str | None = None, *, pdf: bool = True, page: bool = False
 ) -> str:
-    """The report of some runs under one profile, with links that work from the folder `out`; `pdf` says that
-    the radar plots are there as PDF too, `page` that `report.html` is."""
+    """Return the report of some runs under one profile, with links relative to the folder `out`.
+
+    `pdf` says whether the radar plots also exist as PDF, and `page` whether `report.html` exists.
+    """
     scored = score_table(runs, scores)
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs"
     sections = (
@@ -55,7 +57,7 @@ def report_markdown(
 
 
 def escape(text: object) -> str:
-    """Text as Markdown that shows it and does nothing else, also inside a cell of a table."""
+    """Escape text so that Markdown shows it literally, including inside a table cell."""
     safe = STRUCTURE.sub(r"\\\g<0>", html.escape(plain(text), quote=False))
     return (
         safe.replace("$", "&#36;").replace("://", "&#58;//").replace("www.", "www&#46;").replace("@", "&#64;")
@@ -63,29 +65,29 @@ def escape(text: object) -> str:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], figures: int = 0) -> list[str]:
-    """A table of cells that are escaped already; the last `figures` columns are aligned to the right."""
+    """Format a table from cells that are already escaped; the last `figures` columns are right-aligned."""
     rules = ["---"] * (len(headers) - figures) + ["---:"] * figures
     lines = [headers, rules, *rows]
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
 def link(text: str, target: Path, out: Path) -> str:
-    """A relative link from the folder `out`."""
+    """Format a relative link from the folder `out` to `target`."""
     return f"[{escape(text)}]({quote(Path(os.path.relpath(target, out)).as_posix())})"
 
 
 def number(value: object) -> str:
-    """A count, `n/a` where it is not known."""
+    """Format a count, `n/a` if it is not known."""
     return "n/a" if value is None else str(value)
 
 
 def title(row: Row) -> str:
-    """The label of a run with the mark of its footnote."""
+    """Return the label of a run with its footnote mark."""
     return escape(row.label) + row.mark
 
 
 def what_was_run(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
-    """The runs, their models and data, the profile and its rules, and how many questions."""
+    """List the runs with their models, data, profiles and rules, and their question counts."""
     yield "## What was run\n"
     headers = ["Name", "Run", "Model", "Data", "Profile", "Match", "Hyphens", "Abstention classifier"]
     counts = ["questions", "asked", "answered", "refused", "errors", "unanswerable"]
@@ -100,13 +102,14 @@ def what_was_run(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
 
 
 def footnotes(scored: ScoreTable) -> Iterator[str]:
-    """Why runs are incomplete or cannot be compared."""
+    """Explain why runs are incomplete or cannot be compared."""
     for note in scored.notes:
         yield f"\n{escape(note)}"
 
 
 def document_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
-    """What was read of the documents, and which were left out or repaired; nothing where none was read."""
+    """List how many documents, pages and chunks were read, and which documents were left out or repaired;
+    empty if no run read any."""
     pairs = [(run.ingest, title(row)) for run, row in zip(runs, scored.rows, strict=True) if run.ingest]
     if not pairs:
         return
@@ -125,7 +128,7 @@ def document_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[st
 
 
 def document_notes(ingest: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Every document that was left out, then every warning about one that was read."""
+    """Yield every document that was left out, then every warning about a document that was read."""
     for document, reason in (ingest.get("failures") or {}).items():
         yield document, "left out", reason
     for document, warnings in (ingest.get("warnings") or {}).items():
@@ -134,7 +137,7 @@ def document_notes(ingest: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def score_sections(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
-    """The scores, every figure with its denominator."""
+    """Show the scores, each with its denominator."""
     yield "## Scores\n"
     yield "Overall is the unweighted mean of the categories (macro), Micro the mean over all questions."
     if len(runs) > 1:
@@ -149,7 +152,7 @@ def score_sections(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]
 
 
 def category_table(scored: ScoreTable, row: Row) -> list[str]:
-    """One run in the shape of lm-evaluation-harness: a line for each category and metric."""
+    """Show one run in the layout of lm-evaluation-harness: a line for each category and metric."""
     lines = []
     names = ["Overall (macro)", "Micro", *map(escape, scored.categories)]
     for name, (_, cell) in zip(names, scored.cells(row), strict=True):
@@ -163,7 +166,7 @@ def category_table(scored: ScoreTable, row: Row) -> list[str]:
 
 
 def side_by_side(scored: ScoreTable) -> Iterator[str]:
-    """Several runs: a table for each metric, a line for each run."""
+    """Show several runs: a table for each metric with a line for each run."""
     headers = ["Run", "Model", "Overall (macro)", "Micro", *map(escape, scored.categories)]
     for metric in METRICS:
         rows = [
@@ -175,7 +178,7 @@ def side_by_side(scored: ScoreTable) -> Iterator[str]:
 
 
 def meanings(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
-    """What the intervals are, once for all runs of which the same is true."""
+    """Explain the intervals, once for all runs that share an explanation."""
     found: dict[str, list[str]] = {}
     for run, row in zip(runs, scored.rows, strict=True):
         if meaning := interval_note(run, row.profile):
@@ -186,23 +189,24 @@ def meanings(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
 
 
 def score_lines(runs: Sequence[RunView]) -> list[str]:
-    """The scores of some runs as they stand in their report."""
+    """Return the scores section of a report of these runs under their headline profiles."""
     return list(score_sections(runs, score_table(runs, None)))
 
 
 def metric_cells(scored: ScoreTable, row: Row, metric: Metric) -> list[str]:
-    """One run's figures of one metric with their intervals and denominators."""
+    """Format one run's values of one metric with their intervals and denominators."""
     return [f"{cell.text(metric)} ({cell.count(metric)})" for _, cell in scored.cells(row)]
 
 
 def radar_section() -> list[str]:
-    """The plots, which stand in the same folder."""
+    """Embed the radar plots, which are in the same folder."""
     pictures = [f"![{TITLES[metric]} as a radar plot](radar-{metric}.svg)" for metric in METRICS]
     return ["## Radar plots\n", *pictures]
 
 
 def lost_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
-    """Where answers were lost, a table a run; nothing where no text but the answers is known."""
+    """Show the funnel of each run, which says where answers were lost; empty if no run kept retrieved or
+    prompt text."""
     found = list(funnel_section(list(zip(runs, scored.rows, strict=True))))
     if not found:
         return
@@ -218,7 +222,8 @@ def lost_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
 
 
 def abstention_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
-    """Answerable or not by answered or not: counts, and the share of their line; and what they come to."""
+    """Show how often answerable and unanswerable questions were answered, with coverage and selective
+    accuracy."""
     yield "## Abstention\n"
     yield (
         'How often the model answered and how often it said "I do not know"; failed calls and refusals are'
@@ -238,7 +243,7 @@ def abstention_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[
 
 
 def review_section(runs: Sequence[RunView], scores: str | None) -> Iterator[str]:
-    """How far people agree with the scores; nothing where nobody was asked."""
+    """Show how far human reviewers agree with the scores; empty if there are no reviews."""
     found = agreement(runs, scores)
     if found is None:
         return
@@ -251,7 +256,7 @@ def review_section(runs: Sequence[RunView], scores: str | None) -> Iterator[str]
 
 
 def profile_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
-    """Every profile that every run was scored under."""
+    """List the scores of every run under every profile that it was scored with."""
     yield "## Profiles side by side\n"
     headers = ["Run", "Profile", "Match", "Hyphens", "Abstention classifier"]
     metrics = ["correctness", "micro_correctness", "hallucination", "micro_hallucination", "abstention"]
@@ -268,7 +273,7 @@ def profile_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str
 
 
 def failure_section(runs: Sequence[RunView], scored: ScoreTable) -> list[str]:
-    """Failures by kind, with the first message of each."""
+    """Count the failures of each kind, with the first message of each."""
     rows = []
     for run, row in zip(runs, scored.rows, strict=True):
         messages = first_messages(run)
@@ -280,7 +285,7 @@ def failure_section(runs: Sequence[RunView], scored: ScoreTable) -> list[str]:
 
 
 def worst_sections(runs: Sequence[RunView], scored: ScoreTable, out: Path) -> Iterator[str]:
-    """The worst ten questions of every run."""
+    """List the ten worst questions of every run."""
     yield "## Worst questions"
     headers = ["Question", "Category", "Asked", "Gold", "Answer", "Correctness", "Hallucination"]
     for run, row in zip(runs, scored.rows, strict=True):
@@ -290,7 +295,7 @@ def worst_sections(runs: Sequence[RunView], scored: ScoreTable, out: Path) -> It
 
 
 def miss_cells(run: RunView, miss: Miss, out: Path) -> list[str]:
-    """The line of one question."""
+    """Format the table line of one bad question."""
     file = run.question_file(miss.id)
     name = link(miss.id, file, out) if file else escape(miss.id)
     answer = f"(failed) {miss.error}" if miss.error else miss.answer or "(empty)"
@@ -299,7 +304,7 @@ def miss_cells(run: RunView, miss: Miss, out: Path) -> list[str]:
 
 
 def cost_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
-    """Tokens, money and time."""
+    """List the tokens, cost and time of each run."""
     yield "## Cost and time\n"
     yield "Tokens, cost and wall time are totals; those of the stages are means over the questions.\n"
     headers = [
@@ -319,7 +324,7 @@ def cost_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
 
 
 def cost_cells(summary: Mapping[str, Any]) -> list[str]:
-    """One run's tokens, cost and seconds."""
+    """Format one run's tokens, cost and times."""
     usage, counts, seconds = (summary.get(key) or {} for key in ("usage", "counts", "seconds"))
     return [
         number(usage.get("prompt_tokens")),
@@ -334,7 +339,7 @@ def cost_cells(summary: Mapping[str, Any]) -> list[str]:
 
 
 def file_section(runs: Sequence[RunView], out: Path, pdf: bool, page: bool) -> Iterator[str]:
-    """Where the figures and the runs are."""
+    """Link to the other report files and to the folders of the runs."""
     yield "## Files\n"
     if page:
         yield "- [report.html](report.html): every question, for the browser"

@@ -1,4 +1,5 @@
-"""What became of answers: answered or abstained, as the cells of the 2 x 2 table, and what they come to."""
+"""Formats the 2 x 2 abstention table (answerable or not, answered or abstained) and the rates computed from
+it."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ RATES = {"coverage": "coverage", "selective_accuracy": "selective accuracy"}
 
 
 def outcomes(counts: Mapping[str, int]) -> list[str]:
-    """The two cells of a line, each a count and its share of the line."""
+    """Format the two cells of a line, each a count with its share of the line."""
     pair = [counts.get(key) or 0 for key in OUTCOMES]
     return [f"{count} ({figure(count / sum(pair))})" if any(pair) else "0" for count in pair]
 
 
 def rate_text(rates: Mapping[str, Any], name: str) -> str:
-    """`0.81 [.72, .88] (93)`: a rate with its interval and the answers that it is a share of."""
+    """Format a rate with its interval and the number of answers behind it: `0.81 [.72, .88] (93)`."""
     interval = (rates.get("intervals") or {}).get(name)
     low_high = bracket((interval["low"], interval["high"])) if interval else ""
     number = rates.get(f"{name}_n")

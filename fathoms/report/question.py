@@ -1,4 +1,4 @@
-"""One question on the terminal, whole: what was asked, found, sent, answered, and what it scored."""
+"""Shows one question in full on the terminal: the question, retrieved context, prompt, answers and scores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HIT = 160
 
 
 def question_panel(view: Mapping[str, Any]) -> list[RenderableType]:
-    """The view of one question (`questions/<id>.json`) with all its repeats."""
+    """Build the report of one question, with all its repeats, from its view (`questions/<id>.json`)."""
     question = view["question"]
     parts: list[RenderableType] = [
         Text(plain(question["id"]), style="bold"),
@@ -34,12 +34,12 @@ def question_panel(view: Mapping[str, Any]) -> list[RenderableType]:
 
 
 def field(name: str, value: object) -> Text:
-    """A name and a text."""
+    """Format a labelled value, `n/a` if it is empty."""
     return Text.assemble((f"{name}: ", "bold"), "n/a" if value in (None, "") else plain(value))
 
 
 def repeat_parts(repeat: Mapping[str, Any]) -> list[RenderableType]:
-    """One answer to the question, or the failure."""
+    """Show one answer to the question, or its failure."""
     parts: list[RenderableType] = [Text(f"\nrepeat {repeat.get('repeat', 0)}", style="bold")]
     if repeat.get("hits"):
         parts.append(hit_table(repeat["hits"]))
@@ -66,7 +66,7 @@ def repeat_parts(repeat: Mapping[str, Any]) -> list[RenderableType]:
 
 
 def taken(answer: Mapping[str, Any], timings: Mapping[str, float]) -> str:
-    """Tokens, cost and seconds of an answer, as far as they are known."""
+    """Format the tokens, cost and seconds of an answer, as far as they are known."""
     usage, seconds = answer.get("usage") or {}, timings.get("generate")
     tokens = [usage.get("prompt_tokens"), usage.get("completion_tokens")]
     parts = ["tokens not known" if None in tokens else f"{tokens[0]} + {tokens[1]} tokens"]
@@ -76,7 +76,7 @@ def taken(answer: Mapping[str, Any], timings: Mapping[str, float]) -> str:
 
 
 def hit_table(hits: list[Mapping[str, Any]]) -> Table:
-    """What was retrieved, with the start of each text."""
+    """List the retrieved chunks with the start of their texts."""
     table = Table("rank", "score", "document", "pages", "text", box=box.SIMPLE_HEAD, pad_edge=False)
     for hit in hits:
         pages = ", ".join(map(str, hit.get("pages") or ()))
@@ -86,7 +86,8 @@ def hit_table(hits: list[Mapping[str, Any]]) -> Table:
 
 
 def why_lines(scores: Mapping[str, Mapping[str, Any]]) -> list[Text]:
-    """A line for each profile whose abstention label rests on a clause of the answer or on an exemplar."""
+    """Show the clause or the example that decided whether an answer abstained, one line per profile that has
+    one."""
     lines = []
     for profile, values in scores.items():
         why = values.get("why") or {}
@@ -99,7 +100,7 @@ def why_lines(scores: Mapping[str, Mapping[str, Any]]) -> list[Text]:
 
 
 def score_lines(scores: Mapping[str, Mapping[str, Any]]) -> Table:
-    """A line a profile, with the phrases that were missed."""
+    """Show the scores with one line per profile, and the phrases that were missed."""
     table = Table("profile", "correct", "halluc.", "abstained", "missed", box=box.SIMPLE_HEAD, pad_edge=False)
     for profile, values in scores.items():
         label = values.get("abstained")
@@ -111,7 +112,7 @@ def score_lines(scores: Mapping[str, Mapping[str, Any]]) -> Table:
 
 
 def funnel_lines(scores: Mapping[str, Mapping[str, Any]]) -> list[RenderableType]:
-    """Recall at each stage by profile, and from which stage on each missed phrase is missing."""
+    """Show phrase recall at each stage by profile, and the stage that lost each missed phrase."""
     table = Table("profile", *STAGES, "missing from", box=box.SIMPLE_HEAD, pad_edge=False)
     for profile, values in scores.items():
         funnel = values.get("funnel")

@@ -1,10 +1,10 @@
-"""Radar plots of runs: one axis a category plus Overall, one plot a metric, as PNG, SVG and PDF.
+"""Draws radar plots of runs as PNG, SVG and PDF: one plot per metric, with an axis per category and for
+Overall.
 
-Nothing of Matplotlib's global state is used or left changed, a user's own style is ignored, and the same
-figures give the same bytes. Colours are Okabe and Ito's palette, which colour-blind people can tell apart,
-with grey for its yellow, which is hardly seen on white; markers and dashes differ too. One or two runs have
-their raw values at the vertices; more would hide each other there, so theirs stand in a list beside each axis
-label, named by the markers.
+The plots do not read or change Matplotlib's global state or the user's style, and the same scores give the
+same bytes. The colours are Okabe and Ito's palette for colour-blind readers, except that grey replaces its
+yellow, which is hardly visible on white; markers and dashes differ as well. With one or two runs the raw
+values are written at the vertices. With more they would overlap, so they are listed beside each axis label.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ STYLE = {
     "font.size": FONT,
 }
 MOST_AXES = 60
-"""Categories in one plot: the labels of more cover each other, and thousands take minutes to draw."""
+"""The largest number of categories in one plot. With more, labels overlap and drawing takes minutes."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """What one plot shows. `values` has the raw values of each run, one for each of `axes`."""
+    """The content of one plot. `values` holds one tuple per run, with one raw value per axis."""
 
     title: str
     subtitle: str
@@ -79,16 +79,17 @@ class Chart:
 
     @property
     def at_vertices(self) -> bool:
-        """Whether the raw values stand at the vertices rather than beside the axis labels."""
+        """Whether the raw values are written at the vertices rather than beside the axis labels."""
         return len(self.values) <= 2
 
 
 def draw_radar(
     runs: Sequence[RunView], metric: Metric, path: Path, scores: str | None = None, *, pdf: bool = True
 ) -> list[Path]:
-    """Draw some runs under one profile; writes `path` with `.png`, `.svg` and `.pdf` added; returns them.
+    """Draw a metric of some runs under one profile, and return the files written.
 
-    Without `pdf` there is none afterwards: one of before may be of other scores.
+    The files are `path` with `.png`, `.svg` and `.pdf` appended. Without `pdf`, an existing PDF is deleted,
+    because it may show other scores. Raises UsageError if `runs` is empty.
     """
     if not runs:
         raise UsageError("a radar plot needs at least one run")
@@ -99,7 +100,7 @@ def draw_radar(
 
 
 def radar_figure(runs: Sequence[RunView], metric: Metric, scores: str | None = None) -> Figure:
-    """The same plot as a figure, for a notebook."""
+    """Return the same plot as a Matplotlib figure, for example for a notebook."""
     if not runs:
         raise UsageError("a radar plot needs at least one run")
     with plain_style():
@@ -107,7 +108,7 @@ def radar_figure(runs: Sequence[RunView], metric: Metric, scores: str | None = N
 
 
 def make_chart(table: ScoreTable, metric: Metric) -> Chart:
-    """The plot of one metric of a score table."""
+    """Build the chart of one metric from a score table."""
     profiles = " and ".join(sorted({row.profile for row in table.rows}))
     scaling = "axes from 0 to 1"
     if len(table.rows) > 1:
@@ -127,13 +128,14 @@ def make_chart(table: ScoreTable, metric: Metric) -> Chart:
 
 
 def legend_label(row: Row) -> str:
-    """What the legend calls a run: its label, with the model where that does not say it."""
+    """Return a run's name in the legend: its label, and its model if the label does not contain it."""
     model = f" ({row.model})" if row.model and row.model not in row.label else ""
     return row.label + model + (" (incomplete)" if row.mark else "")
 
 
 def save(chart: Chart, path: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
-    """Draw a chart and write its files. A sign that the font lacks is a box in the PNG and the PDF."""
+    """Draw a chart and write its files. Characters that the font lacks become boxes in the PNG and the
+    PDF."""
     written = []
     with plain_style(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
@@ -147,7 +149,7 @@ def save(chart: Chart, path: Path, formats: Sequence[str] = ("png", "svg")) -> l
 
 
 def plain_style() -> AbstractContextManager[None]:
-    """Our own style, and nothing of the user's."""
+    """Return a context that applies our own Matplotlib style, without any of the user's settings."""
     import matplotlib.style
 
     style: AbstractContextManager[None] = matplotlib.style.context(["default", STYLE])
@@ -155,7 +157,7 @@ def plain_style() -> AbstractContextManager[None]:
 
 
 def draw(chart: Chart) -> Figure:
-    """The figure of a chart; its coordinates are inches from the centre of the radar."""
+    """Draw a chart; its coordinates are inches from the centre of the radar."""
     heads = [wrap(name, 16, 3) for name in chart.axes]
     listed = [listed_runs(chart, axis) for axis in range(len(chart.axes))]
     sizes = [block_size(head, len(runs)) for head, runs in zip(heads, listed, strict=True)]
@@ -172,25 +174,26 @@ def draw(chart: Chart) -> Figure:
 
 
 def listed_runs(chart: Chart, axis: int) -> list[int]:
-    """The runs whose value is listed beside an axis label: all, or those that have no vertex there."""
+    """Return the runs whose value is listed beside an axis label: all runs, or, if values are written at the
+    vertices, those without a value on this axis."""
     return [run for run, values in enumerate(chart.values) if not chart.at_vertices or values[axis] is None]
 
 
 def block_size(head: Sequence[str], entries: int) -> tuple[float, float]:
-    """Width and height of an axis label with the values listed under it."""
+    """Return the width and height in inches of an axis label with the values listed under it."""
     columns, rows = grid(entries)
     width = max(text_width(head, FONT + 1), columns * ENTRY) + 0.12
     return width, (len(head) + rows) * LINE + 0.12
 
 
 def grid(entries: int) -> tuple[int, int]:
-    """Columns and rows that hold some entries, at most four rows."""
+    """Return the columns and rows needed for a number of entries, with at most four rows."""
     columns = math.ceil(entries / 4)
     return columns, math.ceil(entries / columns) if columns else 0
 
 
 def text_width(lines: Sequence[str], size: float) -> float:
-    """Inches that the longest of some lines takes in bold letters of `size` points."""
+    """Return the width in inches of the longest line in bold letters of `size` points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -199,10 +202,10 @@ def text_width(lines: Sequence[str], size: float) -> float:
 
 
 def blank(chart: Chart, radius: float, boxes: Sequence[Box]) -> tuple[Figure, Axes]:
-    """An empty figure that holds the boxes, with its title above and its legend below."""
+    """Create an empty figure large enough for the boxes, with its title above and its legend below."""
     from matplotlib.figure import Figure
 
-    names = [squeeze(label, 64) for label in chart.labels]  # what sets names apart is often their end
+    names = [squeeze(label, 64) for label in chart.labels]  # keeps the ends, where names often differ
     wide = max(radius + MARGIN, text_width(names, FONT) / 2 + 0.5, text_width([chart.subtitle], FONT) / 2)
     wide = max(wide, *(abs(box.x) + box.width / 2 for box in boxes)) + MARGIN
     top = max(radius, *(box.y + box.height / 2 for box in boxes)) + 0.75
@@ -218,14 +221,14 @@ def blank(chart: Chart, radius: float, boxes: Sequence[Box]) -> tuple[Figure, Ax
 
 
 def write(canvas: Axes, spot: Point, text: str, **style: Any) -> None:
-    """Write text around a spot, literally: a `$` in a name starts no formula."""
+    """Write text centred on a point, without math mode: a `$` in a name is printed as it is."""
     canvas.text(
         *spot, text, **{"ha": "center", "va": "center", "color": INK, "zorder": 5, **style}, parse_math=False
     )
 
 
 def line_style(run: int) -> dict[str, Any]:
-    """Colour, dash and marker of the run at a position."""
+    """Return the colour, dashes and marker of the nth run."""
     return {
         "color": COLOURS[run % len(COLOURS)],
         "linestyle": DASHES[run % len(DASHES)],
@@ -235,8 +238,10 @@ def line_style(run: int) -> dict[str, Any]:
 
 
 def marker_style(run: int) -> dict[str, Any]:
-    """The marker alone; its dark edge keeps light colours visible on white. A colour that comes a second
-    time has another marker."""
+    """Return the marker of the nth run; its dark edge keeps light colours visible on white.
+
+    Runs that share a colour, because there are more runs than colours, have different markers.
+    """
     return {
         "marker": MARKERS[(run + run // len(COLOURS)) % len(MARKERS)],
         "markersize": 6.5,
@@ -247,7 +252,7 @@ def marker_style(run: int) -> dict[str, Any]:
 
 
 def draw_legend(canvas: Axes, names: Sequence[str], top: float) -> None:
-    """One line a run, the block centred under the radar."""
+    """Draw the legend, one line per run, centred under the radar."""
     left = -(text_width(names, FONT) + 0.6) / 2
     for run, name in enumerate(names):
         y = top - run * LEGEND_LINE
@@ -256,7 +261,7 @@ def draw_legend(canvas: Axes, names: Sequence[str], top: float) -> None:
 
 
 def draw_grid(canvas: Axes, radius: float, axes: int, single: bool) -> None:
-    """Spokes, four rings, and the scale of two of them between the first two axes."""
+    """Draw the axes and four rings; two of the rings are labelled with their value."""
     spokes = directions(axes)
     for x, y in spokes:
         canvas.plot([0, x * radius], [0, y * radius], color="#cccccc", linewidth=0.8, zorder=1)
@@ -271,12 +276,12 @@ def draw_grid(canvas: Axes, radius: float, axes: int, single: bool) -> None:
 
 
 def halo(alpha: float = 0.8) -> dict[str, Any]:
-    """A white ground under text that crosses lines."""
+    """Return the style of a white background for text that lines pass behind."""
     return {"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "none", "alpha": alpha}
 
 
 def draw_run(canvas: Axes, run: int, values: Values, radius: float, filled: bool) -> None:
-    """The closed line of a run, open where a value is missing."""
+    """Draw the polygon of a run, interrupted where a value is missing."""
     points = [
         (math.nan, math.nan) if value is None else (x * value * radius, y * value * radius)
         for value, (x, y) in zip(values, directions(len(values)), strict=True)
@@ -288,7 +293,7 @@ def draw_run(canvas: Axes, run: int, values: Values, radius: float, filled: bool
 
 
 def draw_values(canvas: Axes, chart: Chart, radius: float) -> None:
-    """The raw values of one or two runs, at their vertices."""
+    """Write the raw values of one or two runs at their vertices."""
     spokes = directions(len(chart.axes))
     for run, (raw, drawn) in enumerate(zip(chart.values, normalise(chart.values), strict=True)):
         side = 0 if len(chart.values) == 1 else 2 * run - 1
@@ -300,7 +305,7 @@ def draw_values(canvas: Axes, chart: Chart, radius: float) -> None:
 
 
 def darker(colour: str) -> str:
-    """A colour dark enough for small text on white."""
+    """Darken a colour enough for small text on white."""
     channels = (int(colour[index : index + 2], 16) for index in (1, 3, 5))
     return "#" + "".join(f"{round(channel * 0.75):02x}" for channel in channels)
 
@@ -308,7 +313,7 @@ def darker(colour: str) -> str:
 def draw_block(
     canvas: Axes, box: Box, head: Sequence[str], entries: Sequence[tuple[int, float | None]]
 ) -> None:
-    """An axis label with the values that are listed under it, each behind its run's marker."""
+    """Draw an axis label with the values listed under it, each after its run's marker."""
     y = box.y + box.height / 2 - 0.06 - LINE / 2
     for line in head:
         write(canvas, (box.x, y), line, fontsize=FONT + 1, fontweight="bold")

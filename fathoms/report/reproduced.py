@@ -1,4 +1,4 @@
-"""A published table beside ours on the terminal. Nothing is printed here."""
+"""Shows a published table beside our reproduction of it on the terminal; the caller prints it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Live = Mapping[str, "Figures"]
 
 
 def reproduced_panel(table: Table, comparison: Comparison, ran: Live) -> list[RenderableType]:
-    """The table: a line a metric, each cell as printed and as it comes out here."""
+    """Build the table with a line per metric; each cell shows the printed value and the reproduced value."""
     headers = abbreviate(list(table.columns), COLUMN)
     shown = bare_table()
     names = [plain(row.row) for row in comparison.rows]
@@ -47,7 +47,7 @@ def reproduced_panel(table: Table, comparison: Comparison, ran: Live) -> list[Re
 
 
 def reproduced_lines(comparison: Comparison) -> Iterator[str]:
-    """Every difference in words, and how much was compared."""
+    """Yield a sentence for every difference, and one that sums up how much was compared."""
     for cell in [*comparison.cells("documented"), *comparison.cells("differs")]:
         yield sentence(cell)
     compared = sum(row.compared for row in comparison.rows)
@@ -56,7 +56,8 @@ def reproduced_lines(comparison: Comparison) -> Iterator[str]:
 
 
 def row_lines(table: Table, row: RowCells, ran: Figures | None) -> Iterator[list[str]]:
-    """One row: a line a metric, and our classifier's; what was run just now below each."""
+    """Yield the lines of one row: one per metric, one for our abstention classifier, and, below each, the
+    values of a live run."""
     for metric in dict.fromkeys(cell.metric for cell in row.cells):
         cells = [cell for cell in row.cells if cell.metric == metric]
         yield [SHORT[metric], *map(cell_text, cells)]
@@ -69,28 +70,28 @@ def row_lines(table: Table, row: RowCells, ran: Figures | None) -> Iterator[list
 
 
 def in_columns(table: Table, figures: Mapping[str, float | None]) -> list[str]:
-    """Figures in the order of the columns."""
+    """Format values in the order of the columns."""
     return [short_text(table.text(figures[column])) for column in table.columns]
 
 
 def cell_text(cell: Cell) -> str:
-    """`.71 .72*`."""
+    """Format the printed and the reproduced value with the mark of their status: `.71 .72*`."""
     return f"{short_text(cell.paper)} {short_text(cell.ours or '-')}{MARKS[cell.status]}"
 
 
 def short_text(text: str) -> str:
-    """A figure without the 0 before its point, as there are many on a line."""
+    """Drop the zero before the decimal point, to keep the lines short."""
     return text.removeprefix("0") if text.startswith("0.") else text
 
 
 def sentence(cell: Cell) -> str:
-    """A difference in words."""
+    """Describe one difference."""
     place = f"{cell.row}, {cell.metric}, {cell.column}: printed {cell.paper}, ours {cell.ours}"
     return plain(f"{place} (known: {cell.why})" if cell.why else f"{place}: DIFFERS")
 
 
 def reproduced_json(name: str, table: Table, comparison: Comparison, ran: Live) -> dict[str, Any]:
-    """The same for programs; the figures that were run live are not rounded."""
+    """Return the same comparison as JSON data; the values of live runs are not rounded."""
     return {
         "table": name,
         "paper": table.paper,

@@ -1,4 +1,4 @@
-"""Runs as rows of figures: the one place where scores become cells, for the terminal and for Markdown."""
+"""Converts the scores of runs into table rows, which the terminal, Markdown and LaTeX reports share."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class Cell:
-    """The figures of one run for one category, or over all. `n` is the denominator of correctness and
-    `hallucination_n` that of hallucination, which failed questions do not enter. `intervals` holds low and
-    high by metric, as far as they are known."""
+    """The scores of one run for one category, or over all categories.
+
+    `n` is the denominator of correctness and `hallucination_n` that of hallucination, which excludes failed
+    questions. `intervals` maps each metric with a known 95 % interval to its low and high bound.
+    """
 
     correctness: float | None = None
     hallucination: float | None = None
@@ -28,28 +30,31 @@ class Cell:
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def value(self, metric: Metric) -> float | None:
-        """One of the two headline metrics."""
+        """Return the value of a headline metric, `None` if it does not apply."""
         return self.correctness if metric == "correctness" else self.hallucination
 
     def count(self, metric: Metric) -> int:
-        """The denominator of one of the two."""
+        """Return the denominator of a headline metric."""
         return self.n if metric == "correctness" else self.hallucination_n
 
     def text(self, metric: Metric) -> str:
-        """A headline figure with its interval."""
+        """Format the value of a headline metric with its interval."""
         return figure(self.value(metric)) + bracket(self.intervals.get(metric))
 
     @property
     def counts(self) -> str:
-        """`n`, or `n/hallucination_n` where they differ."""
+        """The denominators as text: `n`, or `n/hallucination_n` if the two differ."""
         same = self.n == self.hallucination_n
         return str(self.n) if same else f"{self.n}/{self.hallucination_n}"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One run under one profile. `label` is its name, with more where two runs have the same; `mark` is the
-    footnote of an incomplete run, else empty."""
+    """The scores of one run under one profile.
+
+    `label` is the run's name, extended if another run has the same name. `mark` is the footnote mark of an
+    incomplete run, otherwise empty.
+    """
 
     run: str
     label: str
@@ -62,20 +67,21 @@ class Row:
     categories: Mapping[str, Cell]
 
     def cell(self, category: str) -> Cell:
-        """The cell of a category; an empty one where the run has none."""
+        """Return the cell of a category, an empty cell if the run does not have it."""
         return self.categories.get(category, Cell())
 
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """Runs side by side: `categories` is the union of theirs, `notes` the footnotes with their marks."""
+    """Several runs side by side: `categories` is the union of their categories, `notes` are the footnotes
+    with marks."""
 
     categories: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
 
     def cells(self, row: Row) -> Iterator[tuple[str, Cell]]:
-        """Header and cell: overall (the macro mean), micro, then every category."""
+        """Yield the column header and cell of Overall (the macro mean), Micro and every category."""
         yield "Overall", row.overall
         yield "Micro", row.micro
         for category in self.categories:
@@ -83,7 +89,8 @@ class ScoreTable:
 
 
 def score_table(runs: Sequence[RunView], scores: str | None = None) -> ScoreTable:
-    """The table of some runs under the profile `scores`, or under each run's own headline profile."""
+    """Build the table of some runs under the profile `scores`, or, with `None`, under each run's headline
+    profile."""
     marks: dict[str, str] = {}
     labelled = zip(runs, run_labels(runs), strict=True)
     rows = tuple(make_row(run, label, scores, marks) for run, label in labelled)
@@ -97,7 +104,7 @@ def score_table(runs: Sequence[RunView], scores: str | None = None) -> ScoreTabl
 
 
 def make_row(run: RunView, label: str, scores: str | None, marks: dict[str, str]) -> Row:
-    """One run's row; a new reason for being incomplete is added to `marks`."""
+    """Build the row of one run; a reason for being incomplete that is not in `marks` yet is added to it."""
     figures = run.figures(scores)
     overall = figures.get("overall") or {}
     intervals = overall.get("intervals") or {}
@@ -118,7 +125,7 @@ def make_row(run: RunView, label: str, scores: str | None, marks: dict[str, str]
 
 
 def make_cell(values: Mapping[str, Any]) -> Cell:
-    """A cell from the figures of `summary.json`."""
+    """Build a cell from an entry of `summary.json`."""
     return Cell(
         correctness=values.get("correctness"),
         hallucination=values.get("hallucination"),
@@ -135,7 +142,10 @@ def make_cell(values: Mapping[str, Any]) -> Cell:
 
 
 def footnote_mark(run: RunView, marks: dict[str, str]) -> str:
-    """The superscript number of the reason why a run is incomplete; the same reason, the same number."""
+    """Return the superscript number for the reason why a run is incomplete, empty if it is complete.
+
+    Runs that are incomplete for the same reason share a number.
+    """
     if run.summary.get("complete", False):
         return ""
     reasons = run.summary.get("incomplete") or ["the run does not say why"]
@@ -144,23 +154,23 @@ def footnote_mark(run: RunView, marks: dict[str, str]) -> str:
 
 
 def figure(value: float | None, digits: int = 2) -> str:
-    """A score as it is printed everywhere; `n/a` where the metric does not apply."""
+    """Format a score, as in all reports: `n/a` if the metric does not apply."""
     return "n/a" if value is None else f"{value:.{digits}f}"
 
 
 def bracket(interval: tuple[float, float] | None) -> str:
-    """An interval as it stands behind its figure: ` [.17, .42]`; empty where it is not known."""
+    """Format an interval to follow its value: ` [.17, .42]`, empty if it is not known."""
     return f" [{', '.join(map(short_figure, interval))}]" if interval else ""
 
 
 def short_figure(value: float) -> str:
-    """A bound from 0 to 1, without what it can do without."""
+    """Format a bound in [0, 1] without a leading zero, and 1.00 as `1`."""
     text = f"{value:.2f}"
     return "1" if text == "1.00" else text.removeprefix("0")
 
 
 def interval_note(run: RunView, profile: str) -> str | None:
-    """What the brackets mean for one run; `None` where it has none."""
+    """Explain the bracketed intervals of one run; `None` if it has none."""
     figures = run.figures(profile)
     found = ((figures.get("overall") or {}).get("intervals") or {}).get("correctness")
     if not found:
@@ -182,7 +192,8 @@ def interval_note(run: RunView, profile: str) -> str | None:
 
 
 def run_labels(runs: Sequence[RunView]) -> list[str]:
-    """A label a run, all different: its name, with the model or else the id where names are the same."""
+    """Return a distinct label for each run: its name, followed by the model, or by the run id if names and
+    models are both the same."""
     names = [run.name for run in runs]
     pairs = [(run.name, run.model) for run in runs]
     labels = []

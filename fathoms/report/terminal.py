@@ -1,6 +1,7 @@
-"""Reports on the terminal: Rich tables that fit 80 columns. Nothing is printed here.
+"""Builds the terminal reports as Rich tables that fit 80 columns; the caller prints them.
 
-All text goes in as `Text`, never as Rich markup, for names and answers are other people's.
+All text is passed as `Text`, never as Rich markup, because names and answers come from others and may contain
+markup.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ CELL = 32
 def summary_panel(
     run: RunView, previous: RunView | None = None, scores: str | None = None
 ) -> list[RenderableType]:
-    """What a person sees after a run: its scores, failures, the change to `previous`, its worst questions."""
+    """Build what is shown after a run: its scores, failures, the change since `previous`, and its worst
+    questions."""
     profile = run.profile(scores)
     parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
     parts += funnel_panel(run, profile)
@@ -49,7 +51,7 @@ def summary_panel(
 
 
 def heading(run: RunView, profile: str) -> Text:
-    """Name, model, data and what the figures mean."""
+    """Show the run's name, model, data set and scoring rules."""
     figures = run.figures(profile)
     rules = [f"{key} {figures[key]}" for key in ("match", "hyphens") if figures.get(key)]
     if classifier := figures.get("classifier"):
@@ -64,7 +66,7 @@ def heading(run: RunView, profile: str) -> Text:
 
 
 def run_table(run: RunView, scores: str | None = None) -> list[RenderableType]:
-    """One run: a row for each category."""
+    """Show one run as a table with a line for each category."""
     scored = score_table([run], scores)
     (row,) = scored.rows
     table = plain_table("category", "correctness", "hallucination", "abstained", "n", "errors")
@@ -78,13 +80,13 @@ def run_table(run: RunView, scores: str | None = None) -> list[RenderableType]:
 
 
 def texts(cell: Cell) -> list[str]:
-    """The columns of a cell in the table of one run."""
+    """Format the columns of one line in the table of one run."""
     rates = (cell.text("correctness"), cell.text("hallucination"), figure(cell.abstention))
     return [*rates, cell.counts, str(cell.errors)]
 
 
 def plain_table(first: str, *others: str) -> Table:
-    """An empty table: a column of text, then columns of figures."""
+    """Create an empty table with a text column, followed by right-aligned columns."""
     table = bare_table()
     table.add_column(Text(first), no_wrap=True, overflow="ellipsis")
     for other in others:
@@ -93,25 +95,28 @@ def plain_table(first: str, *others: str) -> Table:
 
 
 def bare_table() -> Table:
-    """A table without borders, one cell between its columns."""
+    """Create an empty table without borders."""
     return Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
 
 
 def apart(table: Table) -> Padding:
-    """A table with an empty line above and below."""
+    """Add an empty line above and below a table."""
     return Padding(table, (1, 0))
 
 
 def note(text: str) -> Text:
-    """A footnote."""
+    """Format a footnote."""
     return Text(plain(text), style="dim")
 
 
 def comparison_panel(
     runs: Sequence[RunView], scores: str | None = None, width: int = WIDTH
 ) -> list[RenderableType]:
-    """Runs side by side: three lines each, a column for each category, as many tables as `width` needs.
-    A single run is shown as `summary_panel` shows it, a line for each category."""
+    """Show several runs side by side, with three lines per run and a column for each category.
+
+    The columns are split over as many tables as `width` (in terminal cells) requires. A single run is shown
+    as in `summary_panel`, with a line for each category.
+    """
     if len(runs) == 1:
         own = [heading(runs[0], runs[0].profile(scores)), *run_table(runs[0], scores)]
         return [*own, *review_tables(runs, scores)]
@@ -130,7 +135,7 @@ def comparison_panel(
 
 
 def blocks(headers: Sequence[str], width: int) -> Iterator[tuple[int, int]]:
-    """Ranges of columns, each as long as fits beside the names."""
+    """Yield ranges of columns, each as long as fits into `width` beside the names."""
     start = 0
     for stop in range(1, len(headers) + 1):
         full = stop < len(headers) and block_width(headers[start : stop + 1]) > width - NAME
@@ -140,28 +145,31 @@ def blocks(headers: Sequence[str], width: int) -> Iterator[tuple[int, int]]:
 
 
 def block_width(headers: Sequence[str]) -> int:
-    """Cells that the columns of figures take, with the column that names the metrics."""
+    """Return the terminal cells that some columns of scores take, including the column with the metric
+    names."""
     return len(METRICS[0]) + 1 + sum(max(cell_len(header), 5) + 1 for header in headers)
 
 
 def run_name(row: Row, position: int) -> Text:
-    """Name and model of a run, and its position, under which its id stands below the table; a line each."""
+    """Show a run's name, model and number on three lines; the number refers to the list of ids below the
+    table."""
     name = Text(plain(row.name) + row.mark, style="bold")
     return name.append(f"\n{plain(row.model or '')}\nrun {position}", style="not bold dim")
 
 
 def run_ids(scored: ScoreTable) -> list[str]:
-    """The ids of the runs, which are too long for a cell, a line each."""
+    """Return a line with the id of each run, as ids are too long for the table."""
     return [f"run {position}: {row.run}" for position, row in enumerate(scored.rows, 1)]
 
 
 def stack(cell: Cell) -> str:
-    """The three lines of a cell in the table of several runs."""
+    """Format a cell of the table of several runs on three lines: correctness, hallucination, and
+    denominators."""
     return f"{figure(cell.correctness)}\n{figure(cell.hallucination)}\n{cell.counts}"
 
 
 def legend(scored: ScoreTable, headers: Sequence[str]) -> Text:
-    """Which profile it is, and the names of the columns that had to be abbreviated."""
+    """State the profile, the meaning of the two means, and the full names of abbreviated columns."""
     pairs = zip(headers[2:], scored.categories, strict=True)
     short = [f"{header} = {plain(name)}" for header, name in pairs if header != plain(name)]
     profiles = " and ".join(sorted({row.profile for row in scored.rows}))
@@ -170,7 +178,7 @@ def legend(scored: ScoreTable, headers: Sequence[str]) -> Text:
 
 
 def review_tables(runs: Sequence[RunView], scores: str | None) -> list[RenderableType]:
-    """How far people agree with the scores; empty where nobody was asked."""
+    """Show how far human reviewers agree with the scores; empty if there are no reviews."""
     found = agreement(runs, scores)
     if found is None:
         return []
@@ -184,7 +192,7 @@ def review_tables(runs: Sequence[RunView], scores: str | None) -> list[Renderabl
 
 
 def counts_line(run: RunView) -> Text:
-    """How many questions were asked and answered, by how many tokens, at what cost, in what time."""
+    """Sum up the questions asked and answered, the tokens, the cost and the time on one line."""
     counts, usage = run.summary.get("counts") or {}, run.summary.get("usage") or {}
     asked = f"{counts.get('asked', 0)} of {counts.get('questions', 0)} questions asked"
     parts = [asked, f"{counts.get('answered', 0)} answered", f"{counts.get('errors', 0)} failed"]
@@ -202,7 +210,7 @@ def counts_line(run: RunView) -> Text:
 
 
 def cut_by_server(run: RunView) -> list[Text]:
-    """A warning where the server read only a part of what it was sent; empty where it did not."""
+    """Warn if the model server truncated prompts; empty if it did not."""
     number = (run.summary.get("counts") or {}).get("cut_by_server")
     if not number:
         return []
@@ -211,8 +219,8 @@ def cut_by_server(run: RunView) -> list[Text]:
 
 
 def abstention_table(run: RunView, profile: str) -> list[RenderableType]:
-    """Answers by answerable or not and answered or abstained, each with its share of the line; empty where
-    that is not known."""
+    """Show how many answerable and unanswerable questions were answered or abstained from, with the share of
+    each line; empty if that is not known."""
     figures = run.figures(profile)
     counts, rates = figures.get("abstention_table") or {}, figures.get("abstention_rates") or {}
     if not counts:
@@ -226,13 +234,13 @@ def abstention_table(run: RunView, profile: str) -> list[RenderableType]:
 
 
 def left_out(run: RunView) -> list[Text]:
-    """A line for each document that could not be read."""
+    """List the documents that could not be read, one per line."""
     reasons = run.ingest.get("failures") or {}
     return [Text(plain(f"left out {document}: {reason}")) for document, reason in reasons.items()]
 
 
 def failures(run: RunView) -> list[RenderableType]:
-    """The kinds of failure with their number and the first message of each."""
+    """Show the number of failures of each kind, with the first message of each."""
     kinds = run.summary.get("errors") or {}
     if not kinds:
         return []
@@ -246,7 +254,7 @@ def failures(run: RunView) -> list[RenderableType]:
 
 
 def change_line(run: RunView, previous: RunView, profile: str) -> Text:
-    """The change to an earlier run in one sentence."""
+    """Describe the change since an earlier run in one sentence."""
     found = change(run, previous, profile)
     start = f"Change to {plain(found.previous)}: "
     if found.obstacle:
@@ -257,8 +265,10 @@ def change_line(run: RunView, previous: RunView, profile: str) -> Text:
 
 
 def worst_table(misses: Sequence[Miss]) -> list[RenderableType]:
-    """The worst questions, a line each; empty where nothing was lost. Ids are folded where they are long,
-    never cut, for `fathoms show --question` takes them whole."""
+    """List the worst questions, one per line; empty if there are none.
+
+    Long ids are wrapped and never truncated, so that they can be copied for `fathoms show --question`.
+    """
     if not misses:
         return []
     ids = [plain(miss.id) for miss in misses]

@@ -1,4 +1,4 @@
-"""Text that others wrote (models, PDFs, people's names for things), made safe and short enough to show."""
+"""Makes text from models, PDFs and users safe to display, and short enough."""
 
 from __future__ import annotations
 
@@ -15,36 +15,38 @@ UNSEEN = frozenset({"Cc", "Cf", "Cs", "Cn"})
 
 
 def plain(text: object) -> str:
-    """`text` on one line, without the characters that steer terminals, XML and the direction of writing."""
+    """Return `text` on one line, without the invisible characters that control terminals or the direction of
+    writing."""
     kept = (c for c in str(text) if c.isspace() or c in JOINERS or unicodedata.category(c) not in UNSEEN)
     return " ".join("".join(kept).split())
 
 
 def visible(text: object) -> str:
-    """`text` with its lines, in which the characters that `plain` leaves out are seen: `\\x1b` for ESC."""
+    """Return `text` with its line breaks and with invisible characters as escapes, such as `\\x1b` for
+    ESC."""
     return "".join(map(seen, str(text).replace("\r\n", "\n")))
 
 
 def seen(character: str) -> str:
-    """A character, spelled as in Python where it would not be seen."""
+    """Return a character, or its Python escape if it would be invisible."""
     if character in f"\n\t{JOINERS}" or unicodedata.category(character) not in UNSEEN:
         return character
     return character.encode("unicode_escape").decode("ascii")
 
 
 def shorten(text: object, width: int) -> str:
-    """`text` as `plain` gives it, at most `width` terminal cells, with an ellipsis where it was cut."""
+    """Return `text` as `plain` does, cut to `width` terminal cells with an ellipsis at the end."""
     line = plain(str(text)[: 20 * width])
     return line if cell_len(line) <= width else set_cell_size(line, width - 1).rstrip() + "…"
 
 
 def wrap(text: object, width: int, lines: int) -> list[str]:
-    """`text` on at most `lines` lines of `width` characters."""
+    """Wrap `text` to at most `lines` lines of `width` characters."""
     return textwrap.wrap(shorten(text, lines * width), width, max_lines=lines, placeholder="…") or [""]
 
 
 def squeeze(text: object, width: int) -> str:
-    """`text` as `plain` gives it, at most `width` terminal cells, without its middle where it is longer."""
+    """Return `text` as `plain` does, cut to `width` terminal cells with an ellipsis in the middle."""
     line = plain(text)
     if cell_len(line) <= width:
         return line
@@ -55,15 +57,17 @@ def squeeze(text: object, width: int) -> str:
 
 
 def abbreviate(names: Sequence[str], width: int) -> list[str]:
-    """Column headers of at most `width` cells, one a name and all different.
+    """Return a different column header of at most `width` cells for each name.
 
-    A name gives its first word (`Text-Only` becomes `Text`) where no other name starts with it, else its
-    start and its end, numbered where even those are the same.
+    A name is shortened to its first word (`Text-Only` to `Text`) if no other name starts with it, and
+    otherwise to its start and end. Names that would still be the same are numbered.
     """
     heads = [re.split(r"[\s_/,:-]+", plain(name))[0] for name in names]
     times = Counter(heads)
     labels: dict[str, None] = {}
-    copies: Counter[str] = Counter()  # numbers that were tried for a label are not tried again
+    copies: Counter[str] = (
+        Counter()
+    )  # numbers already tried for a label, so that many equal names do not take quadratic time
     for name, head in zip(names, heads, strict=True):
         first = label = squeeze(head if head and times[head] == 1 else name, width)
         while cell_len(label) == 0 or label in labels:
@@ -75,7 +79,8 @@ def abbreviate(names: Sequence[str], width: int) -> list[str]:
 
 
 def gold(question: dict[str, object]) -> str:
-    """The expected answer on one line: all-of phrases joined by `+`, any-of variants by `or`."""
+    """Return the gold answer on one line: `+` between phrases that must all occur, `or` between accepted
+    variants."""
     if not question.get("answerable", True):
         return "(not answerable from the documents)"
     variants = question.get("answers")
@@ -85,7 +90,7 @@ def gold(question: dict[str, object]) -> str:
 
 
 def describe(options: object) -> str:
-    """A component's options on one line, its kind first: `nearest-neighbour (embed lexical)`."""
+    """Return a component's options on one line, its kind first: `nearest-neighbour (embed lexical)`."""
     if not isinstance(options, Mapping):
         return "n/a" if options is None else str(options)
     kind = str(options.get("kind", ""))
@@ -95,15 +100,16 @@ def describe(options: object) -> str:
 
 
 def unseen_escaped(text: str) -> str:
-    """JSON in which the characters that steer terminals and the direction of writing are `\\u` escapes.
+    """Escape in JSON text the characters that control terminals or the direction of writing, as `\\u`
+    sequences.
 
-    They can stand in strings only, so the value is the same.
+    Such characters can only occur inside strings, so the JSON value stays the same.
     """
     return text if text.isascii() else "".join(map(_json_escape, text))
 
 
 def _json_escape(character: str) -> str:
-    """A character as JSON spells it where it would not be seen."""
+    """Return a character, or its JSON escape if it would be invisible."""
     if character in "\n\t" or seen(character) == character:
         return character
     units = character.encode("utf-16-be", "surrogatepass").hex()

@@ -1,4 +1,4 @@
-"""A run as the report sees it: plain JSON values, read from disk without what made the run."""
+"""Reads a scored run from disk as plain JSON values, for the reports."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from fathoms.runs.store import read_checked, read_views, require_all, view_names
 
 @dataclass(frozen=True)
 class RunView:
-    """One scored run. `questions` reads the question views one by one, anew at every call; `reviews` are
-    files of ratings that are not in the run's folder."""
+    """One scored run.
+
+    `questions` is a function that reads the question views from disk one by one, again at every call.
+    `reviews` are rating files outside the run's folder.
+    """
 
     run: str
     path: Path | None
@@ -26,35 +29,37 @@ class RunView:
 
     @property
     def name(self) -> str:
-        """The name its config gives the run, or else the run's id."""
+        """The name given in the configuration, or the run's id if there is none."""
         return str(self.summary.get("name") or self.manifest.get("name") or self.run)
 
     @property
     def model(self) -> str | None:
-        """The model that answered, `None` where the run did not say."""
+        """The model that answered, `None` if the run does not say."""
         model = self.summary.get("model")
         return None if model is None else str(model)
 
     @property
     def pipeline(self) -> str:
-        """Which pipeline it is, whatever the model: as an importer names it, or else the run's name."""
+        """The pipeline regardless of the model, as named by the importer of published results, or the run's
+        name."""
         return str(self.manifest.get("pipeline") or self.name)
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """The categories of the data set in its own order, also those that were not asked."""
+        """The categories of the data set in its own order, including those that were not asked."""
         return tuple(map(str, self.summary.get("categories") or ()))
 
     @property
     def ingest(self) -> Mapping[str, Any]:
-        """What came of the documents: counts, and `warnings` and `failures` by document. Empty where there
-        were none."""
+        """What came of reading the documents: counts, and `warnings` and `failures` by document. Empty if
+        none were read."""
         return (self.manifest.get("data") or {}).get("ingest") or {}
 
     def profile(self, scores: str | None = None) -> str:
-        """`scores`, or the run's headline profile.
+        """Return `scores`, or with `None` the run's headline profile.
 
-        Raises UsageError where `scores` names no profile, and DataError where the run has no such scores.
+        Raises UsageError if `scores` is not the name of a profile, and DataError if the run was not scored
+        under it.
         """
         profiles = self.summary.get("profiles") or {}
         wanted = scores or self.summary.get("profile")
@@ -67,11 +72,12 @@ class RunView:
         raise DataError(no_such_scores(self.run, str(wanted), profiles))
 
     def figures(self, scores: str | None = None) -> dict[str, Any]:
-        """The figures of one profile, as `summary.json` keeps them under `profiles`."""
+        """Return the scores under one profile, as in `profiles` of `summary.json`; raises as `profile`
+        does."""
         return dict(self.summary["profiles"][self.profile(scores)])
 
     def question_file(self, question: str) -> Path | None:
-        """Where the view of one question is on disk."""
+        """Return the file with the view of one question, `None` if the run is not on disk."""
         if self.path is None:
             return None
         file, old = (self.path / "questions" / name for name in view_names(question))
@@ -79,7 +85,7 @@ class RunView:
 
 
 def load(run_dir: Path) -> RunView:
-    """Read a run directory; raises StoreError where it is not one, or is not scored yet."""
+    """Read a run directory; raises StoreError if it is not a run or is not scored yet."""
     if not os.path.lexists(run_dir / "manifest.json"):
         raise StoreError(f"{run_dir} is not a run: it has no manifest.json")
     if not os.path.lexists(run_dir / "summary.json"):
@@ -91,7 +97,8 @@ def load(run_dir: Path) -> RunView:
 
 
 def no_such_scores(run: str, wanted: str, there: Iterable[str]) -> str:
-    """The sentence for a run that was not scored under a profile, with the command that does it."""
+    """Build the error message for a run that was not scored under a profile, with the command that scores
+    it."""
     sentence = f"{run} has no scores '{wanted}' (there are: {', '.join(there)})"
     if wanted == "released":
         return f"{sentence}; only imported results have them"
@@ -99,7 +106,7 @@ def no_such_scores(run: str, wanted: str, there: Iterable[str]) -> str:
 
 
 def check_profile(scores: str) -> None:
-    """Raise UsageError, with what may have been meant, where no profile has this name."""
+    """Raise UsageError, with a suggestion, if no profile has this name."""
     from fathoms.config import suggest
     from fathoms.metrics.profiles import PROFILES
     from fathoms.metrics.score_records import RELEASED
@@ -110,9 +117,9 @@ def check_profile(scores: str) -> None:
 
 
 def read_questions(run_dir: Path, summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every question view of a run, in the order of the file names.
+    """Yield every question view of a run, in the order of the file names.
 
-    Raises StoreError at the end where they are not as many as the summary counts.
+    Raises StoreError after the last view if their number differs from the count in the summary.
     """
     found = 0
     for view in read_views(run_dir):

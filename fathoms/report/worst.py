@@ -1,4 +1,4 @@
-"""The questions of a run that went worst, and what its failures said."""
+"""Finds the questions of a run with the worst scores, and the messages of its failures."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ EXCERPT = 2000
 
 @dataclass(frozen=True)
 class Miss:
-    """A question that lost something; the scores are means over its repeats, `answer` the worst repeat's
-    (cut at 2,000 characters) and `error` its failure where it has no answer."""
+    """A question that was not fully right or was hallucinated.
+
+    The scores are means over its repeats. `answer` (cut at 2,000 characters) and `error` are those of the
+    repeat with the lowest correctness.
+    """
 
     id: str
     category: str
@@ -30,18 +33,20 @@ class Miss:
 
     @property
     def badness(self) -> tuple[float, float, str]:
-        """Sorts the worst first: by correctness, then the hallucinated ones, then by id. An answer to an
-        unanswerable question has no correctness and stands with those that scored 0."""
+        """The sort key that puts the worst first: lowest correctness, then highest hallucination, then id.
+
+        An answer to an unanswerable question has no correctness and is sorted as if it had scored 0.
+        """
         return (self.correctness or 0.0, -(self.hallucination or 0.0), self.id)
 
 
 def worst_questions(run: RunView, profile: str, limit: int = 10) -> list[Miss]:
-    """At most `limit` questions that are not fully right or were hallucinated, the worst first."""
+    """Return at most `limit` questions that are not fully right or were hallucinated, the worst first."""
     return heapq.nsmallest(limit, misses(run, profile), key=lambda miss: miss.badness)
 
 
 def misses(run: RunView, profile: str) -> Iterator[Miss]:
-    """Every question of the run that lost something under the profile."""
+    """Yield every question of the run that is not fully right or was hallucinated under the profile."""
     for view in run.questions():
         scored = [
             (repeat, (repeat.get("scores") or {}).get(profile) or {}) for repeat in view.get("repeats") or ()
@@ -56,7 +61,7 @@ def misses(run: RunView, profile: str) -> Iterator[Miss]:
 def make_miss(
     question: dict[str, Any], repeat: dict[str, Any], correctness: float | None, hallucination: float | None
 ) -> Miss:
-    """A miss, told by one repeat."""
+    """Build a miss with the answer or error of one repeat."""
     error = repeat.get("error")
     return Miss(
         id=str(question["id"]),
@@ -71,13 +76,14 @@ def make_miss(
 
 
 def mean(values: list[float | None]) -> float | None:
-    """The mean of the values that apply, `None` where none does."""
+    """Return the mean of the values that are not `None`, `None` if there are none."""
     known = [value for value in values if value is not None]
     return fmean(known) if known else None
 
 
 def first_messages(run: RunView) -> dict[str, str]:
-    """The first message of every kind of failure that the run counts; nothing is read where there is none."""
+    """Return the first message of every kind of failure in the run; no question file is read if there are
+    none."""
     found: dict[str, str] = {}
     kinds = run.summary.get("errors") or {}
     if not kinds:

@@ -1,7 +1,7 @@
-"""`report.html`: one file that shows runs to people, with no network, from disk or by mail.
+"""Writes `report.html`: a single file that shows runs in a browser, without any network access.
 
-The page reads an overview at once, an index of all questions right after, and the details of a question
-when it is looked at: these are compressed chunks in the file itself.
+The page loads an overview at once, then an index of all questions, and the details of a question only when it
+is opened. Index and details are compressed chunks inside the same file.
 """
 
 from __future__ import annotations
@@ -22,21 +22,23 @@ from fathoms.report.table import run_labels, score_table
 from fathoms.report.view import RunView
 
 DETAILS = 24_000_000
-"""Bytes of the file for the texts of all questions: with pictures and all else, it stays under 30 MB."""
+"""The bytes available for the details of all questions; with pictures and the rest, the file stays under 30
+MB."""
 SHORTENED = (
     "Long texts are shortened to keep this file small: they stand whole in the folder of each run, in the"
     " file that is named with the question."
 )
 
 MOST_CATEGORIES = 100
-"""More make tables and charts that nobody can read, and that a browser takes minutes to draw."""
+"""The largest number of categories shown: with more, tables and charts become unreadable, and browsers take
+minutes to draw them."""
 NAMED = 3
-"""How many runs a title names."""
+"""The largest number of runs that the title names."""
 
 
 @dataclass(frozen=True)
 class Payload:
-    """What the page is given, and what is not in it, in sentences."""
+    """The data for the page, and sentences about what it leaves out."""
 
     overview: dict[str, Any]
     chunks: list[Chunk]
@@ -50,12 +52,12 @@ def report_html(
     thumbnails: bool = False,
     warn: Callable[[str], None] = lambda _: None,
 ) -> str:
-    """The text of the file. Every question view is read once, a run at a time; the same runs give the same
-    text.
+    """Return the text of `report.html`; the same runs always give the same text.
 
-    `thumbnails` adds small pictures of gold and retrieved pages, as far as the documents are on this machine;
-    `warn` hears of those that are not. Raises DataError where a run has no scores under `scores`, UsageError
-    where that names no profile, and StoreError where a view cannot be read.
+    Every question view is read once, one run at a time. `thumbnails` adds small pictures of gold and
+    retrieved pages if the documents are on this machine; `warn` is called with a sentence about each thing
+    that is left out. Raises DataError if a run was not scored under `scores`, UsageError if `scores` is not
+    the name of a profile, and StoreError if a view cannot be read.
     """
     made = payload(runs, scores, thumbnails=thumbnails)
     for warning in made.warnings:
@@ -66,7 +68,7 @@ def report_html(
 def payload(
     runs: Sequence[RunView], scores: str | None = None, *, thumbnails: bool = False, size: int = DETAILS
 ) -> Payload:
-    """Everything that the page shows; the details take at most about `size` bytes."""
+    """Collect the data of the page; the details take at most about `size` bytes."""
     profiles = [run.profile(scores) for run in runs]
     questions, pictures = Questions(runs), Pictures()
     budget = Budget(size, sum(map(_expected, runs)))
@@ -99,9 +101,9 @@ def _overview(
     same: bool,
     warnings: Sequence[str],
 ) -> dict[str, Any]:
-    """The overview of all runs."""
+    """Build the overview of all runs."""
     scored = score_table(runs, scores)
-    marks = {row.mark for row in scored.rows}  # why runs are incomplete, the page says at each of them
+    marks = {row.mark for row in scored.rows}  # the page shows at each run why it is incomplete
     made = {
         "title": f"fathoms: {_title(overviews)}",
         "version": f"fathoms {fathoms.__version__}",
@@ -118,7 +120,7 @@ def _overview(
 
 
 def _too_many(categories: int) -> list[str]:
-    """What is said where not all categories are drawn."""
+    """Return a note if not all categories are drawn."""
     if categories <= MOST_CATEGORIES:
         return []
     return [
@@ -128,7 +130,7 @@ def _too_many(categories: int) -> list[str]:
 
 
 def _title(overviews: Sequence[dict[str, Any]]) -> str:
-    """The runs by name, or how many they are and of what."""
+    """Return the names of the runs, or their number and data set if there are many."""
     if len(overviews) <= NAMED:
         return ", ".join(run["label"] for run in overviews)
     data = list(dict.fromkeys(run["data"] for run in overviews if run["data"]))
@@ -136,11 +138,11 @@ def _title(overviews: Sequence[dict[str, Any]]) -> str:
 
 
 def _no_picture(document: str, page: int | None, gold: bool) -> None:
-    """Where nobody asked for pictures."""
+    """Stand in for the picture function if no thumbnails are wanted."""
 
 
 def _expected(run: RunView) -> int:
-    """How many questions a run has views of, as far as it says."""
+    """Return how many question views a run is expected to have, according to its summary."""
     counts = run.summary.get("counts") or {}
     asked = counts.get("asked") or counts.get("questions") or 1
     return max(1, int(asked) - (counts.get("unanswered") or 0))

@@ -1,4 +1,4 @@
-"""The one file: the page with its style and scripts, the overview, and the chunks, by Jinja2."""
+"""Assembles the HTML file from the page template, styles, scripts, overview and chunks with Jinja2."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _ESCAPED = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
 
 
 def assemble(overview: dict[str, Any], chunks: Sequence[Chunk], page: Path = PAGE) -> str:
-    """The file's text; `page` is the folder of `page.html`, `style.css` and the scripts.
+    """Return the text of the file; `page` is the folder with `page.html`, `style.css` and the scripts.
 
-    A chunk holds nothing but letters of base64, and the overview no `<`: neither can end its element.
+    The chunks are base64 and the overview contains no `<`, so neither can close its `script` element.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -39,10 +39,10 @@ def assemble(overview: dict[str, Any], chunks: Sequence[Chunk], page: Path = PAG
 
 
 def for_element(value: Any) -> str:
-    """JSON in ASCII that may stand in a `script` element."""
+    """Return ASCII JSON that is safe inside a `script` element."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).translate(_ESCAPED)
 
 
 def script_hash(script: str) -> str:
-    """What the content security policy names a script by."""
+    """Return the hash that allows the script in the content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")

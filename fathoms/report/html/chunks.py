@@ -1,7 +1,7 @@
-"""The parts of a report that are unpacked when they are looked at: JSON, compressed, as text.
+"""Packs the details of questions into compressed chunks that the page unpacks when they are needed.
 
-The details of a question share a chunk with those of its neighbours, and the chunk's texts stand in it once.
-All chunks together keep to a number of bytes: where they would take more, texts are shortened.
+Neighbouring questions share a chunk, and each text is stored once per chunk. All chunks together have a byte
+budget; if they would exceed it, long texts are shortened.
 """
 
 from __future__ import annotations
@@ -16,27 +16,29 @@ from fathoms.report.html.texts import Pool, clean
 
 QUESTIONS = 40
 CHARACTERS = 2_000_000
-"""A chunk is closed with this many questions, or with this much text."""
+"""A chunk is closed when it has `QUESTIONS` questions or this many characters of text."""
 LENGTHS = (64_000, 16_000, 8_000, 4_000, 2_000, 1_000, 500, 250, 100)
-"""To how many characters texts are shortened, one step after the other, until a chunk is small enough."""
+"""The lengths in characters to which texts are shortened, step by step, until a chunk is small enough."""
 _NUL = "\\u0000"
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A name, and base64 of gzip of JSON."""
+    """A named chunk; `data` is base64 of gzip-compressed JSON."""
 
     name: str
     data: str
 
 
 def packed(value: Any) -> str:
-    """A chunk's data: the same value gives the same text. It is cleaned only where it has to be: what a page
-    cannot show is rare, and to look for it in every text takes long."""
+    """Compress a value into the data of a chunk; the same value always gives the same text.
+
+    Cleaning every text is slow and rarely needed, so it is done only if the value cannot be stored as it is.
+    """
     try:
         text = _dumped(value)
         data = text.encode()
-    except ValueError:  # there is half a character in it, or something that is no number
+    except ValueError:  # a lone surrogate, or a float that is NaN or infinite
         text = ""
     if not text or _NUL in text:
         data = _dumped(clean(value)).encode()
@@ -44,34 +46,36 @@ def packed(value: Any) -> str:
 
 
 def _dumped(value: Any) -> str:
-    """JSON in as few letters as can be."""
+    """Serialise as compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 class Budget:
-    """Bytes for the chunks of all runs, shared out by questions."""
+    """The byte budget for the chunks of all runs, shared out in proportion to the questions."""
 
     def __init__(self, size: int, questions: int) -> None:
         self._size = size
         self._questions = questions
 
     def share(self, questions: int) -> int:
-        """What some of the questions that are left may take."""
+        """Return the bytes that some of the remaining questions may take."""
         return self._size * questions // max(self._questions, questions, 1)
 
     def spend(self, size: int, questions: int) -> None:
-        """Some questions took so much."""
+        """Record that some questions took `size` bytes."""
         self._size = max(0, self._size - size)
         self._questions -= questions
 
     def release(self, questions: int) -> None:
-        """So many questions less are to come than was expected; more, where it is negative."""
+        """Record that there are fewer questions than expected (or more, if negative)."""
         self._questions -= questions
 
 
 class Details:
-    """The detail chunks of one run; one is open, those before it are packed. `shortened` says whether
-    texts of any were cut."""
+    """The detail chunks of one run: all are packed except the last, which is open.
+
+    `shortened` says whether texts of any chunk were cut.
+    """
 
     def __init__(self, run: int, budget: Budget) -> None:
         self.pool = Pool()
@@ -83,7 +87,7 @@ class Details:
         self._step = 0
 
     def add(self, question: str, detail: dict[str, Any]) -> int:
-        """Keep a question whose texts are in `pool`; returns the number of its chunk."""
+        """Add a question whose texts are in `pool`, and return the number of its chunk."""
         number = len(self.chunks)
         self._questions[question] = detail
         if len(self._questions) >= QUESTIONS or self.pool.size >= CHARACTERS:
@@ -91,7 +95,7 @@ class Details:
         return number
 
     def close(self) -> None:
-        """Pack the open chunk; nothing where it is empty."""
+        """Pack the open chunk, unless it is empty."""
         if not self._questions:
             return
         count = len(self._questions)
@@ -101,7 +105,8 @@ class Details:
         self.pool, self._questions = Pool(), {}
 
     def _small(self, limit: int) -> str:
-        """The open chunk within its limit. The step that one chunk needed is the next one's first."""
+        """Return the packed open chunk, shortened to the limit; it starts with the step that the chunk before
+        needed."""
         cut = self._step > 0 and self.pool.cut(LENGTHS[self._step - 1])
         data = self._packed()
         if len(data) < limit // 2:
@@ -115,5 +120,5 @@ class Details:
         return data
 
     def _packed(self) -> str:
-        """The open chunk as it is."""
+        """Return the packed open chunk as it is."""
         return packed({"texts": self.pool.texts, "questions": self._questions})

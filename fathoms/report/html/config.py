@@ -1,4 +1,4 @@
-"""The configuration of a run as lines to compare, without what nobody should read."""
+"""Flattens the configuration of a run into lines to compare, with secrets masked."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from fathoms.safety.masking import HIDDEN, is_secret_name, without_logins
 
 
 def flat(config: Any) -> list[list[str]]:
-    """Dotted keys and values, in the order of the file. Values of keys that name a secret are masked, and so
-    are logins and secrets in addresses; keys like `api_key_env` name a variable, which is no secret."""
+    """Return dotted keys with their values, in the order of the file.
+
+    Values of keys that name a secret are masked, and so are logins and secrets in URLs. Keys such as
+    `api_key_env` are shown, as they hold the name of an environment variable.
+    """
     return [[key, value] for key, value in _lines("", config) if key]
 
 
 def _lines(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
-    """The lines of one value."""
+    """Yield the lines of one value."""
     if isinstance(value, dict) and value:
         for key, child in value.items():
             name = f"{prefix}.{key}" if prefix else str(key)
@@ -28,12 +31,12 @@ def _lines(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _is_secret(key: str, value: Any) -> bool:
-    """Whether a value is hidden: numbers are none, such as `max_tokens`."""
+    """Return whether a value is masked; numbers, such as `max_tokens`, never are."""
     return bool(value) and not isinstance(value, int | float) and is_secret_name(key)
 
 
 def _text(value: Any) -> str:
-    """A value as YAML would say it."""
+    """Format a value roughly as in YAML."""
     if isinstance(value, list):
         return ", ".join(map(_text, value)) if value else "none"
     if value is None or isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What became of one question in one run, over all its repeats."""
+"""Classifies the outcome of one question in one run, over all its repeats."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Json = Mapping[str, Any]
 
 
 def outcome(question: Json, repeats: Sequence[Json], scores: Sequence[Json]) -> str:
-    """One word for the question; `scores` are those of one profile, one a repeat.
+    """Return the outcome of a question; `scores` holds those of each repeat under one profile.
 
-    Where repeats disagree, correctness is their mean, and abstained is what at least half of those that tell
-    did.
+    If repeats disagree, correctness is their mean, and the question counts as abstained if at least half of
+    the repeats with a known abstention label abstained.
     """
     if all(repeat.get("error") for repeat in repeats):
         return "error"
@@ -36,14 +36,15 @@ def outcome(question: Json, repeats: Sequence[Json], scores: Sequence[Json]) -> 
 
 
 def share_abstained(scores: Sequence[Json]) -> float | None:
-    """The share of the repeats that abstained, of those of which that is known."""
+    """Return the share of repeats that abstained, among those with a known label; `None` if no label is
+    known."""
     known = [bool(row["abstained"]) for row in scores if row.get("abstained") is not None]
     return fmean(known) if known else None
 
 
 def lost_at(scores: Sequence[Json]) -> str | None:
-    """The stage that lost most of the answer, the first of several alike; `None` where nothing was lost, or
-    nobody knows."""
+    """Return the stage that lost most of the gold answer, the earliest if several tie; `None` if nothing was
+    lost or no funnel is known."""
     losses: dict[str, float] = {}
     for row in scores:
         for stage, value in ((row.get("funnel") or {}).get("lost") or {}).items():

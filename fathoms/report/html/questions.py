@@ -1,4 +1,4 @@
-"""The questions of all runs together, each once, in the order of the data sets."""
+"""Collects the questions of all runs, each once, in the order of the data sets."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from fathoms.report.text import gold
 from fathoms.report.view import RunView
 
 QUESTION = 2000
-"""Characters of a question that are listed; the details have it whole."""
+"""Characters of a question's text in the index; the details have the whole text."""
 GOLD = 200
 
 
 class Questions:
-    """What the runs asked. The same id with another text or other answers is another question, and has the
-    name of its data set, or else the run's, in its id."""
+    """The questions that the runs asked.
+
+    If two questions share an id but differ in text or gold answers, the later one gets the name of its data
+    set or run appended to its id.
+    """
 
     def __init__(self, runs: Sequence[RunView]) -> None:
         self.ids: dict[str, int] = {}
@@ -31,7 +34,7 @@ class Questions:
         self._asked = {name: number for ids in reversed(asked) for number, name in enumerate(ids)}
 
     def place(self, question: Mapping[str, Any], run: RunView) -> tuple[str, int]:
-        """The id of a question in this report, and its place; the first time it is added."""
+        """Return a question's id in this report and its index; a new question is added."""
         original, identity = str(question["id"]), _identity(question)
         data = str(run.summary.get("data") or "")
         named = [f"{original} ({other})" for other in (data, run.run) if other]
@@ -44,7 +47,7 @@ class Questions:
         raise DataError(f"{run.run} has two different questions '{original}'")
 
     def _add(self, name: str, question: Mapping[str, Any], identity: tuple[str, str]) -> None:
-        """A question that is new."""
+        """Add a new question."""
         category = str(question.get("category") or "")
         self.ids[name] = len(self._rows)
         self._identities.append(identity)
@@ -60,22 +63,23 @@ class Questions:
         self._keys.append((self._categories.get(category, len(self._categories)), number, natural(name)))
 
     def order(self) -> list[int]:
-        """The places in the order of the data sets: by category, and in it as asked, or else by id."""
+        """Return the indices sorted by category, then in the order in which the questions were asked, then by
+        id."""
         return sorted(range(len(self._rows)), key=self._keys.__getitem__)
 
     def columns(self, order: Sequence[int]) -> dict[str, list[Any]]:
-        """What is listed of the questions, one list a column."""
+        """Return the index columns of the questions, one list per column."""
         names = ("id", "category", "text", "answerable", "gold")
         return {name: [self._rows[place][name] for place in order] for name in names}
 
 
 def _identity(question: Mapping[str, Any]) -> tuple[str, str]:
-    """What makes a question the same: its text and what answers it."""
+    """Return what makes two questions the same: the text, the gold answers, and whether it is answerable."""
     return str(question.get("text")), repr((question.get("answers"), question.get("answerable", True)))
 
 
 def natural(text: str) -> list[tuple[bool, int, str]]:
-    """A key that sorts `q2` before `q10`."""
+    """Return a sort key that puts `q2` before `q10`."""
     parts = re.split(r"([0-9]{1,18})", text)
     return [
         (part.isascii() and part.isdigit(), int(part) if part.isascii() and part.isdigit() else 0, part)

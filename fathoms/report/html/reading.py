@@ -1,4 +1,4 @@
-"""One run read from end to end, a question at a time: its lines of the index, its details, and its sums."""
+"""Reads one run from start to end, one question at a time, into index rows, details and totals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ Json = Mapping[str, Any]
 
 @dataclass
 class Sums:
-    """What is counted over the answers of a run; seconds and costs of replies that are known."""
+    """What is collected over the answers of a run: times, costs and errors.
+
+    Times are in seconds and leave out answers from the cache; costs are in US dollars, `None` if not known.
+    `errors` maps each kind to its number and first message.
+    """
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
     whole: list[float] = field(default_factory=list)
@@ -34,7 +38,7 @@ class Sums:
     errors: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def add(self, repeat: Json) -> None:
-        """One answer or failure."""
+        """Add one answer or failure."""
         if error := repeat.get("error"):
             kind = str(error.get("kind"))
             count, example = self.errors.get(kind, (0, start(error.get("message") or "", EXAMPLE)))
@@ -52,14 +56,18 @@ class Sums:
 
 @dataclass(frozen=True)
 class Reading:
-    """`rows` are the columns of the index by the place of the question, `numbers` its chunk."""
+    """One run as read: `rows` maps each question's index to its columns, `numbers` to the number of its
+    chunk."""
 
     rows: dict[int, tuple[Any, ...]]
     numbers: dict[int, int]
     sums: Sums
 
     def columns(self, order: Sequence[int]) -> dict[str, list[Any]]:
-        """The run's part of the index; a question that it was not asked has `None`, and the chunk -1."""
+        """Return the run's part of the index.
+
+        A question that the run was not asked has `None` in every column and -1 as its chunk.
+        """
         nothing = (None,) * len(COLUMNS)
         rows = [self.rows.get(place, nothing) for place in order]
         made = {name: [row[number] for row in rows] for number, name in enumerate(COLUMNS)}
@@ -84,7 +92,7 @@ def read_run(run: RunView, profile: str, questions: Questions, details: Details,
 
 
 def row_of(view: Json, profile: str) -> tuple[Any, ...]:
-    """The columns of one question, in the order of `COLUMNS`; figures are means over its repeats."""
+    """Return the columns of one question, in the order of `COLUMNS`; scores are means over its repeats."""
     repeats = view.get("repeats") or []
     scores = [(repeat.get("scores") or {}).get(profile) or {} for repeat in repeats]
     answers = [repeat["answer"] for repeat in repeats if repeat.get("answer")]
@@ -98,8 +106,10 @@ def row_of(view: Json, profile: str) -> tuple[Any, ...]:
 
 
 def seconds_of(repeat: Json) -> float | None:
-    """How long an answer took: all its stages, or else as long as the reply says; `None` for a reply of an
-    earlier run and where nobody knows."""
+    """Return how many seconds an answer took: the sum of its stages, or else the latency of the reply.
+
+    It is `None` for a reply from the cache, or if neither is known.
+    """
     answer, timings = repeat.get("answer") or {}, repeat.get("timings") or {}
     if answer.get("cached"):
         return None
@@ -108,14 +118,16 @@ def seconds_of(repeat: Json) -> float | None:
 
 
 def known_mean(values: Sequence[float | None]) -> float | None:
-    """The mean, not known where any part is not."""
+    """Return the mean, or `None` if any value is not known."""
     known = [value for value in values if value is not None]
     return fmean(known) if known and len(known) == len(values) else None
 
 
 def spread(values: Sequence[float]) -> dict[str, Any] | None:
-    """Mean, median and 95th percentile, by linear interpolation (Hyndman & Fan 1996, type 7), and of how
-    many; `None` of none."""
+    """Return the mean, median, 95th percentile and number of some values; `None` without values.
+
+    Percentiles are interpolated linearly (Hyndman & Fan 1996, type 7).
+    """
     if not values:
         return None
     ordered = sorted(values)
@@ -128,12 +140,12 @@ def spread(values: Sequence[float]) -> dict[str, Any] | None:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """A quantile of sorted values."""
+    """Return a quantile of sorted values, interpolated linearly."""
     at = (len(ordered) - 1) * share
     low, high = ordered[floor(at)], ordered[ceil(at)]
     return low + (high - low) * (at - floor(at))
 
 
 def rounded(value: float | None) -> float | None:
-    """To seven digits after the point: more than anybody sees, and half the bytes."""
+    """Round to seven decimal places, which is more than the page shows and halves the size."""
     return None if value is None else round(value, 7)

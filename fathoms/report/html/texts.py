@@ -1,8 +1,8 @@
-"""Texts of a report: made fit for a page, kept once, marked and cut.
+"""Prepares texts for the page: cleans them, stores each once, marks phrases, and shortens long texts.
 
-A text is `{"s": text}` or, where it is long, `{"p": place in the pool}`; `marks` are `[start, end, phrase]`
-in UTF-16 code units, as JavaScript counts; `cut` is how many a text had that was shortened, and `beyond` the
-number of marks in what is not shown.
+A text is `{"s": text}`, or `{"p": index}` for a long text in the pool. `marks` are `[start, end, phrase]` in
+UTF-16 code units, as JavaScript counts. A shortened text has its original length in `cut`, and in `beyond`
+the number of marks in the part that is not shown.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from typing import Any
 from fathoms.metrics.marks import Mark
 
 POOLED = 100
-"""Characters from which on a text stands in the pool."""
+"""Texts with at least this many characters are stored in the pool."""
 MARKED = 1_000_000
-"""Characters of a text in which phrases are marked: each takes a hundred bytes while they are looked for."""
+"""Phrases are marked in this many characters of a text: the search takes about a hundred bytes per
+character."""
 _UNFIT = re.compile(r"[\x00\ud800-\udfff]")
 
 Marker = Callable[[str], Sequence[Mark]]
 
 
 def clean(value: Any) -> Any:
-    """JSON data whose texts any page takes: U+2400 stands for NUL and U+FFFD for half a character. What is
-    no number is `None`."""
+    """Return JSON data that every page can show: NUL becomes U+2400, lone surrogates become U+FFFD, and NaN
+    and infinite numbers become `None`."""
     if isinstance(value, str):
         return _UNFIT.sub(lambda found: "\u2400" if found[0] == "\0" else "\ufffd", value)
     if isinstance(value, dict):
@@ -38,25 +39,27 @@ def clean(value: Any) -> Any:
 
 
 def start(text: object, length: int) -> str:
-    """The beginning of a text on one line, with an ellipsis where more follows."""
+    """Return the beginning of a text on one line, with an ellipsis if it was cut."""
     line = " ".join(str(text)[: 4 * length].split())
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
 def brief(value: Any, length: int) -> Any:
-    """A text with an ellipsis for what is beyond `length` characters; other JSON stays what it is, as long as
-    it is not longer."""
+    """Return at most `length` characters of a text, with an ellipsis if it was cut.
+
+    Other JSON values are returned unchanged unless their JSON text is longer than that.
+    """
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return value if len(text) <= length else text[:length] + "…"
 
 
 def units(text: str) -> int:
-    """UTF-16 code units."""
+    """Return the length in UTF-16 code units."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def in_units(text: str, marks: Sequence[Mark]) -> list[list[int]]:
-    """Marks counted in UTF-16 code units."""
+    """Convert marks to UTF-16 code units."""
     if not marks or text.isascii() or max(text) <= "\uffff":
         return [list(mark) for mark in marks]
     before = [0, *accumulate(1 + (letter > "\uffff") for letter in text)]
@@ -64,7 +67,7 @@ def in_units(text: str, marks: Sequence[Mark]) -> list[list[int]]:
 
 
 class Pool:
-    """The long texts of one chunk, each once, and who refers to them."""
+    """The long texts of one chunk, each stored once, and the references to them."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -74,7 +77,7 @@ class Pool:
         self._whole: list[int] = []
 
     def add(self, text: str, marker: Marker | None = None) -> dict[str, Any]:
-        """A text as the page reads it."""
+        """Add a text and return it in the form that the page reads."""
         found = in_units(text, marker(text[:MARKED])) if marker else []
         marked: dict[str, Any] = {"marks": found} if found else {}
         if len(text) < POOLED:
@@ -90,7 +93,7 @@ class Pool:
         return user
 
     def cut(self, length: int) -> bool:
-        """Shorten all texts to at most `length` characters; whether any was longer."""
+        """Shorten all texts to at most `length` characters, and return whether any was longer."""
         longer = [place for place, text in enumerate(self.texts) if len(text) > length]
         for place in longer:
             self.texts[place] = self.texts[place][:length]
@@ -101,7 +104,7 @@ class Pool:
 
 
 def _cut(user: dict[str, Any], size: int, whole: int) -> None:
-    """Tell one reference to a text that it was shortened to `size` code units."""
+    """Update one reference to a text that was shortened to `size` code units."""
     user["cut"] = whole
     found = user.get("marks") or []
     kept = [mark for mark in found if mark[1] <= size]

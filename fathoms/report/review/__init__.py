@@ -1,1 +1,1 @@
-"""What people say about the scores: which answers they see, how one is shown, and how far they agree."""
+"""Human review of scores: drawing the sample of answers, showing an answer, and computing the agreement."""

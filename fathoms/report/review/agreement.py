@@ -1,7 +1,7 @@
-"""How far people agree with the scores: mean ratings by pipeline, and reviewers with one another.
+"""Computes how far people agree with the scores: mean ratings by pipeline, and agreement between reviewers.
 
-The means are those of the FATHOMS-RAG paper's Table I. The unit is the answer: where several reviewers rated
-one, their mean counts once.
+The means correspond to Table I of the FATHOMS-RAG paper. The unit is the answer: if several reviewers rated
+an answer, the mean of their ratings counts once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LOWEST, HIGHEST = 1, 5
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean rating in [1, 5] with its interval; `n` counts answers, of an average the pipelines."""
+    """A mean rating in [1, 5] with its 95 % interval; `n` counts answers, or pipelines for an average."""
 
     mean: float
     low: float
@@ -40,7 +40,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class PipelineRow:
-    """One pipeline: the ids of its runs, and the agreement by column; `None` where nobody rated."""
+    """The ratings of one pipeline, with the ids of its runs; a column is `None` if nobody rated it."""
 
     pipeline: str
     runs: tuple[str, ...]
@@ -50,8 +50,11 @@ class PipelineRow:
 
 @dataclass(frozen=True)
 class Kappa:
-    """Two reviewers on the answers that both rated: the share of equal ratings, Cohen's kappa (1960), and
-    weighted by squared distance (1968). A kappa is `None` where chance alone would agree always."""
+    """The agreement of two reviewers on the answers that both rated.
+
+    `same` is the share of equal ratings, `kappa` is Cohen's kappa (Cohen 1960), and `weighted` is kappa
+    weighted by squared distance (Cohen 1968). A kappa is `None` if chance alone would always give agreement.
+    """
 
     reviewers: tuple[str, str]
     column: Column
@@ -63,9 +66,11 @@ class Kappa:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The whole table. `average` is the unweighted mean of the pipelines, as in the paper, by column.
+    """The agreement over all runs of a report.
 
-    Left out are `outdated` ratings, of scores that have changed since, and those of `other_profiles`.
+    `average` is the unweighted mean of the pipelines by column, as in the paper. `outdated` and
+    `other_profiles` count ratings that were left out: those whose scores have changed since, and those of
+    other profiles.
     """
 
     pipelines: tuple[PipelineRow, ...]
@@ -78,7 +83,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Reviewed:
-    """One run and its ratings: those that hold, and how many do not, as in `Agreement`."""
+    """One run with its valid ratings, and the numbers of ratings left out, as in `Agreement`."""
 
     run: RunView
     ratings: tuple[Rating, ...]
@@ -87,9 +92,9 @@ class Reviewed:
 
 
 def agreement(runs: Sequence[RunView], scores: str | None = None) -> Agreement | None:
-    """What people said of some runs under one profile; `None` where nobody said anything.
+    """Return the agreement of people with the scores of some runs under one profile; `None` without ratings.
 
-    Raises StoreError where a file of ratings is damaged.
+    Raises StoreError if a file of ratings is damaged.
     """
     read = [reviewed(run, run.profile(scores)) for run in runs]
     if not any(part.ratings or part.outdated or part.other_profiles for part in read):
@@ -111,7 +116,7 @@ def agreement(runs: Sequence[RunView], scores: str | None = None) -> Agreement |
 
 
 def agreement_json(found: Agreement | None) -> dict[str, Any] | None:
-    """The table as plain data."""
+    """Return the agreement as JSON data."""
     return None if found is None else asdict(found)
 
 
@@ -150,7 +155,7 @@ def value(rating: Rating, column: Column) -> int | None:
 
 
 def answers(ratings: Iterable[Rating], column: Column) -> list[float]:
-    """The mean rating of every answer that was rated in a column."""
+    """Return the mean rating of every answer that was rated in a column."""
     found: dict[tuple[str, str, int, str], list[int]] = {}
     for rating in ratings:
         if (given := value(rating, column)) is not None:
@@ -159,10 +164,12 @@ def answers(ratings: Iterable[Rating], column: Column) -> list[float]:
 
 
 def mean_rating(values: Sequence[float]) -> Mean | None:
-    """The mean of ratings, with Wilson's score interval on the scale from 1 to 5.
+    """Return the mean of ratings, with Wilson's score interval on the scale from 1 to 5; `None` without
+    ratings.
 
-    The variance of what lies between two ends is at most that of a coin with their mean, so the interval is
-    conservative. A t interval would have no width where all agree, as they do in the paper's first row.
+    A value between two bounds has at most the variance of a two-valued variable with the same mean, so the
+    interval is conservative. A t interval would have no width if all ratings agree, as in the first row of
+    the paper's table.
     """
     from fathoms.stats.intervals import wilson
 
@@ -174,7 +181,7 @@ def mean_rating(values: Sequence[float]) -> Mean | None:
 
 
 def average(means: Iterable[Mean | None]) -> Mean | None:
-    """The unweighted mean of pipelines; its interval recovers the variance from theirs (MOVER: Zou & Donner
+    """Return the unweighted mean of pipelines, with an interval combined from theirs by MOVER (Zou & Donner
     2008)."""
     known = [mean for mean in means if mean]
     if not known:
@@ -190,7 +197,7 @@ def average(means: Iterable[Mean | None]) -> Mean | None:
 
 
 def kappas(ratings: Sequence[Rating]) -> Iterator[Kappa]:
-    """Every pair of reviewers in every column, on the answers that both rated."""
+    """Yield the agreement of every pair of reviewers in every column, on the answers that both rated."""
     by_reviewer: dict[str, dict[tuple[str, str, int, str], Rating]] = {}
     for rating in ratings:
         by_reviewer.setdefault(rating.reviewer, {})[rating.item] = rating
@@ -206,7 +213,7 @@ def kappas(ratings: Sequence[Rating]) -> Iterator[Kappa]:
 
 
 def rated_alike(pairs: Sequence[tuple[int, int]], *, quadratic: bool = False) -> float | None:
-    """Cohen's kappa of pairs of ratings from 1 to 5."""
+    """Return Cohen's kappa of pairs of ratings from 1 to 5."""
     import numpy as np
 
     from fathoms.stats.kappa import kappa
@@ -218,14 +225,15 @@ def rated_alike(pairs: Sequence[tuple[int, int]], *, quadratic: bool = False) ->
 
 
 def agreement_tables(found: Agreement) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
-    """Headers and lines of the means, then of the kappas, as far as there are any."""
+    """Yield the headers and lines of the table of means, then of the table of kappas; empty tables are left
+    out."""
     for headers, lines in ((HEADERS, mean_cells(found)), (KAPPA_HEADERS, kappa_cells(found))):
         if filled := list(lines):
             yield headers, filled
 
 
 def mean_cells(found: Agreement) -> Iterator[list[str]]:
-    """A line for each pipeline, and their unweighted mean where there are several."""
+    """Yield a line for each pipeline, and one for their unweighted mean if there are several."""
     for row in found.pipelines:
         ns = dict.fromkeys(str(mean.n if mean else 0) for mean in (row.score, row.flag))
         yield [row.pipeline, mean_text(row.score), mean_text(row.flag), "/".join(ns)]
@@ -234,19 +242,19 @@ def mean_cells(found: Agreement) -> Iterator[list[str]]:
 
 
 def mean_text(mean: Mean | None) -> str:
-    """A mean with its interval."""
+    """Format a mean with its interval."""
     return f"{figure(mean.mean)} [{figure(mean.low)}, {figure(mean.high)}]" if mean else "n/a"
 
 
 def kappa_cells(found: Agreement) -> Iterator[list[str]]:
-    """A line for each pair of reviewers and each column."""
+    """Yield a line for each pair of reviewers and each column."""
     for pair in found.kappas:
         figures = map(figure, (pair.same, pair.kappa, pair.weighted))
         yield [" and ".join(pair.reviewers), pair.column, *figures, str(pair.n)]
 
 
 def remarks(found: Agreement) -> Iterator[str]:
-    """Who rated, how to read the tables, and what is not in them."""
+    """Explain the tables, name the reviewers, and count the ratings that were left out."""
     if found.reviewers:
         yield f"Reviewers: {', '.join(found.reviewers)}. {MEANING}"
     if found.kappas:

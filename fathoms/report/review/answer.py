@@ -1,6 +1,6 @@
-"""One answer as a reviewer sees it on the terminal: whole, and nothing in it that steers the terminal.
+"""Shows one answer to a reviewer on the terminal, with control characters made visible.
 
-Neither the run nor its model is named, so that the scores are judged and not the pipeline.
+Neither the run nor its model is named, so that reviewers judge the scores and not the pipeline.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def review_panel(
     scores: Mapping[str, Any],
     before: Rating | None,
 ) -> list[RenderableType]:
-    """Question, gold, what was retrieved (the beginnings), answer, score and flag; then `before`, what the
-    reviewer said of it already."""
+    """Show the question, gold answer, start of each retrieved text, answer, score and flag, and the
+    reviewer's earlier rating `before`, if any."""
     answer = repeat.get("answer") or {}
     contexts = [f"{label}: {shorten(visible(text), EXCERPT)}" for label, text in context_texts(repeat)]
     parts: list[RenderableType] = [
@@ -48,12 +48,13 @@ def review_panel(
 
 
 def context_panel(repeat: Mapping[str, Any]) -> list[RenderableType]:
-    """What was retrieved, in full."""
+    """Show the retrieved texts in full."""
     return [labelled(label, text or "(no text)") for label, text in context_texts(repeat)] or [Text(UNKNOWN)]
 
 
 def context_texts(repeat: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What the answer was made from, with its place: the hits, or else the prompt."""
+    """Yield the texts that the answer is based on with their place: the retrieved chunks, or else the
+    prompt."""
     for hit in repeat.get("hits") or ():
         pages = ", ".join(map(str, hit.get("pages") or ()))
         yield f"{hit.get('document', '')}{f', page {pages}' if pages else ''}", str(hit.get("text") or "")
@@ -68,22 +69,22 @@ def context_texts(repeat: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def labelled(name: str, value: object, *, dim: bool = False) -> Text:
-    """A name and a text with its lines."""
+    """Format a labelled value that may have several lines."""
     return Text.assemble((f"{visible(name)}: ", "bold"), (visible(value or "n/a"), "dim" if dim else ""))
 
 
 def score_words(scores: Mapping[str, Any]) -> str:
-    """Correctness, and the phrases that were missed."""
+    """Describe the correctness, and the phrases that were missed."""
     missed = " + ".join(map(str, scores.get("missed") or ()))
     return f"correctness {figure(scores.get('correctness'))}" + (f" (missed: {missed})" if missed else "")
 
 
 def flag_words(scores: Mapping[str, Any]) -> str:
-    """What the answer was taken for."""
+    """Describe whether the answer was scored as a hallucination, and whether as an abstention."""
     hallucination, abstained = scores.get("hallucination"), scores.get("abstained")
     return f"hallucination: {yes_or_no(hallucination)}; abstained: {yes_or_no(abstained)}"
 
 
 def yes_or_no(flag: object) -> str:
-    """A flag in words."""
+    """Format a flag."""
     return "n/a" if flag is None else "yes" if flag else "no"

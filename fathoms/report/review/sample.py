@@ -1,7 +1,7 @@
-"""People's review of scores: which answers are asked about, and where a reviewer stands.
+"""Draws the answers that people review, and tracks the progress of a reviewer.
 
-The study of the FATHOMS-RAG paper (section IV-D): a few random questions a run, and the agreement with the
-correctness score and with the hallucination flag of each, from 1 to 5.
+It follows the study in section IV-D of the FATHOMS-RAG paper: reviewers see a few random questions of each
+run, and rate their agreement with the correctness score and with the hallucination flag from 1 to 5.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fathoms.runs.ratings import Rating, append_rating, read_ratings
 
 @dataclass(frozen=True)
 class Item:
-    """One answer under review, as `questions/<id>.json` has it, with its scores under one profile."""
+    """One answer under review, as in `questions/<id>.json`, with its scores under one profile."""
 
     run: str
     profile: str
@@ -27,31 +27,32 @@ class Item:
 
     @property
     def scores(self) -> Mapping[str, Any]:
-        """The scores under the profile; empty where there are none."""
+        """The scores under the profile, empty if there are none."""
         return (self.repeat.get("scores") or {}).get(self.profile) or {}
 
     @property
     def shown(self) -> tuple[float | None, float | None, bool | None]:
-        """Correctness, hallucination and whether the answer abstained."""
+        """The correctness, the hallucination, and whether the answer abstained: what the reviewer judges."""
         return self.scores.get("correctness"), self.scores.get("hallucination"), self.scores.get("abstained")
 
     @property
     def rateable(self) -> tuple[bool, bool]:
-        """Whether there is a score, and whether there is a flag, to agree with."""
+        """Whether there is a score to rate, and whether there is a flag to rate."""
         correctness, *flags = self.shown
         return correctness is not None, flags != [None, None]
 
     @property
     def key(self) -> tuple[str, str, int, str]:
-        """What a rating names it by."""
+        """The run, question id, repeat and profile that identify the item in a rating."""
         return self.run, str(self.question["id"]), int(self.repeat.get("repeat", 0)), self.profile
 
 
 def draw(run: str, profile: str, views: Iterable[Mapping[str, Any]], size: int, seed: int) -> list[Item]:
-    """At most `size` random questions of a run, one answer of each; failed ones are left out.
+    """Draw at most `size` random questions of a run, with one answer each; failed answers are left out.
 
-    Every answer has its lot, a hash of the seed, the run and itself, and the lowest win: the sample depends
-    neither on other runs nor on the order of questions, and a larger one holds the smaller.
+    Answers are sorted by a hash of the seed, the run and their own key, and the first ones are taken. So the
+    sample depends neither on other runs nor on the order of the questions, and a larger sample contains a
+    smaller one.
     """
     best = []
     for view in views:
@@ -63,19 +64,19 @@ def draw(run: str, profile: str, views: Iterable[Mapping[str, Any]], size: int, 
 
 
 def lot(item: Item, seed: int) -> str:
-    """A random place in the order, the same whenever the seed is."""
+    """Return a pseudo-random sort key that is the same for the same seed."""
     return hashlib.sha256(repr((seed, *item.key)).encode("utf-8", "replace")).hexdigest()
 
 
 class Session:
-    """One reviewer's way through the items; every rating is on the disk before the next item comes.
+    """The progress of one reviewer through the items; every rating is saved before the next item is shown.
 
-    Items of all runs are mixed, so that nobody rates one pipeline in a row. What the reviewer rated before
-    is passed over, unless its scores have changed since; `back` goes there all the same.
+    Items of all runs are shuffled, so that nobody rates one pipeline in a block. Items that the reviewer has
+    rated before are skipped, unless their scores have changed since; `back` can still return to them.
     """
 
     def __init__(self, items: Sequence[Item], files: Mapping[str, Path], reviewer: str, seed: int) -> None:
-        """`files` are where ratings go, by run."""
+        """Start or continue a session; `files` maps each run to its file of ratings."""
         self.items = sorted(items, key=lambda item: lot(item, seed))
         self.skipped: set[int] = set()
         self._files = files
@@ -86,7 +87,8 @@ class Session:
         self._pass_rated()
 
     def _known(self) -> Iterator[tuple[int, Rating]]:
-        """The ratings of this reviewer that still hold, by the number of the item."""
+        """Yield the index and rating of each item that this reviewer has rated, if its scores have not
+        changed since."""
         read = [rating for path in dict.fromkeys(self._files.values()) for rating in read_ratings(path)]
         mine = {rating.item: rating for rating in read if rating.reviewer == self._reviewer}
         for number, item in enumerate(self.items):
@@ -96,26 +98,26 @@ class Session:
 
     @property
     def position(self) -> int:
-        """The number of the item that is asked about, from 0; that of all items at the end."""
+        """The index of the current item, or the number of items at the end."""
         return self._position
 
     @property
     def current(self) -> Item | None:
-        """The item that is asked about; `None` at the end."""
+        """The current item, `None` at the end."""
         return self.items[self._position] if self._position < len(self.items) else None
 
     @property
     def before(self) -> Rating | None:
-        """What the reviewer said of this item already."""
+        """The reviewer's earlier rating of the current item, `None` if there is none."""
         return self._ratings.get(self._position)
 
     @property
     def rated(self) -> int:
-        """How many items the reviewer has rated."""
+        """The number of items that the reviewer has rated."""
         return len(self._ratings)
 
     def rate(self, score: int | None, flag: int | None, comment: str | None = None) -> None:
-        """Keep a rating of the current item and go on."""
+        """Save a rating of the current item, and go to the next one."""
         item = self.items[self._position]
         run, question, repeat, profile = item.key
         correctness, hallucination, abstained = item.shown
@@ -140,24 +142,24 @@ class Session:
         self._forward()
 
     def skip(self) -> None:
-        """Go on without a rating: a later session asks again."""
+        """Go to the next item without a rating; a later session shows this one again."""
         if self._position not in self._ratings:
             self.skipped.add(self._position)
         self._forward()
 
     def back(self) -> bool:
-        """Go to the item before, rated or not; false at the first."""
+        """Go back by one item, rated or not; return `False` at the first one."""
         if self._position == 0:
             return False
         self._position -= 1
         return True
 
     def _forward(self) -> None:
-        """To the next item that is not rated."""
+        """Go to the next item that is not rated."""
         self._position += 1
         self._pass_rated()
 
     def _pass_rated(self) -> None:
-        """Over items that are rated."""
+        """Skip items that are rated."""
         while self._position in self._ratings:
             self._position += 1
