@@ -80,14 +80,12 @@ def _counted(base_url: str, headers: dict[str, str], body: dict[str, Any], timeo
 
 @lru_cache(maxsize=1)
 def _client() -> httpx.Client:
-    """Return the HTTP client of all counts, which is shared because opening a connection takes longer than a
-    count."""
+    """Return the shared HTTP client of all counts; opening a connection takes longer than a count."""
     return client(largest=LARGEST_CHECK)
 
 
 def _count_in(answer: httpx.Response, name: str) -> int | None:
-    """Return the count in a response, `None` if the server does not count; raises ModelError for an error
-    status."""
+    """Return the count in a response, `None` if the server does not count; ModelError for an error status."""
     if answer.status_code in _NO_SUCH_WAY:
         return None
     if answer.status_code != 200:

@@ -1,5 +1,4 @@
-"""Detects prompts that a server did not read completely, because some servers silently cut what does not
-fit."""
+"""Detects prompts that a server did not read completely, as some servers silently cut what does not fit."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Embedding in a worker process, so that memory, threads and crashes of a local model do not affect the
-run."""
+"""Embedding in a worker process, so that a local model's memory and crashes do not affect the run."""
 
 from __future__ import annotations
 
@@ -121,7 +120,7 @@ def _death(process: subprocess.Popen[bytes]) -> str:
     """Return the error message for a worker that ended during a request."""
     code = process.wait()
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    guess = ", for want of memory?" if code == -signal.SIGKILL else ""
+    guess = ", perhaps because memory ran out" if code == -signal.SIGKILL else ""
     return f"embedding broke off: its process ended ({how}){guess}"
 
 

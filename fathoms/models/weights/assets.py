@@ -1,5 +1,4 @@
-"""The list of weights that `fathoms models pull` can download, with the sources and the sha256 of each
-file."""
+"""The weights that `fathoms models pull` can download, with the sources and the sha256 of each file."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Loads torch models with Sentence Transformers, by name or folder; shared by the embedder and the
-reranker."""
+"""Loads torch models with Sentence Transformers, by name or folder, for the embedder and the reranker."""
 
 from __future__ import annotations
 
