@@ -76,8 +76,8 @@ def _variable_name(name: str) -> str:
     pasted = looks_like_key(name) or (len(letters) >= _LONG_WORD and not name.isupper() and _has_digit(name))
     if pasted or not _NAME.fullmatch(name):
         raise ValueError(
-            "this is the name of an environment variable, such as OPENAI_API_KEY, and what stands here cannot"
-            " be one; set the variable to the key, and write the name of the variable here"
+            "this must be the name of an environment variable, such as OPENAI_API_KEY; set the variable to"
+            " the key, and write only its name here"
         )
     return name
 

@@ -180,8 +180,7 @@ class Lane:
         return wait is None or wait <= self.patience.longest_wait
 
     def _wait(self, state: RetryCallState) -> float:
-        """Return the seconds before the next attempt; a wait that the server asks for delays all calls of the
-        lane."""
+        """Return the seconds before the next attempt; a wait that a server asks for delays the whole lane."""
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, ModelError) and error.retry_after is not None:
             self._open_at = max(self._open_at, asyncio.get_running_loop().time() + error.retry_after)
@@ -248,8 +247,7 @@ class Window:
         self._lock = asyncio.Lock()
 
     async def take(self, amount: float = 1) -> None:
-        """Wait until `amount` is within the limit, and take it; raises Stopped if a stop is requested
-        meanwhile."""
+        """Wait until `amount` is within the limit, and take it; raises Stopped if stopped meanwhile."""
         amount = min(amount, self.limit)
         async with self._lock:
             clock = asyncio.get_running_loop().time

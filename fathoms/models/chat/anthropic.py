@@ -1,5 +1,4 @@
-"""Claude models, called with Anthropic's SDK. PDFs are sent as document blocks, inline or by the id of an
-upload."""
+"""Claude models, called with Anthropic's SDK. PDFs are sent inline or by the id of an upload."""
 
 from __future__ import annotations
 

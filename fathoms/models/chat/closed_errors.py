@@ -85,8 +85,7 @@ class Sender:
         return without_halves(mask_of(frozenset(self.secrets)).text(text))
 
     def word(self, value: Any) -> str | None:
-        """Return a short text from the server, such as a model name, masked; `None` if the value is not a
-        text."""
+        """Return a short text from the server, such as a model name, masked; `None` if it is no text."""
         return self.masked(value)[:_LONGEST_WORD] if isinstance(value, str) else None
 
     @property
@@ -107,8 +106,7 @@ class FailedResponseError(Exception):
 
 
 def refuse_error(told: Any) -> None:
-    """Raise FailedResponseError for the `error` field of a response, an object or a text; nothing if it is
-    empty."""
+    """Raise FailedResponseError for the `error` field of a response (object or text) unless it is empty."""
     if not told:
         return
     found = told if isinstance(told, dict) else getattr(told, "__dict__", {"message": told})
@@ -238,8 +236,7 @@ def _without_answer(error: Exception, sender: Sender) -> ModelError:
 
 
 def ours(error: BaseException | None) -> ModelError | None:
-    """Return the ModelError of fathoms that an SDK has wrapped in its own exception; `None` if there is
-    none."""
+    """Return the ModelError of fathoms that an SDK has wrapped in its own exception, or `None`."""
     while error is not None:
         if isinstance(error, ModelError):
             return error

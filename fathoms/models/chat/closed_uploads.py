@@ -1,5 +1,4 @@
-"""Registry of files uploaded to vendors, so that each file is uploaded once and then referred to by its
-id."""
+"""Registry of files uploaded to vendors, so that each is uploaded once and then referred to by its id."""
 
 from __future__ import annotations
 

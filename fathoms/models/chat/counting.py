@@ -1,4 +1,4 @@
-"""How many tokens a chat takes, asked of servers that speak OpenAI's API: some count, each in its own way."""
+"""Token counts of prompts from servers with OpenAI's API, as far as a server has an endpoint for them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     import httpx
 
 _LONGEST = 60.0
-"""Seconds for one count."""
+"""Time limit in seconds for one count."""
 _NO_SUCH_WAY = {404, 405, 501, 400, 422}
-"""Statuses of servers that do not count: no such path, or (SGLang, TGI) one that wants another body."""
+"""HTTP statuses of servers that do not count: no such path, or one that expects another body (SGLang,
+TGI)."""
 
 
 class Way(NamedTuple):
-    """Where a server counts, and the name of the count in its answer."""
+    """A way to count: the address of the endpoint, and the field of the count in its answer."""
 
     address: str
     name: str
@@ -33,30 +34,29 @@ _ALL = (
     Way("{root}/tokenize", "count"),  # vLLM
 )
 _known: dict[str, tuple[Way, ...]] = {}
-"""The way of each server that was asked; none where it does not count."""
+"""The way to count per base URL of the servers asked so far; empty if a server does not count."""
 _asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
 def counts_nothing(base_url: str) -> bool:
-    """Whether a server was asked before, and does not count."""
+    """Return whether the server was asked before and does not count tokens."""
     return _known.get(base_url) == ()
 
 
 def counted(base_url: str, headers: dict[str, str], body: dict[str, Any], timeout: float) -> int | None:
-    """The server's own count of a chat, `None` where it does not count. It has `timeout` seconds for it, but
-    a minute at most.
+    """Return the server's token count of a chat, `None` if the server does not count tokens.
 
-    Raises ModelError where it fails (NoAnswerError, RateLimitError among them): what it knows is then not
-    known.
+    The time limit is `timeout` seconds, but at most 60. Raises ModelError (among others NoAnswerError and
+    RateLimitError) if the request fails, because then it is unknown whether the server counts.
     """
     if base_url in _known:
         return _counted(base_url, headers, body, timeout)
-    with _asking[base_url]:  # one question finds out for all
+    with _asking[base_url]:  # the first question finds out how the server counts, the others wait for it
         return _counted(base_url, headers, body, timeout)
 
 
 def _counted(base_url: str, headers: dict[str, str], body: dict[str, Any], timeout: float) -> int | None:
-    """The same, by the way that is known or by any."""
+    """Ask for a count in the way that is known for the server, or otherwise try all ways."""
     import httpx
 
     seconds = min(timeout, _LONGEST)
@@ -80,12 +80,12 @@ def _counted(base_url: str, headers: dict[str, str], body: dict[str, Any], timeo
 
 @lru_cache(maxsize=1)
 def _client() -> httpx.Client:
-    """The connections of all counts: opening one takes longer than a count."""
+    """Return the shared HTTP client of all counts; opening a connection takes longer than a count."""
     return client(largest=LARGEST_CHECK)
 
 
 def _count_in(answer: httpx.Response, name: str) -> int | None:
-    """The count that an answer holds, `None` where the server does not count; raises ModelError."""
+    """Return the count in a response, `None` if the server does not count; ModelError for an error status."""
     if answer.status_code in _NO_SUCH_WAY:
         return None
     if answer.status_code != 200:
@@ -97,6 +97,6 @@ def _count_in(answer: httpx.Response, name: str) -> int | None:
         )
     try:
         found = answer.json()
-    except (ValueError, RecursionError):  # a page for people, whatever is asked
+    except (ValueError, RecursionError):  # some servers answer any path with an HTML page
         return None
     return count(found, name)

@@ -1,4 +1,4 @@
-"""Did the server read all of the prompt? Some cut what does not fit, and say nothing."""
+"""Detects prompts that a server did not read completely, as some servers silently cut what does not fit."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from fathoms.types import Message, Prompt, Usage
 
 _RUN = re.compile(r"[A-Za-z']+|\d+")
 _RUN_OR_SIGNS = re.compile(rf"{_RUN.pattern}|(?<!\S)[^\sA-Za-z'\d]+(?!\S)")
-"""The same, and words without any."""
+"""Runs of letters or digits, and words without letters and digits."""
 
 
 def prompt_cut(prompt: Prompt, usage: Usage, n_ctx: int | None) -> bool | None:
-    """What the server's own count proves; `None` where it proves nothing.
+    """Return whether the server cut the prompt, judged by its own token counts; `None` if they prove nothing.
 
-    True where fewer tokens were read than were sent for certain; where the context of `n_ctx` tokens is
-    full; and where prompt and reply together are longer than the context, for then its beginning was
-    dropped while the reply was written. False where the server had counted this prompt beforehand
-    (`Prompt.tokens`) and read as many.
+    True if the server read fewer tokens than the prompt certainly has; if the prompt fills the context of
+    `n_ctx` tokens; or if prompt and reply together exceed the context, because then the beginning of the
+    prompt was dropped while the reply was generated. False if the server had counted the prompt before
+    (`Prompt.tokens`) and read at least as many tokens.
     """
     read = usage.prompt_tokens
-    if not read:  # old servers said 0 where the whole prompt was in their cache
+    if not read:  # old servers report 0 if the whole prompt was in their cache
         return None
     if read < max(prompt.tokens or 0, fewest_tokens(prompt.messages)):
         return True
@@ -31,22 +31,22 @@ def prompt_cut(prompt: Prompt, usage: Usage, n_ctx: int | None) -> bool | None:
 
 
 def fewest_tokens(messages: Sequence[Message]) -> int:
-    """A lower bound of the tokens of the messages, whatever the tokenizer.
+    """Return a lower bound of the number of tokens of the messages that holds for every tokenizer.
 
-    No tokenizer of a language model joins two words, or letters and digits; templates only add. Words
-    with other than ASCII letters count once: where a script has marks or no spaces, a run of letters
-    proves nothing.
+    It assumes that no tokenizer puts two words, or letters and digits, into one token, and that chat
+    templates only add tokens. A word with non-ASCII characters counts as one token, because in scripts with
+    combining marks or without spaces, the number of runs of letters is not a lower bound.
     """
     return sum(_fewest_in(message.text) for message in messages)
 
 
 def _fewest_in(text: str) -> int:
-    """The sum over the words of a text, which is quick where all are ASCII."""
-    if text.isascii():
+    """Return the lower bound for one text."""
+    if text.isascii():  # faster than word by word
         return len(_RUN_OR_SIGNS.findall(text))
     return sum(_fewest(word) for word in text.split())
 
 
 def _fewest(word: str) -> int:
-    """The runs of letters and of digits in a word, at least one."""
+    """Return the number of runs of letters and of digits in a word, at least 1."""
     return max(1, len(_RUN.findall(word))) if word.isascii() else 1

@@ -1,4 +1,4 @@
-"""A GGUF model on this machine: llama.cpp by xllamacpp, no server to install, no key, no hub."""
+"""GGUF models that run on this machine with llama.cpp (xllamacpp), without a separate server or a key."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _CHECK_SECONDS = 60
 
 
 class Embedded(Priced):
-    """`kind: embedded`: a model from `fathoms models list`, or any GGUF file, run on the CPU.
+    """`kind: embedded`: a model from `fathoms models list`, or any GGUF file, that runs on the CPU.
 
-    At temperature 0 and one request at once, the same prompt gives the same reply, whatever was asked
-    before. `cache_prompt` and `max_concurrency` trade that for speed: llama.cpp adds in another order
-    when it evaluates another number of tokens together, and where two words are nearly as likely, a
-    reply can go another way.
+    At temperature 0 and with one request at a time, the same prompt always gives the same reply, whatever was
+    asked before. `cache_prompt` and a higher `max_concurrency` give up this property for speed: llama.cpp
+    sums in a different order if it evaluates a different number of tokens together, which can change a reply
+    where two tokens are almost equally likely.
     """
 
     packages: ClassVar[tuple[str, ...]] = ("xllamacpp",)
@@ -42,66 +42,67 @@ class Embedded(Priced):
 
     kind: Literal["embedded"] = "embedded"
     model: Weights = "smollm2-135m"
-    """The name of an asset, or the path of a .gguf file."""
+    """Name of a model from `fathoms models list`, or path of a .gguf file."""
     mmproj: Weights | None = None
-    """The path of the projector (a .gguf file of its own) of a vision model, which is then shown images."""
+    """Path of the projector of a vision model (a separate .gguf file), which lets the model read images."""
     n_ctx: int = Field(default=4096, ge=64, le=MOST_TOKENS)
-    """Tokens of prompt and reply together, of one request."""
+    """Context window of one request in tokens, prompt and reply together."""
     max_tokens: int = Field(default=256, ge=1, le=MOST_TOKENS)
-    """The longest reply, in tokens."""
+    """Maximum length of a reply in tokens."""
     temperature: float = Field(default=0.0, ge=0, le=100)
-    """0 takes the most likely token."""
+    """Sampling temperature; 0 always takes the most likely token."""
     top_p: float = Field(default=1.0, gt=0, le=1)
-    """Nucleus sampling; 1 is off. Nothing else that samples is on."""
+    """Probability mass of nucleus sampling; 1 turns it off. Top-k and min-p sampling are always off."""
     seed: int = Field(default=0, ge=0, lt=2**32 - 1)
-    """Of the sampling; without effect at temperature 0. The largest number, a random seed, is not allowed."""
+    """Random seed of the sampling, without effect at temperature 0. 2^32 - 1 is not allowed, because
+    llama.cpp takes it for a random seed."""
     cache_prompt: bool = False
-    """Do not evaluate again what a prompt has in common with the one before, from its beginning: on many
-    questions about one long document, seconds instead of minutes."""
+    """Whether to reuse the evaluation of the beginning that a prompt has in common with the previous one.
+    With many questions about one long document, this takes seconds instead of minutes."""
     threads: int | None = Field(default=None, ge=1, le=MOST_AT_ONCE)
-    """CPU threads; all that this process may use, if not given."""
+    """Number of CPU threads; all CPUs that this process may use if not given."""
     max_concurrency: int = Field(default=1, ge=1, le=MOST_AT_ONCE)
-    """Requests at once; each has `n_ctx` tokens of its own."""
+    """Maximum number of requests at a time; each has its own context of `n_ctx` tokens."""
     process: Literal["own", "child"] = "own"
-    """Where it runs: in this process, or in a child. A child that dies (a model too large for the memory)
-    costs one question, and is started again."""
+    """Whether the model runs in this process (`own`) or in a child process (`child`). If the child dies, for
+    example because the memory is not sufficient, only one question fails and the child is started again."""
 
     @property
     def context_window(self) -> int:
-        """Tokens of prompt and reply together."""
+        """Maximum number of tokens of prompt and reply together."""
         return self.n_ctx
 
     def identity(self) -> dict[str, Any]:
-        """The weights count by their hash, not by their name."""
+        """Extend the identity by the hashes of the weights, which replace their names."""
         weights = digests(self.model) | (digests(self.mmproj) if self.mmproj else {})
         return {**super().identity(), "weights": weights}
 
     def check(self) -> None:
         """Load the model; raises MissingExtraError, MissingWeightsError, ConfigError or ModelError."""
-        library()  # the package first: weights are of no use without it
+        library()  # first, because the user should not download weights before the package is installed
         self._engine()
 
     def check_images(self) -> None:
-        """Raise ConfigError where there is no projector."""
+        """Raise ConfigError if no projector is configured."""
         if self.mmproj is None:
             raise ConfigError(self._sees_nothing())
 
     @property
     def file_limits(self) -> None:
-        """PDFs are not attached: their pages can be shown as images or text."""
+        """Always `None`: PDFs are not sent as files, but their pages can be sent as images or text."""
 
     def _sees_nothing(self) -> str:
-        """What to say to images without a projector."""
+        """Return the error message for images sent to a model without a projector."""
         return (
             f"{self.model} sees no images: set mmproj to the projector of a vision model,"
             " or take chunks without images"
         )
 
     async def reply(self, prompt: Prompt) -> Reply:
-        """Ask the model; raises ModelError, also where the prompt is longer than the context, and where an
-        image is put to a model without a projector.
+        """Send the prompt to the model and return the reply.
 
-        Cancelling the call stops the model within one batch of tokens.
+        Raises ModelError, also if the prompt is longer than the context or has images and there is no
+        projector. Cancelling the call stops the model within one batch of tokens.
         """
         if self.mmproj is None and any(message.images for message in prompt.messages):
             raise ModelError(self._sees_nothing())
@@ -112,18 +113,18 @@ class Embedded(Priced):
             "top_p": self.top_p,
             "seed": self.seed,
             "cache_prompt": self.cache_prompt,
-            # llama.cpp's own defaults (top-k 40, min-p 0.05) would change what top_p says
+            # llama.cpp's defaults (top-k 40, min-p 0.05) would restrict the sampling beyond top_p
             "top_k": 0,
             "min_p": 0.0,
         }
         engine = await asyncio.to_thread(self._engine)
         reply = await engine.complete(body)
-        return reply.model_copy(update={"prompt_cut": False})  # a prompt that does not fit is refused
+        return reply.model_copy(update={"prompt_cut": False})  # llama.cpp refuses a prompt that does not fit
 
     def count_tokens(self, messages: Sequence[Message]) -> int | None:
-        """Tokens of the messages in the model's own chat template: what the server will count.
+        """Return the number of tokens of the messages in the chat template of the model.
 
-        `None` with images, which are counted only as they are read.
+        `None` if there are images, whose tokens are not known before they are evaluated.
         """
         if any(message.images for message in messages):
             return None
@@ -131,11 +132,11 @@ class Embedded(Priced):
 
     @property
     def counting_waits(self) -> bool:
-        """It asks its server."""
+        """Always True: tokens are counted by a request to the server."""
         return True
 
     def _engine(self) -> _Engine:
-        """The loaded model; the first call loads it."""
+        """Return the loaded model; the first call loads it."""
         settings = Settings(
             model=str(locate(self.model)),
             projector=None if self.mmproj is None else str(locate(self.mmproj)),
@@ -148,7 +149,7 @@ class Embedded(Priced):
 
 
 class _Engine:
-    """A loaded model, asked through its server."""
+    """A loaded model, which is used through its server."""
 
     def __init__(self, server: OwnServer | ChildServer, settings: Settings) -> None:
         import httpx
@@ -162,17 +163,17 @@ class _Engine:
             )
 
     def _connection(self) -> dict[str, Any]:
-        """How its server is reached, which is started where it does not run."""
+        """Return the settings of an HTTP client for the server, which is started if it does not run."""
         return {
             "base_url": self._server.address,
             "headers": {"Authorization": f"Bearer {self._server.key}"},
-            "timeout": None,  # of a reply: the caller sets one
+            "timeout": None,  # the caller limits the time of a reply
             "trust_env": False,
-            "verify": False,  # plain http; making TLS settings would take longer than the call
+            "verify": False,  # it is plain HTTP, and creating a TLS context would take longer than the call
         }
 
     async def complete(self, body: dict[str, Any]) -> Reply:
-        """One chat completion, streamed."""
+        """Request one chat completion as a stream; raises ModelError."""
         connection = await asyncio.to_thread(self._connection)
         sender = Sender("the embedded model", None, self._server.key, timeout=None)
         address = f"{connection['base_url']}/v1/chat/completions"
@@ -186,7 +187,7 @@ class _Engine:
             raise await asyncio.to_thread(self._broken, error) from error
 
     def count(self, messages: list[dict[str, Any]]) -> int:
-        """Tokens of a chat."""
+        """Return the number of tokens of a chat; raises ModelError."""
         import httpx
 
         with httpx.Client(**{**self._connection(), "timeout": 60}) as client:
@@ -197,7 +198,7 @@ class _Engine:
                 raise self._broken(error) from error
 
     def _broken(self, error: Exception) -> ModelError:
-        """The error for a connection that broke."""
+        """Make the error for a broken connection."""
         reason = str(error) or type(error).__name__
         return ModelError(f"the embedded model broke off: {reason}{self._server.why_it_broke()}")
 
@@ -207,10 +208,10 @@ _loading = threading.Lock()
 
 @lru_cache(maxsize=2)
 def _load(settings: Settings, process: Literal["own", "child"]) -> _Engine:
-    """The engine of these settings; two are kept, for a run and its judge."""
+    """Load a model with these settings. Two models are cached, for the pipeline and its judge."""
     server = OwnServer(settings) if process == "own" else ChildServer(settings)
     return _Engine(server, settings)
 
 
-# the server's threads must have ended before the interpreter goes
+# the threads of the servers must end before the interpreter shuts down
 atexit.register(_load.cache_clear)

@@ -251,8 +251,7 @@ def _last(values: Any) -> Any:
 
 
 def _usage(usage: Any) -> Usage:
-    """Convert the usage. Google counts reasoning apart from the answer; cached tokens are part of the
-    prompt."""
+    """Convert the usage. Google counts reasoning separately; cached tokens are part of the prompt."""
     thoughts = tokens(usage, "thoughts_token_count")
     return Usage(
         prompt_tokens=tokens(usage, "prompt_token_count"),

@@ -31,8 +31,7 @@ class ChildServer:
 
     @property
     def address(self) -> str:
-        """The address of the server, which is started if it does not run; raises ModelError if it cannot
-        start."""
+        """The address of the server, which is started if needed; raises ModelError if it cannot start."""
         with self._lock:
             if not self._running or self._running[0].poll() is not None:
                 _end(self._running)
@@ -72,7 +71,7 @@ class ChildServer:
     def _death(self, process: subprocess.Popen[str]) -> str:
         """Return the error message for a process that ended before it had loaded the model."""
         ended = _ending(process.wait())
-        return f"{self._settings.model} could not be loaded: its process ended ({ended}), for want of memory?"
+        return f"{self._settings.model} could not be loaded: its process ended ({ended}): not enough memory?"
 
 
 def _end(running: list[subprocess.Popen[str]]) -> None:

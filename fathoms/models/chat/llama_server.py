@@ -1,5 +1,4 @@
-"""llama.cpp's own server in this process, with xllamacpp, on a loopback port that is protected by a random
-key."""
+"""llama.cpp's own server in this process, with xllamacpp, on a loopback port protected by a random key."""
 
 from __future__ import annotations
 

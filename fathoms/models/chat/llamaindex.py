@@ -118,7 +118,7 @@ class LlamaIndexEmbedder(_FromLlamaIndex):
         return unit_rows(texts, ask, self.target)
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors of questions, shape (n, d); the class may embed them differently from
+        """Return unit vectors of questions, shape (n, d), which may be embedded differently from
         documents."""
 
         def ask(sent: list[str]) -> Any:

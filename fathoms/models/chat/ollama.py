@@ -98,8 +98,7 @@ class _FromOllama(Component):
         return {}
 
     def _shown(self) -> dict[str, Any]:
-        """Return the server's description of the model; raises ServerError if there is no server or no such
-        model."""
+        """Return the server's description of the model; raises ServerError without server or model."""
         seconds = min(_CHECK_SECONDS, self.request_timeout)
         try:
             answer = fetch("POST", f"{self.address}/api/show", json={"model": self.model}, seconds=seconds)
@@ -127,8 +126,7 @@ class _FromOllama(Component):
             )
         if not isinstance(shown, dict):
             raise ServerError(
-                f"no Ollama server at {self.address}: what answers there tells nothing of its models;"
-                " set base_url or OLLAMA_HOST"
+                f"{self.address} answers, but not as an Ollama server does: set base_url or OLLAMA_HOST"
             )
         return shown
 

@@ -1,5 +1,4 @@
-"""Models of OpenAI, called with its own SDK. PDFs are sent as file parts, inline or by the id of an
-upload."""
+"""Models of OpenAI, called with its own SDK. PDFs are sent inline or by the id of an upload."""
 
 from __future__ import annotations
 

@@ -106,8 +106,7 @@ def _to_reply(response: Any, clock: Clock) -> Reply:
 
 
 def _thought(item: Any) -> str:
-    """Return the reasoning in an output item, and the summary of it that OpenAI shows; empty for other
-    items."""
+    """Return the reasoning and its summary in an output item; empty for other items."""
     if item.type != "reasoning":
         return ""
     return "\n".join(piece.text for piece in [*(part(item, "content") or ()), *item.summary])

@@ -1,4 +1,4 @@
-"""What a model's context has room for."""
+"""Computes how much of the context window of a model is available for the prompt."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from fathoms.models.protocols import ChatModel
 
 
 def room_for_prompt(model: ChatModel, name: str = "generate") -> int | None:
-    """Tokens that the longest reply leaves for the prompt; `None` where nobody knows the context.
+    """Return the number of tokens that `max_tokens` leaves for the prompt; `None` if the context is not
+    known.
 
-    Raises ConfigError, which begins with `name`, where it leaves none.
+    Raises ConfigError, whose message begins with `name`, if it leaves none.
     """
     window, longest = model.context_window, model.max_tokens or 0
     if window is None:
@@ -25,7 +26,10 @@ def room_for_prompt(model: ChatModel, name: str = "generate") -> int | None:
 
 
 def most_that_fits(high: int, fits: Callable[[int], bool]) -> int:
-    """The largest n in [0, high) that fits, by bisection; 0 is known to fit and `high` not to."""
+    """Return the largest n in [0, high) for which `fits(n)` is true, by bisection.
+
+    `fits` must be true for 0 and false for `high`; neither is called.
+    """
     low = 0
     while high - low > 1:
         middle = (low + high) // 2

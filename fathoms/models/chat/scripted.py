@@ -1,4 +1,4 @@
-"""A model that answers by a script: for tests of everything around a model, and for faults on purpose."""
+"""A model with scripted replies and errors, for tests of everything around a model."""
 
 from __future__ import annotations
 
@@ -17,48 +17,49 @@ from fathoms.types import Message, Prompt, Reply, Usage
 
 
 class ScriptedModel(Priced):
-    """`kind: scripted`: looks for known words in the last message and answers as it was told.
+    """`kind: scripted`: searches the last message for given texts and gives the reply configured for them.
 
-    A token is a word between spaces.
+    Tokens are counted as words between spaces.
     """
 
     neutral: ClassVar[frozenset[str]] = frozenset({"latency", "max_concurrency", "max_pages"})
 
     kind: Literal["scripted"] = "scripted"
     model: str = "scripted"
-    """The name in reports."""
+    """Name of the model in reports."""
     replies: dict[str, str] = Field(default_factory=dict)
-    """Reply by a part of the last message; the first that fits wins."""
+    """Maps a text to the reply that is given if the last message contains it. The first match is used."""
     default: str = "I don't know."
-    """The reply where none fits."""
+    """The reply if no text of `replies` matches."""
     echo: bool = False
-    """Reply with the packed context itself where none fits."""
+    """Whether to reply with the packed context instead of `default` if no text of `replies` matches."""
     fail_on: dict[str, str] = Field(default_factory=dict)
-    """Error message by a part of the last message; stronger than a reply."""
+    """Maps a text to the message of the error that is raised if the last message contains it. It takes
+    precedence over `replies`."""
     latency: float = Field(default=0.0, ge=0, le=LONGEST_WAIT)
     """Seconds to wait before every reply or error."""
     context_window: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
-    """Tokens of prompt and reply together; no limit if not given."""
+    """Context window in tokens, prompt and reply together; no limit if not given."""
     max_tokens: int = Field(default=256, ge=1, le=MOST_TOKENS)
-    """The longest reply, in tokens."""
+    """Maximum length of a reply in tokens; longer replies are cut."""
     max_pages: int | None = Field(default=None, ge=1, le=1_000_000)
-    """Pages of attached PDFs that one request may hold; no limit if not given."""
+    """Maximum number of pages of attached PDFs in one request; no limit if not given."""
     max_concurrency: int = Field(default=8, ge=1, le=MOST_AT_ONCE)
-    """Requests at once."""
+    """Maximum number of requests at a time."""
 
     def check(self) -> None:
-        """Nothing can be missing."""
+        """Do nothing: this model has no requirements."""
 
     def check_images(self) -> None:
-        """Images are as good as none: nothing but the text is looked at."""
+        """Do nothing: images are accepted and ignored."""
 
     @property
     def file_limits(self) -> FileLimits:
-        """PDFs are taken and not looked at."""
+        """Limits of requests with PDFs, which are accepted and ignored."""
         return FileLimits(self.max_pages, None)
 
     async def reply(self, prompt: Prompt) -> Reply:
-        """The scripted reply; raises ModelError where the script says so."""
+        """Return the scripted reply after `latency` seconds; raises ModelError if `fail_on` matches."""
         started = time.perf_counter()
         await asyncio.sleep(self.latency)
         asked = prompt.messages[-1].text
@@ -77,15 +78,15 @@ class ScriptedModel(Priced):
         )
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
-        """Words of the messages."""
+        """Return the number of words in the messages."""
         return sum(len(message.text.split(" ")) for message in messages)
 
     @property
     def counting_waits(self) -> bool:
-        """Words are counted at once."""
+        """Always False: counting words sends no request."""
         return False
 
 
 def _first(script: dict[str, str], text: str) -> str | None:
-    """The line of the first key that stands in the text."""
+    """Return the value of the first key that occurs in the text, `None` if none does."""
     return next((line for key, line in script.items() if key in text), None)

@@ -1,1 +1,1 @@
-"""Models that turn texts into vectors, and the process in which local ones work."""
+"""Embedding models, the cross-encoder reranker, and the worker process that local embedding models run in."""

@@ -1,4 +1,4 @@
-"""Reranking by a cross-encoder: one model reads question and passage together."""
+"""Reranking by a cross-encoder, a model that reads question and passage together and returns one score."""
 
 from __future__ import annotations
 
@@ -13,35 +13,38 @@ from fathoms.models.weights.hub import HubModel, load
 from fathoms.safety.limits import MOST_TOKENS
 
 _HEADLESS = ("Model", "ForMaskedLM", "ForPreTraining")
-"""How architectures are called that the library would give a head of random weights without a word."""
+"""Endings of architecture names without a scoring head, to which the library would silently add random
+weights."""
 
 
 class CrossEncoder(HubModel):
-    """`kind: cross-encoder`: any CrossEncoder of Sentence Transformers with one score a pair, for example
+    """`kind: cross-encoder`: any CrossEncoder of Sentence Transformers with one score per pair, for example
     `cross-encoder/ms-marco-MiniLM-L6-v2` (Nogueira and Cho, Passage Re-ranking with BERT, 2019).
 
-    Scores are as the model gives them, after its own activation. No code that comes with a model is run.
+    Scores are the outputs of the model after its own activation function. Code that comes with a model is not
+    run.
     """
 
     kind: Literal["cross-encoder"] = "cross-encoder"
     max_tokens: int | None = Field(default=None, ge=8, le=MOST_TOKENS)
-    """A longer pair is cut here; where the model says, if not given."""
+    """Maximum length of a pair in tokens; longer pairs are cut. The model's own limit if not given."""
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """The relevance of each passage to its question, for pairs (question, passage) in the order given."""
+        """Return a relevance score for each (question, passage) pair, in the given order."""
         if not pairs:
             return []
         found = self._model().predict(list(pairs), batch_size=self.batch_size, show_progress_bar=False)
         return [float(score) for score in found]
 
     def _model(self) -> Any:
-        """The loaded model; the first call loads it."""
+        """Return the loaded model; the first call loads it."""
         return _load(self.model, self.hub_revision, self.device, self.max_tokens)
 
 
 @lru_cache(maxsize=2)
 def _load(model: str, revision: str | None, device: str | None, max_tokens: int | None) -> Any:
-    """The model of these settings; raises ConfigError for one that was not trained to give one score."""
+    """Load a model with these settings; raises ConfigError if it was not trained to give one score per
+    pair."""
     loaded = load("CrossEncoder", model, revision, device=device, max_length=max_tokens)
     trained = loaded.config.architectures or ()
     if trained and all(name.endswith(_HEADLESS) for name in trained):

@@ -1,4 +1,4 @@
-"""Embeddings with no model at all: hashed counts of words and of the characters in them."""
+"""Embeddings without a model: hashed counts of words, word pairs and character n-grams."""
 
 from __future__ import annotations
 
@@ -20,29 +20,30 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w+")
 _GRAMS = (3, 4, 5)
 _LONGEST = 1000
-"""Characters of a word that go into n-grams: a model gone astray can say megabytes without a space."""
+"""Number of characters of a word that are used for n-grams, because a broken reply can have megabytes without
+a space."""
 
 
 class LexicalEmbedder(Component):
-    """`kind: lexical`: NumPy alone, no weights, the same vectors on every machine.
+    """`kind: lexical`: word-overlap embeddings that need no weights and are the same on every machine.
 
-    The features of a text are its words, its pairs of neighbouring words, and the character 3- to
-    5-grams of every word between marks (as in fastText, Bojanowski et al. 2017), lower-cased and hashed
-    into `dimension` counts (Weinberger et al. 2009, without signs). Counts go in as 1 + ln(count).
-    Texts that share words are near; meaning is not seen.
+    The features of a lower-cased text are its words, its pairs of neighbouring words, and the character
+    3-grams to 5-grams of each word with boundary marks (as in fastText, Bojanowski et al. 2017). They are
+    hashed into `dimension` counts (feature hashing, Weinberger et al. 2009, without signs), and each count
+    enters as 1 + ln(count). Texts that share words have similar vectors; synonyms do not.
     """
 
     packages: ClassVar[tuple[str, ...]] = ()
 
     kind: Literal["lexical"] = "lexical"
     dimension: int = Field(default=4096, ge=1, le=2**20)
-    """The length of a vector: fewer mean more features that share a place."""
+    """Length of a vector. The smaller it is, the more features collide."""
 
     def check(self) -> None:
-        """Nothing can be missing."""
+        """Do nothing: this embedder has no requirements."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors, shape (n, dimension); zeros for a text without a word."""
+        """Return unit vectors, shape (n, dimension); a text without words has a vector of zeros."""
         import numpy as np
 
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
@@ -57,12 +58,12 @@ class LexicalEmbedder(Component):
         return vectors
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The same as `embed`."""
+        """Return the same vectors as `embed`."""
         return self.embed(texts)
 
 
 def _hashes(text: str) -> list[int]:
-    """The hash of every feature of a text."""
+    """Return the hashes of all features of a text."""
     words = _WORD.findall(text.lower())
     found = [zlib.crc32(f"{first} {second}".encode()) for first, second in pairwise(words)]
     for word in words:
@@ -72,7 +73,7 @@ def _hashes(text: str) -> list[int]:
 
 @lru_cache(maxsize=1 << 16)
 def _word_hashes(word: str) -> tuple[int, ...]:
-    """The hashes of a word and of its character n-grams."""
+    """Return the hashes of a word and of its character n-grams."""
     marked = f"<{word[:_LONGEST]}>"
     grams = [marked[at : at + size] for size in _GRAMS for at in range(len(marked) - size + 1)]
     return tuple(zlib.crc32(feature.encode("utf-8", "surrogatepass")) for feature in (word, *grams))

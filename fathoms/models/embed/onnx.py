@@ -1,4 +1,4 @@
-"""Sentence embeddings by ONNX Runtime: a BERT-like encoder without torch."""
+"""Sentence embeddings with ONNX Runtime: a BERT-like encoder that does not need torch."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 class OnnxEmbedder(Component):
-    """`kind: onnx`: mean of the last hidden states over the tokens, L2-normalised (Reimers and Gurevych,
+    """`kind: onnx`: the mean of the last hidden states over the tokens, L2-normalised (Reimers and Gurevych,
     Sentence-BERT, 2019).
 
-    Each text is one inference and `threads` of them run at once. A text's vector so depends on nothing
-    but the text, whatever the model's quantisation, and no time goes into padding: on 2 cores MiniLM took
-    34 texts of 187 tokens a second this way and 26 to 29 in padded batches of 8 or 32.
+    Each text is a separate inference, and `threads` of them run at a time. So the vector of a text depends
+    only on the text, even with a quantised model, and no time is lost on padding: on 2 cores MiniLM embedded
+    34 texts of 187 tokens per second this way, and 26 to 29 in padded batches of 8 or 32.
     """
 
     packages: ClassVar[tuple[str, ...]] = ("onnxruntime", "tokenizers")
@@ -37,45 +37,47 @@ class OnnxEmbedder(Component):
 
     kind: Literal["onnx"] = "onnx"
     model: Weights = "minilm-l6-v2"
-    """The name of an asset, or the path of an .onnx file with its `tokenizer.json` beside it."""
+    """Name of a model from `fathoms models list`, or path of an .onnx file with its `tokenizer.json` in the
+    same folder."""
     max_tokens: int = Field(default=256, ge=2, le=MOST_TOKENS)
-    """A longer text is cut here."""
+    """Maximum length of a text in tokens; longer texts are cut."""
     query_prefix: str = ""
-    """Stands before every question, for models that were trained so."""
+    """Text put before every question, for models that were trained with one."""
     document_prefix: str = ""
-    """Stands before every other text."""
+    """Text put before every document text."""
     threads: int | None = Field(default=None, ge=1, le=MOST_AT_ONCE)
-    """Texts at once; as many as this process may use CPUs, if not given."""
+    """Number of texts processed at a time; the number of CPUs that this process may use if not given."""
 
     @property
     def dimension(self) -> int:
-        """The length of a vector."""
+        """The length of a vector; loads the model."""
         return self._encoder().dimension
 
     def identity(self) -> dict[str, Any]:
-        """The weights count by their hash, not by their name."""
+        """Extend the identity by the hashes of weights and tokenizer, which replace the name of the model."""
         weights = digests(self.model)
         if "tokenizer.json" not in weights:
             weights |= digests(str(_tokenizer_of(locate(self.model))))
         return {**super().identity(), "weights": weights}
 
     def check(self) -> None:
-        """Raise MissingExtraError, MissingWeightsError or ConfigError for what is not here."""
+        """Raise MissingExtraError, MissingWeightsError or ConfigError if package, weights or tokenizer are
+        missing."""
         for package in self.packages:
-            if find_spec(package) is None:  # importing it is the worker's task
+            if find_spec(package) is None:  # not imported here, because only the worker process uses it
                 raise MissingExtraError(package, "embedded", "the ONNX embedder")
         _tokenizer_of(locate(self.model))
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of documents, shape (n, dimension)."""
+        """Return unit vectors of documents, shape (n, dimension)."""
         return self._embed([self.document_prefix + text for text in texts])
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of questions, shape (n, dimension)."""
+        """Return unit vectors of questions, shape (n, dimension)."""
         return self._embed([self.query_prefix + text for text in texts])
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One inference a text, `threads` at once, in the order given."""
+        """Embed the texts one by one, `threads` at a time; the rows are in the given order."""
         import numpy as np
 
         encoder = self._encoder()
@@ -86,12 +88,12 @@ class OnnxEmbedder(Component):
         return normalised(vectors)
 
     def _encoder(self) -> _Encoder:
-        """The loaded model; the first call loads it."""
+        """Return the loaded model; the first call loads it."""
         return _load(str(locate(self.model)), self.max_tokens)
 
 
 class _Encoder:
-    """A loaded model and its tokenizer; safe for threads."""
+    """A loaded model with its tokenizer; it is thread-safe."""
 
     def __init__(self, path: str, max_tokens: int) -> None:
         runtime, tokenizers = _libraries()
@@ -100,7 +102,7 @@ class _Encoder:
         options.log_severity_level = 3
         try:
             self._session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # ONNX Runtime has no base class of its own for errors
+        except Exception as error:  # the exceptions of ONNX Runtime have no common base class
             raise ConfigError(f"{path} could not be loaded: {error}") from error
         self._inputs = {value.name for value in self._session.get_inputs()}
         self._tokenizer = tokenizers.Tokenizer.from_file(str(_tokenizer_of(Path(path))))
@@ -109,7 +111,7 @@ class _Encoder:
         self.dimension = int(self._session.get_outputs()[0].shape[-1])
 
     def encode(self, text: str) -> NDArray[np.float32]:
-        """The mean hidden state of one text; zeros where the tokenizer finds no token at all."""
+        """Return the mean hidden state of one text, shape (dimension,); zeros if it has no tokens."""
         import numpy as np
 
         ids = np.array([self._tokenizer.encode(text).ids], dtype=np.int64)
@@ -124,12 +126,12 @@ class _Encoder:
 
 @lru_cache(maxsize=2)
 def _load(path: str, max_tokens: int) -> _Encoder:
-    """The encoder of these settings."""
+    """Load an encoder with these settings."""
     return _Encoder(path, max_tokens)
 
 
 def _libraries() -> tuple[Any, Any]:
-    """ONNX Runtime and tokenizers, or the command that installs them."""
+    """Import onnxruntime and tokenizers; raises MissingExtraError if one is not installed."""
     try:
         import onnxruntime
         import tokenizers
@@ -139,7 +141,7 @@ def _libraries() -> tuple[Any, Any]:
 
 
 def _tokenizer_of(model: Path) -> Path:
-    """The tokenizer beside a model file."""
+    """Return the path of the tokenizer in the folder of a model file; raises ConfigError if it is missing."""
     path = model.with_name("tokenizer.json")
     if not path.is_file():
         raise ConfigError(f"{model}: its tokenizer is missing: {path}")

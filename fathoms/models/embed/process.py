@@ -1,4 +1,4 @@
-"""Embedding in a worker process: a local encoder's memory, threads and crashes are not those of the run."""
+"""Embedding in a worker process, so that a local model's memory and crashes do not affect the run."""
 
 from __future__ import annotations
 
@@ -26,18 +26,20 @@ if TYPE_CHECKING:
     from fathoms.models import Embedder
 
 APART = (OnnxEmbedder, SentenceTransformersEmbedder)
-"""The kinds that load a model. The others ask a server, or count words."""
+"""The embedders that load a model and therefore run in the worker process. Others ask a server or count
+words."""
 
 _TARGET = ["-m", "fathoms.models.embed.worker"]
 _PLACES = ("FATHOMS_", "HF_", "CUDA_")
-"""What the variables begin with that say where weights are found and what computes."""
-_POLITE = 5.0  # seconds to end by itself
+"""Prefixes of the environment variables that determine where weights are found and which device is used."""
+_POLITE = 5.0  # seconds that the worker has to end on its own before it is killed
 
 
 def embed(embedder: Embedder, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-    """Vectors of documents or questions, shape (n, d): what the embedder's own methods give.
+    """Return the vectors of documents, or of questions with `query`, float32 of shape (n, d).
 
-    Raises what they raise, and ModelError where the process ended, whoever ended it.
+    Local models run in the worker process. Raises the errors of the embedder's own methods, and ModelError if
+    the worker process ended.
     """
     import numpy as np
 
@@ -48,35 +50,40 @@ def embed(embedder: Embedder, texts: Sequence[str], *, query: bool = False) -> N
 
 
 def check(embedder: Embedder) -> None:
-    """The embedder's own `check`, made where it will work: so no model is loaded in two processes."""
-    if not isinstance(embedder, SentenceTransformersEmbedder):  # the others load nothing for it
+    """Run the embedder's `check` in the process where it will be used, so that no model is loaded twice."""
+    if not isinstance(embedder, SentenceTransformersEmbedder):  # the checks of the others load no model
         embedder.check()
     else:
         _WORKER.ask({"embedder": _options(embedder)})
 
 
 def _options(embedder: Embedder) -> dict[str, Any]:
-    """What the worker makes the same embedder of."""
+    """Return the options from which the worker creates the same embedder."""
     return embedder.model_dump(mode="json")
 
 
 class Worker:
-    """One lasting process that serves requests in turn, started when it is first needed, and again where it
-    has died or would now look for weights in other places."""
+    """A long-lived worker process that serves one request at a time.
+
+    It is started when first needed, and again if it has died or if the working directory or the environment
+    variables that determine weights and device have changed.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._place: Any = None
         self._running: list[subprocess.Popen[bytes]] = []  # one at most
-        weakref.finalize(self, _end, self._running)  # at the latest when this process ends
+        weakref.finalize(self, _end, self._running)  # runs at the latest when this process ends
 
     def ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """The answer to one request, and the bytes that follow it. Raises the errors of the worker."""
+        """Send a request, and return the answer and the bytes that follow it; raises the errors of the
+        worker."""
         with self._lock:
             process = self._process()
             try:
                 told, data = self._exchange(process, json.dumps(request).encode())
-            except BaseException:  # interrupted: what still comes would be taken for the next answer
+            # after an interruption, the rest of this answer would be taken for the next one
+            except BaseException:
                 process.kill()
                 _end(self._running)
                 raise
@@ -85,10 +92,10 @@ class Worker:
         return told, data
 
     def _exchange(self, process: subprocess.Popen[bytes], request: bytes) -> tuple[dict[str, Any], bytes]:
-        """Send a request and wait for what comes of it."""
+        """Send a request and read its answer; raises ModelError if the process ended."""
         assert process.stdin is not None
         assert process.stdout is not None
-        with suppress(BrokenPipeError):  # it has died: there is no answer then
+        with suppress(BrokenPipeError):  # the worker has died; reading its answer reports that
             process.stdin.write(request + b"\n")
             process.stdin.flush()
         line = process.stdout.readline()
@@ -99,9 +106,9 @@ class Worker:
         return told, data
 
     def _process(self) -> subprocess.Popen[bytes]:
-        """The process as it must be now."""
+        """Return a running process with the current environment; starts one if necessary."""
         shell = sorted(pair for pair in os.environ.items() if pair[0].startswith(_PLACES))
-        place = (os.getpid(), Path.cwd(), shell)  # a forked process has one of its own
+        place = (os.getpid(), Path.cwd(), shell)  # the process id, because a fork must start its own worker
         if self._place != place or not self._running or self._running[0].poll() is not None:
             _end(self._running)
             self._place = place
@@ -110,20 +117,20 @@ class Worker:
 
 
 def _death(process: subprocess.Popen[bytes]) -> str:
-    """What to say of a process that ended in the middle."""
+    """Return the error message for a worker that ended during a request."""
     code = process.wait()
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    guess = ", for want of memory?" if code == -signal.SIGKILL else ""
+    guess = ", perhaps because memory ran out" if code == -signal.SIGKILL else ""
     return f"embedding broke off: its process ended ({how}){guess}"
 
 
 def _end(running: list[subprocess.Popen[bytes]]) -> None:
-    """End the processes: by themselves, when their input ends, or else by force."""
+    """Close the pipes of the processes, which makes them end, and kill those that do not end in time."""
     while running:
         process = running.pop()
         for pipe in (process.stdin, process.stdout):
             assert pipe is not None
-            with suppress(OSError):  # what was still to be written
+            with suppress(OSError):  # closing flushes unwritten data, which fails if the process has ended
                 pipe.close()
         try:
             process.wait(_POLITE)
@@ -133,11 +140,11 @@ def _end(running: list[subprocess.Popen[bytes]]) -> None:
 
 
 def _raised(name: str, message: str) -> FathomsError:
-    """An error of the worker, as it was raised there."""
+    """Recreate an exception that was raised in the worker."""
     kind = getattr(errors, name)
     if issubclass(kind, ModelError):
         return ModelError(message)
-    error: FathomsError = kind.__new__(kind, message)  # its message is made already
+    error: FathomsError = kind.__new__(kind, message)  # `__init__` would format the message again
     return error
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic on rows of vectors that embedders share."""
+"""Vector arithmetic that the embedders share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def normalised(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Every row divided by its L2 norm; a row of zeros stays."""
+    """Divide every row by its L2 norm; rows of zeros remain zeros."""
     import numpy as np
 
     norms = np.linalg.norm(rows, axis=1, keepdims=True).astype(np.float32)

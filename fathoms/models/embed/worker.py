@@ -1,8 +1,9 @@
-"""The child process of `embedding`: `python -m fathoms.models.embed.worker`.
+"""The worker process that `process` starts: `python -m fathoms.models.embed.worker`.
 
-A line of JSON comes for each request: `embedder` (its options), and `texts` and `query`, or no texts: then
-only its `check` is made. A line goes back, `{"shape": [n, d], "bytes": N}` with the vectors behind it,
-`{"bytes": 0}` or `{"error": [class, message]}`. It ends when its standard input does, or nobody hears it.
+Each request is a line of JSON with `embedder` (its options), `texts`, and `query` (whether the texts are
+questions). Without `texts`, only the embedder's `check` is run. The answer is a line of JSON: `{"shape": [n,
+d], "bytes": N}` followed by the N bytes of the vectors (float32), `{"bytes": 0}` after a check, or `{"error":
+[class, message]}`. The process ends when its standard input or output is closed.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from fathoms.models import Embedder
 
 
 def main() -> None:
-    """Serve until nobody asks."""
+    """Answer requests until standard input or output is closed."""
     output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is not taken for an answer
+    os.dup2(2, 1)  # sends what libraries print to stderr, so that it does not mix with the answers
     adapter: TypeAdapter[Embedder] = TypeAdapter(Embedder)
     for line in sys.stdin.buffer:
         told, data = answer(adapter, json.loads(line))
         try:
             output.write(json.dumps(told).encode() + b"\n" + data)
             output.flush()
-        except BrokenPipeError:  # the run has ended meanwhile
+        except BrokenPipeError:  # the parent process has ended
             os._exit(0)
 
 
 def answer(adapter: TypeAdapter[Embedder], request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """The answer to one request, and the bytes that follow it."""
+    """Return the answer to one request, and the bytes that follow it."""
     try:
         embedder = adapter.validate_python(request["embedder"])
         if "texts" not in request:
@@ -43,7 +44,7 @@ def answer(adapter: TypeAdapter[Embedder], request: dict[str, Any]) -> tuple[dic
         vectors = embed(request["texts"])
     except FathomsError as error:
         return {"error": [type(error).__name__, str(error)]}, b""
-    except Exception as error:  # libraries have errors of their own: the run must hear of them
+    except Exception as error:  # otherwise the parent would only see that the worker died
         return {"error": ["ModelError", f"embedding failed: {type(error).__name__}: {error}"]}, b""
     data = vectors.tobytes()
     return {"shape": vectors.shape, "bytes": len(data)}, data

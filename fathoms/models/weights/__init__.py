@@ -1,1 +1,1 @@
-"""Model weights on this machine: where they come from, their checksums, and how they are loaded."""
+"""Model weights: where they are downloaded from, how they are verified, and how they are loaded."""

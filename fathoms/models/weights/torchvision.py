@@ -1,4 +1,4 @@
-"""Lets torchvision be imported beside a torch that its compiled operators do not fit."""
+"""Makes torchvision importable if its compiled operators do not match the installed torch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-# What `import torchvision` looks up and so must exist. Nothing that fathoms uses ever calls them.
+# The import of torchvision fails if these operators do not exist. Nothing that fathoms uses calls them.
 _OPERATORS = (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
@@ -17,12 +17,12 @@ _OPERATORS = (
 
 @cache
 def repair() -> Any:
-    """Declare the operators that torchvision asks torch for at its import, where it did not bring them.
+    """Declare the operators that torchvision needs at its import, if torchvision cannot load them itself.
 
-    A torchvision built for CUDA beside a CPU torch cannot load its operators, and every library that
-    imports it (transformers, EasyOCR, Docling) then fails with "operator torchvision::nms does not
-    exist". Call this before such an import; it does nothing where torchvision works, was imported
-    before, or is not installed. The declarations live as long as what is returned, which is kept here.
+    A torchvision built for CUDA cannot load its operators beside a CPU-only torch, and every library that
+    imports it (transformers, EasyOCR, Docling) then fails with "operator torchvision::nms does not exist".
+    Call this before such an import. It does nothing if torchvision works, was imported before, or is not
+    installed. The declarations exist as long as the returned object, which the cache of this function keeps.
     """
     spec = None if "torchvision" in sys.modules else find_spec("torchvision")
     if spec is None or spec.origin is None or _loads(Path(spec.origin).parent):
@@ -36,7 +36,7 @@ def repair() -> Any:
 
 
 def _loads(package: Path) -> bool:
-    """Whether torch can load the operators that the package brings."""
+    """Return whether torch can load the compiled operators of the package."""
     import torch
 
     for path in sorted(package.glob("_C*")):

