@@ -21,6 +21,9 @@ NOTE = (
     " stage and the one before it are known; n: the questions of each"
 )
 
+LOST_TEXT = "text may be missing"
+"""Part of a parser's warning that it may have lost text, which the first stage then lacks."""
+
 Figures = Mapping[str, Any]
 
 
@@ -65,7 +68,7 @@ def funnel_panel(run: RunView, profile: str) -> list[RenderableType]:
     for name, stages in funnel_rows(funnel):
         cells = [stage_cell(stages.get(stage) or {}) for stage in STAGES]
         table.add_row(Text(squeeze(name, 24)), *cells, "\n".join(count_lines(stages)))
-    return [table, *(Text(plain(line), style="dim") for line in notes(funnel)), Text()]
+    return [table, *(Text(plain(line), style="dim") for line in notes(funnel, run)), Text()]
 
 
 def count_lines(stages: Figures) -> list[str]:
@@ -92,8 +95,8 @@ def stage_cell(figures: Figures) -> str:
     return f"{figure(figures['recall'])}\n{' '.join(steps)}"
 
 
-def notes(funnel: Figures) -> Iterator[str]:
-    """Explain the figures, and list what they leave out."""
+def notes(funnel: Figures, run: RunView) -> Iterator[str]:
+    """Explain the figures, list what they leave out, and name documents whose text may be incomplete."""
     yield NOTE
     left_out = ", ".join(f"{count} {reason}" for reason, count in (funnel.get("left_out") or {}).items())
     chance = funnel.get("chance")
@@ -103,6 +106,8 @@ def notes(funnel: Figures) -> Iterator[str]:
         yield f"* {'; '.join(said)}"
     if funnel.get("estimate"):
         yield f"estimated: the documents as {funnel['estimate']} reads them, not as this pipeline did"
+    for document, warnings in (run.ingest.get("warnings") or {}).items():
+        yield from (f"{document}: {warning}" for warning in warnings if LOST_TEXT in warning)
 
 
 def funnel_section(pairs: Sequence[tuple[RunView, Row]]) -> Iterator[tuple[Row, list[list[str]], list[str]]]:
@@ -114,7 +119,7 @@ def funnel_section(pairs: Sequence[tuple[RunView, Row]]) -> Iterator[tuple[Row, 
                 [name, *(cell for stage in STAGES for cell in stage_cells(stages.get(stage) or {}))]
                 for name, stages in funnel_rows(funnel)
             ]
-            yield row, rows, list(notes(funnel))[1:]
+            yield row, rows, list(notes(funnel, run))[1:]
 
 
 def stage_cells(figures: Figures) -> list[str]:

@@ -134,12 +134,7 @@ def test_missing_documents_fail_or_are_left_out(base: Path, folder: Path) -> Non
     assert ids(loaded.select()) == ["text-01", "text-02"]
     assert ids(loaded.left_out()) == ["cross-01"]
     assert loaded.warnings == (f"{base / 'q.json'}:1: variant 2 of the answers is empty, skipped",)
-    assert list(loaded.documents) == [
-        "C.PDF",
-        "a.pdf",
-        "b.pdf",
-        "folder.pdf",
-    ]  # the last is named when it is read
+    assert list(loaded.documents) == ["C.PDF", "a.pdf", "b.pdf", "folder.pdf"]
 
 
 def test_nothing_can_be_left_out_where_nothing_else_is(base: Path) -> None:

@@ -28,8 +28,7 @@ def test_the_reference_holds_what_it_is_for() -> None:
         "| `--max-cost USD` |  | Stop before all runs together cost more (exit code 3). |" in reference["cli"]
     )
     assert (
-        "| `top_k` | integer, >= 1, <= 100000 | `3` | How many chunks a question gets. |"
-        in reference["config"]
+        "| `top_k` | integer, >= 1, <= 100000 | `3` | Number of chunks per question. |" in reference["config"]
     )
     assert "| 101 | a gate is undecided" in reference["exit-codes"]
     assert "(Wilson 1927)" in reference["metrics"]

@@ -11,6 +11,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 
 LARGEST = 512 * 2**20
@@ -34,14 +35,14 @@ _BODY_END = re.compile(rb"\bstream\r?\n?|\bendobj\b")
 _FILTER = re.compile(rb"/Filter\s*(?:\[([^\]]{0,200})\]|(/[^\s/<>\[\]()]{1,40}))")
 _NAMES = re.compile(rb"/[^\s/<>\[\]()]+")
 _NEEDED = re.compile(
-    rb"/(?:Contents|Kids|Font|Resources|ToUnicode|DescendantFonts)\s{0,9}(?:\[([^\]]*)\]|(\d+\s+\d+\s+R))"
+    rb"/(?:Contents|Kids|Font|Resources|ToUnicode|DescendantFonts)\s{0,9}(?:\[([^\]\[]*)\]|(\d+\s+\d+\s+R))"
 )
 _FONTS = re.compile(rb"/Font\s{0,9}<<([^<>]*)>>")
 _RESOURCES = re.compile(rb"/Resources\s{0,9}(\d{1,10})\s+\d+\s+R\b")
 _REFERENCE = re.compile(rb"(\d+)\s+\d+\s+R\b")
 _PAGE = re.compile(rb"/Type\s{0,9}/Page(?![A-Za-z])")
 _TREE = re.compile(rb"/Type\s{0,9}/Pages\b")
-_CONTENTS = re.compile(rb"/Contents\s{0,9}(?:\[([^\]]*)\]|(\d+\s+\d+\s+R))")
+_CONTENTS = re.compile(rb"/Contents\s{0,9}(?:\[([^\]\[]*)\]|(\d+\s+\d+\s+R))")
 _COUNT = re.compile(rb"/Count\s{1,9}(\d{1,7})\b")
 _FIRST = re.compile(rb"/First\s{1,9}(\d{1,9})\b")
 _MEMBERS = re.compile(rb"/N\s{1,9}(\d{1,7})\b")
@@ -57,7 +58,8 @@ _SHAPES = re.compile(rb"/Subtype\s{0,9}/(?:Image|Type1C|CIDFontType0C|OpenType)\
 """Pictures and the shapes of letters, which no text is in."""
 _NO_TEXT = re.compile(rb"/FunctionType\b|/ShadingType\b|/Type\s{0,9}/(?:XRef|Metadata|EmbeddedFile)\b")
 
-_STRING = re.compile(rb"\((?:[^()\\]|\\.)*\)|<[0-9A-Fa-f\s]*>", re.DOTALL)
+_ESCAPE = re.compile(rb"\\.", re.DOTALL)
+_STRING = re.compile(rb"\([^()]*\)|<[0-9A-Fa-f\s]*>")
 _OPERATORS = frozenset(
     b"b B b* B* BDC BMC BT BX c cm cs CS d d0 d1 Do DP EMC ET EX f F f* g G gs h i j J k K l m M MP n q Q re "
     b"rg RG ri s S sc SC scn SCN sh T* Tc Td TD Tf Tj TJ TL Tm Tr Ts Tw Tz v w W W* y ' \" << >> true "
@@ -194,7 +196,7 @@ def _objects(data: bytes) -> Iterator[tuple[int, bytes, bytes | memoryview | Non
     while (start := _OBJECT.search(data, at)) is not None:
         end = _BODY_END.search(data, start.end())
         if end is None:
-            yield int(start[1]), data[start.end() :][:PIECE], None
+            yield int(start[1]), data[start.end() : start.end() + PIECE], None
             return
         head = data[start.end() : end.start()]
         if end[0] == b"endobj":
@@ -230,7 +232,7 @@ def _members(found: Found, head: bytes, data: bytes) -> None:
         return
     start = int(first[1])
     numbers = [int(word) for word in data[:start].split() if word.isdigit()]
-    pairs = list(zip(numbers[::2], numbers[1::2], strict=False))
+    pairs = sorted(zip(numbers[::2], numbers[1::2], strict=False), key=itemgetter(1))
     ends = [offset for _, offset in pairs[1:]] + [len(data) - start]
     for (number, offset), end in zip(pairs, ends, strict=True):
         text = data[start + offset : start + end]
@@ -258,6 +260,7 @@ def _not_content(body: bytes | memoryview) -> float:
     text = bytes(body[:LARGEST_TABLE])
     if b"BI" in text:  # an image stands in the middle of the content, and may hold any byte
         return 0.0
+    text = _ESCAPE.sub(b"", text)
     for _ in range(2):  # strings may hold strings in brackets
         text = _STRING.sub(b" ", text)
     words = text.translate(_BRACKETS, _NUMBERS).split()

@@ -128,7 +128,7 @@ def funnel_figures(run: RunView, profile: str) -> Json | None:
     categories = funnel.get("categories") or {}
     return {
         "stages": known,
-        "notes": list(notes(funnel))[1:],  # the first explains the cells of the text table
+        "notes": list(notes(funnel, run))[1:],  # the first explains the cells of the text table
         "estimated": bool(funnel.get("estimate")),
         "overall": _stages(funnel["overall"], known),
         "categories": {name: _stages(stages, known) for name, stages in categories.items()},
