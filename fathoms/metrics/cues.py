@@ -52,7 +52,7 @@ class Decision(NamedTuple):
 
 
 class Cues(Component):
-    """An abstention classifier that uses cue phrases, and the nearest exemplar for clauses without a clear cue.
+    """An abstention classifier by cue phrases, with the nearest exemplar for clauses without a clear cue.
 
     It sees neither the question nor the gold answer.
     """

@@ -41,7 +41,7 @@ def fold_plain(text: str, *, hyphens: bool) -> str:
 
 
 def fold_words(text: str, *, hyphens: bool) -> str:
-    """Normalise text by the rule in the module docstring; with `hyphens`, dashes other than minus signs become
+    """Normalise text by the rule in the module docstring; with `hyphens`, all dashes but minus signs become
     spaces."""
     text = _GROUPED.sub(_ungrouped, text)
     if not text.isascii():

@@ -1,6 +1,6 @@
 """The funnel shows at which stage of the pipeline an answer was lost, without a judge or extra model calls.
 
-It is the phrase recall of the gold answer in four texts, under the `match` and `hyphens` rules of the profile:
+It is the phrase recall of the gold answer in four texts, by the `match` and `hyphens` rules of the profile:
 
 | stage | text |
 |---|---|
@@ -14,8 +14,8 @@ Each stage takes its own maximum over the variants of the gold answer. A stage l
 (1 for `documents`). Losses and gains are averaged separately and never offset against each other.
 
 The recall of a stage is unknown if its text is unknown, for example because a server truncated the prompt or
-the model read a file or an image itself. No loss or gain is then computed for it or for the stage after it. A
-stage that is unknown for all questions of a run is skipped: the next stage is compared with the one before it.
+the model read a file or an image itself. No loss or gain is then computed for it or for the stage after it.
+A stage that is unknown for all questions of a run is skipped: the next stage is compared with the one before.
 """
 
 from __future__ import annotations

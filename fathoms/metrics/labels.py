@@ -12,8 +12,8 @@ Label = Literal["statement", "abstention", "empty", "refusal"]
 
 
 class Why(Noun):
-    """The reason for a label: the deciding clause (in lower case) and a reason, or the nearest exemplar and its
-    cosine similarity."""
+    """The reason for a label: the deciding clause (in lower case) and why it decided, or the nearest exemplar
+    and its cosine similarity."""
 
     clause: str | None = None
     reason: str | None = None

@@ -1,13 +1,13 @@
-"""Abstention by nearest neighbour (FATHOMS-RAG, section III.C).
+"""Classify answers as statements or abstentions by the nearest exemplar (FATHOMS-RAG, section III.C).
 
-An answer takes the label of the exemplar that is nearest to it, by the cosine of their embeddings.
-That is the paper's plain rule, `unit: answer` with `least_cosine: -1`, which the profiles `paper` and
-`released-code` always follow. Where the profile `fathoms` is given this kind, it follows the options,
-which add two refinements:
+An answer takes the label of its nearest exemplar, by cosine similarity of the embeddings. This is the paper's
+plain rule: `unit: answer` with `least_cosine: -1`. The profiles `paper` and `released-code` always use it. If
+the profile `fathoms` is configured with this kind, the options add two refinements:
 
-- the sentence of the answer that is nearest to any exemplar decides, because an abstention is one
-  sentence even where a summary of the context follows it;
-- an answer that resembles no exemplar is a statement: people abstain in few ways and state in many.
+- The sentence of the answer that is nearest to any exemplar decides, because an abstention is usually one
+  sentence, even if a summary of the context follows it.
+- An answer that resembles no exemplar is a statement, because abstentions are phrased in few ways and
+  statements in many.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 
 
 class Exemplars(BaseModel):
-    """Texts of known label, in the shape of the file that FATHOMS-RAG released."""
+    """Example texts per label, in the format of the file that FATHOMS-RAG released."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -43,7 +43,7 @@ class Exemplars(BaseModel):
 
 
 class Nearest(NamedTuple):
-    """The exemplar that is nearest to a text, and their cosine."""
+    """The nearest exemplar to a text, their cosine similarity, and whether the exemplar is an abstention."""
 
     cosine: float
     exemplar: str
@@ -51,27 +51,32 @@ class Nearest(NamedTuple):
 
 
 class NearestNeighbour(Component):
-    """1-nearest-neighbour over labelled exemplars; never sees the question or the gold answer."""
+    """An abstention classifier that gives an answer the label of its nearest exemplar (1-nearest-neighbour).
+
+    It sees neither the question nor the gold answer.
+    """
 
     kind: Literal["nearest-neighbour"] = "nearest-neighbour"
     exemplars: Path | None = None
-    """A YAML or JSON file `{statement: [...], abstention: [...]}`; by default our own."""
+    """A YAML or JSON file of the form `{statement: [...], abstention: [...]}`; by default the exemplars that
+    come with fathoms."""
     embed: Embedder = LexicalEmbedder()
-    """What turns answers and exemplars into vectors."""
+    """The embedder that turns answers and exemplars into vectors."""
     unit: Literal["sentence", "answer"] = "sentence"
-    """What is compared with the exemplars: each sentence, the nearest one deciding, or the whole answer.
-    This and `least_cosine` are options of the profile `fathoms` alone."""
+    """What is compared with the exemplars: each sentence, of which the nearest one decides, or the whole
+    answer. This option and `least_cosine` apply only to the profile `fathoms`."""
     least_cosine: float = Field(default=0.4, ge=-1, le=1)
-    """An abstention has to be at least this near to its exemplar; -1 takes any. What is near depends on the
-    embedder: 0.4 fits `lexical`, 0.35 MiniLM."""
+    """The least cosine similarity between an abstention and its nearest exemplar; -1 accepts any. Good values
+    depend on the embedder: 0.4 for `lexical`, 0.35 for MiniLM."""
 
     @property
     def key(self) -> str:
-        """Names what decides a label: options, the exemplars themselves, the embedder and its weights.
+        """A fingerprint of everything that decides a label: options, the content of the exemplars, and the
+        embedder with its weights.
 
-        Versions of the embedder's libraries are no part of it: what was judged once stands wherever the
-        run is scored again, with another version or none. Raises ConfigError for weights that are given
-        by a path where there is no file; those given by name are known by their pinned hashes.
+        Library versions of the embedder are not included, so stored verdicts stay valid when a run is scored
+        again with another version, or without the library. Weights given by name are identified by their
+        pinned hashes. Raises ConfigError if weights are given by a path and the file does not exist.
         """
         exemplars = read_exemplars(self.exemplars or OWN_EXEMPLARS)
         options = self.model_dump(mode="json", include={"kind", "unit", "least_cosine"})
@@ -79,19 +84,20 @@ class NearestNeighbour(Component):
         return fingerprint(options, self.revision, embedder, exemplars.model_dump())
 
     def plain(self) -> NearestNeighbour:
-        """The paper's rule with these exemplars and this embedder."""
+        """Return the paper's plain rule with the same exemplars and embedder."""
         return self.model_copy(update={"unit": "answer", "least_cosine": -1.0})
 
     def check(self) -> None:
-        """Raise what `classify` would for exemplars that cannot be read or an embedder that is not here."""
+        """Check that the exemplars can be read and the embedder is installed, with the errors of
+        `classify`."""
         read_exemplars(self.exemplars or OWN_EXEMPLARS)
         embedding.check(self.embed)
 
     def classify(self, texts: Sequence[str]) -> list[Verdict]:
-        """One verdict a text: `premise` is the nearest exemplar, `why` its cosine.
+        """Return one verdict per text: `premise` is the nearest exemplar, `why` its cosine similarity.
 
-        Equal texts and sentences are embedded once, all of them in large batches. Raises ConfigError or
-        DataError for a file of exemplars that cannot be used, and what the embedder raises.
+        Equal texts and sentences are embedded only once, in large batches. Raises ConfigError or DataError
+        for an unusable file of exemplars, and any error of the embedder.
         """
         parts = {text: self._units(text) for text in texts}
         pieces = list(dict.fromkeys(piece for units in parts.values() for piece in units))
@@ -103,22 +109,22 @@ class NearestNeighbour(Component):
         return [verdicts[text] for text in texts]
 
     def explain(self, verdict: Verdict) -> Why:
-        """What the label of a verdict rests on."""
+        """Return the nearest exemplar and the cosine similarity behind a verdict's label."""
         return Why(nearest=verdict.premise, cosine=float(verdict.why or "nan"))
 
     def _units(self, text: str) -> list[str]:
-        """What of an answer is compared with the exemplars."""
+        """Return the parts of an answer that are compared with the exemplars, by `unit`."""
         return _SENTENCE_END.split(" ".join(text.split())) if self.unit == "sentence" else [text]
 
     def _verdict(self, text: str, nearest: Nearest) -> Verdict:
-        """The label, with what it rests on."""
+        """Return the verdict for a text, given its nearest exemplar."""
         abstains = nearest.abstains and nearest.cosine >= self.least_cosine
         label = "abstention" if abstains else "statement"
         return Verdict(claim=text, premise=nearest.exemplar, label=label, why=f"{nearest.cosine:.4f}")
 
 
 def nearest_exemplars(texts: Sequence[str], exemplars: Exemplars, embed: Embedder) -> Iterator[Nearest]:
-    """The nearest exemplar of every text; raises what the embedder raises."""
+    """Yield the nearest exemplar of each text, in order; raises any error of the embedder."""
     known = [*exemplars.statement, *exemplars.abstention]
     vectors = embedding.embed(embed, known)
     for start in range(0, len(texts), _BLOCK):
@@ -128,7 +134,11 @@ def nearest_exemplars(texts: Sequence[str], exemplars: Exemplars, embed: Embedde
 
 
 def read_exemplars(path: Path) -> Exemplars:
-    """Read a file of exemplars; raises ConfigError that names the place of what is wrong."""
+    """Read a YAML or JSON file of exemplars.
+
+    Raises ConfigError, which names the place of the mistake, or DataError for a file that cannot be read or
+    parsed.
+    """
     if path.suffix.lower() != ".json":
         return validate(Exemplars, read_yaml(path))
     data = parse_json(read_text(path), str(path))

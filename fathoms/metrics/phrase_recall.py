@@ -1,18 +1,20 @@
-"""Phrase-level recall: how much of an acceptable answer stands in what was said (FATHOMS-RAG, section III.B).
+"""Phrase-level recall: the share of the gold phrases found in an answer (FATHOMS-RAG, section III.B).
 
-R(a, P) is the share of the phrases of variant `a` found in the prediction P; the score is the maximum of
-R over the variants:
+R(a, P) is the share of the phrases of the gold variant `a` that are found in the prediction P. The score is
+the maximum of R over the variants:
 
     correctness = max over the variants a of |{p in a: p is found in P}| / |a|
 
-How a phrase is "found":
+There are two rules for when a phrase is "found":
 
-- `substring`: anywhere, as in the paper. Then "no" is in "not", "1" in "10" and "cnn" in "cnns".
-- `word`: between word boundaries, with numbers read as numbers: "1" is not in "10", "0.1", "1.5", "-1" or
-  "1,000", but is in "The answer is 1." and "(1)"; "29.3" is in "29.3%" but "29" is not. Letters and
-  digits that touch are one word ("1" is not in "v1"). A phrase that begins or ends with punctuation
-  needs no boundary there. Scripts that are written without spaces (Chinese, Japanese, Thai, Lao) have
-  no boundaries. A phrase that is a stem on purpose ("hallucinat") is only found by `substring`.
+- `substring`: it occurs anywhere, as in the paper. By this rule "no" is found in "not", "1" in "10" and
+  "cnn" in "cnns".
+- `word`: it occurs between word boundaries, and numbers match only as whole numbers. "1" is not found in
+  "10", "0.1", "1.5", "-1" or "1,000", but it is found in "The answer is 1." and "(1)". "29.3" is found in
+  "29.3%", but "29" is not. Adjacent letters and digits form one word ("1" is not found in "v1"). A phrase
+  that begins or ends with punctuation needs no boundary there. Scripts written without spaces (Chinese,
+  Japanese, Thai, Lao) have no boundaries. A phrase that is deliberately a stem ("hallucinat") is found only
+  by `substring`.
 """
 
 from __future__ import annotations
@@ -36,8 +38,11 @@ _ENDS_IN_POINT = re.compile(r"\d[.,]\Z")
 
 
 class PhraseRecall(NamedTuple):
-    """Recall in [0, 1], the variant that gave it (`None` where no variant has a phrase), and which of its
-    phrases were found and missed, as they are written in the gold."""
+    """The phrase recall of a text.
+
+    `value` is in [0, 1]. `variant` is the index of the best variant, or `None` if no variant has a phrase.
+    `found` and `missed` are the phrases of that variant, as written in the gold answer.
+    """
 
     value: float
     variant: int | None
@@ -51,17 +56,18 @@ def phrase_recall(
     match: Match = "substring",
     hyphens: Hyphens = "both",
 ) -> PhraseRecall:
-    """The best recall of `answer` over any-of `variants` of all-of phrases; the first one wins a tie.
+    """Return the best phrase recall of `answer` over the gold `variants`; the first variant wins a tie.
 
-    `hyphens` says where a hyphen counts as a space: in the answer and the phrases (`both`), or in the
-    `answer` alone, where a phrase with a hyphen is never found. Variants without a phrase are skipped;
-    an answer of nothing but white space scores 0.
+    Each variant is a list of phrases that should all be found, and any one variant is enough. `hyphens` says
+    where a hyphen is replaced by a space: in the answer and the phrases (`both`), or only in the `answer`, so
+    that a phrase with a hyphen is never found. Variants without phrases are skipped. An answer that is empty
+    or only white space scores 0.
     """
     return recall_in((fold_text(answer, match),), variants, match, hyphens)
 
 
 def fold_text(text: str, match: Match) -> str:
-    """A text in which phrases are looked for, as `recall_in` wants it."""
+    """Fold a text by the rule of `match`, as `recall_in` needs it."""
     return fold_words(text, hyphens=True) if match == "word" else fold_plain(text, hyphens=True)
 
 
@@ -71,7 +77,10 @@ def recall_in(
     match: Match = "substring",
     hyphens: Hyphens = "both",
 ) -> PhraseRecall:
-    """The same over `texts` that `fold_text` folded: a phrase is found where any of them holds it."""
+    """Compute phrase recall as `phrase_recall` does, over several texts already folded by `fold_text`.
+
+    A phrase counts as found if any of the texts contains it.
+    """
     said = [text for text in texts if text and not text.isspace()]
     best = PhraseRecall(0.0, None, (), ())
     for index, phrases in enumerate(variants):
@@ -86,19 +95,22 @@ def recall_in(
 
 
 def stands_in(texts: Sequence[str], phrase: str, match: Match, hyphens: Hyphens) -> bool:
-    """Whether any of the folded texts holds the phrase."""
+    """Return whether any of the folded texts contains the phrase."""
     return any(_stands_in(text, phrase, match, hyphens) for text in texts)
 
 
 def _stands_in(text: str, phrase: str, match: Match, hyphens: Hyphens) -> bool:
-    """Whether the folded answer holds the phrase."""
+    """Return whether one folded text contains the phrase."""
     if match == "substring":
         return fold_plain(phrase, hyphens=hyphens == "both") in text
     return any(True for _ in spans(text, phrase, match, hyphens))
 
 
 def spans(text: str, phrase: str, match: Match, hyphens: Hyphens) -> Iterator[tuple[int, int]]:
-    """Where the folded text holds the phrase, from left to right; a phrase with nothing left is nowhere."""
+    """Yield the `(start, end)` places of a phrase in a folded text, from left to right and not overlapping.
+
+    A phrase that is empty after folding has no places.
+    """
     if match == "substring":
         whole = Whole(fold_plain(phrase, hyphens=hyphens == "both"), _edge(""), _edge(""))
     else:
@@ -113,7 +125,7 @@ def spans(text: str, phrase: str, match: Match, hyphens: Hyphens) -> Iterator[tu
 
 
 class Whole(NamedTuple):
-    """A folded phrase, and what must hold where it begins and where it ends."""
+    """A folded phrase, with the patterns that must match at its start and at its end."""
 
     phrase: str
     left: re.Pattern[str]
@@ -122,19 +134,19 @@ class Whole(NamedTuple):
 
 @lru_cache(maxsize=16_384)
 def _whole(phrase: str, hyphens: Hyphens) -> Whole:
-    """How a phrase is found as a whole. There are few edges, and a pattern takes long to make."""
+    """Prepare a phrase for the `word` rule; cached, like its few distinct patterns, which compile slowly."""
     folded = fold_words(phrase, hyphens=hyphens == "both")
     return Whole(folded, _edge(_left_edge(folded)), _edge(_right_edge(folded)))
 
 
 @lru_cache
 def _edge(pattern: str) -> re.Pattern[str]:
-    """A condition on a place in a text."""
+    """Compile a condition on a place in a text; cached."""
     return re.compile(pattern)
 
 
 def _left_edge(phrase: str) -> str:
-    """What must not stand before the phrase: a letter or digit, or the rest of a number."""
+    """Return a pattern that rejects a letter, a digit or the rest of a number before the phrase."""
     edge = rf"(?<!{_WORD})" if _STARTS_WORD.match(phrase) else ""
     if not _STARTS_NUMBER.match(phrase):
         return edge
@@ -144,7 +156,8 @@ def _left_edge(phrase: str) -> str:
 
 
 def _right_edge(phrase: str) -> str:
-    """What must not stand after the phrase; a point that ends a sentence may."""
+    """Return a pattern that rejects a letter, a digit or the rest of a number after the phrase; a full stop
+    may follow."""
     edge = rf"(?!{_WORD})" if _ENDS_WORD.search(phrase) else ""
     if _ENDS_NUMBER.search(phrase):
         return edge + r"(?!\.\d)"

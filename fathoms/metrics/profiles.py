@@ -1,20 +1,20 @@
-"""The scoring profiles: sets of rules by which an answer is judged.
+"""Scoring profiles: named sets of rules for scoring answers.
 
-A run is scored under `fathoms`, and under `paper` too where its questions are those of FATHOMS-RAG; any other
-profile is computed where it is asked for (`fathoms score RUN --profile NAME`, `fathoms reproduce`).
+Every run is scored under `fathoms`, and also under `paper` if its questions are those of FATHOMS-RAG. Any
+other profile is computed on request (`fathoms score RUN --profile NAME`, `fathoms reproduce`).
 
-| profile | match | hyphens | abstention | what |
+| profile | match | hyphens | abstention | description |
 |---|---|---|---|---|
 | `paper` | substring | both | plain | FATHOMS-RAG as described, with the folding of its first script |
-| `released-code` | substring | answer | plain | its second script, which forgot the hyphens of the phrases |
-| `fathoms` | word | both | configured | ours: whole words and whole numbers |
+| `released-code` | substring | answer | plain | its second script, which does not fold hyphens in phrases |
+| `fathoms` | word | both | configured | our own rules: whole words and whole numbers |
 
-Abstention is judged by the `configured` classifier, or by the paper's `plain` rule over the exemplars and
-the embedder of the configured one: the whole answer takes the label of its nearest exemplar, however far.
+Abstention is judged by the `configured` classifier, or by the paper's `plain` rule with the exemplars and
+the embedder of the configured one: the whole answer takes the label of its nearest exemplar, at any distance.
 
-The authors released results scored by either script. A record that was imported from such a file names
-the script that scored it (`fingerprints["scorer"]`), and `released-code` then follows that script: only
-so do all the printed figures come out.
+The authors released results scored by either script. A record imported from such a file names the script that
+scored it (`fingerprints["scorer"]`), and `released-code` then follows that script: only in this way are all
+printed figures reproduced.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ SCORER_HYPHENS: dict[str, Hyphens] = {"evaluator.py": "both", "reprocess.py": "a
 
 @dataclass(frozen=True)
 class Profile:
-    """How phrases are looked for and abstention is judged.
+    """The rules of one profile for finding phrases and judging abstention.
 
-    `follows_scorer`: phrases are looked for by the rule of the script that scored the record.
+    With `follows_scorer`, hyphens are treated as by the script that scored the imported record, if known.
     """
 
     name: str
@@ -43,12 +43,12 @@ class Profile:
     follows_scorer: bool = False
 
     def hyphens_for(self, record: Record) -> Hyphens:
-        """Where hyphens are folded for this record."""
+        """Return the hyphen rule for this record."""
         scorer = record.fingerprints.get("scorer", "") if self.follows_scorer else ""
         return SCORER_HYPHENS.get(scorer, self.hyphens)
 
     def classifier(self, configured: Classifier) -> Classifier:
-        """What judges abstention under this profile, given what the user configured."""
+        """Return the abstention classifier of this profile, given the one that the user configured."""
         return configured.plain() if self.abstention == "plain" else configured
 
 
@@ -60,11 +60,11 @@ PROFILES = (
 
 
 def headline(data: str | None) -> str:
-    """The name of the profile that reports show first by default, given the name of the data set."""
+    """Return the profile that reports show first by default for the data set with this name."""
     return "paper" if data == "fathoms-rag" else "fathoms"
 
 
 def default_profiles(data: str | None, asked: str | None = None) -> tuple[Profile, ...]:
-    """The profiles under which a run on the data set `data` is scored, and the one that was `asked` for."""
+    """Return the profiles for scoring a run on the data set `data`, including the one `asked` for."""
     wanted = {"fathoms", headline(data), asked}
     return tuple(profile for profile in PROFILES if profile.name in wanted)

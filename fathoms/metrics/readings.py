@@ -1,4 +1,4 @@
-"""What kind of thing each clause of an answer says."""
+"""Assign a kind to each clause of an answer, such as abstaining, citing the source, or answering."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Kind = Literal[
     "abstains exactly",  # something exact is missing
     "refuses",
     "undecided",  # has words of an abstention and no clear cue
-    "aside",  # grants that a detail is missing
-    "talk",  # says what the source holds
+    "aside",  # concedes that a detail is missing
+    "talk",  # describes what the source contains
     "cites",  # answers with the words of the source
     "commits",  # draws a conclusion, or guesses
     "answers",
-    "filler",
+    "filler",  # carries no information about whether there is an answer
 ]
 
 _ABOUT_THE_SOURCE = ("abstains", "abstains exactly", "talk", "aside")
@@ -34,7 +34,7 @@ _CUES: tuple[tuple[Kind, str], ...] = (
 
 
 class Reading(NamedTuple):
-    """A clause, its kind, and the words that show it."""
+    """A clause with its kind and its cue, the words that decided the kind."""
 
     kind: Kind
     text: str
@@ -43,7 +43,10 @@ class Reading(NamedTuple):
 
 
 def read_clauses(text: str) -> list[Reading]:
-    """The clauses of an answer with their kinds; what says nothing either way is left out."""
+    """Return the clauses of an answer with their kinds.
+
+    Fillers are left out, and so are answering clauses that only introduce or concede something.
+    """
     readings: list[Reading] = []
     listing = False
     for clause in split_clauses(text):
@@ -57,9 +60,10 @@ def read_clauses(text: str) -> list[Reading]:
 
 
 def _in_context(reading: Reading, before: Sequence[Reading], listing: bool) -> Reading:
-    """A reading in the light of the clauses before it."""
+    """Adjust the kind of a clause to the clauses before it; `listing` says it is in a list of the source's
+    contents."""
     if reading.kind == "answers" and listing:
-        # what is listed under "the document mentions:" is no answer either
+        # items listed under "the document mentions:" do not answer the question either
         return reading._replace(kind="talk")
     if not before:
         return reading
@@ -75,19 +79,19 @@ def _in_context(reading: Reading, before: Sequence[Reading], listing: bool) -> R
 
 
 def _turns(reading: Reading) -> bool:
-    """Whether a clause answers, if what it is set against is that the source is silent."""
+    """Return whether a clause answers, given that it is contrasted with a clause that abstains."""
     hints = reading.kind in ("talk", "cites") and read_grammar().find("turn", reading.text)
     return reading.kind == "answers" or bool(hints)
 
 
 def read_clause(clause: Clause) -> Reading:
-    """The kind of one clause, whatever stands around it."""
+    """Return the kind of one clause, regardless of its context."""
     return _read(clause)._replace(contrasted=clause.contrasted)
 
 
 @lru_cache(maxsize=4096)
 def _read(clause: Clause) -> Reading:
-    """The kind of a clause by its cues. Models that repeat themselves say the same clause again and again."""
+    """Return the kind of a clause by its cues; cached, because some models repeat a clause many times."""
     find, text = read_grammar().find, clause.text
     if find("suspect", text) and not find("reported", text) and (reading := _read_suspect(clause)):
         return reading
@@ -98,7 +102,7 @@ def _read(clause: Clause) -> Reading:
 
 
 def _read_suspect(clause: Clause) -> Reading | None:
-    """The kind of a clause that may abstain; `None` where it does not."""
+    """Return the kind of a clause that may abstain, or `None` if it does not."""
     find, text = read_grammar().find, clause.text
     if cue := find("refusal", text):
         return Reading("refuses", text, cue)
@@ -117,6 +121,6 @@ def _read_suspect(clause: Clause) -> Reading | None:
 
 
 def _clear_cue(text: str) -> str | None:
-    """A clear cue in a clause, or in what follows its lead."""
+    """Return a clear cue in a clause, or in the text after its lead; `None` if there is none."""
     find, body = read_grammar().find, read_grammar().body(text)
     return find("clear", text) or (find("clear", body) if body != text else None)

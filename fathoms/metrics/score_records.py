@@ -1,4 +1,4 @@
-"""Scores records under one or several profiles."""
+"""Score records under one or several profiles."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ RELEASED = "released"
 
 
 class Scoring(BaseModel):
-    """How answers are judged."""
+    """The settings for scoring answers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     profile: Literal["paper", "released-code", "fathoms"] | None = None
-    """The profile that reports show first; by default `paper` for the questions of FATHOMS-RAG, else
-    `fathoms`. Every run is scored under `fathoms` too."""
+    """The profile that reports show first; by default `paper` for the FATHOMS-RAG questions and `fathoms` for
+    all others. Every run is also scored under `fathoms`."""
     abstention: Classifier = Cues()
-    """What tells answers from abstentions under `fathoms`; the other profiles take its exemplars and its
-    embedder, and the paper's plain rule."""
+    """The abstention classifier of the profile `fathoms`. The other profiles use the paper's plain rule with
+    the exemplars and the embedder of this classifier."""
 
     @field_validator("abstention", mode="before")
     @classmethod
     def _by_cues(cls, value: Any) -> Any:
-        """`kind: cues` where none is named."""
+        """Default to `kind: cues` if the kind is not given."""
         return {"kind": "cues", **value} if isinstance(value, dict) else value
 
     def at(self, base: Path) -> Scoring:
-        """With a relative file of exemplars found from `base`."""
+        """Return these settings with a relative path of the exemplars resolved from the folder `base`."""
         if self.abstention.exemplars is None:
             return self
         exemplars = (base / self.abstention.exemplars).absolute()
@@ -50,18 +50,22 @@ class Scoring(BaseModel):
         )
 
     def check(self) -> None:
-        """Raise now what scoring would: exemplars that cannot be read, an embedder that is not here."""
+        """Check before scoring that the exemplars can be read and the embedder is installed; raises the
+        errors that scoring would raise."""
         self.abstention.check()
 
 
 class RecordScore(Noun):
-    """One record under one profile.
+    """The score of one record under one profile.
 
-    `correctness` is in [0, 1], 0 for a failed call and `None` for a question without a gold answer.
-    `hallucination` is 1 or 0. `abstained` is whether the answer says nothing, be it by an `abstention` or
-    by being `empty`; `None` for a `refusal`, which does not tell what the model knew. The last three are
-    `None` for a failed call. `matched` and `missed` are the phrases
-    of the best variant. `funnel` says where they were lost; it is `None` for released scores.
+    - `correctness` is in [0, 1]; it is 0 for a failed call and `None` for a question without a gold answer.
+    - `hallucination` is 1 or 0; it is `None` for a failed call or if there is no correctness.
+    - `abstention` is the label of the answer, `None` for a failed call.
+    - `abstained` is true if that label is `abstention` or `empty`. It is `None` for a failed call, and for a
+      `refusal`, because that does not show what the model knew.
+    - `matched` and `missed` are the phrases of the best gold variant that were found and not found.
+    - `why` is the reason for the label, and `funnel` shows where phrases were lost. Both may be `None`, and
+      always are for released scores.
     """
 
     correctness: float | None = None
@@ -76,7 +80,11 @@ class RecordScore(Noun):
 
 @dataclass(frozen=True)
 class Scores:
-    """`rows[i]` holds the scores of record i by profile; `verdicts` are the new ones, by key, to be kept."""
+    """The scores of several records.
+
+    `rows[i]` holds the scores of record i by profile. `verdicts` are the verdicts that were made now, by key;
+    the caller should store them.
+    """
 
     scoring: Scoring
     rows: tuple[dict[str, RecordScore], ...]
@@ -85,11 +93,11 @@ class Scores:
 
 @dataclass(frozen=True)
 class Judged:
-    """Everything that scoring one record needs except the record itself.
+    """Everything that is needed to score one record except the record itself.
 
-    `verdicts` are those on abstention, by the profile's rule and by the text of the answer. `imported` tells
-    whether any record came with released scores. `new` are the verdicts that were made now, by key, which
-    the caller keeps.
+    `verdicts` are the abstention verdicts, by abstention rule (`plain` or `configured`) and then by answer
+    text. `imported` is true if any record came with released scores. `new` are the verdicts that were made
+    now, by key; the caller should store them.
     """
 
     scoring: Scoring
@@ -99,7 +107,8 @@ class Judged:
     new: dict[str, Verdict]
 
     def row(self, record: Record) -> dict[str, RecordScore]:
-        """The scores of a record that was judged, by profile, and its `released` scores if it has any."""
+        """Return the scores of one of the judged records by profile, and under `released` the scores it came
+        with; this key is present if any of the judged records has such scores."""
         configured = self.scoring.abstention
         row = {
             profile.name: _score_record(record, profile, configured, self.verdicts[profile.abstention])
@@ -114,10 +123,10 @@ def judge(
     known: Mapping[str, Verdict] | None = None,
     profiles: tuple[Profile, ...] = PROFILES,
 ) -> Judged:
-    """Tell answers from abstentions, under each profile by its own classifier.
+    """Classify all answers as statements or abstentions, with the classifier of each profile.
 
-    `known` are verdicts from earlier scorings; where they cover all answers, no embedder is needed. Raises
-    what reading the exemplars and embedding raise.
+    `known` are verdicts of earlier scorings, by key. If they cover all answers, no embedder is needed. Raises
+    the errors of reading the exemplars and of embedding.
     """
     texts = [record.answer.text for record in records if record.answer and record.answer.refusal is None]
     verdicts, new = _verdicts(texts, scoring.abstention, known or {}, profiles)
@@ -130,24 +139,26 @@ def score(
     known: Mapping[str, Verdict] | None = None,
     profiles: tuple[Profile, ...] = PROFILES,
 ) -> Scores:
-    """`judge` records, and score each of them. Raises what `judge` does."""
+    """Judge the records and score each of them; raises the same errors as `judge`."""
     judged = judge(records, scoring, known, profiles)
     return Scores(scoring, tuple(map(judged.row, records)), judged.new)
 
 
 class Figures:
-    """Scores as a summary needs them: without phrases, and without what a label rests on. There are few
-    different ones, and each is kept once: what many questions take is a reference."""
+    """Reduces scores to the values that a summary needs, without phrases and reasons, to save memory.
+
+    Few distinct scores remain, so equal ones share one object.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[str, RecordScore] = {}
 
     def of(self, row: Mapping[str, RecordScore]) -> dict[str, RecordScore]:
-        """The row of a record, with figures alone."""
+        """Return the scores of a record, by profile, reduced to their figures."""
         return {name: self._figures(value) for name, value in row.items()}
 
     def _figures(self, value: RecordScore) -> RecordScore:
-        """One score, or its equal from before."""
+        """Return the reduced score, reusing an equal one from an earlier call."""
         funnel = value.funnel.model_copy(update={"missed": {}}) if value.funnel else None
         bare = value.model_copy(update={"matched": (), "missed": (), "why": None, "funnel": funnel})
         return self._kept.setdefault(bare.model_dump_json(), bare)
@@ -159,12 +170,12 @@ def _verdicts(
     known: Mapping[str, Verdict],
     profiles: Sequence[Profile],
 ) -> tuple[dict[str, dict[str, Verdict]], dict[str, Verdict]]:
-    """Verdicts by rule of abstention and text, every classifier asked once, and the new ones by key."""
+    """Return the verdicts by abstention rule and text, and the new ones by key; each classifier runs once."""
     classifiers = {profile.abstention: profile.classifier(configured) for profile in profiles}
     verdicts: dict[str, dict[str, Verdict]] = {}
     new: dict[str, Verdict] = {}
     for rule, classifier in classifiers.items():
-        # a configured classifier that is the plain one finds its verdicts among the new
+        # If the configured classifier equals the plain one, `new` already has its verdicts.
         verdicts[rule], made = label_answers(texts, classifier, ChainMap(new, dict(known)))
         new.update(made)
     return verdicts, new
@@ -173,7 +184,7 @@ def _verdicts(
 def _score_record(
     record: Record, profile: Profile, configured: Classifier, verdicts: Mapping[str, Verdict]
 ) -> RecordScore:
-    """One record under one of our profiles; `verdicts` are those of its classifier by text."""
+    """Score one record under one profile; `verdicts` are those of the profile's classifier, by text."""
     refused = record.answer is not None and record.answer.refusal is not None
     verdict = verdicts.get(record.answer.text) if record.answer and not refused else None
     label = _label(record, verdict)
@@ -193,7 +204,7 @@ def _score_record(
 
 
 def _label(record: Record, verdict: Verdict | None) -> Label | None:
-    """`None` for a failed call, which never said anything."""
+    """Return the label of a record's answer, or `None` for a failed call."""
     if record.answer is None:
         return None
     if record.answer.refusal is not None:
@@ -202,7 +213,7 @@ def _label(record: Record, verdict: Verdict | None) -> Label | None:
 
 
 def _released(record: Record) -> RecordScore:
-    """The score and the flag that came with the record, whatever its answer was."""
+    """Return the correctness and the hallucination flag that an imported record came with."""
     flag = record.released.get("hallucination")
     return RecordScore(
         correctness=record.released.get("correctness"), hallucination=None if flag is None else int(flag)

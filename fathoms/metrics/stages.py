@@ -1,4 +1,4 @@
-"""What the funnel finds for one answer; `funnel.py` says how."""
+"""The stages of the funnel, and its result for one answer; `funnel.py` computes it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 
 
 class Funnel(Noun):
-    """Recall in [0, 1] at each stage, `None` where its text is not known; what was lost and gained there.
+    """The recall in [0, 1] at each stage (`None` if its text is unknown), and what was lost and gained there.
 
-    `missed` says of every phrase that the answer lacks from which stage on it is missing. A question may be
-    `left_out` for its answer (`unanswerable`, `yes-no`, `common`): then there is nothing else. `chance` is
-    the share of the other documents that hold the answer whole, `None` where there are none.
+    `missed` maps each phrase that the answer lacks to the stage from which on it is missing. `left_out` is
+    the reason why a question is not measured (`unanswerable`, `yes-no` or `common`); it then has no recalls.
+    `chance` is the share of non-gold documents that contain the whole answer, `None` if there are none.
     """
 
     documents: float | None = None
@@ -31,6 +31,6 @@ class Funnel(Noun):
     chance: float | None = None
 
     def recall(self, stage: Stage) -> float | None:
-        """The recall at one stage."""
+        """Return the recall at one stage."""
         value: float | None = getattr(self, stage)
         return value

@@ -1,4 +1,4 @@
-"""A text that is changed step by step, and still knows where each of its characters came from."""
+"""Transform a text step by step while tracking the original position of each character."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PIECE = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]*")
 
 
 class Traced(NamedTuple):
-    """`text[i]` was made of the characters from `starts[i]` to `ends[i]` of the original."""
+    """A transformed text: `text[i]` came from the characters `starts[i]:ends[i]` of the original."""
 
     text: str
     starts: list[int]
@@ -19,28 +19,29 @@ class Traced(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Traced:
-        """A text that nothing has been done to yet."""
+        """Return an unchanged text with its positions."""
         return cls(text, list(range(len(text))), list(range(1, len(text) + 1)))
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Where `text[start:end]`, which is not empty, stands in the original."""
+        """Return the range of the original that `text[start:end]`, which must not be empty, came from."""
         return self.starts[start], self.ends[end - 1]
 
     def sub(self, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str]) -> Traced:
-        """`pattern.sub(replace, text)`. What stands in the place of a match comes from the whole match."""
+        """Apply `pattern.sub(replace, text)`; each replacement is traced to the whole match."""
         return self._spliced(
             (match.start(), match.end(), replace(match)) for match in pattern.finditer(self.text)
         )
 
     def each(self, change: Callable[[str], str]) -> Traced:
-        """`change(text)`, for a change that looks at one character at a time and leaves none out."""
+        """Apply `change(text)`, a change that maps each character on its own and removes none."""
         changed = change(self.text)
         if len(changed) == len(self.text):
             return self._replace(text=changed)
         return self._spliced((at, at + 1, change(letter)) for at, letter in enumerate(self.text))
 
     def composed(self) -> Traced:
-        """The text in Unicode's form NFC. A composition never begins before an ASCII character."""
+        """Convert the text to Unicode's form NFC; it can be done piece by piece, because an ASCII character
+        never combines with the characters before it."""
         if unicodedata.is_normalized("NFC", self.text):
             return self
         return self._spliced(
@@ -50,13 +51,13 @@ class Traced(NamedTuple):
         )
 
     def stripped(self) -> Traced:
-        """Without white space at either end."""
+        """Remove white space at both ends."""
         start = len(self.text) - len(self.text.lstrip())
         end = max(start, len(self.text.rstrip()))
         return Traced(self.text[start:end], self.starts[start:end], self.ends[start:end])
 
     def _spliced(self, changes: Iterable[tuple[int, int, str]]) -> Traced:
-        """With some stretches replaced, which come from left to right."""
+        """Replace the ranges `(start, end, text)`, which must be in order and not overlap."""
         texts, starts, ends, done = [], [], [], 0
         for start, end, text in changes:
             if text == self.text[start:end]:
