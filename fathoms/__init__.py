@@ -1,7 +1,7 @@
-"""fathoms: document-RAG pipelines over PDFs, measured end to end.
+"""fathoms measures document-RAG pipelines over PDFs end to end.
 
-From Python: `fathoms.load`, `fathoms.run`, `fathoms.score` and the `fathoms.Result` they give (`api.py`).
-A pipeline of one's own in Python returns a `fathoms.Answer` (`answers.py`).
+The Python interface is `fathoms.load`, `fathoms.run`, `fathoms.score` and their `fathoms.Result` (`api.py`).
+A Python pipeline under test returns a `fathoms.Answer` (`pipeline/external/answer.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """The public names, imported when they are first asked for: `import fathoms` stays quick."""
+    """Import public names on first use, so that `import fathoms` stays quick."""
     if name not in _HOMES:
         raise AttributeError(f"module 'fathoms' has no attribute '{name}'")
     from importlib import import_module
