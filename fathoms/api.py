@@ -1,12 +1,12 @@
-"""The same from Python: load a configuration, run it, look at the scores. For notebooks and scripts.
+"""The Python interface for notebooks and scripts: load a configuration, run it, look at the scores.
 
     import fathoms
 
     result = fathoms.run("configs/demo.yaml", limit=10)
-    result.scores()       # a DataFrame, a row a question
+    result.scores()       # a DataFrame with one row per question
     result.radar()        # a Matplotlib figure
 
-Everything goes to the same run directories as from the command line, and comes from the same code.
+It runs the same code as the command line and writes the same run directories.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ RUNS = Path("runs")
 
 @dataclass(frozen=True)
 class Config:
-    """An experiment, and the folder that paths in it are relative to."""
+    """An experiment, and the folder that relative paths in it start from."""
 
     experiment: AnyExperiment
     folder: Path
@@ -61,28 +61,28 @@ class Result:
 
     @property
     def run(self) -> str:
-        """The id of the run, as every command takes it."""
+        """The id of the run, as commands accept it."""
         return self.path.name
 
     @property
     def summary(self) -> dict[str, Any]:
-        """`summary.json`: means by profile and category, counts, tokens, cost, seconds."""
+        """The content of `summary.json`: means per profile and category, counts, tokens, cost and seconds."""
         return dict(self._view().summary)
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """`manifest.json`: what was run, on what, with which versions."""
+        """The content of `manifest.json`: what was run, on which data, with which versions."""
         return dict(self._view().manifest)
 
     def records(self) -> list[Record]:
-        """Every question as it was asked and answered."""
+        """The record of every question and repeat, with its answer or error."""
         return Run(self.path).records()
 
     def scores(self, profile: str | None = None) -> DataFrame:
-        """A row a question and repeat: what was asked and said, its scores, tokens and seconds.
+        """Return a DataFrame with one row per question and repeat: texts, scores, tokens, cost and seconds.
 
-        `correctness` is in [0, 1]; a score that does not apply is missing (NaN), never 0. `profile` is
-        that of the run if not given. Raises UsageError or DataError where there are no such scores, and
+        `correctness` is in [0, 1]; a score that does not apply is missing (NaN), never 0. `profile` defaults
+        to that of the run. Raises UsageError or DataError where there are no such scores, and
         MissingExtraError without pandas.
         """
         pandas, view = _pandas(), self._view()
@@ -96,8 +96,9 @@ class Result:
         return frame.astype({column: kind for column, kind in COLUMNS.items() if kind is not None})
 
     def categories(self, profile: str | None = None) -> DataFrame:
-        """A row a category, after Overall (the unweighted mean of the categories), with the number of
-        questions behind each figure; errors as for `scores`."""
+        """Return a DataFrame with one row per category, after a row "Overall" (the unweighted mean of the
+        categories), and with the number of questions behind each figure. Raises the same errors as
+        `scores`."""
         figures = self._view().figures(profile)
         rows = {"Overall": figures["overall"], **figures["categories"]}
         columns = ["correctness", "hallucination", "abstention", "n", "hallucination_n", "errors"]
@@ -108,7 +109,8 @@ class Result:
     def radar(
         self, metric: Literal["correctness", "hallucination"] = "correctness", *, profile: str | None = None
     ) -> Figure:
-        """The radar plot, an axis a category and Overall; the same is in the run as PNG and SVG."""
+        """Draw the radar plot, with one axis per category and one for Overall. The run holds it as PNG and
+        SVG too."""
         return report.radar_figure([self._view()], metric, profile)
 
     def _view(self) -> report.RunView:
@@ -132,7 +134,7 @@ COLUMNS: dict[str, str | None] = {
     "cost": "float64",
     "seconds": "float64",
 }
-"""The columns of `Result.scores`, and the types of those in which a value can be missing."""
+"""The columns of `Result.scores`, with a type for those in which a value can be missing."""
 
 
 def _row(question: dict[str, Any], repeat: dict[str, Any], profile: str) -> dict[str, Any]:
@@ -156,10 +158,11 @@ def _row(question: dict[str, Any], repeat: dict[str, Any], profile: str) -> dict
 
 
 def load(path: str | Path, *settings: str) -> Config:
-    """Read a YAML configuration; `settings` override keys of it, as `--set` does: `"retrieve.top_k=5"`.
+    """Read a YAML configuration. `settings` override keys of it like `--set`, for example
+    `"retrieve.top_k=5"`.
 
-    A file `.env` in the current folder is read for keys, as the command line does. Raises ConfigError with
-    file:line:column.
+    API keys are loaded from a file `.env` in the current folder, as on the command line. Raises ConfigError,
+    which gives file:line:column where it is known.
     """
     if ignored := load_env(Path.cwd()):
         warnings.warn(ignored, stacklevel=2)
@@ -180,17 +183,19 @@ def run(
     reuse_replies: bool = False,
     on_record: Callable[[Record, int, int], None] | None = None,
 ) -> Result:
-    """Ask the questions of a configuration, score the answers, write the report.
+    """Ask the questions of a configuration, score the answers and write the report.
 
-    `limit` takes at most so many questions, from the categories in turn; `questions` are ids; one of them
-    may be given as it is. Every question is asked `repeats` times, and no more is begun than `max_cost` (US
-    dollars) and `max_tokens_total` allow: the result is then not complete, and `summary["incomplete"]` says
-    so. `reuse_replies` takes what the model said to the same prompt before. `on_record` hears of every
-    (record, done, total). What is missing (a package, weights, a key, a document) is raised before the first
-    question; a question that fails is recorded, and counted in `summary["counts"]`.
-    Works inside a running event loop too, as a notebook has one. Raises UsageError for `settings` beside a
-    configuration that is loaded already, and KeyboardInterrupt where it was interrupted: what was asked by
-    then is kept and scored, and a note of the exception says how to go on.
+    `limit` is the most questions to ask, taken from the categories in turn; `questions` selects by id.
+    `categories` and `questions` also accept a single name. Every question is asked `repeats` times.
+    `max_cost` (US dollars) and `max_tokens_total` limit the spending: no question is started that could
+    exceed them, and `summary["incomplete"]` says so where the run stopped early. `reuse_replies` takes
+    replies to identical prompts from the cache. `on_record` is called with every (record, done, total).
+
+    Anything missing (a package, weights, a key, a document) is raised before the first question; a question
+    that fails is recorded, and counted in `summary["counts"]`. Works inside a running event loop too, such as
+    a notebook's. Raises UsageError for `settings` given with a configuration that is loaded already. An
+    interrupt raises KeyboardInterrupt after the answers so far are stored and scored; a note on the exception
+    says how to resume.
     """
     if isinstance(config, Config) and settings:
         raise UsageError("settings override keys of a file: give them to fathoms.load")
@@ -229,12 +234,12 @@ def score(
     out: str | Path = RUNS,
     trust: bool = False,
 ) -> Result:
-    """Score a run again, from what it holds, and write its report.
+    """Score a run again from its stored answers, and write its report.
 
-    `reference` is a path, an id, `latest`, a name or `NAME~1`; `settings` override keys of `scoring`.
-    Raises UsageError where there is no such run, and for a run from elsewhere whose scoring would import
-    code, ask a server, or read the environment or a file; `trust` marks it as one of yours. Raises DataError
-    where it holds no answers.
+    `reference` is a path, an id, `latest`, a name or `NAME~1`; `settings` override keys of `scoring`. Raises
+    UsageError where there is no such run, and for a run from elsewhere whose scoring would import code, ask a
+    server, or read the environment or a file; `trust` marks the run as one of yours and lifts this. Raises
+    DataError where the run holds no answers.
     """
     name = reference.path if isinstance(reference, Result) else reference
     found = find_run(str(name), Path(out))
@@ -247,12 +252,12 @@ def score(
 
 
 def _several(names: str | Sequence[str]) -> tuple[str, ...]:
-    """One name is a list of one."""
+    """Turn a single name into a tuple of one."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _interrupted(outcome: Outcome) -> KeyboardInterrupt:
-    """What a stopped run ends with."""
+    """The exception that ends an interrupted run, with a note on how to resume it."""
     interrupt, path = KeyboardInterrupt(), outcome.run.path.absolute()
     done = f"{outcome.done} of {outcome.asked} questions are in {path}"
     interrupt.add_note(f"{done}; go on with: fathoms run --resume {path}")
@@ -260,9 +265,9 @@ def _interrupted(outcome: Outcome) -> KeyboardInterrupt:
 
 
 def _outside_loops(work: Callable[[], T], stop: Stop | None = None) -> T:
-    """Run what starts an event loop of its own, in another thread where this one has a loop already.
+    """Run work that starts an event loop, in another thread if this thread has a running loop already.
 
-    An interrupt sets `stop` there, and what was asked last is waited for; a second one does not wait.
+    An interrupt then sets `stop`, and questions in flight are waited for; a second interrupt does not wait.
     """
     try:
         asyncio.get_running_loop()
@@ -277,7 +282,7 @@ def _outside_loops(work: Callable[[], T], stop: Stop | None = None) -> T:
 
 @contextmanager
 def _interrupts(stop: Stop) -> Iterator[None]:
-    """The first interrupt sets `stop`, the next is one; only the main thread has any."""
+    """Let the first interrupt set `stop` and the next one raise; has no effect outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -295,7 +300,7 @@ def _interrupts(stop: Stop) -> Iterator[None]:
 
 
 def _pandas() -> Any:
-    """pandas, or the command that installs it."""
+    """Import pandas; raises MissingExtraError, which names the command that installs it."""
     try:
         import pandas
     except ImportError as error:

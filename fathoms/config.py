@@ -1,7 +1,7 @@
-"""YAML to validated models, with every complaint at its place in the file.
+"""Reading YAML configurations into validated models, with every error located in the file.
 
-This module knows no component. A room declares its adapters as subclasses of `Component`; the models
-that join rooms live in `pipeline.py` and `runner.py`.
+This module knows no concrete component. Each package declares its adapters as subclasses of `Component`;
+`pipeline/pipeline.py` and `pipeline/experiment.py` combine them into one model.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class Component(BaseModel):
-    """An adapter: its options, validated and frozen, and the method that its room asks for.
+    """Base class of adapters: validated, frozen options, and the methods that the adapter's kind requires.
 
-    Heavy imports belong inside methods. `packages` names the distributions whose versions change what
-    comes out, `neutral` the options that do not (threads, time-outs); raise `revision` when the
-    adapter's own code changes its result.
+    Import heavy packages inside methods. `packages` names the distributions whose versions affect the result,
+    and `neutral` the options that do not affect it (threads, time-outs). Raise `revision` whenever a change
+    of the adapter's own code changes its results.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
@@ -48,7 +48,7 @@ class Component(BaseModel):
     neutral: ClassVar[frozenset[str]] = frozenset()
 
     def identity(self) -> dict[str, Any]:
-        """Everything that decides what this component gives for the same input."""
+        """Everything that decides what this component produces for a given input."""
         return {
             "options": self.model_dump(mode="json", exclude=set(self.neutral)),
             "revision": self.revision,
@@ -56,12 +56,12 @@ class Component(BaseModel):
         }
 
     def served(self) -> dict[str, Any]:
-        """What a server says it runs under the name it is asked for; for the record, not for fingerprints."""
+        """What a server reports about the model that it runs. It is recorded but not part of fingerprints."""
         return {}
 
 
 def fingerprint(*parts: Any) -> str:
-    """Hex sha256 (first 32 digits) of the parts as canonical JSON."""
+    """Hash the parts as canonical JSON; returns the first 32 hex digits of the sha256."""
     text = json.dumps(parts, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -76,7 +76,7 @@ def package_version(name: str) -> str | None:
 
 
 def import_target(target: str) -> Any:
-    """The object that `package.module:name` points at; raises ConfigError where there is none."""
+    """Import the object that `package.module:name` names; raises ConfigError where there is none."""
     module, _, name = target.partition(":")
     try:
         return getattr(import_module(module), name)
@@ -86,27 +86,27 @@ def import_target(target: str) -> Any:
 
 @dataclass(frozen=True)
 class Source:
-    """Plain data from one YAML file, and where each key stands in it."""
+    """The data of one YAML file, and the place of each key in it."""
 
     name: str
     data: dict[str, Any]
     places: dict[Key, str] = field(default_factory=dict)
 
     def at(self, key: Key) -> str:
-        """The place of a key, or of the nearest of its parents that is written down."""
+        """The place of a key, or of its nearest parent that is written in the file."""
         while key and key not in self.places:
             key = key[:-1]
         return self.places.get(key, self.name)
 
     def complain(self, key: Key, message: str) -> ConfigError:
-        """The error that names the place of a key."""
+        """Make the error for a key, with its place in the file."""
         return ConfigError(f"{self.at(key)}: {message}")
 
 
 LARGEST_CONFIG = 2 * 2**20
-"""Bytes of a configuration, a manifest or exemplars: YAML is read slowly."""
+"""The largest configuration, manifest or exemplar file in bytes; parsing YAML is slow."""
 _ODD_NUMBER = re.compile(r"[-+]?0[0-9_]+(\.[0-9_]*)?|.*:.*")
-"""What YAML reads as a number that people do not mean: `010` is 8, and `1:30` is 90."""
+"""Numbers that YAML reads differently from what people mean: `010` is 8, and `1:30` is 90."""
 
 
 def read_yaml(path: Path) -> Source:
@@ -124,7 +124,7 @@ def read_yaml(path: Path) -> Source:
 
 
 def parse_yaml(text: str, name: str) -> tuple[Any, dict[Key, str]]:
-    """The value of a YAML text and the place of every key in it; raises ConfigError with name:line:col."""
+    """Parse a YAML text into its value and the place of every key; raises ConfigError with name:line:col."""
     places: dict[Key, str] = {}
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -142,8 +142,8 @@ def parse_yaml(text: str, name: str) -> tuple[Any, dict[Key, str]]:
 
 
 def _walk(node: yaml.Node, key: Key, name: str, places: dict[Key, str]) -> None:
-    """Record the place of every key. What an alias repeats is counted again, so that a small file cannot
-    stand for a huge one."""
+    """Record the place of every key. The targets of aliases are counted at every use, so that a small file
+    cannot expand to a huge one."""
     places.setdefault(key, _place(node, name))
     if len(places) > 10_000 or len(key) > 50:
         raise ConfigError(f"{places[key]}: too many keys or nested too deep for a configuration")
@@ -166,17 +166,18 @@ def _walk(node: yaml.Node, key: Key, name: str, places: dict[Key, str]) -> None:
 
 
 def _place(node: yaml.Node, name: str) -> str:
-    """Where a node begins."""
+    """The place where a node begins, as name:line:column."""
     return f"{name}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
 
 
 def _written(node: yaml.Node) -> str:
-    """A key as it is written, as far as that fits into a sentence."""
+    """A key as it is written, shortened for a message."""
     return str(node.value)[:60] if isinstance(node, yaml.ScalarNode) else "a list or a mapping"
 
 
 def _check_scalar(node: yaml.Node, place: str) -> None:
-    """Refuse what is read as something else than people see."""
+    """Refuse scalars that YAML reads differently from what people see, and characters that cannot be
+    stored."""
     text, tag = str(node.value), node.tag.rpartition(":")[2]
     if tag == "str" and (bad := re.search("[\0\ud800-\udfff]", text)):
         what = "a NUL" if bad[0] == "\0" else f"half of a character (U+{ord(bad[0]):04X})"
@@ -189,7 +190,7 @@ def _check_scalar(node: yaml.Node, place: str) -> None:
 
 
 def override(source: Source, settings: Iterable[str]) -> Source:
-    """Apply `--set a.b=c`, the value read as YAML; missing parents are made."""
+    """Apply `--set a.b=c` settings. The value is parsed as YAML, and missing parent keys are created."""
     data = deepcopy(source.data)
     places = dict(source.places)
     for setting in settings:
@@ -219,7 +220,7 @@ def _put(data: dict[str, Any], keys: Sequence[str], value: Any, setting: str) ->
 
 
 def validate(model: type[M], source: Source) -> M:
-    """Make the model, or raise one ConfigError that lists every complaint with its place."""
+    """Build the model, or raise one ConfigError that lists every problem with its place."""
     data = _with_kinds(model, source)
     try:
         made = model.model_validate(data)
@@ -234,14 +235,14 @@ def validate(model: type[M], source: Source) -> M:
 
 
 def dotted(key: Key) -> str:
-    """A key as people write it."""
+    """Write a key with dots between its parts."""
     return ".".join(map(str, key))
 
 
 def misread(made: Any, written: Any, key: Key = ()) -> Iterator[tuple[Key, str]]:
-    """The values of a validated model that pydantic made of something else, each with a sentence.
+    """Yield the values that pydantic converted where it should not have, each with a message.
 
-    It takes `true` for 1, `"05"` for 5 and `"yes"` for true, and has nothing against an infinite number.
+    Pydantic accepts `true` for 1, `"05"` for 5 and `"yes"` for true, and infinite numbers.
     """
     if isinstance(made, BaseModel) and isinstance(written, Mapping):
         for name in made.model_fields_set:
@@ -265,7 +266,8 @@ def misread(made: Any, written: Any, key: Key = ()) -> Iterator[tuple[Key, str]]
 
 
 def _is_number(written: Any) -> bool:
-    """Whether this is a number in quotes; other texts may have a unit that a model reads."""
+    """Whether this is a number in quotes. Other texts are allowed: they may have a unit that the model
+    parses."""
     try:
         return isinstance(written, str) and bool(repr(float(written)))
     except ValueError:
@@ -273,13 +275,13 @@ def _is_number(written: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    """A value in a sentence."""
+    """A value as shown in a message, cut to 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def _with_kinds(model: type[BaseModel], source: Source) -> dict[str, Any]:
-    """The data, where a section that only --set made has the kind of the default it changes."""
+    """Return the data, adding the default's `kind` to sections that exist only because of --set."""
     data = dict(source.data)
     for name, info in model.model_fields.items():
         section, kind = data.get(name), getattr(info.default, "kind", None)
@@ -290,7 +292,7 @@ def _with_kinds(model: type[BaseModel], source: Source) -> dict[str, Any]:
 
 
 def _sentence(model: type[BaseModel], source: Source, detail: ErrorDetails) -> str:
-    """One pydantic complaint in our words."""
+    """Turn one pydantic error into a message of ours, with its place."""
     loc = detail["loc"]
     key = _yaml_key(source.data, loc)
     name = dotted(key) or "the configuration"
@@ -319,8 +321,8 @@ def _sentence(model: type[BaseModel], source: Source, detail: ErrorDetails) -> s
 
 
 def _may_be_secret(key: Key, given: Any) -> bool:
-    """Whether a value that is complained of is better not repeated: a password in an address, a key, or what
-    stands where the name of its variable belongs."""
+    """Whether a rejected value must not be shown: a password in a URL, a key, or text where the name of an
+    environment variable belongs."""
     if not isinstance(given, str):
         return False
     named = any(is_secret_name(str(part).removesuffix("_env")) for part in key)
@@ -329,7 +331,7 @@ def _may_be_secret(key: Key, given: Any) -> bool:
 
 
 def _yaml_key(data: Any, loc: Key) -> Key:
-    """A pydantic location without the union tags in it: the path as it stands in the file."""
+    """Convert a pydantic location into the path in the file, which has no union tags."""
     key: list[str | int] = []
     for part in loc:
         if isinstance(data, list) and isinstance(part, int) and part < len(data):
@@ -366,7 +368,7 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def suggest(word: str, names: Iterable[str]) -> str:
-    """` (did you mean 'x'?)`, or the names there are where none is near."""
+    """Return ` (did you mean 'x'?)`, or a list of the valid names where none is similar."""
     names = list(names)
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     if near:
@@ -375,14 +377,14 @@ def suggest(word: str, names: Iterable[str]) -> str:
 
 
 def _near_file(path: Path) -> str:
-    """A suggestion of a file beside a missing one."""
+    """Suggest a YAML file with a similar name in the folder of a missing one."""
     siblings = [p.name for p in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
     near = difflib.get_close_matches(path.name, siblings, n=1, cutoff=0.6)
     return f" (did you mean '{path.parent / near[0]}'?)" if near else ""
 
 
 def _noun(value: Any) -> str:
-    """What a YAML value is, for people."""
+    """Name the type of a YAML value for a message."""
     if value is None:
         return "empty"
     names = {dict: "a mapping", list: "a list", str: "text", bool: "true or false"}

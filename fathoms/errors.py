@@ -1,23 +1,23 @@
-"""Every error fathoms raises on purpose, in one tree.
+"""The exceptions that fathoms raises on purpose, and the exit code of each.
 
     FathomsError                 exit code 1
-      UsageError                 2   a flag, a run id or a combination that cannot work
-        ConfigError              2   a YAML file or a --set, with file:line:col where known
-      MissingExtraError          2   a package of an extra is not installed; names the command
-      MissingWeightsError        2   model weights are not on this machine; names the command
-      ServerError                2   a model server is not there, or has not the model; says what to do
-      DataError                  1   questions, manifests, result files
-        QuestionsError           1   rows of a question file, each with its complaint
-        ChecksumError            1   a file is not the one that was pinned
+      UsageError                 2   a flag, a run id or a combination of options that cannot work
+        ConfigError              2   an invalid YAML file or --set, with file:line:col where known
+      MissingExtraError          2   a package of an extra is not installed; names the install command
+      MissingWeightsError        2   model weights are not on this machine; names the download command
+      ServerError                2   a model server is not reachable or lacks the model; says what to do
+      DataError                  1   unusable questions, manifests or result files
+        QuestionsError           1   invalid rows of a question file, with a message per row
+        ChecksumError            1   a file whose sha256 is not the pinned one
       DocumentError              1   one PDF that could not be read, with the reason
-      ModelError                 1   a model or its server failed to answer
-        NoAnswerError            1   no connection, or it broke off, or silence
-        RateLimitError           1   the server asks to come back later, and may say when
-        PromptTooLongError       1   more than the model or its vendor takes
-      StoreError                 1   a run directory that cannot be read or written
+      ModelError                 1   a model or its server gave no usable reply
+        NoAnswerError            1   no connection, a broken connection or a time-out
+        RateLimitError           1   the server asks to be called later, and may say when
+        PromptTooLongError       1   the prompt is longer than the model or its vendor accepts
+      StoreError                 1   a run directory or cache that cannot be read or written
 
-Raise the most specific one where the fact is known; `cli.py` turns it into one sentence and the exit
-code. The message says what is wrong and, where anything can be done, what to do.
+Raise the most specific class. The command line prints the message as one sentence and ends with the exit
+code. A message says what is wrong and, where possible, what to do about it.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from typing import ClassVar
 
 
 class FathomsError(Exception):
-    """Base of the tree. `exit_code` is what the command line ends with."""
+    """Base class of all errors of fathoms. `exit_code` is the exit code of the command line."""
 
     exit_code: ClassVar[int] = 1
 
 
 class UsageError(FathomsError):
-    """The call itself cannot work."""
+    """The command or call itself cannot work as given."""
 
     exit_code = 2
 
 
 class ConfigError(UsageError):
-    """A configuration that is not valid. The message carries `file:line:col` where they are known."""
+    """The configuration is not valid. The message gives `file:line:col` where it is known."""
 
 
 class MissingExtraError(FathomsError):
-    """A package that only an extra installs is not there."""
+    """A package that belongs to an optional extra is not installed."""
 
     exit_code = 2
 
@@ -53,7 +53,7 @@ class MissingExtraError(FathomsError):
 
 
 class MissingWeightsError(FathomsError):
-    """Model weights that `fathoms models pull` fetches are not on this machine."""
+    """Model weights that `fathoms models pull` downloads are not on this machine."""
 
     exit_code = 2
 
@@ -64,20 +64,21 @@ class MissingWeightsError(FathomsError):
 
 
 class ServerError(FathomsError):
-    """A model server that does not answer beforehand, refuses the key or lacks the model.
+    """A check before the run failed: a model server is unreachable, rejects the key or lacks the model.
 
-    The message names the command or the setting that mends it.
+    The message names the command or the setting that solves the problem.
     """
 
     exit_code = 2
 
 
 class DataError(FathomsError):
-    """Questions, a manifest or a result file that cannot be used."""
+    """Questions, a manifest or a result file cannot be used."""
 
 
 class QuestionsError(DataError):
-    """Rows of a question file that cannot be used: all `complaints`, of which the message has the first."""
+    """Rows of a question file cannot be used. `complaints` holds all messages; the text shows the first
+    ten."""
 
     _SHOWN: ClassVar[int] = 10
 
@@ -89,14 +90,14 @@ class QuestionsError(DataError):
 
 
 class ChecksumError(DataError):
-    """A file whose sha256 is not the pinned one."""
+    """A file's sha256 is not the pinned one."""
 
     def __init__(self, path: Path, expected: str, found: str) -> None:
         super().__init__(f"{path}: sha256 is {found}, expected {expected}; delete it and pull again")
 
 
 class DocumentError(FathomsError):
-    """One document that could not be read.
+    """One document could not be read.
 
     `reason` is one of `encrypted`, `empty`, `not-a-pdf`, `damaged`, `timeout`, `memory`, `crash`, `missing`.
     """
@@ -111,8 +112,8 @@ class DocumentError(FathomsError):
 class ModelError(FathomsError):
     """A model or its server gave no usable reply.
 
-    `status` is that of its answer over HTTP, `retry_after` the seconds it asks to wait; `None` where there
-    was no answer, or nothing said.
+    `status` is the status of its HTTP response, `retry_after` the seconds that the server asks to wait. Each
+    is `None` where there was no response or it did not say.
     """
 
     def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
@@ -122,16 +123,16 @@ class ModelError(FathomsError):
 
 
 class NoAnswerError(ModelError):
-    """The server could not be reached, the connection broke off, or it said nothing for too long."""
+    """The server could not be reached, the connection broke off, or the server was silent for too long."""
 
 
 class RateLimitError(ModelError):
-    """Too many requests or tokens for now (429, or a vendor's own status for being overloaded)."""
+    """Too many requests or tokens for now: status 429, or a vendor's own status for overload."""
 
 
 class PromptTooLongError(ModelError):
-    """Prompt and attachments are more than the model's context, or the vendor's limits, take."""
+    """Prompt and attachments are more than the model's context window or the vendor's limits allow."""
 
 
 class StoreError(FathomsError):
-    """A run directory or the cache that cannot be read or written."""
+    """A run directory or the cache cannot be read or written."""

@@ -1,8 +1,8 @@
-"""Where things that outlive a run are kept, and how files are written so that none is ever half there.
+"""Where files that outlive a run are kept, and how they are written so that no reader sees a partial file.
 
-Whatever is not finished has a name that says who is writing it, `.PID-TOKEN-NUMBER.part`, until it is
-renamed. A killed process leaves such files and folders behind; the next process that writes beside them
-removes them. What has to stay as it was written can be sealed: the hashes of its files stand beside them.
+Unfinished files and folders are named after the process that writes them, `.PID-TOKEN-NUMBER.part`, until
+they are renamed. A killed process leaves such files behind; the next process that writes to the same folder
+removes them. A folder can be sealed with the hashes of its files, so that later damage is noticed.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from fathoms.errors import ConfigError
 from fathoms.safety.masking import is_secret_name
 
 SEAL = "sha256.json"
-"""The file in a sealed folder that holds the sha256 of every other file there."""
+"""The file in a sealed folder that holds the sha256 of every other file in it."""
 
 _PART = re.compile(r"\.(?P<pid>\d{1,10})-(?P<host>[0-9a-f]{8})?(?P<process>[0-9a-f]{8})-\d+\.part")
 _ABANDONED_AFTER = 86_400  # seconds without a change: then nobody is writing, whoever it was
 _numbers = itertools.count()
 _swept: set[Path] = set()
 _HASHED = re.compile(r"-([0-9a-f]{8}|[0-9a-f]{32})$", re.IGNORECASE)
-"""The end of a name that carries a hash, on file systems that ignore case too."""
+"""Matches names that end in a hash, in upper case too because some file systems ignore case."""
 
 
 def _host() -> str:
-    """Eight hex digits for where process ids mean the same: this machine, or this container."""
+    """Eight hex digits that identify the machine or container, within which process ids are comparable."""
     try:
         space = str(Path("/proc/self/ns/pid").readlink())
     except OSError:
@@ -50,18 +50,19 @@ def _host() -> str:
 
 _HOST = _host()
 _PROCESS = secrets.token_hex(4)
-"""Tells our temporary files from those that a killed process of the same number left."""
+"""Distinguishes the temporary files of this process from those of a killed process with the same id."""
 _STEERS = re.compile(r"(PYTHON|LD_|DYLD_|GIT_|FATHOMS_)", re.I)
-"""What the names of variables begin with that steer programs, whatever they end with."""
+"""Prefixes of environment variables that control programs and are never taken from a `.env`."""
 
 
 def load_env(folder: Path) -> str | None:
-    """Take the keys from the file `.env` in a folder, if there is one; those that are set already win.
+    """Load API keys from the file `.env` in a folder, if there is one; variables that are set already win.
 
-    The folder may be somebody else's, so a `.env` sets nothing but secrets, which are known by their names
-    (`OPENAI_API_KEY`, `HF_TOKEN`): other variables could steer Python, the loader, or where fathoms sends
-    what. Nor is `${NAME}` in a value filled in, which would send one key to the place of another. Returns a
-    sentence that names what was left out, or `None`. Raises ConfigError for a file that cannot be read.
+    Only secrets are loaded, recognised by their names (`OPENAI_API_KEY`, `HF_TOKEN`): the folder may be
+    somebody else's, and other variables could control Python, the loader, or where fathoms sends data.
+    `${NAME}` in a value is not filled in, because that could send one key to the service of another. Returns
+    a sentence that names the variables left out, or `None`. Raises ConfigError for a file that cannot be
+    read.
     """
     path = folder / ".env"
     if not path.is_file():
@@ -86,23 +87,24 @@ def load_env(folder: Path) -> str | None:
 
 
 def _is_key(name: str, value: str | None) -> bool:
-    """Whether a variable is a secret by its name, and its value is written out."""
+    """Whether the variable's name is that of a secret and its value holds no `${...}`."""
     return is_secret_name(name) and not _STEERS.match(name) and "${" not in (value or "")
 
 
 def cache_dir() -> Path:
-    """`$FATHOMS_CACHE_DIR`, or the user's cache folder."""
+    """The cache folder: `$FATHOMS_CACHE_DIR`, or else the user's cache folder of the platform."""
     return Path(os.environ.get("FATHOMS_CACHE_DIR") or user_cache_dir("fathoms"))
 
 
 def sha256_file(path: Path) -> str:
-    """Hex sha256 of a file, read in pieces."""
+    """Hex sha256 of a file, read in blocks."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write through a temporary file beside `path` and a rename: readers see the old file or the new."""
+    """Write a file atomically, through a temporary file and a rename: readers see the old file or the new
+    one."""
     temporary = temporary_path(path.parent)
     try:
         file = FileIO(temporary, "x")
@@ -119,16 +121,16 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 
 def write_all(file: FileIO, data: bytes) -> None:
-    """Write to an unbuffered file, which may take less than it is given."""
+    """Write all bytes to an unbuffered file, whose `write` may take fewer than it is given."""
     view = memoryview(data)
     while view:
         view = view[file.write(view) :]
 
 
 def temporary_path(folder: Path) -> Path:
-    """A name in `folder` for a file or folder that is not finished.
+    """Return an unused name in `folder` for an unfinished file or folder.
 
-    The first call for a folder also removes what killed processes left there.
+    The first call for a folder also removes what killed processes left in it.
     """
     if folder not in _swept:
         _swept.add(folder)
@@ -138,7 +140,8 @@ def temporary_path(folder: Path) -> Path:
 
 @contextmanager
 def temporary_folder(folder: Path) -> Iterator[Path]:
-    """A folder inside `folder`, which is made where it is missing, for as long as the block lasts."""
+    """Create a temporary folder inside `folder`, creating that too if needed, and remove it after the
+    block."""
     folder.mkdir(parents=True, exist_ok=True)
     temporary = temporary_path(folder)
     temporary.mkdir()
@@ -149,11 +152,11 @@ def temporary_folder(folder: Path) -> Iterator[Path]:
 
 
 def sweep(*folders: Path) -> None:
-    """Remove the unfinished files and folders of processes that have ended.
+    """Remove unfinished files and folders whose process has ended.
 
-    What a running process is writing stays. Where the process cannot be seen because it runs on another
-    machine or in another container, its files go a day after their last change. Downloads (`NAME.part`)
-    are not touched: they are continued.
+    Files of running processes stay. Where the process runs on another machine or in another container and
+    cannot be seen, its files are removed a day after their last change. Unfinished downloads (`NAME.part`)
+    are kept, because they are continued.
     """
     for folder in folders:
         with suppress(OSError):  # no such folder, or not ours to change: nothing depends on it
@@ -163,7 +166,7 @@ def sweep(*folders: Path) -> None:
 
 
 def _is_abandoned(path: Path, match: re.Match[str]) -> bool:
-    """Whether nobody is writing this temporary file any more."""
+    """Whether no process is writing this temporary file any more."""
     try:
         if time.time() - path.lstat().st_mtime > _ABANDONED_AFTER:
             return True
@@ -176,7 +179,7 @@ def _is_abandoned(path: Path, match: re.Match[str]) -> bool:
 
 
 def _is_running(pid: int) -> bool:
-    """Whether there is a process of this number; yes where that cannot be known."""
+    """Whether a process with this id is running; true where that cannot be known."""
     if os.name != "posix":  # elsewhere `os.kill` would end it
         return True
     try:
@@ -198,9 +201,9 @@ def _remove(path: Path) -> None:
 
 
 def publish(unfinished: Path, place: Path) -> None:
-    """Seal a finished folder and move it to its place, where it takes the place of what is there.
+    """Seal a finished folder and move it to `place`, replacing what is there.
 
-    If another process publishes at the same moment, one of the two stays; both made the same.
+    If two processes publish at the same moment, one result stays; both hold the same.
     """
     write_atomic(unfinished / SEAL, json.dumps(_hashes(unfinished), indent=2).encode())
     with suppress(FileNotFoundError), temporary_folder(place.parent) as old:
@@ -214,10 +217,10 @@ def publish(unfinished: Path, place: Path) -> None:
 
 
 def sealed(folder: Path) -> Literal["sound", "damaged", "missing"]:
-    """Whether a folder that was published holds what it held then.
+    """Whether a published folder still holds what was published.
 
-    A folder without a seal, as earlier versions made them, is `missing` too. The files are read once
-    in a process, and again when the size or a time of one has changed.
+    `missing` means that it has no seal, as in earlier versions. Files are read once per process, and again
+    when the size or a time stamp of one has changed.
     """
     if not (folder / SEAL).is_file():
         return "missing"
@@ -230,7 +233,7 @@ def sealed(folder: Path) -> Literal["sound", "damaged", "missing"]:
 
 @lru_cache(maxsize=4096)
 def _is_sound(folder: Path, stats: tuple[tuple[str | int, ...], ...]) -> bool:
-    """Whether the hashes of the files are those of the seal; `stats` only say when to look again."""
+    """Whether the files match their seal; `stats` is only a part of the key of this function's cache."""
     try:
         expected = json.loads((folder / SEAL).read_bytes())
     except (ValueError, RecursionError):
@@ -239,27 +242,27 @@ def _is_sound(folder: Path, stats: tuple[tuple[str | int, ...], ...]) -> bool:
 
 
 def _hashes(folder: Path) -> dict[str, str]:
-    """The sha256 of every file by name."""
+    """The sha256 of every file, by name."""
     return {path.name: sha256_file(path) for path in _files(folder)}
 
 
 def _files(folder: Path, *, with_seal: bool = False) -> list[Path]:
-    """The finished files of a folder by name."""
+    """The finished files of a folder, sorted by name."""
     files = (path for path in folder.iterdir() if path.name[0] != "." and path.is_file())
     return sorted(path for path in files if with_seal or path.name != SEAL)
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """What changes when a file is written to."""
+    """File attributes that change when a file is written to."""
     stat = path.stat()
     return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
 
 
 def safe_name(text: str, limit: int = 100, *, unique: bool = False) -> str:
-    """A file name made of `text`: no separators or control characters, at most `limit` bytes.
+    """Make a file name of `text`, without separators or control characters and at most `limit` bytes long.
 
-    With `unique`, two texts never share a name. A name that had to be changed carries 128 bits of the text's
-    hash; so does one that ends as such a name does, or else a text could be the name of another text.
+    With `unique`, two texts never share a name: a changed name ends in 128 bits of the text's hash, and so
+    does a name that already looks as if it did.
     """
     name = re.sub(r"[^\w.+=@-]+", "-", text, flags=re.ASCII).strip("-.") or "unnamed"
     digits = 32 if unique else 8
@@ -269,7 +272,7 @@ def safe_name(text: str, limit: int = 100, *, unique: bool = False) -> str:
 
 
 def old_unique_name(text: str, limit: int = 100) -> str:
-    """What `safe_name` made of `text` before its names were unique: changed names carried 32 bits."""
+    """The name that versions before `unique` gave `text`; changed names carried only 32 bits of the hash."""
     name = re.sub(r"[^\w.+=@-]+", "-", text, flags=re.ASCII).strip("-.") or "unnamed"
     return (
         name if name == text and len(name) <= limit else f"{name[: limit - 9]}-{_sha256(text, 'replace')[:8]}"
@@ -277,5 +280,5 @@ def old_unique_name(text: str, limit: int = 100) -> str:
 
 
 def _sha256(text: str, errors: str = "surrogatepass") -> str:
-    """Hex sha256 of a text, whatever characters it holds."""
+    """Hex sha256 of a text, including texts with lone surrogates."""
     return hashlib.sha256(text.encode("utf-8", errors)).hexdigest()

@@ -1,4 +1,4 @@
-"""From a run on disk to its scores on disk; needs nothing that made the run."""
+"""Scoring a run on disk. Needs only the run directory, not what produced it."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ VERDICTS = "abstention"
 
 
 def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
-    """Score a run under its profiles (`default_profiles`); write question files, verdicts and summary.
+    """Score a run under its profiles (`default_profiles`); write the question files, verdicts and summary.
 
-    `settings` override keys of the `scoring` that the run was made with (`profile=paper`). Judgements
-    that the run holds already are not made again. A line of the journal that cannot be used costs that line:
-    the summary says so in `warnings`. Returns the summary; raises DataError for a run that holds neither an
-    answer nor a failure, and UsageError for one from elsewhere whose scoring would import code, ask a
-    server, or read the environment or a file.
+    `settings` override keys of the `scoring` that the run was made with (`profile=paper`). Judgements that
+    the run already holds are not made again. A damaged line of the journal is skipped and reported in the
+    summary's `warnings`. Returns the summary. Raises DataError for a run without any answer or failure, and
+    UsageError for a run from elsewhere whose scoring would import code, ask a server, or read the environment
+    or a file.
     """
     settings = list(settings)
     manifest, (entries, flaws) = run.manifest(), run.contents()  # read once: a run may be going on
@@ -63,6 +63,7 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> Scoring:
+<<<<<<< HEAD
     """The scoring that a run asks for; its other configuration is not looked at.
 
     Raises StoreError where the manifest itself is wrong, and ConfigError for settings that are.
@@ -78,16 +79,21 @@ def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> S
             raise
         run = manifest.get("run")
         raise StoreError(f"manifest.json of {run}, config: {error}") from error
+=======
+    """Read the scoring configuration of a run from its manifest, ignoring the rest of its configuration."""
+    config = manifest.get("config", {}).get("scoring", {})
+    return validate(Scoring, override(Source("scoring", dict(config)), settings))
+>>>>>>> w3
 
 
 def _texts(run: Run, manifest: Mapping[str, Any]) -> RunTexts:
-    """The documents as parsed, for the funnel; unread ones have no text."""
+    """The parsed documents that the retrieval funnel compares with; unreadable documents have no text."""
     unread = ((manifest.get("data") or {}).get("ingest") or {}).get("failures") or {}
     return RunTexts(read_documents(run, manifest), unread)
 
 
 def _estimate(manifest: Mapping[str, Any]) -> str | None:
-    """Whose text of the documents it is, where that is not the text that the pipeline read."""
+    """The parser of the documents' text where it is not the text that the pipeline read; otherwise `None`."""
     if parser := (manifest.get("data") or {}).get("parser"):
         return str(parser)
     config = manifest.get("config") or {}
@@ -99,8 +105,8 @@ _EXEMPLARS = ("config", "scoring", "abstention", "exemplars")
 
 
 def _trusted_scoring(run: Run, manifest: Mapping[str, Any], settings: Collection[str]) -> Scoring:
-    """The scoring of a run with settings of the user's, its exemplars found; raises UsageError where the run
-    is from elsewhere and its scoring would do more than read the run."""
+    """The scoring of a run with the user's settings applied and its exemplars located. Raises UsageError
+    where the run is from elsewhere and its scoring would do more than read the run."""
     scoring = read_scoring(manifest, settings)
     own = [setting.partition("=")[0].strip() for setting in settings]
     found = [] if is_signed(manifest) else demands(scoring, ("config", "scoring"), own=own)
@@ -111,7 +117,7 @@ def _trusted_scoring(run: Run, manifest: Mapping[str, Any], settings: Collection
 
 
 def _kept_exemplars(run: Run, scoring: Scoring) -> Path | None:
-    """The run's own copy of the file of exemplars. A link would be a file from outside of the run."""
+    """The run's own copy of the exemplar file; `None` if missing, or if a link leads outside of the run."""
     path = scoring.abstention.exemplars
     if path is None:
         return None
@@ -120,8 +126,8 @@ def _kept_exemplars(run: Run, scoring: Scoring) -> Path | None:
 
 
 def _with_exemplars(run: Run, scoring: Scoring, kept: Path | None, *, look: bool) -> Scoring:
-    """The scoring by the file of exemplars, of which the run keeps a copy; by that copy where the file is
-    gone or is not to be looked at."""
+    """Return the scoring with its exemplar file, of which a copy is stored in the run. The copy is used where
+    the file is gone or must not be read."""
     path = scoring.abstention.exemplars
     if path is None:
         return scoring
@@ -138,8 +144,8 @@ def _with_exemplars(run: Run, scoring: Scoring, kept: Path | None, *, look: bool
 def _write_views(
     run: Run, entries: Mapping[tuple[str, int], Entry], judged: Judged, texts: RunTexts
 ) -> Scores:
-    """Every question's file, all its repeats in it; returns the figures of its scores, in the order of the
-    records. Whole records, and what scores rest on, are in memory for one question at a time."""
+    """Write one file per question with all its repeats; returns the scores in the order of the records. Only
+    one question's full records are in memory at a time."""
     told = texts.told(run.read(entries.values()))
     groups: dict[str, list[tuple[int, Entry]]] = {}
     for index, ((question, _), entry) in enumerate(entries.items()):
@@ -166,7 +172,10 @@ def summary_of(
     scores: Scores,
     flaws: Sequence[Flaw] = (),
 ) -> dict[str, Any]:
-    """The summary of a run: means by profile, counts, usage and seconds (`schemas/summary.schema.json`)."""
+    """Build the summary of a run: means per profile, counts, usage and seconds.
+
+    The format is `schemas/summary.schema.json`.
+    """
     data = manifest.get("data", {})
     incomplete = _incomplete(manifest, records)
     warnings = [flaws_sentence(flaws)] if flaws else []
@@ -196,7 +205,7 @@ def summary_of(
 
 
 def _counts(data: Mapping[str, Any], records: Sequence[Record]) -> dict[str, int]:
-    """How many of what; a question counts once, an answer once a repeat."""
+    """Count questions and answers. A question counts once; answers and errors count once per repeat."""
     questions = {record.question.id: record.question for record in records}
     answers = [record.answer for record in records if record.answer]
     return {
@@ -214,7 +223,7 @@ def _counts(data: Mapping[str, Any], records: Sequence[Record]) -> dict[str, int
 
 
 def _incomplete(manifest: Mapping[str, Any], records: Sequence[Record]) -> list[str]:
-    """Why these figures are not those of the whole data set."""
+    """Explain why these figures do not cover the whole data set; empty where they do."""
     data: Mapping[str, Any] = manifest.get("data", {})
     sizes: Mapping[str, int] = data.get("category_sizes") or {}
     asked = Counter({record.question.id: record.question.category for record in records}.values())
@@ -240,7 +249,7 @@ def _incomplete(manifest: Mapping[str, Any], records: Sequence[Record]) -> list[
 
 
 def _seconds(records: Sequence[Record]) -> dict[str, float | None]:
-    """The mean seconds a question that was really asked spent in each stage."""
+    """Mean seconds per stage of the questions that were really asked, leaving out cached answers."""
     stages = ("retrieve", "prompt", "generate")
     asked = [record for record in records if not (record.answer and record.answer.cached)]
     known = {stage: [r.timings[stage] for r in asked if stage in r.timings] for stage in stages}
@@ -248,5 +257,5 @@ def _seconds(records: Sequence[Record]) -> dict[str, float | None]:
 
 
 def _in_order(names: Iterable[str]) -> list[str]:
-    """Each once, in the order of appearance."""
+    """Remove duplicates, keeping the order of first appearance."""
     return list(dict.fromkeys(names))

@@ -1,8 +1,9 @@
-"""The nouns of fathoms, as frozen values that go through every room unchanged.
+"""The data types of fathoms: frozen values that all parts of the program exchange and store.
 
-Pages are physical pages, counted from 1. Scores are `None` where a metric does not apply, never 0.
-Gold is bound to pages of PDFs (`Evidence`), never to chunks, so every parser and chunker is scored on
-the same truth. Stored values ignore keys they do not know: a newer run stays readable.
+Page numbers are physical pages of the PDF, counted from 1. A score is `None` where a metric does not apply,
+never 0. Gold evidence refers to pages of PDFs (`Evidence`), never to chunks, so that every parser and chunker
+is scored against the same gold. Unknown keys of stored values are ignored, so that runs of newer versions
+stay readable.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ Box = tuple[float, float, float, float]
 
 
 class Noun(BaseModel):
-    """A frozen value that is stored in runs and caches."""
+    """Base class of the frozen values that are stored in runs and caches."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Element(Noun):
-    """One layout element of a page; `bbox` is (x0, y0, x1, y1) in points from the top left."""
+    """A layout element of a page. `bbox` is (x0, y0, x1, y1) in points from the top left corner."""
 
     kind: Literal["text", "table", "picture", "formula", "code"]
     text: str = ""
@@ -30,7 +31,7 @@ class Element(Noun):
 
 
 class Page(Noun):
-    """One physical page; `number` counts from 1."""
+    """A physical page of a document; `number` counts from 1."""
 
     number: int = Field(ge=1)
     text: str
@@ -39,11 +40,11 @@ class Page(Noun):
 
 
 class Document(Noun):
-    """A PDF as parsed. `id` is its file name, `warnings` what the parser had to repair or skip, `page_count`
-    how many pages the file has where `pages` are fewer.
+    """A parsed PDF. `id` is its file name, `warnings` lists what the parser had to repair or skip, and
+    `page_count` is the number of pages in the file where `pages` holds fewer.
 
-    `native` is the parser's own form of it, where it has one that a chunker reads (Docling's JSON); it is
-    kept in the cache and never in a run.
+    `native` is the parser's native output where a chunker reads it (Docling's JSON). It is stored in the
+    cache and never in a run.
     """
 
     id: str
@@ -56,15 +57,15 @@ class Document(Noun):
 
     @property
     def text(self) -> str:
-        """All pages, joined by an empty line."""
+        """The text of all pages, joined by empty lines."""
         return "\n\n".join(page.text for page in self.pages)
 
 
 class Attachment(Noun):
-    """A PDF that goes to the model as the file itself, whole or some pages of it cut out as a file.
+    """A PDF that is sent to the model as a file, either whole or as some of its pages cut out.
 
-    `path` and `sha256` are of the very bytes that are sent, `size` counts them; `pages` are those of
-    `document`.
+    `pages` are page numbers of `document`. `path` and `sha256` are of the file as it is sent, and `size` is
+    its size in bytes.
     """
 
     document: str
@@ -77,11 +78,11 @@ class Attachment(Noun):
 class Chunk(Noun):
     """A piece of one document that is retrieved as a whole.
 
-    `pages` is empty where they are not known. `header` is what the chunker says of its place (file, page):
-    it is indexed with the text, and shown to the model where the prompt asks for it. `image` is a rendering
-    that a model with vision is shown, `file` a PDF that is attached; the text of an attached file is not
-    known, for the vendor reads it. `dropped` counts the characters that were cut off its end; `whole` is
-    false where only the beginning of the text is known and nobody says how much follows.
+    `pages` is empty where the pages are not known. `header` describes the chunk's place (file, page); it is
+    indexed with the text, and shown to the model where the prompt template asks for it. `image` is a rendered
+    page for vision models, `file` an attached PDF; an attached file has no text, because the vendor reads it.
+    `dropped` counts the characters cut off the end of the text. `whole` is false where only the beginning of
+    the text is known and the number of missing characters is not.
     """
 
     id: str
@@ -97,12 +98,12 @@ class Chunk(Noun):
 
     @property
     def indexed(self) -> str:
-        """What an index makes of it: header and text."""
+        """The text that retrievers index: the header, if there is one, and the text."""
         return f"{self.header}\n\n{self.text}" if self.header else self.text
 
 
 class Evidence(Noun):
-    """Where a gold answer stands: a page of a document, or a quote in it."""
+    """The place of gold evidence: a document, with a page or a quote in it where known."""
 
     document: str
     page: int | None = Field(default=None, ge=1)
@@ -111,7 +112,8 @@ class Evidence(Noun):
 
 
 class Question(Noun):
-    """One question. `answers` is any-of (outer) lists of all-of phrases (inner)."""
+    """One question of a data set. Each inner list of `answers` is a list of phrases that must all occur; an
+    answer is correct where any one of these lists does."""
 
     id: str
     text: str
@@ -125,7 +127,7 @@ class Question(Noun):
 
 
 class Hit(Noun):
-    """A retrieved chunk; `rank` counts from 1, a higher `score` is better."""
+    """A retrieved chunk. `rank` counts from 1, and a higher `score` is better."""
 
     chunk: Chunk
     score: float
@@ -133,7 +135,7 @@ class Hit(Noun):
 
 
 class Message(Noun):
-    """One turn of a chat; `files` (PDFs) and then `images` (PNG or JPEG) stand before the text."""
+    """One chat message. Its `files` (PDFs) come first, then its `images` (PNG or JPEG), then its text."""
 
     role: Literal["system", "user", "assistant"]
     text: str
@@ -142,7 +144,7 @@ class Message(Noun):
 
 
 class Cut(Noun):
-    """Context that did not fit the token budget: `dropped` of `length` characters of one chunk."""
+    """A chunk that did not fit the token budget: `dropped` of its `length` characters were left out."""
 
     chunk: str
     dropped: int
@@ -150,9 +152,10 @@ class Cut(Noun):
 
 
 class Prompt(Noun):
-    """What the model is sent. `context` is the packed context alone; `tokens` the model's own count of
-    the messages, `budget` the most they may take; both `None` where nobody can tell. `parts` are what was
-    asked before, each with some of the files, and answered: this prompt merges them."""
+    """The prompt that is sent to the model. `context` is the packed context alone. `tokens` is the model's
+    own count of the messages and `budget` the most they may take; both are `None` where unknown. Where the
+    attached files needed several requests, `parts` are the earlier prompts and their replies, which this
+    prompt merges."""
 
     messages: tuple[Message, ...]
     context: str = ""
@@ -163,10 +166,10 @@ class Prompt(Noun):
 
 
 class Usage(Noun):
-    """Tokens as the server counted them; `None` where it did not say.
+    """Token counts as the server reports them; `None` where it does not.
 
-    `prompt_tokens` holds `cached_tokens` (read from the vendor's cache) and `cache_write_tokens`,
-    `completion_tokens` holds `reasoning_tokens`, however the vendor adds them up.
+    `prompt_tokens` includes `cached_tokens` (read from the vendor's cache) and `cache_write_tokens`, and
+    `completion_tokens` includes `reasoning_tokens`, whichever way the vendor itself adds them up.
     """
 
     prompt_tokens: int | None = None
@@ -177,12 +180,12 @@ class Usage(Noun):
 
 
 class Reply(Noun):
-    """What the model said. `reasoning` is kept apart and never scored; seconds to the first token of a
-    streamed reply (`first_token`) and to the last (`latency`).
+    """The model's reply. `reasoning` is stored apart and never scored. `first_token` is the seconds to the
+    first token of a streamed reply, `latency` the seconds to the last one.
 
-    `refusal` says why where the vendor or the model refused or a content filter stepped in: `text` is then
-    what there was until then. `model` is the model that the server names. `prompt_cut` says that the server
-    read less than it was sent; `None` where nobody can tell.
+    `refusal` is the reason where the vendor, the model or a content filter refused; `text` is then what was
+    generated before. `model` is the model that the server names. `cost` is in US dollars. `prompt_cut` says
+    that the server read less than it was sent; `None` where that is unknown.
     """
 
     text: str
@@ -199,15 +202,15 @@ class Reply(Noun):
 
 
 class Part(Noun):
-    """A prompt with some of the files of a question, and its reply."""
+    """A prompt with some of a question's files, and its reply."""
 
     prompt: Prompt
     reply: Reply
 
 
 class Failure(Noun):
-    """Why a question has no answer: the class of the error and its message; of an answer over HTTP its
-    status, and the seconds after which the server asks to try again."""
+    """Why a question has no answer: the class name of the error and its message. For an HTTP response also
+    its status, and the seconds after which the server asks to be called again."""
 
     kind: str
     message: str
@@ -216,13 +219,14 @@ class Failure(Noun):
 
 
 class Record(Noun):
-    """One question asked once: the unit of the journal. Either `answer` or `error` is set.
+    """The result of asking one question once, stored as one line of the journal. Either `answer` or `error`
+    is set.
 
-    `timings` are seconds by stage (`retrieve`, `prompt`, `generate`); `fingerprints` name the state of
-    every stage that made it. `repeat` counts from 0, `seed` is that of its sampling, `None` where none was
-    set. `hits` are `None` where a pipeline does not tell what it retrieved, `citations`
-    are the places that the answer itself names, `None` where nobody asked for any. `released` holds scores
-    that came with imported results.
+    `repeat` counts from 0; `seed` is its sampling seed, `None` where none is set. `hits` is `None` where an
+    external pipeline does not report what it retrieved. `citations` are the places that the answer itself
+    cites, `None` where the pipeline reports none. `timings` are seconds per stage (`retrieve`, `prompt`,
+    `generate`), and `fingerprints` identify the state of every stage that produced the record. `released`
+    holds scores that were published with imported results.
     """
 
     question: Question
@@ -241,7 +245,7 @@ class Record(Noun):
 
 
 class Verdict(Noun):
-    """One judgement: does `premise` support `claim`? For abstention the claim is the answer."""
+    """One judgement: whether `premise` supports `claim`. For abstention the claim is the answer."""
 
     claim: str
     premise: str
@@ -250,7 +254,7 @@ class Verdict(Noun):
 
 
 class Score(Noun):
-    """One metric's value for one record; `None` means that it does not apply."""
+    """The value of one metric for one record; `None` means that the metric does not apply."""
 
     question: str
     metric: str

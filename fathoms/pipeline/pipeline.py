@@ -390,5 +390,5 @@ def _hash(path: Path, cache: Cache) -> str | None:
 
 
 def _embed_questions(embedder: Embedder, cache: Cache, texts: Sequence[str]) -> Vectors:
-    """Embed questions through the cache, with the model's query prefix where it has one."""
+    """Embed questions through the cache as queries, which some models embed differently from passages."""
     return embed_cached(embedder, texts, cache, query=True)

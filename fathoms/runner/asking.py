@@ -1,4 +1,4 @@
-"""The questions of one run on their way through the model: asked, kept, counted."""
+"""Asking the questions of one run: concurrency, storing the records, and totals."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from fathoms.safety.masking import without_known
 from fathoms.types import Hit, Record
 
 Ended = Literal["signal", "error"]
-"""What ended a whole command before its end."""
+"""What ended a command early."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run: how many questions were asked for, how many have an answer or a failure by now
-    (in a resumed run also those from before), how many failed, and whether it was stopped before the end, by
-    its budget or by a signal. A question counts once a repeat."""
+    """The result of a run. `asked` counts the questions of the run, `done` those that have an answer or a
+    failure by now (in a resumed run also those from before), `errors` those that failed now. `stopped` says
+    that the run ended early, by its budget or by a signal or error. A question counts once per repeat."""
 
     run: Run
     asked: int
@@ -42,8 +42,8 @@ class Outcome:
 
 
 def _without_secrets(record: Record) -> Record:
-    """A record before anything is made of it: no secret stands in what a server or a pipeline sent, in
-    whatever field. What was asked stays as it was."""
+    """Mask secrets in everything that a server or pipeline sent, before the record is used. The question and
+    the prompt stay unchanged."""
     sent: dict[str, Any] = {}
     for name in ("answer", "error"):
         if (noun := getattr(record, name)) is not None:
@@ -56,8 +56,8 @@ def _without_secrets(record: Record) -> Record:
 
 
 def in_order(turns: Sequence[Turn]) -> list[Turn]:
-    """One repeat after another; in each, questions on the same files in a row, so that a server's prompt
-    cache can help."""
+    """Order turns by repeat, and within a repeat keep questions on the same files together, so that a
+    server's prompt cache can help."""
     first: dict[tuple[str, ...], int] = {}
     for index, turn in enumerate(turns):
         first.setdefault(turn.question.files, index)
@@ -65,7 +65,7 @@ def in_order(turns: Sequence[Turn]) -> list[Turn]:
 
 
 class Asking:
-    """The questions of one run on their way through the model."""
+    """Asks the questions of one run and keeps the totals."""
 
     def __init__(
         self,
@@ -91,9 +91,9 @@ class Asking:
         self.seconds = 0.0
 
     async def all(self, lane: Lane, stop: Stop, on_record: Callable[[Record], None]) -> None:
-        """Ask what is missing, as many at a time as the provider takes, in order.
+        """Ask all missing questions in order, with as many in flight as the provider allows.
 
-        Whatever ends it, what was answered can be read when it has ended.
+        However it ends, all answers received by then are stored and readable.
         """
         started = time.perf_counter()
         several = (self.store.manifest().get("repeats") or 1) > 1
@@ -139,7 +139,7 @@ class Asking:
             self.seconds = time.perf_counter() - started
 
     def _count(self, record: Record) -> None:
-        """A record is on the disk."""
+        """Add a stored record to the totals and report it."""
         self.done += 1
         self.errors += record.error is not None
         self.cached += record.answer is not None and record.answer.cached
@@ -147,7 +147,7 @@ class Asking:
         tell(self.store.id, record)
 
     async def _record(self, turn: Turn, lane: Lane) -> Record:
-        """One question, asked."""
+        """Ask one question and return its record."""
         question, repeat = turn
         hits = self.hits.get(question.id, ())
         timeout = self.experiment.question_timeout
@@ -160,7 +160,7 @@ class Asking:
         )
 
     def close(self, ended: Ended | None, budget: Budget) -> Outcome:
-        """The totals, once all is written; those of a resumed run add up. Returns what became of it."""
+        """Write the totals to the manifest, adding those of earlier sessions of a resumed run."""
         left = self.done < len(self.missing)
         over = left and ended is None and budget.exhausted
         manifest, entries = self.store.manifest(), self.store.entries()

@@ -1,4 +1,4 @@
-"""What a command may spend, in dollars and in tokens, over all its runs together."""
+"""The budget of a command in dollars and tokens, shared by all its runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fathoms.models.calling.stop import Stop
 
 @dataclass(frozen=True)
 class Spending:
-    """Tokens of prompts and replies, and dollars."""
+    """An amount of prompt and reply tokens, and of US dollars."""
 
     tokens: float = 0
     cost: float = 0
@@ -25,11 +25,12 @@ class Spending:
 
 
 class Budget:
-    """The limits, what is spent, and what is on its way; for one event loop.
+    """The limits, the amount spent, and the amounts reserved for questions in flight. Use on one event loop
+    only.
 
-    A question is begun where what is spent, what is held for the questions in flight and what it needs itself
-    stay within both limits. Where they do not, it waits for what is in flight, which may have taken less than
-    was held; where nothing is, the budget is exhausted, and nothing is begun any more.
+    A question starts where the amount spent, all reservations and its own need stay within both limits.
+    Otherwise it waits for the questions in flight, which may take less than was reserved. If none is in
+    flight, the budget is exhausted and no more questions start.
     """
 
     def __init__(self, max_cost: float | None = None, max_tokens: int | None = None) -> None:
@@ -45,9 +46,9 @@ class Budget:
         return self.max_cost is not None or self.max_tokens is not None
 
     async def take(self, need: Callable[[], Spending | None], stop: Stop | None = None) -> Spending | None:
-        """Hold what a question needs, once there is room; `None` where there will be none.
+        """Reserve what a question needs, waiting for room; `None` where there will be none.
 
-        `need` is asked again whenever a question has ended; it gives `None` for "not before another has".
+        `need` is called again whenever a question has ended; it returns `None` to wait for another question.
         Raises Stopped.
         """
         stop = stop or Stop()
@@ -65,18 +66,18 @@ class Budget:
         return None
 
     def settle(self, held: Spending, spent: Spending) -> None:
-        """A question has ended, however: what was held for it is free, what it took is spent."""
+        """Release the reservation of a question that has ended, and add what it took."""
         self._held.remove(held)
         self.spent += spent
         self._wake()
 
     def _wake(self) -> None:
-        """Let all that wait look again."""
+        """Let all waiting questions check again."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     def _fits(self, wanted: Spending) -> bool:
-        """Whether it stays within both limits."""
+        """Whether an amount fits within both limits."""
         whole = sum(self._held, self.spent + wanted)
         cost = math.inf if self.max_cost is None else self.max_cost
         tokens = math.inf if self.max_tokens is None else self.max_tokens

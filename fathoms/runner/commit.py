@@ -1,4 +1,4 @@
-"""Records on their way to the disk: one write and one fsync for all that wait."""
+"""Group commit: one write and one fsync for all records that are waiting."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from fathoms.types import Record
 
 
 class GroupCommit:
-    """Writes records of one run. While a batch is on its way, the next one gathers; what people read is made
-    behind it, as nobody has to wait for that. Where questions are asked `several` times it is made at the
-    end: all repeats of one stand in one file."""
+    """Writes the records of one run. While one batch is being written, the next one is collected. The
+    question files for people are written in the background, because nobody waits for them. Where questions
+    are asked `several` times, they are written at the end, because all repeats of a question are in one
+    file."""
 
     def __init__(self, run: Run, *, several: bool = False) -> None:
         self._run = run
@@ -24,8 +25,8 @@ class GroupCommit:
         self._viewer: asyncio.Task[None] | None = None
 
     async def add(self, record: Record) -> Record:
-        """Returns the record as it was kept when it is in the journal, on the disk; raises StoreError, also
-        where the files that people read can no longer be written."""
+        """Store a record; returns it as stored once it is on disk. Raises StoreError, also where the question
+        files can no longer be written."""
         done: asyncio.Future[Record] = asyncio.get_running_loop().create_future()
         self._waiting.append((record, done))
         if self._writer is None or self._writer.done():
@@ -36,7 +37,7 @@ class GroupCommit:
         return kept
 
     async def finish(self) -> None:
-        """Returns when all that was added can be read; raises StoreError."""
+        """Wait until everything added is readable; raises StoreError."""
         try:
             if self._writer is not None:
                 await self._writer
@@ -48,7 +49,7 @@ class GroupCommit:
             self._thread.shutdown(wait=False)
 
     async def _write(self) -> None:
-        """Batch after batch, until nothing waits."""
+        """Write batch after batch until nothing is waiting."""
         loop = asyncio.get_running_loop()
         while self._waiting:
             batch, self._waiting = self._waiting, []
@@ -64,7 +65,7 @@ class GroupCommit:
                 self._show(kept)
 
     def _show(self, records: list[Record]) -> None:
-        """Have the views of these written soon."""
+        """Schedule writing the question files of these records."""
         if self._several:
             return
         self._unseen += records
@@ -72,17 +73,17 @@ class GroupCommit:
             self._viewer = asyncio.create_task(self._write_views())
 
     async def _write_views(self) -> None:
-        """Those of what gathered, until there is no more."""
+        """Write the question files of all records collected so far, until there are none."""
         while self._unseen:
             records, self._unseen = self._unseen, []
             await asyncio.to_thread(self._views, records)
 
     def _views(self, records: list[Record]) -> None:
-        """A file a question."""
+        """Write one file per question."""
         for record in records:
             self._run.write_view([record])
 
     def _all_views(self) -> None:
-        """The same for all questions of the run, read back one at a time."""
+        """Write the files of all questions, reading the records of one question at a time."""
         for entries in self._run.by_question():
             self._run.write_view(list(self._run.read(entries)))

@@ -1,9 +1,9 @@
-"""What questions will take, before they are asked: requests, tokens and dollars, without one call.
+"""Estimating requests, tokens and dollars of questions without calling the model.
 
-Prompts are really packed, from what was retrieved. Their tokens are the model's own count where it runs in
-this process; else one token stands for four characters of text, and every page of an attached PDF and every
-image counts as the model's adapter says (`page_tokens`). A reply is taken to have 100 tokens, or
-`max_tokens` where that is less.
+Prompts are packed as they will be sent, from what was retrieved. Their tokens are the model's own count where
+it runs in this process. Otherwise four characters of text count as one token, and every page of an attached
+PDF and every image as many as the model's adapter says (`page_tokens`). A reply is assumed to have 100
+tokens, or `max_tokens` where that is less.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from fathoms.pipeline.attachments import in_requests
 from fathoms.types import Hit, Message, Question, Usage
 
 REPLY = 100
-"""Tokens that a short answer is taken to have."""
+"""Tokens assumed for a short answer."""
 PAGE = 2000
-"""Tokens of a page or an image where the adapter does not say: vendors speak of 1,500 to 3,000."""
+"""Tokens of a page or an image where the adapter does not say. Vendors state 1,500 to 3,000."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of one question or of many; `most_` is with every reply as long as `max_tokens` lets it be.
+    """The estimate for one or more questions; `most_` fields assume that every reply takes `max_tokens`.
 
-    `most_reply_tokens` is `None` where the vendor alone limits replies, a cost where no price is known.
+    `most_reply_tokens` is `None` where only the vendor limits replies. Costs are in US dollars, `None` where
+    no price is known.
     """
 
     requests: int = 0
@@ -50,7 +51,7 @@ class Estimate:
 
 
 def estimate(ingested: Ingested, question: Question, hits: tuple[Hit, ...]) -> Estimate:
-    """What one question will take; nothing for one that cannot be asked."""
+    """Estimate one question; zero for one that cannot be asked."""
     if question.id in ingested.unusable:
         return Estimate()
     generate = ingested.generate
@@ -65,7 +66,7 @@ def estimate(ingested: Ingested, question: Question, hits: tuple[Hit, ...]) -> E
 
 
 def _packed(ingested: Ingested, question: Question, hits: Sequence[Hit]) -> int:
-    """Tokens of one prompt, packed as it will be. Raises PromptTooLongError where nothing can be sent."""
+    """Tokens of one prompt, packed as it will be sent. Raises PromptTooLongError where it does not fit."""
     generate = ingested.generate
 
     def count(messages: Sequence[Message]) -> int:
@@ -77,7 +78,7 @@ def _packed(ingested: Ingested, question: Question, hits: Sequence[Hit]) -> int:
 
 
 def by_rule(model: ChatModel, messages: Sequence[Message]) -> int:
-    """Tokens of messages that nobody counts: see the head of this module."""
+    """Estimate the tokens of messages by the rule in this module's docstring."""
     text = sum(len(message.text) for message in messages) // CHARACTERS
     pages = sum(len(file.pages) for message in messages for file in message.files)
     images = sum(len(message.images) for message in messages)
@@ -85,7 +86,7 @@ def by_rule(model: ChatModel, messages: Sequence[Message]) -> int:
 
 
 def _request(model: ChatModel, prompt: int) -> Estimate:
-    """One request with a prompt of so many tokens."""
+    """Estimate one request with a prompt of so many tokens."""
     reply, most = _reply(model), model.max_tokens
     return Estimate(
         requests=1,
@@ -98,7 +99,7 @@ def _request(model: ChatModel, prompt: int) -> Estimate:
 
 
 def _reply(model: ChatModel) -> int:
-    """Tokens that a reply is taken to have."""
+    """Tokens that a reply is assumed to have."""
     return REPLY if model.max_tokens is None else min(REPLY, model.max_tokens)
 
 
@@ -106,5 +107,5 @@ Known = TypeVar("Known", int, float)
 
 
 def _sum(one: Known | None, other: Known | None) -> Known | None:
-    """The sum, not known where either is not."""
+    """The sum; `None` where either value is unknown."""
     return None if one is None or other is None else one + other

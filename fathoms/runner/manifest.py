@@ -1,4 +1,4 @@
-"""The manifest of a run: everything a stranger needs to know what was run."""
+"""The manifest of a run: everything needed to know what was run."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def describe(
     folder: Path,
     repeats: int = 1,
 ) -> dict[str, Any]:
-    """What is run, on what, by which versions; `folder` is what paths in the configuration start from."""
+    """Describe what is run, on which data, with which versions. `folder` is what relative paths start
+    from."""
     return {
         "model": experiment.answerer,
         "config": experiment.model_dump(mode="json"),
@@ -67,7 +68,7 @@ def describe(
 
 
 def _seeds(experiment: AnyExperiment, repeats: int) -> list[int] | None:
-    """The seed of every repeat, `None` where the model is given none."""
+    """The seed of every repeat; `None` where no seed is set."""
     if not isinstance(experiment, Experiment):
         return None
     seeds = [for_repeat(experiment.generate, repeat)[1] for repeat in range(repeats)]
@@ -76,7 +77,7 @@ def _seeds(experiment: AnyExperiment, repeats: int) -> list[int] | None:
 
 
 def versions() -> dict[str, str]:
-    """Of fathoms, Python, and the packages that can change an answer, as far as they are here."""
+    """Installed versions of fathoms, Python, and the packages that can change an answer."""
     return {
         "fathoms": fathoms.__version__,
         "python": platform.python_version(),
@@ -85,7 +86,7 @@ def versions() -> dict[str, str]:
 
 
 def _data(corpus: Corpus, prepared: Prepared, asked: Sequence[Question]) -> dict[str, Any]:
-    """The questions and the documents."""
+    """Describe the questions and the documents."""
     parsed = [document for document in prepared.documents if document.pages]
     return {
         "name": corpus.name,
@@ -109,10 +110,12 @@ def _data(corpus: Corpus, prepared: Prepared, asked: Sequence[Question]) -> dict
 
 
 def git_commit() -> str | None:
-    """The commit of the checkout one stands in, with `+` where it has changes.
+    """The commit of the checkout in the current directory, followed by `+` where it has changes; `None` if
+    none.
 
-    Looking for changes runs commands that the repository's own settings name, and those may come from
-    somebody else. Where there are any, nothing is looked for, and `?` stands after the commit.
+    Looking for changes runs commands from the repository's own settings, which somebody else may have
+    written. If the repository has such settings, changes are not looked for and the commit is followed by
+    `?`.
     """
     commands = _git("config", "--show-scope", "--name-only", "--get-regexp", _COMMANDS) or ""
     if any(not line.startswith(("system", "global")) for line in commands.splitlines()):
@@ -123,11 +126,11 @@ def git_commit() -> str | None:
 
 
 _COMMANDS = r"^(filter\.|diff\..*\.(command|textconv)$)"
-"""The settings of git by which files are converted or compared by other commands."""
+"""The git settings that name commands for converting or comparing files."""
 
 
 def _git(*arguments: str) -> str | None:
-    """What a git command prints without asking any server, `None` where there is none, or nothing."""
+    """What a git command prints, without network access; `None` where it fails or prints nothing."""
     offline = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
     try:
         found = subprocess.run(

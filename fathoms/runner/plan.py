@@ -1,4 +1,4 @@
-"""What a run would do, and what it lacks: before the first question, and without one call to a model."""
+"""Planning a run: what it would do and what is missing, without calling a remote model."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _IN_PROCESS = (OnnxEmbedder, LexicalEmbedder, SentenceTransformersEmbedder)
 
 @dataclass(frozen=True)
 class Plan:
-    """The questions by category, the stages by name, and what they take.
+    """The questions per category, the stages by name, and the estimated usage of a run.
 
-    `estimate` is of all questions and repeats, `None` where it cannot be made, and `unknown` then says why.
-    It leaves out a reranking model and embeddings. `attached` counts pages and bytes of PDFs (or of images of
-    their pages) in all requests, `None` where none are attached. `missing` are the reasons why the run would
-    not start.
+    `estimate` covers all questions and repeats but not a reranking model or embeddings; it is `None` where it
+    cannot be made, and `unknown` then says why. `attached` counts pages and bytes of the attached PDFs (or of
+    images of their pages) over the questions of one repeat, `None` where none are attached. `missing` holds
+    the reasons, by stage, why the run would not start.
     """
 
     name: str
@@ -55,8 +55,8 @@ def plan(
     workers: int = 2,
     progress: Progress = silent,
 ) -> Plan:
-    """What a run of these questions would do. No model is called but those that run in this process; servers
-    of one's own are asked whether they are there."""
+    """Plan a run of these questions. Only models that run in this process are called; servers are only asked
+    whether they are reachable."""
     missing = dict(_failing({**experiment.checks(), "scoring": experiment.scoring.check}))
     requests: int | None = len(asked) * repeats
     attached: dict[str, int] | None = None
@@ -86,13 +86,13 @@ def plan(
 
 
 def described(component: Any) -> str:
-    """A component by its kind, and its model, target or address where it has one."""
+    """Describe a component by its kind, and its model, target or URL where it has one."""
     parts = (getattr(component, name, None) for name in ("kind", "model", "target", "url"))
     return " ".join(str(part) for part in parts if part) or "built in"
 
 
 def _failing(checks: dict[str, Callable[[], None]]) -> Iterator[tuple[str, str]]:
-    """The stages that lack something, and what."""
+    """Yield the stages whose check fails, with the message."""
     for name, check in checks.items():
         try:
             check()
@@ -103,7 +103,7 @@ def _failing(checks: dict[str, Callable[[], None]]) -> Iterator[tuple[str, str]]
 def _obstacle(
     experiment: AnyExperiment, corpus: Corpus, cache: Cache, missing: Mapping[str, str]
 ) -> str | None:
-    """Why prompts cannot be packed beforehand, `None` where they can."""
+    """Why prompts cannot be packed beforehand; `None` where they can."""
     if not isinstance(experiment, Experiment):
         return "the pipeline makes its own prompts"
     absent = [stage for stage in ("ingest", "chunk", "embed", "retrieve") if stage in missing]
@@ -128,7 +128,7 @@ def _estimated(
     workers: int,
     progress: Progress,
 ) -> tuple[Estimate, dict[str, int] | None]:
-    """What the questions take, and the pages and bytes of PDFs that go along; raises FathomsError."""
+    """The estimate of all questions once, and the attached pages and bytes; raises FathomsError."""
     prepared = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
     hits = prepared.retrieve(asked) if asked else {}
     found = sum((estimate(prepared, question, hits[question.id]) for question in asked), Estimate())

@@ -1,5 +1,4 @@
-"""What the next question of one run needs, so that a budget holds: from its own prompt, and from what the
-answers before it took."""
+"""Reserving budget for the questions of one run, from each prompt's estimate and the answers so far."""
 
 from __future__ import annotations
 
@@ -21,20 +20,20 @@ _PRICE = "{input: 2.5, output: 10} (US dollars for a million tokens)"
 
 @dataclass(frozen=True)
 class Held:
-    """What is kept back for a question, and what its prompt was estimated to be, where it is ours."""
+    """The amount reserved for a question, and the estimate of its prompt where fathoms builds it."""
 
     spending: Spending
     estimate: Estimate | None = None
 
 
 class Purse:
-    """The budget of a command, as one run draws on it.
+    """One run's access to the budget of a command.
 
-    Until a first answer has told how long replies are, one question is asked by itself, where its prompt
-    alone fits. From then on a question needs its own prompt, scaled by the largest share of billed to
-    estimated tokens so far, and the longest reply so far; of a pipeline that makes its own prompts, the most
-    that any question took. An answer that does not tell its tokens, and a question that timed out, count as
-    what was held for them; any other failure as nothing.
+    Until the first answer shows how long replies are, questions are asked one at a time, reserving only the
+    prompt. From then on a question reserves its own prompt, scaled by the largest ratio of billed to
+    estimated tokens so far, and the longest reply so far. For an external pipeline it reserves the most that
+    any question took. An answer that does not report its tokens, and a question that timed out, count as what
+    was reserved; other failures count as nothing.
     """
 
     def __init__(self, budget: Budget, prepared: Prepared, hits: Mapping[str, tuple[Hit, ...]]) -> None:
@@ -48,7 +47,7 @@ class Purse:
         self._most = Spending()
 
     async def take(self, question: Question, stop: Stop | None = None) -> Held | None:
-        """Hold what a question needs, once there is room; `None` where the budget is exhausted. Raises
+        """Reserve what a question needs, waiting for room; `None` where the budget is exhausted. Raises
         Stopped."""
         if not self._budget.is_limited:
             return Held(Spending())
@@ -63,9 +62,9 @@ class Purse:
         return Held(spending, sized)
 
     def settle(self, held: Held, record: Record | None) -> None:
-        """A question has ended, or was not asked after all (`None`).
+        """Release the reservation of a question that has ended, or that was not asked after all (`None`).
 
-        Raises UsageError where a limit cannot hold, for answers say nothing that it could be held by.
+        Raises UsageError where a limit cannot be enforced because answers report neither tokens nor cost.
         """
         if not self._budget.is_limited:
             return
@@ -80,7 +79,7 @@ class Purse:
             self._budget.settle(held.spending, spent)
 
     def _need(self, sized: Estimate | None) -> Spending | None:
-        """What a question needs as far as is known by now; `None` for "not before an answer has come"."""
+        """What a question needs, as far as known; `None` where it has to wait for a first answer."""
         if not self._learnt and self._in_flight:
             return None
         if sized is None:
@@ -89,13 +88,13 @@ class Purse:
         return self._spending(sized.prompt_tokens * scale, self._reply * sized.requests)
 
     def _spending(self, prompt: float, reply: int) -> Spending:
-        """Tokens, and what they cost; no dollars where no price is known."""
+        """Tokens and their cost; the cost is 0 where no price is known."""
         assert isinstance(self._prepared, Ingested)
         usage = Usage(prompt_tokens=round(prompt), completion_tokens=reply)
         return Spending(prompt + reply, self._prepared.generate.cost(usage) or 0.0)
 
     def _spent(self, record: Record, held: Held) -> Spending:
-        """What a question took."""
+        """What a question really took."""
         replies = billed(record)
         tokens = [tokens_of(reply.usage) for reply in replies]
         costs = [reply.cost for reply in replies]
@@ -114,12 +113,12 @@ class Purse:
         return held.spending if timed_out else known
 
     def _or_held(self, parts: list[float | None] | list[int | None], held: float, most: float) -> float:
-        """The sum; where a part is not known, what was held or the most so far."""
+        """The sum, or where a part is unknown, the larger of what was reserved and the most so far."""
         known = [part for part in parts if part is not None]
         return sum(known) if len(known) == len(parts) else max(held, most)
 
     def _learn(self, answer: Reply, held: Held, spent: Spending) -> None:
-        """From an answer: how long replies are, and how many tokens prompts are."""
+        """Learn from an answer how long replies are and how many tokens prompts really have."""
         self._learnt = True
         self._most = Spending(max(self._most.tokens, spent.tokens), max(self._most.cost, spent.cost))
         sized, usage = held.estimate, answer.usage
@@ -132,7 +131,7 @@ class Purse:
 
 
 def require_price(experiment: AnyExperiment, budget: Budget) -> None:
-    """Raise UsageError where dollars are limited and nobody knows what the model costs."""
+    """Raise UsageError where the cost is limited and the price of the model is unknown."""
     if budget.max_cost is None or not isinstance(experiment, Experiment):
         return
     if experiment.generate.cost(Usage(prompt_tokens=1, completion_tokens=1)) is None:

@@ -1,4 +1,4 @@
-"""Taking up a run that was stopped: from what it holds itself, and only where nothing has changed since."""
+"""Resuming a stopped run from its own directory, only where nothing has changed since it was started."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fathoms.types import Question
 
 
 class Turn(NamedTuple):
-    """A question in one of its repeats, which count from 0."""
+    """A question in one of its repeats; `repeat` counts from 0."""
 
     question: Question
     repeat: int = 0
@@ -27,7 +27,7 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True)
 class Reopened:
-    """What a run was started with, and the questions of it that have no answer yet, once a repeat."""
+    """A run's configuration and data, and the questions and repeats that have no answer yet (`missing`)."""
 
     run: Run
     experiment: AnyExperiment
@@ -37,14 +37,15 @@ class Reopened:
     missing: tuple[Turn, ...]
     repeats: int = 1
     flaws: tuple[Flaw, ...] = ()
-    """The lines of its journal that cannot be used."""
+    """The lines of the run's journal that cannot be used."""
 
 
 def reopen(run: Run) -> Reopened:
-    """Read a run back.
+    """Read a run back in order to resume it.
 
-    Raises UsageError where its questions have changed, and for a run from elsewhere that names code, servers,
-    variables or files, none of which is touched; StoreError where it cannot be resumed at all.
+    Raises UsageError where its questions have changed, and for a run from elsewhere whose configuration names
+    code, servers, variables or files, before any of these is used. Raises StoreError where the run cannot be
+    resumed at all.
     """
     manifest = run.manifest()
     config, data = manifest.get("config") or {}, manifest.get("data") or {}
@@ -70,14 +71,15 @@ def reopen(run: Run) -> Reopened:
 
 
 def unanswered(run: Run, asked: Sequence[Question], repeats: int) -> tuple[Turn, ...]:
-    """The questions that have no answer by now, once a repeat."""
+    """The questions without an answer, once per repeat that lacks one. Failed questions count as
+    unanswered."""
     answered = {key for key, entry in run.entries().items() if not entry.failed}
     turns = (Turn(question, repeat) for question in asked for repeat in range(repeats))
     return tuple(turn for turn in turns if (turn.question.id, turn.repeat) not in answered)
 
 
 def require_same(run: Run, prepared: Prepared) -> None:
-    """Raise UsageError that names what has changed since a run was started, where any stage has."""
+    """Raise UsageError that names what has changed, if any stage differs from when the run was started."""
     manifest = run.manifest()
     before = manifest.get("fingerprints") or {}
     stage = next((name for name, state in prepared.fingerprints.items() if before.get(name) != state), None)
@@ -88,7 +90,7 @@ def require_same(run: Run, prepared: Prepared) -> None:
 
 
 def _documents(manifest: Mapping[str, Any], prepared: Prepared) -> Iterator[str]:
-    """The documents that are not what they were."""
+    """Describe each document that has changed."""
     before = {name: entry["sha256"] for name, entry in manifest["data"]["documents"].items()}
     now = {document.id: document.sha256 for document in prepared.documents}
     for name in sorted(before.keys() | now.keys()):
@@ -98,7 +100,7 @@ def _documents(manifest: Mapping[str, Any], prepared: Prepared) -> Iterator[str]
 
 
 def _versions(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """The packages that are not what they were."""
+    """Describe each package whose version has changed."""
     before, now = manifest.get("versions") or {}, versions()
     for name in sorted(before.keys() | now.keys()):
         if before.get(name) != now.get(name):
@@ -106,7 +108,7 @@ def _versions(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _changed(run: Run, what: list[str]) -> UsageError:
-    """The refusal."""
+    """The error for a run that has changed."""
     return UsageError(
         f"{run.id} cannot be resumed, its answers would be of two kinds; changed since: {'; '.join(what)}."
         " Start a new run"

@@ -1,4 +1,4 @@
-"""Running experiments: every question asked, every answer on disk before it counts."""
+"""Running experiments: ask every question, and store each answer on disk before it counts."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ from fathoms.safety.limits import MOST_AT_ONCE, MOST_REPEATS
 from fathoms.types import Hit, Question, Record
 
 OnRecord = Callable[[Record, int, int], None]
-"""Hears (record, done, total); of several runs, the sums."""
+"""Called with (record, done, total) per finished question; the counts are sums over all runs."""
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How far the questions to one provider are; `cost` is in dollars, `None` where any is not known."""
+    """Progress of the questions to one provider. `cost` is in US dollars, `None` where any part is
+    unknown."""
 
     provider: str
     done: int
@@ -52,7 +53,7 @@ OnTally = Callable[[Tally], None]
 
 @dataclass(frozen=True)
 class Selection:
-    """Which of the questions are asked; empty means all. `limit` takes from the categories in turn."""
+    """Which questions are asked; empty means all. `limit` takes questions from the categories in turn."""
 
     limit: int | None = None
     categories: tuple[str, ...] = ()
@@ -61,13 +62,13 @@ class Selection:
 
 @dataclass(frozen=True)
 class Job:
-    """One run to be: an experiment, its data, and the folder that paths in its configuration start from."""
+    """A run to be made: an experiment, its data, and the folder that relative paths in it start from."""
 
     experiment: AnyExperiment
     corpus: Corpus
     folder: Path = Path()
     cell: Mapping[str, Any] = field(default_factory=dict)
-    """What sets it apart from the other runs of a sweep, by key."""
+    """The settings that distinguish this run from the others of its sweep, by key."""
 
 
 def run(
@@ -87,17 +88,17 @@ def run(
     on_stop: Callable[[], None] = lambda: None,
     stop: Stop | None = None,
 ) -> list[Outcome]:
-    """Ask the selected questions of every job and keep what comes back; nothing is scored yet.
+    """Ask the selected questions of every job and store the answers; nothing is scored yet.
 
-    Jobs share parsed documents, indexes, and the limits of their providers: those of one provider follow one
-    another, those of several go side by side. What is missing (a package, weights, a server, a document) is
-    raised before the first question. A question that fails becomes a record with an error. SIGINT and
-    SIGTERM let what is in flight finish and start no more (`on_stop` hears of it); a second signal stops at
-    once. `stop`, set by another thread, is as the first signal. With `reuse_replies`, a prompt that was
-    answered before is not asked again.
+    Jobs share parsed documents, indexes, and the rate limits of their providers: jobs of one provider run one
+    after another, those of different providers in parallel. Anything missing (a package, weights, a server, a
+    document) is raised before the first question. A question that fails becomes a record with an error. On
+    SIGINT or SIGTERM, questions in flight are finished and no more are started (`on_stop` is called); a
+    second signal stops at once. Setting `stop` from another thread acts like the first signal. With
+    `reuse_replies`, a prompt that was answered before is taken from the cache.
 
-    Each question is asked `repeats` times, all of them once before any twice. `budget` holds for all jobs
-    together. `sweep` is the id that the runs have in common.
+    Each question is asked `repeats` times, and all are asked once before any is asked again. `budget` limits
+    all jobs together. `sweep` is an id that the runs share; `None` for runs outside a sweep.
     """
     _require_sensible(repeats=(repeats, MOST_REPEATS), workers=(workers, MOST_AT_ONCE))
     budget = budget or Budget()
@@ -133,7 +134,7 @@ def run(
 
 
 def _require_sensible(**numbers: tuple[int, int]) -> None:
-    """Raise UsageError for a number that is not from 1 to its maximum; each stands as (number, maximum)."""
+    """Raise UsageError for a number outside of 1 to its maximum; each is given as (number, maximum)."""
     for name, (number, most) in numbers.items():
         if not 1 <= number <= most:
             raise UsageError(f"{name} is {number}: want a number from 1 to {most}")
@@ -150,10 +151,10 @@ def resume(
     on_tally: OnTally = lambda tally: None,
     on_stop: Callable[[], None] = lambda: None,
 ) -> Outcome:
-    """Ask again what a run has no answer to, in the same run. `budget` is for what is asked now.
+    """Resume a run: ask the questions that have no answer, and store the answers in the same run.
 
-    Raises UsageError where anything that its answers depend on has changed, or where another process writes
-    to it.
+    `budget` limits only what is asked now. Raises UsageError where anything that the answers depend on has
+    changed, or where another process is writing to the run.
     """
     store, experiment, budget = reopened.run, reopened.experiment, budget or Budget()
     require_price(experiment, budget)
@@ -173,14 +174,14 @@ def resume(
 
 
 def _retrieved(prepared: Prepared, questions: Sequence[Question]) -> tuple[dict[str, tuple[Hit, ...]], float]:
-    """The hits of all, and the seconds a question."""
+    """Retrieve for all questions; returns the hits, and the mean seconds per question."""
     started = time.perf_counter()
     hits = prepared.retrieve(questions) if questions else {}
     return hits, (time.perf_counter() - started) / max(1, len(questions))
 
 
 def new_sweep() -> str:
-    """The id of runs that are started together: the UTC time, and a few digits of chance."""
+    """Make an id for runs that are started together: the UTC time and four random hex digits."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
 
 
@@ -192,7 +193,7 @@ def _ask(
     on_stop: Callable[[], None],
     stop: Stop | None = None,
 ) -> list[Outcome]:
-    """Ask all, and close every run, whatever ends the asking; the caller holds their locks."""
+    """Ask all questions and close every run, however the asking ends; the caller holds the runs' locks."""
     asked = _Round(askings, on_record, on_tally, on_stop, stop or Stop())
     outcomes: list[Outcome] = []
 
@@ -207,7 +208,7 @@ def _ask(
 
 
 class _Round:
-    """All runs of one command on one event loop: a lane a provider, side by side."""
+    """All runs of one command on one event loop, with one lane per provider, in parallel."""
 
     def __init__(
         self,
@@ -224,10 +225,10 @@ class _Round:
         self._stop = stop
         self._total = sum(len(asking.missing) for asking in askings)
         self.ended: Ended | None = "error"
-        """What ended it, until it has come to its own end."""
+        """What ended the round early; `"error"` until it has finished, then `None` or `"signal"`."""
 
     async def all(self) -> None:
-        """Ask them."""
+        """Ask the questions of all runs."""
         lanes: dict[str, list[Asking]] = {}
         for asking in self._askings:
             lanes.setdefault(asking.experiment.provider, []).append(asking)
@@ -241,18 +242,19 @@ class _Round:
 
     @contextmanager
     def _signals(self, tasks: Sequence[asyncio.Task[None]]) -> Iterator[None]:
-        """The first signal asks to stop, the next stops; where the main thread is another, there are none."""
+        """Let the first signal request a stop and the second cancel; has no effect outside the main
+        thread."""
         signals = StopSignals(self._stopping, lambda: [task.cancel() for task in tasks])
         with signals.on(asyncio.get_running_loop()):
             yield
 
     def _stopping(self) -> None:
-        """The first signal came."""
+        """Handle the first signal."""
         self._stop.set()
         self._on_stop()
 
     async def _follow(self, askings: Sequence[Asking]) -> None:
-        """The runs on one provider, one after another."""
+        """Ask the questions of one provider's runs, one run after another."""
         lane = Lane(stop=self._stop)
         for asking in askings:
             if not self._stop.is_set():
@@ -260,7 +262,7 @@ class _Round:
                 await asking.all(lane, self._stop, partial(self._told, askings))
 
     def _told(self, lane: Sequence[Asking], record: Record) -> None:
-        """Tell of a record, with the sums of all runs, and those on its provider."""
+        """Report a record, with the totals of all runs and of those on its provider."""
         self._on_record(record, sum(asking.done for asking in self._askings), self._total)
         self._on_tally(
             Tally(

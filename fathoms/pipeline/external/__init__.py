@@ -1,7 +1,7 @@
-"""Pipelines that are not built of our stages: anybody's own, behind an address or a function.
+"""External pipelines: pipelines that are not built of fathoms' stages but reached by HTTP or as Python code.
 
-A config's `pipeline:` is one of them, chosen by `kind`. Contexts and citations that they tell are kept in
-the record; what they do not tell is not known, and never 0.
+A configuration selects one under `pipeline:` by its `kind`. Contexts and citations that it reports are stored
+in the record; what it does not report counts as unknown, never as 0.
 """
 
 from __future__ import annotations

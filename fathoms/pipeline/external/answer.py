@@ -1,13 +1,13 @@
-"""The shape of an answer that was made elsewhere: imported rows and pipelines of one's own share it.
+"""The format of answers that were made elsewhere: by external pipelines, or in imported result files.
 
     {"answer": "41.5 m", "contexts": ["...", {"text": "...", "document": "varn.pdf", "page": 1}],
      "citations": ["varn.pdf", {"document": "varn.pdf", "page": 1, "quote": "41.5 m tall"}],
      "usage": {"prompt_tokens": 812, "completion_tokens": 9}}
 
-Only `answer` must be there. What is absent or null is not known, nor is an empty `refusal`, `stop_reason`,
-`model` or `reasoning`; an empty list is known to be empty.
-Contexts are texts, or objects with `text`; citations are documents, or objects with `document`. Numbers are
-finite, pages count from 1, and keys beside these are ignored.
+Only `answer` is required. A key that is absent or null is unknown, and so is an empty `refusal`,
+`stop_reason`, `model` or `reasoning`; an empty list means that there are known to be none. A context is a
+text or an object with `text`; a citation is a document name or an object with `document`. Numbers must be
+finite, pages count from 1, and other keys are ignored.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _Page = Annotated[int, Field(ge=1)]
 
 
 class _Told(BaseModel):
-    """A value from elsewhere."""
+    """Base class of values that come from elsewhere."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
 class Context(_Told):
-    """One text that an answer was made from; a higher `score` is better."""
+    """One retrieved text that the answer was made from; a higher `score` is better."""
 
     text: str
     document: str = ""
@@ -39,23 +39,23 @@ class Context(_Told):
 
 
 class Citation(Evidence):
-    """One cited place, its numbers finite: a run could not be read back otherwise."""
+    """One cited place. Its numbers must be finite, because a run with others could not be read back."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
 
 def _context(value: Any) -> Any:
-    """A bare text is a context of which nothing else is known."""
+    """Turn a bare text into a context of which nothing else is known."""
     return {"text": value} if isinstance(value, str) else value
 
 
 def _citation(value: Any) -> Any:
-    """A bare text is the name of a document."""
+    """Turn a bare text into a citation of the document of that name."""
     return {"document": value} if isinstance(value, str) else value
 
 
 def _told(value: Any) -> Any:
-    """An empty text tells nothing."""
+    """Turn an empty text into `None`, for unknown."""
     return None if isinstance(value, str) and not value.strip() else value
 
 
@@ -63,7 +63,7 @@ _Words = Annotated[str | None, BeforeValidator(_told)]
 
 
 def _counted(usage: Usage) -> Usage:
-    """Refuse counts below zero."""
+    """Refuse negative counts."""
     for name in Usage.model_fields:
         if (getattr(usage, name) or 0) < 0:
             raise ValueError(f"{name} is below zero")
@@ -71,40 +71,40 @@ def _counted(usage: Usage) -> Usage:
 
 
 class Parts(_Told):
-    """What comes with an answer."""
+    """The parts of an answer besides its text; `None` means unknown."""
 
     contexts: tuple[Annotated[Context, BeforeValidator(_context)], ...] | None = None
-    """What the answer was made from, best first."""
+    """The retrieved context that the answer was made from, best first."""
     citations: tuple[Annotated[Citation, BeforeValidator(_citation)], ...] | None = None
-    """The places that the answer itself names."""
+    """The places that the answer itself cites."""
     usage: Annotated[Usage, AfterValidator(_counted)] | None = None
-    """Tokens."""
+    """Token counts."""
     reasoning: _Words = None
-    """What a model thought; kept apart and never scored."""
+    """The model's reasoning; stored apart and never scored."""
     stop_reason: _Words = None
-    """Why the model stopped."""
+    """Why the model stopped generating."""
     refusal: _Words = None
-    """Why there was no real answer, where it was refused."""
+    """The reason where the model or a filter refused to answer."""
     model: _Words = None
     """The model that answered."""
     cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    """What it cost."""
+    """Cost of the answer in US dollars."""
 
     def hits(self, name: str) -> tuple[Hit, ...] | None:
-        """The contexts as chunks with ids `NAME:RANK`, best first as they are listed; `None` where not known.
+        """The contexts as hits in the given order, with chunk ids `NAME:RANK`; `None` where unknown.
 
-        A context without a score has 1 / rank, which keeps the order.
+        A context without a score gets 1 / rank, which keeps the order.
         """
         return None if self.contexts is None else tuple(_hits(name, self.contexts))
 
     def evidence(self) -> tuple[Evidence, ...] | None:
-        """The cited places, `None` where not known."""
+        """The cited places; `None` where unknown."""
         if self.citations is None:
             return None
         return tuple(Evidence(**citation.model_dump()) for citation in self.citations)
 
     def reply(self, text: str, *, first_token: float | None = None, latency: float | None = None) -> Reply:
-        """The answer of this text as a model's reply; the times are seconds."""
+        """The answer as a model's reply with this text; both times are in seconds."""
         return Reply(
             text=text,
             reasoning=self.reasoning or "",
@@ -119,14 +119,14 @@ class Parts(_Told):
 
 
 class Answer(Parts):
-    """An answer; the empty text is one too."""
+    """An answer with its other parts. The empty text is a valid answer."""
 
     answer: str
-    """What was said."""
+    """The text of the answer."""
 
 
 def _hits(name: str, contexts: tuple[Context, ...]) -> Iterator[Hit]:
-    """One after the other."""
+    """Yield the contexts as hits, ranked in the given order."""
     for rank, context in enumerate(contexts, start=1):
         pages = context.pages or (() if context.page is None else (context.page,))
         chunk = Chunk(id=f"{name}:{rank}", document=context.document, pages=pages, text=context.text)

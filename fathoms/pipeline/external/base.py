@@ -1,6 +1,6 @@
-"""What every pipeline that is not ours has in common: it is asked, and what it tells becomes a record.
+"""What all external pipelines share: asking questions and turning the answers into records.
 
-Replies are never cached, here or anywhere else: nobody can know what changed behind an address or a
+Replies of external pipelines are never cached, because nobody can know what changed behind an address or a
 function.
 """
 
@@ -28,35 +28,37 @@ from fathoms.safety.limits import MOST_AT_ONCE
 from fathoms.types import Document, Failure, Hit, Question, Record, Usage
 
 Progress = Callable[[str, int, int], None]
-"""Hears (stage, done, total)."""
+"""Reports progress; called with (stage, items done, items in total)."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """An answer, and the seconds to its first token where it came in pieces."""
+    """An answer, and the seconds to its first token where it was streamed."""
 
     answer: Answer
     first_token: float | None = None
 
 
 Ask = Callable[[Question], Awaitable[Told]]
-"""Asks one question; raises what becomes its failure."""
+"""Asks one question; an exception that it raises becomes the question's failure."""
 
 
 class ExternalPipeline(Priced):
-    """A pipeline behind an address or a function; only the data and the scoring are ours."""
+    """An external pipeline, reached by HTTP or as Python code; fathoms supplies only the data and the
+    scoring."""
 
     max_concurrency: int = Field(default=1, ge=1, le=MOST_AT_ONCE)
-    """Questions asked at once."""
+    """The most questions in flight at once."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """What answers, for the manifest and for tables."""
+        """Name of the pipeline in the manifest and in tables."""
 
     @abstractmethod
     def at(self, base: Path) -> ExternalPipeline:
-        """With what it names found from `base`, the folder of the configuration. Raises ConfigError."""
+        """Return a copy whose relative paths and modules are resolved from `base`, the folder of the
+        configuration. Raises ConfigError."""
 
     @abstractmethod
     def check(self) -> None:
@@ -64,7 +66,8 @@ class ExternalPipeline(Priced):
 
     @abstractmethod
     def open(self, documents: Sequence[Document]) -> tuple[Ask, str]:
-        """Make it ready for questions on the documents: how it is asked, and a note for people."""
+        """Make the pipeline ready for questions on the documents; returns how to ask it, and a note for
+        people."""
 
     def prepare(
         self,
@@ -74,9 +77,9 @@ class ExternalPipeline(Priced):
         workers: int = 2,
         progress: Progress = lambda stage, done, total: None,
     ) -> Connected:
-        """Hash the documents and make the pipeline ready. `workers` are for parsers, and there is none here.
+        """Hash the documents and make the pipeline ready. `workers` and `progress` are not used.
 
-        A document that is not there is the pipeline's own matter, as is everything about reading it.
+        Missing documents are skipped without an error, because the pipeline reads documents itself.
         """
         there = [
             Document(id=name, path=path, sha256=cache.file_hash(path), pages=())
@@ -90,7 +93,8 @@ class ExternalPipeline(Priced):
 
 @dataclass(frozen=True)
 class Connected:
-    """A pipeline that is ready for questions. Its `documents` have no pages: it reads them itself."""
+    """An external pipeline that is ready for questions. Its `documents` have no pages: it reads them
+    itself."""
 
     ask: Ask
     note: str
@@ -98,16 +102,16 @@ class Connected:
     fingerprints: dict[str, str]
     failures: tuple[DocumentError, ...] = ()
     cost: Callable[[Usage, str | None], float | None] = lambda usage, named: None
-    """Dollars for the tokens of an answer and the model that it names, where the answer says no cost."""
+    """Cost in US dollars of some token usage and the model named; used where an answer reports no cost."""
 
     def report(self) -> dict[str, Any]:
-        """How many documents there are; what the pipeline made of them is not known."""
+        """The number of documents; all other counts are unknown (`None`)."""
         unknown = dict.fromkeys(("pages", "tables", "pictures", "chunks"))
         count = {"documents": len(self.documents)}
         return {**count, **unknown, "note": self.note, "warnings": {}, "failures": {}}
 
     def retrieve(self, questions: Sequence[Question]) -> dict[str, tuple[Hit, ...]]:
-        """Nothing yet: what it retrieves comes with its answers, if it tells at all."""
+        """Return nothing: an external pipeline reports its contexts, if at all, with its answers."""
         return {}
 
     async def answer(
@@ -119,10 +123,10 @@ class Connected:
         timeout: float | None = None,
         lane: Lane | None = None,
     ) -> Record:
-        """Ask the pipeline. A failure is a record too, with its class and message, never an answer.
+        """Ask the pipeline one question. A failure is returned as a record with `error` set, never raised.
 
-        `timeout` is in seconds, with all attempts and the waits between, but not the wait for a turn; `lane`
-        is the way to the pipeline. `hits` are those of `retrieve`, and not looked at.
+        `timeout` is in seconds and includes all attempts and the waits between them, but not the wait in the
+        queue; `None` means no limit. `lane` applies rate limits and retries. `hits` is ignored.
         """
         record = Record(question=question, repeat=repeat, hits=None, fingerprints=self.fingerprints)
         started = time.perf_counter()
@@ -148,7 +152,7 @@ class Connected:
         return record.model_copy(update=found)
 
     def _found(self, question: Question, told: Told, seconds: float) -> dict[str, Any]:
-        """What a record holds of an answer."""
+        """The fields of a record that an answer fills."""
         answer = told.answer
         reply = answer.reply(answer.answer, first_token=told.first_token, latency=seconds)
         if reply.cost is None:

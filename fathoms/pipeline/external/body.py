@@ -1,4 +1,4 @@
-"""What a service sends back: whole, or in pieces as events; never more than it may be, and UTF-8."""
+"""Reading response bodies of a service, at once or as a stream of events, limited in size and UTF-8 only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 async def pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:
-    """The bytes as they come; raises ModelError where they are not UTF-8. The client limits how many."""
+    """Yield the bytes as they arrive; raises ModelError where they are not UTF-8. The client limits the
+    size."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         async for piece in response.aiter_bytes():
@@ -29,13 +30,13 @@ async def pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:
 
 
 async def whole(response: httpx.Response) -> str:
-    """The text of an answer that comes at once."""
+    """The text of a response that is not streamed."""
     async with aclosing(pieces(response)) as parts:
         return b"".join([piece async for piece in parts]).decode("utf-8-sig")
 
 
 def parsed(text: str, mask: Mask) -> Any:
-    """JSON without secrets; raises ModelError with the beginning of what it is instead."""
+    """Parse JSON and mask secrets in it; raises ModelError with the beginning of anything else."""
     try:
         return mask.inside(json.loads(text, parse_constant=_refuse))
     except (ValueError, RecursionError) as error:
@@ -44,20 +45,21 @@ def parsed(text: str, mask: Mask) -> Any:
 
 
 def _refuse(constant: str) -> None:
-    """NaN and infinities are no JSON."""
+    """Refuse NaN and infinities, which are not JSON."""
     raise ValueError(constant)
 
 
 def beginning(text: str, mask: Mask) -> str:
-    """The first words of a text on one line, no secret among them, nor the half of one."""
+    """The beginning of a text on one line with secrets masked, cut only after that so that no part of one
+    stays."""
     return " ".join(mask.text(text)[:1000].split())[:300]
 
 
 async def events(response: httpx.Response, mask: Mask) -> AsyncGenerator[str, None]:
-    """The events of a stream: server-sent ones, or lines where the service sends something else.
+    """Yield the events of a stream: server-sent events, or lines where the content type is another.
 
-    The last is `[DONE]` where that is sent. Raises ModelError for an event of the name `error`, and where
-    nobody could tell a whole stream from one that broke off.
+    The last one is `[DONE]` if the service sends it. Raises ModelError for an event named `error`, and where
+    a complete stream could not be told from one that broke off.
     """
     if response.headers.get("Content-Type", "").startswith("text/event-stream"):
         found = _server_sent(response, mask)
@@ -74,18 +76,18 @@ async def events(response: httpx.Response, mask: Mask) -> AsyncGenerator[str, No
 
 
 def _has_an_end(response: httpx.Response) -> bool:
-    """Whether a connection that broke would have been noticed."""
+    """Whether a broken connection would have been noticed."""
     framed = "Content-Length" in response.headers or "Transfer-Encoding" in response.headers
     return framed or response.http_version == "HTTP/2"
 
 
 async def _server_sent(response: httpx.Response, mask: Mask) -> AsyncGenerator[str, None]:
-    """The data of server-sent events, by httpx-sse."""
+    """The data of server-sent events, parsed by httpx-sse."""
     import httpx
     from httpx_sse import EventSource
 
     class Checked(httpx.AsyncByteStream):
-        """The same bytes, with an end even where the last event has none."""
+        """The same bytes with a final empty line, so that a last event without one is parsed too."""
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             async with aclosing(pieces(response)) as parts:
@@ -103,7 +105,7 @@ async def _server_sent(response: httpx.Response, mask: Mask) -> AsyncGenerator[s
 
 
 async def _lines(response: httpx.Response) -> AsyncGenerator[str, None]:
-    """The lines of a stream: JSON has no line breaks but those between its values (NDJSON)."""
+    """The lines of a stream of JSON values, one per line (NDJSON)."""
     held: list[bytes] = []  # the pieces of one line, joined once: it may be long, and the pieces short
     async with aclosing(pieces(response)) as parts:
         async for piece in parts:

@@ -1,9 +1,9 @@
-"""Calls of somebody's functions, sync or async, that can hang without holding up anything else.
+"""Calling functions of a pipeline, sync or async, so that one that hangs does not block anything else.
 
-Calls one after another have one thread, since what a pipeline keeps may belong to it (as connections of
-sqlite3 do); while that is busy or hangs there are more. None keeps the process alive. What turns out to be
-awaitable is awaited on one event loop that all calls share (clients that a pipeline keeps belong to a loop)
-and that is not the runner's.
+Consecutive calls run on the same thread, because the pipeline may own objects bound to it (such as sqlite3
+connections); while that thread is busy or hangs, more are started. None of them keeps the process alive.
+Awaitable results are awaited on one event loop that all calls share (clients that a pipeline keeps are bound
+to a loop) and that is not the runner's.
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ from fathoms.types import Failure
 
 
 class RaisedError(Exception):
-    """What somebody's function raised, as a failure."""
+    """An exception raised by a pipeline's function, as a failure."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(f"{message_of(error) or 'no message'}{place_of(error)}")
         self.failure = Failure(kind=type(error).__name__, message=str(self))
 
     def masked(self, mask: Mask) -> RaisedError:
-        """The same, no secret in it."""
+        """Mask secrets in the failure's message."""
         self.failure = self.failure.model_copy(update={"message": mask.text(self.failure.message)})
         return self
 
 
 class Caller:
-    """Calls the functions of one pipeline, each on the oldest of its threads that is free."""
+    """Calls the functions of one pipeline, each on the first of its threads that is free."""
 
     def __init__(self) -> None:
         self._workers: list[_Worker] = []
         self._lock = threading.Lock()
 
     def call(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Call it and wait; raises RaisedError."""
+        """Call a function and wait for the result; raises RaisedError."""
         result = self._started(partial(function, *arguments, **options)).result()
         return _awaiting(result).result() if inspect.isawaitable(result) else result
 
     async def acall(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Call it without holding up the event loop; raises RaisedError.
+        """Call a function without blocking the event loop; raises RaisedError.
 
-        When this is cancelled, what is awaited is cancelled too; a thread cannot be, and is left to itself.
+        Cancelling this cancels an awaitable too. A thread cannot be cancelled and is abandoned.
         """
         result = await asyncio.wrap_future(self._started(partial(function, *arguments, **options)))
         return await asyncio.wrap_future(_awaiting(result)) if inspect.isawaitable(result) else result
 
     def _started(self, function: Callable[[], Any]) -> Future[Any]:
-        """The call, on its way."""
+        """Start a call on a free thread."""
         future: Future[Any] = Future()
         with self._lock:
             worker = next((worker for worker in self._workers if worker.is_free), None)
@@ -80,7 +80,7 @@ class _Worker:
         threading.Thread(target=self._work, daemon=True, name="fathoms-pipeline").start()
 
     def _work(self) -> None:
-        """Call until there is no more."""
+        """Run calls until `None` is received."""
         while given := self.calls.get():
             function, future = given
             result = _result(function)
@@ -90,7 +90,7 @@ class _Worker:
 
 
 def _result(function: Callable[[], Any]) -> Any:
-    """What it returns, or a RaisedError."""
+    """The return value of a function, or a RaisedError."""
     try:
         return function()
     except BaseException as error:  # also SystemExit: it is a thread's, not ours
@@ -98,12 +98,13 @@ def _result(function: Callable[[], Any]) -> Any:
 
 
 def _awaiting(result: Awaitable[Any]) -> Future[Any]:
-    """The rest of the call, on the loop of all calls."""
+    """Continue a call on the shared event loop."""
     return asyncio.run_coroutine_threadsafe(_awaited(result), _loop())
 
 
 async def _awaited(result: Awaitable[Any]) -> Any:
-    """What an awaitable gives; an exit would take the loop with it, a stray cancellation our own task."""
+    """Await a result, turning exceptions into RaisedError: an exit would end the shared loop, and a stray
+    cancellation would cancel our own task."""
     try:
         return await result
     except asyncio.CancelledError as error:
@@ -116,7 +117,7 @@ async def _awaited(result: Awaitable[Any]) -> Any:
 
 
 def _settle(future: Future[Any], result: Any) -> None:
-    """Give the result to whoever still waits for it."""
+    """Deliver a result to its caller, unless that has been cancelled."""
     if not future.set_running_or_notify_cancel():
         return
     if isinstance(result, RaisedError):
@@ -127,7 +128,7 @@ def _settle(future: Future[Any], result: Any) -> None:
 
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
-    """An event loop on a thread that does not keep the process alive."""
+    """Start the shared event loop, on a thread that does not keep the process alive."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True, name="fathoms-pipelines").start()
     return loop

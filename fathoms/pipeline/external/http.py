@@ -1,8 +1,8 @@
-"""A pipeline behind an address: question in by JSON, answer out by JSON, whole or as a stream.
+"""External pipelines behind HTTP: JSON requests, and JSON answers at once or as a stream.
 
-Each question has a connection of its own: one that was kept from before may be closed by the service at the
-very moment, and that would count as a failure of the question. Redirects are not followed (headers may hold
-keys). Replies are never cached.
+Every question opens its own connection. A kept-alive connection may be closed by the service just as it is
+used, which would count as a failure of the question. Redirects are not followed, because headers may hold
+keys. Replies are never cached.
 """
 
 from __future__ import annotations
@@ -51,49 +51,50 @@ _NOTE = "the service keeps its own documents: nothing is ingested here"
 
 
 def _question() -> JsonValue:
-    """The simplest request."""
+    """The default request."""
     return {"question": "{question}"}
 
 
 class Http(ExternalPipeline):
-    """`kind: http`: a service that is asked by a request for each question."""
+    """A service that receives one HTTP request per question."""
 
     neutral: ClassVar[frozenset[str]] = frozenset({"headers", "timeout", "max_concurrency", "health"})
 
     kind: Literal["http"] = "http"
     url: ServiceUrl
-    """The whole address that is asked."""
+    """Full URL that questions are sent to."""
     preset: Literal["openai-chat"] | None = None
-    """A shape of request and response that is known; keys of both that are given change it."""
+    """Known format of request and response; keys given under `request` and `response` override it."""
     model: str | None = None
-    """What `{model}` in the request stands for."""
+    """Model name that replaces `{model}` in the request."""
     method: Literal["POST", "PUT", "GET"] = "POST"
-    """GET sends the request as the query of the address."""
+    """HTTP method. GET sends the request as the query string."""
     headers: Headers = Field(default_factory=dict)
-    """Sent with every request. Keys must be given as `${NAME}`: that environment variable is looked up when
-    the headers are sent, and is written down nowhere."""
+    """Headers of every request. Give keys as `${NAME}`: the environment variable is read when the headers are
+    sent, and its value is never written down."""
     request: Template = Field(default_factory=_question)
-    """The JSON that is sent. `{question}`, `{files}`, `{id}`, `{category}` and `{model}` are filled in inside
-    its texts, `${NAME}` is that environment variable; `"{files}"` alone becomes a list."""
+    """JSON body of the request. In its texts, `{question}`, `{files}`, `{id}`, `{category}` and `{model}` are
+    filled in and `${NAME}` is replaced by that environment variable; the text `"{files}"` alone becomes a
+    list."""
     response: Response = Response()
-    """Where in the JSON that comes back the parts of the answer stand."""
+    """Where the parts of the answer are in the JSON response."""
     stream: bool = False
-    """The answer comes in pieces: server-sent events, or JSON values a line. `answer` (and `reasoning`) is
-    looked for in each and joined, every other part is taken from the last piece that has it."""
+    """Whether the answer is streamed, as server-sent events or one JSON value per line. The pieces of
+    `answer` (and of `reasoning`) are joined; every other part is taken from the last piece that has it."""
     first_page: int = Field(default=1, ge=0, le=1)
-    """What number the service gives to the first page."""
+    """Number that the service gives the first page of a document: 0 or 1."""
     timeout: float = Field(default=300, gt=0, le=LONGEST_WAIT)
-    """Seconds that the service may be silent."""
+    """Seconds that the service may be silent before the question fails."""
     health: ServiceUrl | None = None
-    """Is asked by GET before the first question, and must answer with a status below 500. Without it a
-    connection to `url` is opened and closed."""
+    """URL that is asked by GET before the first question and must answer with a status below 500. Default:
+    only open and close a connection to `url`."""
     max_concurrency: int = Field(default=4, ge=1, le=MOST_AT_ONCE)
-    """Questions asked at once."""
+    """The most questions in flight at once."""
 
     @model_validator(mode="before")
     @classmethod
     def _from_preset(cls, given: Any) -> Any:
-        """The preset, with what is given laid over it."""
+        """Merge the given keys over the preset."""
         if not isinstance(given, Mapping) or given.get("preset") != "openai-chat":
             return given
         preset = openai_chat(stream=given.get("stream") is True)
@@ -102,7 +103,8 @@ class Http(ExternalPipeline):
 
     @model_validator(mode="after")
     def _asks(self) -> Http:
-        """Refuse a key in an address, and a request without the question or with half of a model."""
+        """Refuse a key in a URL, a request without the question, and `model` without `{model}` or the
+        reverse."""
         for url in filter(None, (self.url, self.health)):
             refuse_secrets(url)
         asked = places(self.request)
@@ -118,20 +120,21 @@ class Http(ExternalPipeline):
 
     @property
     def name(self) -> str:
-        """The model, or the address without its query."""
+        """The model, or else the URL without its query."""
         return self.model or self.url.partition("?")[0]
 
     def at(self, base: Path) -> Http:
-        """No files are named."""
+        """Return the pipeline unchanged, because it names no files."""
         return self
 
     def identity(self) -> dict[str, Any]:
-        """With what environment variables say (not secrets)."""
+        """Add a fingerprint of the request with its environment variables resolved, leaving out secrets."""
         known = fingerprint(without_secrets({"request": self.request}))
         return {**super().identity(), "resolved": known}
 
     def check(self) -> None:
-        """Raise ConfigError for a variable that is not set, ServerError where nobody listens."""
+        """Raise ConfigError for an environment variable that is not set, ServerError where no service
+        answers."""
         headers = sent_headers(self.headers)
         variables(self.request)
         if self.health is None:
@@ -140,7 +143,7 @@ class Http(ExternalPipeline):
             _require_health(self.health, headers)
 
     def open(self, documents: Sequence[Document]) -> tuple[Ask, str]:
-        """A client for all questions."""
+        """Make one HTTP client for all questions."""
         import httpx
 
         client = async_client(
@@ -167,11 +170,11 @@ class Http(ExternalPipeline):
 
     @property
     def _where(self) -> str:
-        """The address as messages name it."""
+        """The URL as shown in messages, without its query."""
         return self.url.partition("?")[0]
 
     async def _ask(self, client: httpx.AsyncClient, question: Question, hidden: Mask) -> Told:
-        """One request and what comes back."""
+        """Send one request and read its answer."""
         import httpx
 
         request = filled(self.request, parts_of(question, self.model))
@@ -188,7 +191,7 @@ class Http(ExternalPipeline):
         return Told(self.response.made(self.response.parts(data, first_page=self.first_page), data))
 
     async def _read_stream(self, response: httpx.Response, started: float, hidden: Mask) -> Told:
-        """The parts of a stream, joined; raises ModelError for one that broke off."""
+        """Read a stream and join its pieces; raises ModelError for a stream that broke off."""
         parts: dict[str, Any] = {}
         data: Any = {}
         first_token, ended = None, False
@@ -211,21 +214,21 @@ class Http(ExternalPipeline):
 
 
 def _joined(before: Any, piece: Any, part: str) -> str:
-    """A text and its next piece; raises ModelError where either is none."""
+    """Join a text and its next piece; raises ModelError where either is not a text."""
     if not (isinstance(before, str) and isinstance(piece, str)):
         raise ModelError(f"its answer has not the right shape: {part}: a piece of the stream is no text")
     return before + piece
 
 
 def _laid_over(preset: Any, given: Any) -> Any:
-    """Mappings are joined, key by key; anything else replaces, null too."""
+    """Merge mappings key by key; any other value replaces the preset's, null included."""
     if isinstance(preset, dict) and isinstance(given, Mapping):
         return {**preset, **{key: _laid_over(preset.get(key), value) for key, value in given.items()}}
     return given
 
 
 def _connect(url: str) -> None:
-    """Open a connection and close it; raises ServerError."""
+    """Open and close a connection; raises ServerError where that fails."""
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     place = (parts.hostname or "", port)
@@ -239,7 +242,7 @@ def _connect(url: str) -> None:
 
 
 def _require_health(url: str, headers: Mapping[str, str]) -> None:
-    """Ask how it is; raises ServerError."""
+    """Ask the health URL; raises ServerError unless it answers with a status below 500."""
     try:
         status = fetch("GET", url, headers=dict(headers), seconds=_CHECK_SECONDS).status
     except NoAnswerError as error:
@@ -251,7 +254,7 @@ def _require_health(url: str, headers: Mapping[str, str]) -> None:
 
 
 async def _refused(response: httpx.Response, hidden: Mask) -> ModelError:
-    """What an answer with another status than 2xx says."""
+    """The error for a response with a status other than 2xx."""
     try:
         text = beginning(await whole(response), hidden)
     except ModelError as error:
@@ -265,7 +268,7 @@ async def _refused(response: httpx.Response, hidden: Mask) -> ModelError:
 
 
 def _sentence(error: httpx.HTTPError, timeout: float) -> str:
-    """What happened to a connection."""
+    """Describe why a connection failed."""
     import httpx
 
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):

@@ -1,7 +1,7 @@
-"""Which code was imported: a process has one module of a name, and keeps it as it was then.
+"""Tracking which source code was imported, because Python imports a module only once per process.
 
-So a module that has changed since, or whose name means another file to the next configuration, is refused:
-the run would be of other code than it says.
+A module whose file has changed since its import, or whose name now means another file, is refused: the
+manifest would describe other code than the run used.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from fathoms.paths import sha256_file
 
 @dataclass(frozen=True)
 class _Imported:
-    """A module's file as it was when it was imported; `spec` is another after a reload.
+    """A module's file as it was at import; a reload gives the module another `spec`.
 
-    `is_beside` where it came from the current directory or the folder of a configuration.
+    `is_beside` says that it came from the current directory or the folder of a configuration.
     """
 
     file: Path
@@ -33,9 +33,9 @@ _imported: dict[str, _Imported] = {}
 
 
 def note(names: Iterable[str], folders: Iterable[Path] | None = None) -> None:
-    """Remember the source of modules as it is now; with `folders`, of those that lie there.
+    """Remember the source of modules as it is now; with `folders`, only of modules inside them.
 
-    What is installed is left out: environments may lie in a project's folder.
+    Installed packages are left out, since a virtual environment may be inside a project's folder.
     """
     within = None if folders is None else list(folders)
     for name in names:
@@ -50,12 +50,12 @@ def note(names: Iterable[str], folders: Iterable[Path] | None = None) -> None:
 
 
 def source_sha256(name: str) -> str | None:
-    """The hash of a module's file when it was imported; `None` where there is no file."""
+    """The sha256 of a module's file when it was imported; `None` where it has no file."""
     return _imported[name].sha256 if name in _imported else None
 
 
 def refuse_others(target: str, folders: list[Path]) -> None:
-    """Raise ConfigError where a module that is loaded is not what would be imported from `folders` now."""
+    """Raise ConfigError where a loaded module is not what would be imported from `folders` now."""
     for name in {target, *_imported} - {"__main__"}:
         file = _file(sys.modules.get(name))
         if file is None:
@@ -73,7 +73,7 @@ def refuse_others(target: str, folders: list[Path]) -> None:
 
 
 def _refuse_changed(name: str, file: Path) -> None:
-    """Raise ConfigError where a module is not what its file says now."""
+    """Raise ConfigError where a module's file has changed since it was imported."""
     note([name] if name in _imported else [])  # it may have been reloaded
     known = _imported.get(name)
     if known and known.file == file and known.sha256 != sha256_file(file):
@@ -81,13 +81,13 @@ def _refuse_changed(name: str, file: Path) -> None:
 
 
 def _file(module: Any) -> Path | None:
-    """Where a module was read from."""
+    """The file that a module was loaded from; `None` where there is none."""
     file = getattr(module, "__file__", None)
     return Path(file).resolve() if file and Path(file).is_file() else None
 
 
 def _beside(name: str, folders: Iterable[Path]) -> Path | None:
-    """The file that a name means in the first of the folders that has it."""
+    """The file that a module name means in the first of the folders that has one."""
     for folder in folders:
         path = folder.joinpath(*name.split("."))
         for file in (path / "__init__.py", path.with_suffix(".py")):
@@ -97,5 +97,5 @@ def _beside(name: str, folders: Iterable[Path]) -> Path | None:
 
 
 def _is_within(file: Path, folders: Iterable[Path]) -> bool:
-    """Whether it lies in one of them."""
+    """Whether a file is inside one of the folders."""
     return any(file.is_relative_to(folder) for folder in folders)

@@ -1,4 +1,4 @@
-"""From a service's JSON to an answer: where each part of it stands, as JSONPath (RFC 9535)."""
+"""Mapping a service's JSON to an answer, with a JSONPath (RFC 9535) for each part of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WHOLE = TypeAdapter(int)
 
 @lru_cache(maxsize=256)
 def _compiled(path: str) -> JSONPath:
-    """The path, ready; raises ValueError where it is none."""
+    """Compile a path; raises ValueError where it is not a valid JSONPath."""
     from jsonpath import JSONPath, JSONPathEnvironment, JSONPathError
 
     try:
@@ -34,7 +34,7 @@ def _compiled(path: str) -> JSONPath:
 
 
 def _valid(path: str) -> str:
-    """The path itself, once it is known to be one."""
+    """Return the path if it is valid."""
     _compiled(path)
     return path
 
@@ -51,7 +51,7 @@ def _one(data: Any, path: str | None) -> Any:
 
 
 def _text(data: Any, path: str | None) -> Any:
-    """The value at a path; texts at a path of several places are joined."""
+    """The value at a path; where the path can match several places, their texts are joined."""
     if path is None:
         return None
     if _compiled(path).singular_query():
@@ -61,9 +61,11 @@ def _text(data: Any, path: str | None) -> Any:
 
 
 def _many(data: Any, path: str) -> Any:
-    """The list at a path of one place, or all that is at a path of several; `None` where nothing is told.
+    """The list at a path that names one place, or all matches of a path that can match several; `None` if
+    unknown.
 
-    Several places without any match are an empty list where the list they are looked for in is there.
+    Where a path of the second kind matches nothing, the result is an empty list if the parent of its matches
+    exists.
     """
     compiled = _compiled(path)
     if compiled.singular_query():
@@ -75,7 +77,7 @@ def _many(data: Any, path: str) -> Any:
 
 @lru_cache(maxsize=256)
 def _stem(path: str) -> str:
-    """The beginning of a path as far as it names one place: `$.a` of `$.a[*].b`."""
+    """The longest prefix of a path that names a single place: `$.a` for `$.a[*].b`."""
     from jsonpath import JSONPath
 
     whole = _compiled(path)
@@ -84,26 +86,27 @@ def _stem(path: str) -> str:
 
 
 class _Paths(BaseModel):
-    """Keys with a path each; null where a part is not to be looked for."""
+    """Base class of mappings with one JSONPath per key; null means that the part is not looked for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class _Each(_Paths):
-    """A list, and where in each of its objects the parts stand; a bare text among them is one as it is."""
+    """A list, and a JSONPath for each part of its objects. Members that are bare texts are taken as they
+    are."""
 
     each: JsonPath
-    """The list, or the places of its members."""
+    """JSONPath of the list, or of its members."""
 
     def read(self, data: Any, shift: int) -> Any:
-        """The members in the shape of `fathoms.Answer`, `shift` added to their pages."""
+        """Read the members in the format of `fathoms.Answer`, adding `shift` to their page numbers."""
         found = _many(data, self.each)
         if not isinstance(found, list):
             return found  # nothing, or what will be refused
         return [self._member(member, shift) if isinstance(member, dict) else member for member in found]
 
     def _member(self, member: dict[str, Any], shift: int) -> dict[str, Any]:
-        """What is told of one."""
+        """Read the parts of one member."""
         paths = self.model_dump(exclude={"each"})
         parts = {name: _one(member, path) for name, path in paths.items()}
         if "page" in parts:
@@ -114,86 +117,88 @@ class _Each(_Paths):
 
 
 class Contexts(_Each):
-    """The texts that the answer was made from."""
+    """JSONPaths of the retrieved texts that the answer was made from."""
 
     each: JsonPath = "$.contexts"
-    """The list, or the places of its members."""
+    """JSONPath of the list, or of its members."""
     text: JsonPath = "$.text"
-    """In each: the text itself."""
+    """Within a member: the text."""
     document: JsonPath = "$.document"
-    """In each: the file's name, as the questions name it."""
+    """Within a member: the name of the document, as the questions name it."""
     page: JsonPath | None = "$.page"
-    """In each: the page."""
+    """Within a member: the page."""
     pages: JsonPath | None = "$.pages"
-    """In each: the pages, where there are several."""
+    """Within a member: the list of pages, where there are several."""
     score: JsonPath | None = "$.score"
-    """In each: how well it fits; higher is better."""
+    """Within a member: the retrieval score; higher is better."""
 
 
 class Citations(_Each):
-    """The places that the answer names."""
+    """JSONPaths of the places that the answer cites."""
 
     each: JsonPath = "$.citations"
-    """The list, or the places of its members."""
+    """JSONPath of the list, or of its members."""
     document: JsonPath = "$.document"
-    """In each: the file's name, as the questions name it."""
+    """Within a member: the name of the document, as the questions name it."""
     page: JsonPath | None = "$.page"
-    """In each: the page."""
+    """Within a member: the page."""
     quote: JsonPath | None = "$.quote"
-    """In each: the words that are cited."""
+    """Within a member: the quoted words."""
 
 
 class Tokens(_Paths):
-    """What the service counted."""
+    """JSONPaths of the token counts."""
 
     prompt_tokens: JsonPath | None = "$.usage.prompt_tokens"
-    """Tokens that were read."""
+    """Tokens of the prompt."""
     completion_tokens: JsonPath | None = "$.usage.completion_tokens"
-    """Tokens that were written."""
+    """Tokens of the completion."""
     cached_tokens: JsonPath | None = "$.usage.cached_tokens"
-    """Tokens that were read from a cache, among those read."""
+    """Prompt tokens that were read from a cache; included in the prompt tokens."""
     cache_write_tokens: JsonPath | None = "$.usage.cache_write_tokens"
-    """Tokens that were put into a cache, among those read."""
+    """Prompt tokens that were written to a cache; included in the prompt tokens."""
     reasoning_tokens: JsonPath | None = "$.usage.reasoning_tokens"
-    """Tokens that were thought, among those written."""
+    """Completion tokens that were spent on reasoning; included in the completion tokens."""
 
     def read(self, data: Any) -> dict[str, Any] | None:
-        """The counts there are."""
+        """Read the counts; `None` where there are none."""
         found = {name: _one(data, path) for name, path in self.model_dump().items()}
         return {name: count for name, count in found.items() if count is not None} or None
 
 
 def _list_at(value: Any) -> Any:
-    """A path alone is that of the list."""
+    """Accept a bare path as that of the list."""
     return {"each": value} if isinstance(value, str) else value
 
 
 class Response(_Paths):
-    """Where the parts of an answer stand in what a service sends; null leaves a part out."""
+    """JSONPaths of the parts of an answer in the response of a service; null leaves a part out."""
 
     answer: JsonPath = "$.answer"
-    """The answer's text; texts at several places are joined."""
+    """Text of the answer; where several places match, their texts are joined."""
     contexts: Annotated[Contexts | None, BeforeValidator(_list_at)] = Contexts()
-    """What was retrieved."""
+    """The retrieved contexts: a JSONPath of the list, or a mapping."""
     citations: Annotated[Citations | None, BeforeValidator(_list_at)] = Citations()
-    """What the answer cites."""
+    """The places that the answer cites: a JSONPath of the list, or a mapping."""
     usage: Tokens | None = Tokens()
-    """Tokens."""
+    """Token counts."""
     reasoning: JsonPath | None = "$.reasoning"
-    """What the model thought."""
+    """The model's reasoning."""
     stop_reason: JsonPath | None = "$.stop_reason"
-    """Why the model stopped."""
+    """Why the model stopped generating."""
     refusal: JsonPath | None = "$.refusal"
-    """Why there is no real answer, where it was refused."""
+    """The reason where the model or a filter refused to answer."""
     model: JsonPath | None = "$.model"
     """The model that answered."""
     cost: JsonPath | None = "$.cost"
-    """What the answer cost."""
+    """Cost of the answer in US dollars."""
     error: JsonPath | None = "$.error"
-    """What went wrong; whatever stands here, but for null, false and nothing, is a failure."""
+    """Error that the service reports: any value here counts as a failure, except null, false, 0 and empty
+    ones."""
 
     def parts(self, data: Any, *, first_page: int = 1) -> dict[str, Any]:
-        """The parts that `data` holds, not validated yet; raises ModelError for what went wrong there."""
+        """Read the parts of an answer from `data`, not validated yet; raises ModelError for a reported
+        error."""
         if not isinstance(data, dict | list):
             raise ModelError(f"want a JSON object, this is {known_mask().text(str(data))[:100]!r}")
         if error := _one(data, self.error):
@@ -212,9 +217,9 @@ class Response(_Paths):
         return {name: part for name, part in found.items() if part is not None}
 
     def made(self, parts: Mapping[str, Any], data: Any) -> Answer:
-        """The answer of these parts; raises ModelError that names the path or the part that is wrong.
+        """Make the answer of its parts; raises ModelError that names the path or part that is wrong.
 
-        `data` is what they were read from. A refusal needs no text.
+        `data` is what the parts were read from. A refusal needs no answer text.
         """
         parts = {name: _without_halves(part) for name, part in parts.items()}
         if parts.get("stop_reason") == "content_filter":
@@ -232,7 +237,7 @@ class Response(_Paths):
 
 
 def _without_halves(value: Any) -> Any:
-    """A value whose texts have no half characters (lone surrogates), which no file could hold."""
+    """Remove lone surrogates from all texts of a value, because no UTF-8 file can hold them."""
     if isinstance(value, str):
         return without_halves(value)
     if isinstance(value, dict):
@@ -241,20 +246,20 @@ def _without_halves(value: Any) -> Any:
 
 
 def complaint(error: ValidationError) -> str:
-    """The first complaint: `contexts.0.page: Input should be ...`."""
+    """The first validation error with its place: `contexts.0.page: Input should be ...`."""
     first = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     return f"{place}: {first['msg']}" if place else first["msg"]
 
 
 def _way_out(error: ValidationError) -> str:
-    """How to do without the part that is wrong, where an answer can."""
+    """Advice to leave out the invalid part, where an answer is possible without it."""
     part = next(iter(error.errors(include_url=False)[0]["loc"]), "answer")
     return "" if part == "answer" else f"; 'response: {{{part}: null}}' leaves it out"
 
 
 def _shifted(page: Any, shift: int) -> Any:
-    """A page as one counts from 1; what is no whole number is left to be refused."""
+    """A page number counted from 1; anything but an integer is returned as it is and refused later."""
     try:
         return _WHOLE.validate_python(page) + shift
     except ValidationError:
@@ -262,13 +267,13 @@ def _shifted(page: Any, shift: int) -> Any:
 
 
 def _message(error: Any) -> str:
-    """What an error says, from the object that it mostly is."""
+    """The message of a reported error, which is usually an object."""
     told = error.get("message") if isinstance(error, dict) else None
     return known_mask().text(str(told or error))[:500]
 
 
 def _there(data: Any) -> str:
-    """What there is in place of the answer."""
+    """Describe what a response holds in place of the answer."""
     if isinstance(data, list):
         return f"a list of {len(data)}"
     keys = ", ".join(f"'{key}'" for key in list(data)[:_SHOWN]) or "none"

@@ -1,4 +1,4 @@
-"""Shapes of requests and answers that many services share."""
+"""Request and response formats that many services share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def openai_chat(*, stream: bool) -> dict[str, Any]:
-    """OpenAI's chat completions, as a request and where the answer stands."""
+    """The request and the response paths of OpenAI's chat completions API."""
     message = "$.choices[0].delta" if stream else "$.choices[0].message"
     request: dict[str, Any] = {
         "model": "{model}",

@@ -1,4 +1,4 @@
-"""What a pipeline prints, kept apart from what we print."""
+"""Redirecting what a pipeline under test prints to stderr, so that it does not mix with our own output."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 
 class _Aside:
-    """A stdout that is stderr to all threads but those that ask."""
+    """A stdout that sends the output of all threads to stderr, except those inside a `printed_aside`
+    block."""
 
     def __init__(self, stdout: Any) -> None:
         self._stdout = stdout
@@ -21,11 +22,11 @@ class _Aside:
         return getattr(self._stdout if is_ours else sys.stderr, name)
 
     def enter(self) -> None:
-        """A block begins in this thread."""
+        """Begin a block in this thread."""
         self._asking.append(threading.get_ident())
 
     def leave(self) -> None:
-        """A block ends; after the last, stdout is as it was."""
+        """End a block; after the last one, the original stdout is restored."""
         self._asking.remove(threading.get_ident())
         if not self._asking and sys.stdout is self:
             sys.stdout = self._stdout
@@ -33,12 +34,12 @@ class _Aside:
 
 _lock = threading.Lock()
 _made: list[_Aside] = []
-"""One for every stdout that there was, never freed: `print` of Python 3.11 holds no reference to the stdout
-that it writes to, and a thread that prints while a block ends would crash the process."""
+"""One wrapper per stdout that ever existed, never freed: `print` of Python 3.11 holds no reference to the
+stdout that it writes to, and a thread that prints while a block ends would crash the process."""
 
 
 def _aside_of(stdout: Any) -> _Aside:
-    """The one for a stdout."""
+    """The wrapper of a stdout, made on first use."""
     found = next((aside for aside in _made if aside._stdout is stdout), None)
     if found is None:
         _made.append(found := _Aside(stdout))
@@ -47,7 +48,7 @@ def _aside_of(stdout: Any) -> _Aside:
 
 @contextmanager
 def printed_aside() -> Iterator[None]:
-    """What other threads print goes to stderr for as long as the block lasts; blocks may overlap."""
+    """Send what other threads print to stderr while the block lasts; blocks may overlap."""
     with _lock:
         aside = sys.stdout if isinstance(sys.stdout, _Aside) else _aside_of(sys.stdout)
         sys.stdout = aside

@@ -1,12 +1,12 @@
-"""A pipeline in Python: a function that answers, or an object that ingests and answers.
+"""External pipelines in Python: a function that answers, or an object that also ingests documents.
 
     def answer(question: str) -> str | dict | fathoms.Answer: ...
     def ingest(documents: list[fathoms.pipeline.external.Source]) -> None: ...
 
-Both may be async. `answer` gets the text of the question and nothing else, so that the very function that
-a service calls can be measured; only where it has a parameter named `files` it also gets the names of the
-files that the question is about. Neither sees a gold answer. `ingest` is called once, before the first
-question. Replies are never cached.
+Both may be async. `answer` gets only the text of the question, so that the same function that a service calls
+can be measured; if it has a parameter named `files`, it also gets the names of the files that the question is
+about. Neither sees a gold answer. `ingest` is called once, before the first question. Replies are never
+cached.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from fathoms.types import Document, Question
 
 @dataclass(frozen=True)
 class Source:
-    """A document that `ingest` gets: `id` is the name that questions know it by."""
+    """A document as passed to `ingest`; `id` is the name that questions use for it."""
 
     id: str
     path: Path
@@ -44,54 +44,56 @@ class Source:
 
 
 class Python(ExternalPipeline):
-    """`kind: python`: a function or an object of yours, in this process."""
+    """A Python function or object that runs in this process."""
 
     neutral: ClassVar[frozenset[str]] = frozenset({"max_concurrency"})
 
     kind: Literal["python"] = "python"
     target: str = Field(pattern=r"^[A-Za-z_][\w.]*(:[A-Za-z_][\w.]*)?$")
-    """`package.module:name` of a function that answers, of a class with the method `answer`, or of an object
-    with one; `package.module` of a module with that function. The current directory and the folder of the
-    configuration are looked in first."""
+    """What answers: `package.module:name` of a function, of a class with a method `answer` or of an object
+    with one, or `package.module` of a module with a function `answer`. The current directory and the folder
+    of the configuration are searched first."""
     options: Options = Field(default_factory=dict)
-    """What a class is called with. `${NAME}` in a text is that environment variable."""
+    """Keyword arguments for a class. `${NAME}` in a text is replaced by that environment variable."""
 
     _folder: Path = PrivateAttr(default=Path())
     _loaded: Any = PrivateAttr(default=None)
 
     @property
     def name(self) -> str:
-        """The target."""
+        """The target, as configured."""
         return self.target
 
     def at(self, base: Path) -> Python:
-        """Found from `base`; raises ConfigError where there is no such target, or it cannot answer."""
+        """Import the target, searching `base` too. Raises ConfigError where it is missing or cannot
+        answer."""
         placed = self.model_copy()
         placed._folder = base
         placed._loaded = placed._load()
         return placed
 
     def identity(self) -> dict[str, Any]:
-        """With the module's source as it was imported, and what environment variables say (not secrets)."""
+        """Add the hash of the module's source as imported, and a fingerprint of the resolved options without
+        secrets."""
         self._found()
         source = source_sha256(self.target.partition(":")[0])
         known = fingerprint(without_secrets(self.options))
         return {**super().identity(), "source": source, "resolved": known}
 
     def check(self) -> None:
-        """Raise ConfigError for a target that cannot answer or has changed since it was imported, or for a
-        variable that is not set."""
+        """Raise ConfigError where the target cannot answer or has changed since it was imported, or where an
+        environment variable is not set."""
         self._loaded = self._load()
         resolved(self.options)
 
     def _found(self) -> Any:
-        """The target as it was first imported, whatever became of its file since."""
+        """The target as it was first imported, even if its file has changed since."""
         if self._loaded is None:
             self._loaded = self._load()
         return self._loaded
 
     def _load(self) -> Any:
-        """The target, once it is known to be a pipeline."""
+        """Import the target; raises ConfigError where it has no way to answer."""
         found = load(self.target, self._folder)
         if self.options and not inspect.isclass(found):
             raise ConfigError(f"'{self.target}' is no class: 'options' are what a class is called with")
@@ -101,7 +103,7 @@ class Python(ExternalPipeline):
         return found
 
     def open(self, documents: Sequence[Document]) -> tuple[Ask, str]:
-        """Make the object, and let it ingest; raises FathomsError with what it raised."""
+        """Create the object and let it ingest; raises FathomsError with the message of what it raised."""
         sources = [Source(item.id, item.path.resolve(), item.sha256) for item in documents]
         made, caller, mask = self._found(), Caller(), Mask(secret_values(self.options))
         with importable(self._folder), printed_aside():
@@ -118,7 +120,7 @@ class Python(ExternalPipeline):
         return self._asked(getattr(made, "answer", made), caller, mask), note
 
     def _asked(self, answer: Callable[..., Any], caller: Caller, mask: Mask) -> Ask:
-        """How the function is asked."""
+        """Return the function that asks one question."""
         takes_files = _has_files(answer)
 
         async def ask(question: Question) -> Told:
@@ -135,7 +137,7 @@ class Python(ExternalPipeline):
 
 
 def _has_files(answer: Callable[..., Any]) -> bool:
-    """Whether there is a parameter `files`; what is built in tells of none."""
+    """Whether a function has a parameter `files`; built-in functions may not reveal their parameters."""
     try:
         return "files" in inspect.signature(answer).parameters
     except (TypeError, ValueError):
@@ -143,7 +145,7 @@ def _has_files(answer: Callable[..., Any]) -> bool:
 
 
 def _answer(returned: Any) -> Answer:
-    """What a function returned; raises ModelError where it is no answer."""
+    """Convert what a function returned; raises ModelError where it is not an answer."""
     if isinstance(returned, Answer):
         return returned
     if isinstance(returned, str):
@@ -159,7 +161,7 @@ def _answer(returned: Any) -> Answer:
 
 
 def _refuse_misspelt(returned: dict[str, Any]) -> None:
-    """Raise ModelError for a key that is nearly one of ours: what it holds would not be known."""
+    """Raise ModelError for a key that looks misspelt, because its value would be ignored."""
     names = Answer.model_fields.keys() - returned.keys()
     for key in returned.keys() - Answer.model_fields.keys():
         if near := get_close_matches(str(key), names, n=1, cutoff=0.85):
@@ -167,5 +169,5 @@ def _refuse_misspelt(returned: dict[str, Any]) -> None:
 
 
 def _described(returned: Any) -> str:
-    """`None`, or the kind of thing it is."""
+    """Describe a returned value for a message."""
     return "None" if returned is None else f"a value of type {type(returned).__name__}"

@@ -1,4 +1,5 @@
-"""What a service is sent: a template, with the question and environment variables put in."""
+"""Building requests to a service: a template in which the question and environment variables are filled
+in."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _without_secrets = TypeAdapter(Options).validate_python
 
 
 def _service(url: str) -> str:
-    """Refuse what is no address; a slash at its end is part of it."""
+    """Refuse a text that is not an HTTP address. A slash at its end is kept."""
     if "${" in url:
         raise ValueError(
             "an address takes no ${NAME}: write it out, or set it when you run: --set pipeline.url=..."
@@ -32,21 +33,21 @@ def _service(url: str) -> str:
 
 
 def refuse_secrets(url: str) -> None:
-    """Raise ValueError for a secret in the query of an address.
+    """Raise ValueError for a secret in the query of a URL.
 
-    Not where the address is validated: a complaint about a value shows it.
+    This is not part of the field's validation, because a validation message would show the value.
     """
     _without_secrets(dict(parse_qsl(urlsplit(url).query)))
 
 
 def _template(value: Any) -> Any:
-    """Refuse a secret that stands in the configuration."""
+    """Refuse a secret that is written into the configuration."""
     _without_secrets({"request": value})
     return value
 
 
 def _headers(headers: dict[str, str]) -> dict[str, str]:
-    """Refuse a secret that stands in the configuration, and what is no header's name."""
+    """Refuse a secret that is written into the configuration, and invalid header names."""
     for name in headers:
         if not _HEADER.fullmatch(name):
             raise ValueError(f"'{name}' cannot be the name of a header")
@@ -55,15 +56,15 @@ def _headers(headers: dict[str, str]) -> dict[str, str]:
 
 
 ServiceUrl = Annotated[str, AfterValidator(_service)]
-"""The whole address of a service, by http or https."""
+"""The full http or https URL of a service."""
 Template = Annotated[JsonValue, AfterValidator(_template)]
-"""Any JSON, with places to fill in."""
+"""Any JSON value with placeholders."""
 Headers = Annotated[dict[str, str], AfterValidator(_headers)]
 """Headers by name; `${NAME}` is replaced by that environment variable when they are sent."""
 
 
 def parts_of(question: Question, model: str | None) -> dict[str, str | list[str]]:
-    """What can be put into a template: nothing that tells the gold answer."""
+    """The values for a template's placeholders. None of them reveals the gold answer."""
     return {
         "question": question.text,
         "files": list(question.files),
@@ -74,9 +75,9 @@ def parts_of(question: Question, model: str | None) -> dict[str, str | list[str]
 
 
 def filled(template: Any, parts: Mapping[str, str | list[str]]) -> Any:
-    """The template with every place filled in, in one pass: what is put in is not looked at again.
+    """Fill in all placeholders of a template in one pass, so that inserted text is never expanded again.
 
-    The text `{files}` alone becomes a list; inside other text the files are joined by commas.
+    The text `{files}` alone becomes a list; inside other text the file names are joined by commas.
     """
     if template == "{files}":
         return parts["files"]
@@ -88,7 +89,7 @@ def filled(template: Any, parts: Mapping[str, str | list[str]]) -> Any:
 
 
 def _part(match: re.Match[str], parts: Mapping[str, str | list[str]]) -> str:
-    """What one place stands for."""
+    """The value of one placeholder."""
     if match["variable"]:
         return _variable(match["variable"])
     part = parts[match["part"]]
@@ -96,25 +97,25 @@ def _part(match: re.Match[str], parts: Mapping[str, str | list[str]]) -> str:
 
 
 def places(template: Any) -> set[str]:
-    """The parts of a question that a template asks for."""
+    """The names of the placeholders that a template uses."""
     return {match["part"] for match in _matches(template) if match["part"]}
 
 
 def variables(template: Any) -> list[str]:
-    """The values of all environment variables that a template names; raises ConfigError for one not set."""
+    """The values of all environment variables in a template; raises ConfigError for one that is not set."""
     names = {match["variable"] for match in _matches(template)} - {None}
     return [_variable(name) for name in sorted(names)]
 
 
 def mask(headers: Mapping[str, str], template: Any) -> Mask:
-    """What hides the secrets of a request: every variable in its headers, and those at keys of secrets."""
+    """Make the mask for a request: all variables in its headers, and the values of keys with secret names."""
     found = variables(dict(headers))
     remember(*found)
     return Mask([*found, *secret_values({"request": template})])
 
 
 def _matches(template: Any) -> Iterator[re.Match[str]]:
-    """Every place in the texts of a template."""
+    """Every placeholder in the texts of a template."""
     if isinstance(template, str):
         yield from _PLACE.finditer(template)
     elif isinstance(template, dict | list):
@@ -123,7 +124,7 @@ def _matches(template: Any) -> Iterator[re.Match[str]]:
 
 
 def sent_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers as they are sent; raises ConfigError, which names no value."""
+    """The headers with variables filled in; raises ConfigError for an invalid value, without showing it."""
     found: dict[str, str] = filled(dict(headers), {})
     for name, value in found.items():
         if not (value.isascii() and value.isprintable() and value == value.strip()):
@@ -132,7 +133,7 @@ def sent_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _variable(name: str) -> str:
-    """The value of one environment variable."""
+    """The value of an environment variable; raises ConfigError where it is not set."""
     try:
         return os.environ[name]
     except KeyError:

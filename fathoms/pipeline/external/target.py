@@ -1,4 +1,4 @@
-"""Somebody's module, imported from where they stand or from beside their configuration."""
+"""Importing the module of a pipeline, from the current directory or from beside its configuration."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from fathoms.pipeline.external import imports
 
 @contextmanager
 def importable(folder: Path) -> Iterator[None]:
-    """Modules in the current directory and in `folder` can be imported for as long as the block lasts.
+    """Make modules in the current directory and in `folder` importable while the block lasts.
 
-    Blocks may overlap: each takes out what it put in, and what was there before stays.
+    Blocks may overlap: each removes only what it added to the search path.
     """
     folders = _places(folder)
     added, before = [str(place) for place in folders], set(sys.modules)
@@ -35,15 +35,15 @@ def importable(folder: Path) -> Iterator[None]:
 
 
 def _places(folder: Path) -> list[Path]:
-    """Where modules are looked for first."""
+    """The folders that are searched first for modules."""
     return list(dict.fromkeys([folder.resolve(), Path.cwd().resolve()]))
 
 
 def load(target: str, folder: Path) -> Any:
-    """What `package.module:name` points at, or the module itself where no name is given.
+    """Import what `package.module:name` names, or the module itself where no name is given.
 
-    What the module prints goes to stderr. Raises ConfigError where it is not there, raises an error of its
-    own (named with file and line), or where what was imported before is other code than would be now.
+    What the module prints goes to stderr. Raises ConfigError where the target is missing, where the import
+    raises (naming file and line), or where the module loaded earlier differs from what would be imported now.
     """
     name, _, attribute = target.partition(":")
     with importable(folder), redirect_stdout(sys.stderr):
@@ -62,7 +62,7 @@ def load(target: str, folder: Path) -> Any:
 
 
 def _named(module: ModuleType, attribute: str) -> Any:
-    """The object of a name in a module."""
+    """The object of a name in a module; raises ConfigError where there is none."""
     if not attribute:
         return module
     try:
@@ -72,7 +72,7 @@ def _named(module: ModuleType, attribute: str) -> Any:
 
 
 def sentence(error: BaseException) -> str:
-    """The class and message of an error, and the file and line that raised it."""
+    """Describe an error by its class, its message, and the file and line that raised it."""
     if isinstance(error, SyntaxError):
         place = f"{error.filename}:{error.lineno}"
         return f"{type(error).__name__}: {error.msg} ({place})"
@@ -80,7 +80,7 @@ def sentence(error: BaseException) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """What an error says; it may fail to."""
+    """The message of an error, or a note where making it fails."""
     try:
         return str(error)
     except Exception:
@@ -88,6 +88,6 @@ def message_of(error: BaseException) -> str:
 
 
 def place_of(error: BaseException) -> str:
-    """` (file:line)` of the last frame, where there is any."""
+    """The ` (file:line)` of the last frame of an error's traceback; empty where it has none."""
     frames = traceback.extract_tb(error.__traceback__)
     return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
