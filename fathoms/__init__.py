@@ -1,14 +1,7 @@
-<<<<<<< HEAD
-"""fathoms measures document-RAG pipelines over PDFs from end to end.
-
-The public names are `fathoms.load`, `fathoms.run`, `fathoms.score`, the `fathoms.Result` that they return
-(`api.py`), and `fathoms.Answer`, which a pipeline of your own may return (`pipeline/external/answer.py`).
-=======
 """fathoms measures document-RAG pipelines over PDFs end to end.
 
 The Python interface is `fathoms.load`, `fathoms.run`, `fathoms.score` and their `fathoms.Result` (`api.py`).
 A Python pipeline under test returns a `fathoms.Answer` (`pipeline/external/answer.py`).
->>>>>>> w3
 """
 
 from __future__ import annotations

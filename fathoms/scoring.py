@@ -63,10 +63,9 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> Scoring:
-<<<<<<< HEAD
-    """The scoring that a run asks for; its other configuration is not looked at.
+    """Read the scoring configuration of a run from its manifest, ignoring the rest of its configuration.
 
-    Raises StoreError where the manifest itself is wrong, and ConfigError for settings that are.
+    Raises StoreError if the manifest itself is wrong, and ConfigError if the settings are.
     """
     changed = list(settings)
     config = (manifest.get("config") or {}).get("scoring") or {}
@@ -79,11 +78,6 @@ def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> S
             raise
         run = manifest.get("run")
         raise StoreError(f"manifest.json of {run}, config: {error}") from error
-=======
-    """Read the scoring configuration of a run from its manifest, ignoring the rest of its configuration."""
-    config = manifest.get("config", {}).get("scoring", {})
-    return validate(Scoring, override(Source("scoring", dict(config)), settings))
->>>>>>> w3
 
 
 def _texts(run: Run, manifest: Mapping[str, Any]) -> RunTexts:
