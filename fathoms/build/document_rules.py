@@ -142,8 +142,8 @@ def common_answer(subject: Subject) -> Iterator[Found]:
             worst = max(range(len(counts)), key=lambda index: len(counts[index]))
             phrases = "', '".join(question.answers[worst])
             yield Found(
-                f"an answer stands whole in {len(held)} of {len(texts)} {noun}, '{phrases}' in"
-                f" {len(counts[worst])}: write it longer",
+                f"an answer is found in {len(held)} of {len(texts)} {noun}, '{phrases}' in"
+                f" {len(counts[worst])}: use longer phrases",
                 number,
                 ("answers", worst),
             )

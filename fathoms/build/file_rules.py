@@ -86,7 +86,7 @@ def unanswerable_with_answers(subject: Subject) -> Iterator[Found]:
     """Report a question that is marked unanswerable but has answers."""
     for number, question in enumerate(subject.questions):
         if not question.answerable and question.answers:
-            yield Found("'answerable: false', and it has answers: take out one", number, ("answers",))
+            yield Found("has both 'answerable: false' and answers: remove one of them", number, ("answers",))
 
 
 def empty_phrase(subject: Subject) -> Iterator[Found]:
@@ -94,7 +94,7 @@ def empty_phrase(subject: Subject) -> Iterator[Found]:
     for number, question in enumerate(subject.questions):
         for key, phrase in _phrases(question):
             if not subject.texts.fold(phrase).strip():
-                yield Found(f"'{phrase}' is nothing once it is folded: no answer holds it", number, key)
+                yield Found(f"'{phrase}' is empty after normalisation: no answer can contain it", number, key)
 
 
 def given_away(subject: Subject) -> Iterator[Found]:

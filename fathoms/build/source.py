@@ -47,7 +47,7 @@ def find_source(
         found = Source(path, documents, Pdfium(), _profile(headline(name)))
     else:
         raise UsageError(
-            f"{name}: name the PDFs too, or folders of them; alone stand a config (.yaml) and the data sets"
+            f"{name}: add its PDFs, or folders of them; only a config (.yaml) needs none, and the data sets"
             f" {', '.join(known_sets())}"
         )
     return Source(

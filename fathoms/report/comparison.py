@@ -46,7 +46,7 @@ def compared_panel(found: Comparison) -> list[RenderableType]:
 def judged_by(found: Comparison) -> Iterator[Text]:
     """Name the abstention classifier if hallucination is compared."""
     if any(test.metric == "hallucination" for test in found.tests):
-        yield note(f"hallucination: abstentions told by {found.judge}")
+        yield note(f"hallucination: abstentions classified by {found.judge}")
 
 
 def told_lines(run: Told) -> Iterator[Text]:

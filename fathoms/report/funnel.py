@@ -17,8 +17,8 @@ from fathoms.report.view import RunView
 
 HEADS = ("in the documents", "retrieved", "in the prompt", "in the answer")
 NOTE = (
-    "phrase recall at each stage; below it what was lost and gained there, over the questions where this"
-    " stage and the one before it are known; n: the questions of each"
+    "phrase recall at each stage; below it the loss and the gain since the stage before, over the questions"
+    " where both stages are known; n: the number of questions"
 )
 
 LOST_TEXT = "text may be missing"

@@ -56,8 +56,8 @@ def check_rows(check: GateCheck, several: bool) -> Iterator[list[str | Text]]:
 def meaning(found: Gated) -> str:
     """Explain how to read the table."""
     turned = [name for name in {check.metric for check in found.checks} if not HIGHER_IS_BETTER[name]]
-    sign = f"; {turned[0]} is turned round: negative is worse" if turned else ""
-    judge = f", abstentions told by {found.judge}" if "hallucination" in turned else ""
+    sign = f"; {turned[0]} has its sign reversed: negative is worse" if turned else ""
+    judge = f", abstentions classified by {found.judge}" if "hallucination" in turned else ""
     return (
         f"profile {found.profile}{judge}; change is run minus baseline{sign}; low and high are one-sided"
         f" {1 - found.alpha:.1%} bounds; the margin is {found.margin:g}; FAIL takes p < {found.alpha:g}"

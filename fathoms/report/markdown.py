@@ -212,8 +212,8 @@ def lost_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
         return
     yield "## Where answers were lost\n"
     yield "Phrase recall of the gold answers at each stage, and what was lost and gained there; in brackets"
-    yield "the number of questions. Documents lose against the whole answer, every other stage against the"
-    yield "one before it."
+    yield "the number of questions. A loss is relative to the stage before it; that of the documents is"
+    yield "relative to the whole gold answer."
     headers = ["Category", *(name for head in HEADS for name in (head.capitalize(), "Lost", "Gained"))]
     for row, cells, notes in found:
         yield f"\n### {title(row)}\n"
@@ -227,8 +227,9 @@ def abstention_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[
     yield "## Abstention\n"
     yield (
         'How often the model answered and how often it said "I do not know"; failed calls and refusals are'
-        " in no cell. Coverage is the answered share of the first line, selective accuracy the share of those"
-        " answers that is fully right; with 95 % intervals, and in brackets the answers behind a figure.\n"
+        " not counted. Coverage is the share of the answers to answerable questions that do not abstain,"
+        " selective accuracy the share of those that is fully correct; with 95 % intervals, in brackets the"
+        " number of answers behind a figure.\n"
     )
     rows, rates = [], []
     for run, row in zip(runs, scored.rows, strict=True):
@@ -317,7 +318,7 @@ def cost_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
         "Cut by the server",
         "Wall (s)",
     ]
-    headers += [f"{stage.capitalize()} (s a question)" for stage in STAGES]
+    headers += [f"{stage.capitalize()} (s per question)" for stage in STAGES]
     pairs = zip(runs, scored.rows, strict=True)
     rows = [[title(row), *cost_cells(run.summary)] for run, row in pairs]
     yield from table(headers, rows, len(headers) - 1)

@@ -55,7 +55,7 @@ def heading(run: RunView, profile: str) -> Text:
     figures = run.figures(profile)
     rules = [f"{key} {figures[key]}" for key in ("match", "hyphens") if figures.get(key)]
     if classifier := figures.get("classifier"):
-        rules.append(f"abstentions told by {plain(classifier['kind'])}")
+        rules.append(f"abstentions classified by {plain(classifier['kind'])}")
     text = Text(plain(run.name), style="bold")
     for part in (run.model, run.summary.get("data")):
         if part:
@@ -256,7 +256,7 @@ def failures(run: RunView) -> list[RenderableType]:
 def change_line(run: RunView, previous: RunView, profile: str) -> Text:
     """Describe the change since an earlier run in one sentence."""
     found = change(run, previous, profile)
-    start = f"Change to {plain(found.previous)}: "
+    start = f"Change since {plain(found.previous)}: "
     if found.obstacle:
         return Text(f"{start}not comparable, {found.obstacle}")
     deltas = (found.correctness, found.hallucination)

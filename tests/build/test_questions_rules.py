@@ -60,11 +60,11 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "encoding": ({"reference": "41.5\u0000"}, "holds the control character U+0000: take it out"),
     "empty-phrase": (
         {"answers": [["41.5"], ["--"]]},
-        "'--' is nothing once it is folded: no answer holds it",
+        "'--' is empty after normalisation: no answer can contain it",
     ),
     "unanswerable-with-answers": (
         {"answerable": False},
-        "'answerable: false', and it has answers: take out one",
+        "has both 'answerable: false' and answers: remove one of them",
     ),
     "unknown-file": (
         {"files": ["vran.pdf"], "evidence": []},
@@ -94,7 +94,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "common-answer": (
         {"files": ["lune.pdf"], "answers": [["is"], ["17 crowns"]], "evidence": []},
-        "an answer stands whole in 1 of 1 other documents, 'is' in 1: write it longer",
+        "an answer is found in 1 of 1 other documents, 'is' in 1: use longer phrases",
     ),
 }
 
@@ -172,7 +172,7 @@ def test_where_there_is_one_document_other_pages_stand_for_others(tmp_path: Path
     row = {"question": "How many gates?", "answers": "1", "evidence": [{"document": "varn.pdf", "page": 1}]}
     found = checked(tmp_path, row, pages=pages)
     assert told(found) == [
-        ("common-answer", 1, "an answer stands whole in 2 of 3 other pages, '1' in 2: write it longer")
+        ("common-answer", 1, "an answer is found in 2 of 3 other pages, '1' in 2: use longer phrases")
     ]
     assert checked(tmp_path, {**row, "answers": "1 gate"}, pages=pages).findings == ()
 
@@ -180,7 +180,7 @@ def test_where_there_is_one_document_other_pages_stand_for_others(tmp_path: Path
 def test_where_no_gold_page_is_named_an_answer_stands_not_on_most_pages(tmp_path: Path) -> None:
     pages = {"varn.pdf": ("a gate", "a door", "a roof", "no wall")}
     row = {"question": "Which?", "files": ["varn.pdf"], "answers": "a"}
-    message = "an answer stands whole in 3 of 4 pages, 'a' in 3: write it longer"
+    message = "an answer is found in 3 of 4 pages, 'a' in 3: use longer phrases"
     assert told(checked(tmp_path, row, pages=pages)) == [("common-answer", 1, message)]
     assert told(checked(tmp_path, {**row, "files": []}, pages=pages)) == [("common-answer", 1, message)]
     assert checked(tmp_path, {**row, "answers": "gate"}, pages=pages).findings == ()

@@ -103,7 +103,7 @@ def test_a_config_and_single_pdfs(capfd: pytest.CaptureFixture[str], project: Pr
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["questions.json"], "questions.json: name the PDFs too, or folders of them"),
+        (["questions.json"], "questions.json: add its PDFs, or folders of them"),
         (["questions.json", "nowhere"], "nowhere: no such PDF or folder of PDFs"),
         (["questions.json", "questions.json"], "questions.json: want a PDF, or a folder of PDFs"),
         (["questions.json", "empty"], "no PDF there"),

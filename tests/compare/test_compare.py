@@ -90,7 +90,7 @@ def test_failures_cached_replies_and_the_judge_are_told():
     lines = [str(part) for part in compared_panel(found)]
     assert "1 of 2 calls failed: correctness 0, no hallucination" in lines
     assert "2 of 2 replies came from an earlier run's cache" in lines
-    assert "hallucination: abstentions told by a" in lines
+    assert "hallucination: abstentions classified by a" in lines
 
 
 def test_what_cannot_be_compared():

@@ -126,8 +126,8 @@ def test_one_bad_night_is_told_from_two():
 
 def test_the_judge_of_hallucination_is_named():
     found = judge(worse("n1", 3), metrics=["hallucination"])
-    assert "abstentions told by a;" in meaning(found)
-    assert "told by" not in meaning(judge(worse("n1", 3)))
+    assert "abstentions classified by a;" in meaning(found)
+    assert "classified by" not in meaning(judge(worse("n1", 3)))
 
 
 @pytest.mark.parametrize("changes", [{"failed": 5}, {"cached": 1}])

@@ -139,7 +139,7 @@ def test_what_was_scored_otherwise_since_is_left_out_and_counted(
     assert (found.outdated, found.other_profiles) == (1, 1)
     assert [row.score.mean for row in found.pipelines if row.score] == [5]
     text = report_markdown([run], tmp_path)
-    assert "scored otherwise since: 1" in text
+    assert "scores have changed since: 1" in text
     assert "another profile's scores: 1" in text
 
 

@@ -233,7 +233,7 @@ def test_the_pareto_front_and_what_is_not_known(watched: Watched, made: str) -> 
         "#cost figure path > title", "all => all.map(title => title.textContent)"
     )
     assert spots == ["alpha: $0.010, correctness 0.50", "beta: $0.0020, correctness 0.33"]
-    assert texts(page, "#cost .note") == ["Not drawn, for cost or correctness is not known: gamma"]
+    assert texts(page, "#cost .note") == ["Not drawn, because cost or correctness is not known: gamma"]
     page.locator("#cost-figures").click()
     assert [row.split()[-1] for row in texts(page, "#cost tbody tr")] == ["yes", "yes", "no"]
 

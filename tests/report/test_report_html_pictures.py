@@ -69,14 +69,14 @@ def test_gold_and_retrieved_pages_have_pictures(sample_run: Callable[..., RunVie
         assert abs(picture.width - WIDTH) <= 1
         low, high = picture.convert("L").getextrema()
         assert (low < 100, high) == (True, 255)  # print on white
-    assert made.warnings == ["no pictures of pages of lost.pdf: not found on this machine as it was then"]
+    assert made.warnings == ["no pictures of pages of lost.pdf: not found here, or changed since the run"]
 
 
 def test_a_run_without_documents_hides_no_picture_of_another(sample_run: Callable[..., RunView]) -> None:
     hashes = {name: sha256_file(SAMPLE / name) for name in (PUMP, FERRY)}
     made = payload([sample_run(hashes), sample_run({})], thumbnails=True)
     assert len(chunk(made, "thumbnails")) == 2
-    assert made.warnings == ["no pictures of pages of lost.pdf: not found on this machine as it was then"]
+    assert made.warnings == ["no pictures of pages of lost.pdf: not found here, or changed since the run"]
 
 
 def test_a_document_that_has_changed_has_no_picture(sample_run: Callable[..., RunView]) -> None:

@@ -110,7 +110,7 @@ def test_answerable_or_not_by_answered_or_not(small_run):
         "coverage 0.67 [.21, .94] (3), selective accuracy 0.50 [.09, .91] (2): of the answers to answerable"
     )
     assert f"{said} questions, and of those that do not abstain" in " ".join(lines)
-    assert "abstentions told by 1-nn" in " ".join(lines)
+    assert "abstentions classified by 1-nn" in " ".join(lines)
     figures["abstention_table"] = None
     assert not any("answerable" in line for line in render(summary_panel(run)))
 
@@ -148,7 +148,7 @@ def test_the_change_to_the_last_run(small_run, run_of):
     text = " ".join(render(summary_panel(run, fewer)))
     assert "not comparable, it asked other questions (3 the same; 4 here, 3 there)" in text
     assert "hallucination -" not in text
-    assert f"Change to {before.run}: not comparable" in text
+    assert f"Change since {before.run}: not comparable" in text
     unscored = small_run(profiles={})
     assert "it has no scores under the profile 'paper'" in " ".join(render(summary_panel(run, unscored)))
 

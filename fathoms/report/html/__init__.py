@@ -25,8 +25,8 @@ DETAILS = 24_000_000
 """The bytes available for the details of all questions; with pictures and the rest, the file stays under 30
 MB."""
 SHORTENED = (
-    "Long texts are shortened to keep this file small: they stand whole in the folder of each run, in the"
-    " file that is named with the question."
+    "Long texts are shortened to keep this file small: the whole texts are in the folder of each run, in the"
+    " file named with the question."
 )
 
 MOST_CATEGORIES = 100

@@ -1,4 +1,4 @@
-"""Everything about one question of one run: the view of `questions/<id>.json`, arranged for the page."""
+"""Converts the view of one question in one run (`questions/<id>.json`) to the form that the page reads."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from fathoms.report.html.texts import Marker, Pool, brief
 
 Json = dict[str, Any]
 Picture = Callable[[str, int | None, bool], str | None]
-"""The key under which the picture of a page of a document may be found, `None` where there can be none; told
-whether the page is gold."""
+"""A function of a document, a page number and whether the page is gold. It returns the key of the page's
+picture, or `None` if there can be no picture."""
 QUOTE, REFERENCE, REASON = 400, 2000, 600
-"""Characters that the page shows of a quote or phrase, of the reference, and of why something was so."""
+"""The characters shown of a quote or phrase, of the reference answer, and of an explanation."""
 LEAST = 40
-"""Characters of a retrieved text that is looked for in the prompt: shorter ones may stand there by chance."""
+"""Retrieved texts shorter than this many characters are not searched for in the prompt, as they may occur
+there by chance."""
 
 
 def rule_of(profile: str, repeat: Mapping[str, Any]) -> tuple[Match, Hyphens]:
-    """How a profile looks for phrases in this answer; released scores were made as `released-code` does."""
+    """Return how a profile matches phrases in this answer; `released` scores use the rules of
+    `released-code`."""
     known: dict[str, Profile] = {item.name: item for item in PROFILES}
     found = known.get(profile, known["released-code"])
     scorer = (repeat.get("fingerprints") or {}).get("scorer", "") if found.follows_scorer else ""
@@ -31,13 +33,13 @@ def rule_of(profile: str, repeat: Mapping[str, Any]) -> tuple[Match, Hyphens]:
 
 
 def phrases_of(question: Mapping[str, Any]) -> list[str]:
-    """The gold phrases of all variants in their order; the same phrase again is the one before."""
+    """Return the gold phrases of all answer variants in order, without duplicates."""
     variants = question.get("answers") or ()
     return list(dict.fromkeys(str(phrase) for variant in variants for phrase in variant))
 
 
 def detail(view: Mapping[str, Any], profile: str, pool: Pool, picture: Picture) -> Json:
-    """The question with all its repeats; its long texts go into `pool`."""
+    """Return the question with all its repeats; its long texts are stored in `pool`."""
     question = view["question"]
     phrases = phrases_of(question)
     return {
@@ -57,7 +59,7 @@ def detail(view: Mapping[str, Any], profile: str, pool: Pool, picture: Picture) 
 
 
 def _place(item: Mapping[str, Any]) -> Json:
-    """A place in the documents, as evidence or cited."""
+    """Return a place in the documents, from the evidence or from a citation."""
     return {key: item.get(key) for key in ("document", "page")} | {"quote": brief(item.get("quote"), QUOTE)}
 
 
@@ -69,7 +71,7 @@ def _repeat(
     pool: Pool,
     picture: Picture,
 ) -> Json:
-    """One answer, or the failure."""
+    """Return one answer or failure with its scores, retrieved texts and prompt."""
     match, hyphens = rule_of(profile, repeat)
     marker: Marker = partial(marks, phrases=phrases, match=match, hyphens=hyphens)
     answer, scores = repeat.get("answer") or {}, (repeat.get("scores") or {}).get(profile) or {}
@@ -96,14 +98,14 @@ def _repeat(
 
 
 def _error(error: Mapping[str, Any] | None, pool: Pool) -> Json | None:
-    """The failure; its message may be long."""
+    """Return the failure; its message may be long, so it is stored in the pool."""
     if not error:
         return None
     return {"kind": error.get("kind"), "message": pool.add(str(error.get("message") or ""))}
 
 
 def _scores(scores: Mapping[str, Any]) -> Json:
-    """What the answer scored, and why."""
+    """Return the scores of the answer, with their explanations."""
     same = {key: scores.get(key) for key in ("correctness", "hallucination", "abstained")}
     return {
         **same,
@@ -114,8 +116,7 @@ def _scores(scores: Mapping[str, Any]) -> Json:
 
 
 def _funnel(scores: Mapping[str, Any]) -> Iterator[Json]:
-    """Recall at the stages that are known, what was lost and gained there, and the phrases that are missing
-    from there on."""
+    """Yield each known stage with its recall, loss and gain, and the phrases that were lost there."""
     funnel = scores.get("funnel") or {}
     missed = funnel.get("missed") or {}
     if funnel.get("left_out"):
@@ -134,7 +135,7 @@ def _funnel(scores: Mapping[str, Any]) -> Iterator[Json]:
 def _hit(
     hit: Mapping[str, Any], question: Mapping[str, Any], pool: Pool, marker: Marker, picture: Picture
 ) -> Json:
-    """One thing that was retrieved."""
+    """Return one retrieved text."""
     document, pages = str(hit.get("document") or ""), hit.get("pages") or []
     gold = is_gold(question, document, pages)
     found = {
@@ -152,7 +153,10 @@ def _hit(
 
 
 def is_gold(question: Mapping[str, Any], document: str, pages: Sequence[int]) -> bool | None:
-    """Whether some pages of a document are gold; `None` where nobody knows its pages."""
+    """Return whether any of these pages is gold, or the document is if its gold pages are not given.
+
+    It is `None` if gold pages are given but it is not known which pages were retrieved.
+    """
     evidence = question.get("evidence") or [{"document": name} for name in question.get("files") or ()]
     gold = [item.get("page") for item in evidence if item.get("document") == document]
     if not gold or None in gold:
@@ -161,7 +165,7 @@ def is_gold(question: Mapping[str, Any], document: str, pages: Sequence[int]) ->
 
 
 def _prompt(prompt: Mapping[str, Any] | None, hits: Sequence[Mapping[str, Any]], pool: Pool) -> Json | None:
-    """What was sent, in which retrieved texts stand as references."""
+    """Return the prompt, with references in place of the retrieved texts."""
     if not prompt:
         return None
     made: Json = {
@@ -181,7 +185,7 @@ def _prompt(prompt: Mapping[str, Any] | None, hits: Sequence[Mapping[str, Any]],
 
 
 def _message(message: Mapping[str, Any], hits: Sequence[Mapping[str, Any]], pool: Pool) -> Json:
-    """One turn, and the names of the files that go with it."""
+    """Return one message of the prompt, with the names of the attached files."""
     files = [
         f"{file.get('document')}, pages {', '.join(map(str, file.get('pages') or ()))}"
         for file in message.get("files") or ()
@@ -192,7 +196,7 @@ def _message(message: Mapping[str, Any], hits: Sequence[Mapping[str, Any]], pool
 
 
 def _parts(text: str, hits: Sequence[Mapping[str, Any]], pool: Pool) -> Iterator[Json]:
-    """A message as texts and references to the retrieved texts that stand in it word for word."""
+    """Split a message into texts and references to the retrieved texts that it contains verbatim."""
     done = 0
     for start, end, rank in _places(text, hits):
         if start < done:
@@ -206,7 +210,7 @@ def _parts(text: str, hits: Sequence[Mapping[str, Any]], pool: Pool) -> Iterator
 
 
 def _places(text: str, hits: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, int]]:
-    """Where retrieved texts stand in a message, from left to right."""
+    """Return the start, end and rank of each retrieved text in a message, from left to right."""
     places = []
     for hit in hits:
         held = hit.get("text") or ""
@@ -217,5 +221,5 @@ def _places(text: str, hits: Sequence[Mapping[str, Any]]) -> list[tuple[int, int
 
 
 def _cut(cut: Mapping[str, Any]) -> str:
-    """A sentence about context that did not fit."""
+    """Describe context that did not fit into the prompt."""
     return f"{cut.get('chunk')}: {cut.get('dropped')} of {cut.get('length')} characters did not fit"

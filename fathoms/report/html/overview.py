@@ -1,4 +1,4 @@
-"""What the page knows at once: the figures of every run, without a word of its questions."""
+"""Builds the overview that the page loads first: the scores and facts of every run, without its questions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WARNINGS = 20
 
 
 def overview_run(key: int, label: str, run: RunView, profile: str, sums: Sums) -> Json:
-    """One run of the overview; what is not known is `None`."""
+    """Return one run of the overview; values that are not known are `None`."""
     figures, summary, manifest = run.figures(profile), run.summary, run.manifest
     counts = summary.get("counts") or {}
     return {
@@ -58,10 +58,10 @@ def overview_run(key: int, label: str, run: RunView, profile: str, sums: Sums) -
 
 
 def figure_of(values: Mapping[str, Any], metric: str, count: str) -> Json:
-    """A mean with its interval and what it is a mean of."""
+    """Return a mean with its interval and the number of values behind it."""
     interval = (values.get("intervals") or {}).get(metric) or {}
     return {
-        "mean": values.get(metric),  # as it is: a rounded one may be printed otherwise than elsewhere
+        "mean": values.get(metric),  # not rounded here, so that it prints as in the other reports
         "low": interval.get("low"),
         "high": interval.get("high"),
         "n": values.get(count) or 0,
@@ -69,7 +69,7 @@ def figure_of(values: Mapping[str, Any], metric: str, count: str) -> Json:
 
 
 def metric_of(figures: Mapping[str, Any], metric: str) -> Json:
-    """Overall and by category."""
+    """Return a metric overall, as the mean over questions (micro), and by category."""
     count = "hallucination_n" if metric == "hallucination" else "n"
     categories = figures.get("categories") or {}
     return {
@@ -80,7 +80,7 @@ def metric_of(figures: Mapping[str, Any], metric: str) -> Json:
 
 
 def _micro(overall: Mapping[str, Any]) -> Json:
-    """The means over all questions, under the names of the others."""
+    """Return the means over all questions under the keys of the overall means."""
     intervals = overall.get("intervals") or {}
     return {
         **{key: overall.get(key) for key in ("n", "hallucination_n")},
@@ -90,7 +90,8 @@ def _micro(overall: Mapping[str, Any]) -> Json:
 
 
 def abstention_of(figures: Mapping[str, Any], repeats: int) -> Json | None:
-    """The 2 x 2 table with the share of each cell in its line; `None` where that is not known."""
+    """Return the 2 x 2 abstention table with the share of each cell in its line; `None` if it is not
+    known."""
     table, rates = figures.get("abstention_table"), figures.get("abstention_rates") or {}
     if not table:
         return None
@@ -103,8 +104,10 @@ def abstention_of(figures: Mapping[str, Any], repeats: int) -> Json | None:
 
 
 def _line(counts: Mapping[str, int], repeats: int) -> Json:
-    """A line of the table. Repeats of one question are no further questions: its intervals are those of so
-    many fewer answers."""
+    """Return a line of the abstention table.
+
+    Repeats of one question are not independent, so the intervals use the number of questions, not of answers.
+    """
     cells = {name: counts.get(name) or 0 for name in OUTCOMES}
     answers = sum(cells.values())
     shares = {name: _share(count, answers, -(-answers // repeats)) for name, count in cells.items()}
@@ -112,7 +115,7 @@ def _line(counts: Mapping[str, int], repeats: int) -> Json:
 
 
 def _share(count: int, answers: int, questions: int) -> Json | None:
-    """A share with Wilson's interval."""
+    """Return a share with Wilson's interval, `None` if there are no answers."""
     if not answers:
         return None
     interval = rate_interval(count / answers, questions, answers)
@@ -120,7 +123,7 @@ def _share(count: int, answers: int, questions: int) -> Json | None:
 
 
 def funnel_figures(run: RunView, profile: str) -> Json | None:
-    """The funnel of a run, stage by stage; `None` where nothing is known but the answers."""
+    """Return the funnel of a run, stage by stage; `None` if only its answers are known."""
     funnel = funnel_of(run, profile)
     if not funnel:
         return None
@@ -128,7 +131,7 @@ def funnel_figures(run: RunView, profile: str) -> Json | None:
     categories = funnel.get("categories") or {}
     return {
         "stages": known,
-        "notes": list(notes(funnel, run))[1:],  # the first explains the cells of the text table
+        "notes": list(notes(funnel, run))[1:],  # the first note explains the terminal table
         "estimated": bool(funnel.get("estimate")),
         "overall": _stages(funnel["overall"], known),
         "categories": {name: _stages(stages, known) for name, stages in categories.items()},
@@ -136,7 +139,7 @@ def funnel_figures(run: RunView, profile: str) -> Json | None:
 
 
 def _stages(stages: Mapping[str, Any], known: Sequence[str]) -> Json:
-    """What is known of each stage, one figure after the other."""
+    """Return what is known of each stage, as one mapping per quantity."""
     keys = {"recall": "recall", "loss": "lost", "gain": "gained", "n": "n", "compared": "compared"}
     return {
         ours: {stage: (stages.get(stage) or {}).get(theirs) for stage in known}
@@ -145,7 +148,7 @@ def _stages(stages: Mapping[str, Any], known: Sequence[str]) -> Json:
 
 
 def seconds_of(summary: Mapping[str, Any], sums: Sums) -> Json:
-    """Seconds of the whole run, of a question, and of its stages."""
+    """Return the times of the whole run, of a question, and of each stage, in seconds."""
     whole = spread(sums.whole)
     stages = [{"name": name, **(spread(values) or {})} for name, values in sums.seconds.items()]
     return {
@@ -158,13 +161,13 @@ def seconds_of(summary: Mapping[str, Any], sums: Sums) -> Json:
 
 
 def errors_of(sums: Sums) -> list[Json]:
-    """The kinds of failure, the most frequent first."""
+    """Return the kinds of failure, the most frequent first."""
     kinds = sorted(sums.errors.items(), key=lambda item: -item[1][0])
     return [{"kind": kind, "n": count, "example": example} for kind, (count, example) in kinds]
 
 
 def documents_of(run: RunView) -> Json:
-    """How many documents were read, `None` where that is not known, and which were not."""
+    """Return how many documents were read (`None` if not known), and which could not be read."""
     failures = run.ingest.get("failures") or {}
     kept = (run.manifest.get("data") or {}).get("documents") or {}
     number = run.ingest.get("documents", len(kept) or None)
@@ -172,7 +175,7 @@ def documents_of(run: RunView) -> Json:
 
 
 def _warnings(run: RunView) -> Iterator[str]:
-    """What whoever reads the figures should know."""
+    """Yield the warnings that a reader of the scores should know."""
     if cut := (run.summary.get("counts") or {}).get("cut_by_server"):
         subject = "1 prompt was" if cut == 1 else f"{cut} prompts were"
         yield f"{subject} cut by the server: raise generate.n_ctx or retrieve less"
@@ -182,6 +185,6 @@ def _warnings(run: RunView) -> Iterator[str]:
 
 
 def some(sentences: list[str]) -> list[str]:
-    """The first of many sentences, and how many more there are."""
+    """Return the first `WARNINGS` sentences, and one that counts the others."""
     more = len(sentences) - WARNINGS
     return sentences if more <= 0 else [*sentences[:WARNINGS], f"and {more} more: manifest.json has them"]

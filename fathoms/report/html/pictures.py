@@ -1,7 +1,7 @@
-"""Small pictures of the pages that questions are about: of their evidence, and of what was retrieved.
+"""Makes small pictures of the gold pages and the retrieved pages of questions.
 
-They are made of the documents that a run names, where these are still on the disk and still the same: the
-picture of another file would say something that is not true.
+Pictures are rendered from the documents that a run names, and only if their SHA-256 is still the same: a
+picture of a changed file would be misleading.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from fathoms.safety.inputs import expanded
 
 PAGES = 300
 BYTES = 4_000_000
-"""The most that all pictures may take in the file."""
+"""The largest total size of all pictures in the file."""
 WIDTH = 220
 NAMED = 5
-"""Documents that a warning names."""
+"""The largest number of documents that a warning names."""
 
 
 @dataclass
 class Wanted:
-    """A page, and how often it is looked at, as gold evidence and at all."""
+    """A page, and how often it is shown in total (`uses`) and as gold evidence (`gold`)."""
 
     document: str
     path: Path
@@ -41,7 +41,7 @@ class Wanted:
 
 
 class Pictures:
-    """Which pages are wanted, and in the end their pictures."""
+    """Collects the pages that the report shows, and renders them at the end."""
 
     def __init__(self) -> None:
         self._wanted: dict[str, Wanted] = {}
@@ -50,13 +50,13 @@ class Pictures:
         self._elsewhere: dict[str, None] = {}
 
     def of(self, run: RunView) -> Picture:
-        """What the details of a run ask for pictures."""
+        """Return the function that registers the pages of a run and returns their keys."""
         if not is_signed(run.manifest) and any(_named_folders(run)):
             self._elsewhere.setdefault(run.run)
         return partial(self._key, documents=_Documents(run))
 
     def _key(self, document: str, page: int | None, gold: bool, *, documents: _Documents) -> str | None:
-        """The key of a page; `None` where the page or the document is not known."""
+        """Return the key of a page; `None` if the page or the document is not known."""
         if page is None:
             return None
         found = documents.find(document)
@@ -71,8 +71,11 @@ class Pictures:
         return key
 
     def draw(self) -> dict[str, str]:
-        """The pictures by key, as addresses that hold the data: gold pages first, then those most often
-        retrieved, as many as there is room for."""
+        """Return the pictures as data URLs by key.
+
+        Gold pages come first, then the pages retrieved most often, as far as the limits on number and size
+        allow.
+        """
         ranked = sorted(self._wanted.items(), key=lambda item: (-item[1].gold, -item[1].uses))[:PAGES]
         pictures: dict[str, str] = {}
         for path in dict.fromkeys(wanted.path for _, wanted in ranked):
@@ -86,7 +89,7 @@ class Pictures:
         return drawn
 
     def _of_document(self, path: Path, pages: dict[str, Wanted]) -> dict[str, str]:
-        """The pictures of one file."""
+        """Render the pages of one file."""
         from fathoms.ingest.workers.thumbnails import page_thumbnails
 
         try:
@@ -97,10 +100,13 @@ class Pictures:
         return {key: _address(found[page.number]) for key, page in pages.items() if page.number in found}
 
     def warnings(self) -> Iterator[str]:
-        """What there are no pictures of, whichever run is asked: some read no documents."""
+        """Yield a warning about the documents without pictures.
+
+        A document is not reported as missing if any run found it, because some runs read no documents at all.
+        """
         found = {page.document for page in self._wanted.values()}
         if missing := {name: None for name in self._missing if name not in found}:
-            yield f"no pictures of pages of {_some(missing)}: not found on this machine as it was then"
+            yield f"no pictures of pages of {_some(missing)}: not found here, or changed since the run"
         if self._failed:
             yield f"no pictures of pages of {_some(self._failed)}: they cannot be rendered"
         if self._elsewhere:
@@ -111,7 +117,7 @@ class Pictures:
 
 
 class _Documents:
-    """The files of one run's documents."""
+    """Finds the files of one run's documents."""
 
     def __init__(self, run: RunView) -> None:
         data = run.manifest.get("data") or {}
@@ -121,13 +127,13 @@ class _Documents:
         self._found: dict[str, tuple[Path, str] | None] = {}
 
     def find(self, name: str) -> tuple[Path, str] | None:
-        """The file of a document and its sha256, `None` where it is not there or is another by now."""
+        """Return the file of a document and its SHA-256, `None` if it is missing or has changed."""
         if name not in self._found:
             self._found[name] = self._look(name)
         return self._found[name]
 
     def _look(self, name: str) -> tuple[Path, str] | None:
-        """Look for a document once: of the files with its name, the one that the run read."""
+        """Return the file with the document's name that has the same SHA-256 as in the run."""
         if self._files is None:
             self._files = {}
             for path in (path for folder in self._folders for path in _pdfs(folder)):
@@ -140,25 +146,28 @@ class _Documents:
 
 
 def folders(run: RunView) -> Iterator[Path]:
-    """Where the documents of a run may be: the folders that its manifest names, where the run is known to be
-    one of this user, and that of its data set, where the set comes with fathoms."""
+    """Yield the folders that may hold the documents of a run.
+
+    The folders in a manifest are used only if the manifest is signed as a run of this user. The folder of a
+    built-in data set is always used.
+    """
     from fathoms.corpora import find_manifest, known_sets
 
     trusted = is_signed(run.manifest)
     if trusted:
         yield from _named_folders(run)
     name = str((run.manifest.get("data") or {}).get("name"))
-    if trusted or name in known_sets():  # another name may be the path of a file
+    if trusted or name in known_sets():  # any other name could be the path of a file chosen by someone else
         with suppress(FathomsError):
             yield find_manifest(name).folder
 
 
 def _named_folders(run: RunView) -> Iterator[Path]:
-    """The folder that the configuration of a run names, which starts where that was, and the one that its
-    import was given."""
+    """Yield the folder in a run's configuration, relative to where the configuration was, and that of an
+    import."""
     source: Any = (run.manifest.get("config") or {}).get("data") or {}
     if isinstance(source, dict) and source.get("documents"):
-        with suppress(FathomsError):  # the home folder of somebody who is not on this machine
+        with suppress(FathomsError):  # `~name` of a user who does not exist here
             yield Path(run.manifest.get("folder") or "") / expanded(Path(str(source["documents"])))
     data = run.manifest.get("data") or {}
     if data.get("folder"):
@@ -166,17 +175,17 @@ def _named_folders(run: RunView) -> Iterator[Path]:
 
 
 def _pdfs(folder: Path) -> list[Path]:
-    """The PDFs below a folder that there may be."""
+    """Return the PDFs below a folder, none if the folder does not exist."""
     found = folder.rglob("*") if folder.is_dir() else ()
     return sorted(path for path in found if path.suffix.lower() == ".pdf" and path.is_file())
 
 
 def _some(names: dict[str, None]) -> str:
-    """A few names, and how many more."""
+    """List a few names, and count the others."""
     more = len(names) - NAMED
     return ", ".join(list(names)[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _address(picture: bytes) -> str:
-    """A JPEG as an address."""
+    """Return a JPEG as a data URL."""
     return f"data:image/jpeg;base64,{base64.b64encode(picture).decode('ascii')}"

@@ -121,7 +121,7 @@ def agreement_json(found: Agreement | None) -> dict[str, Any] | None:
 
 
 def reviewed(run: RunView, profile: str) -> Reviewed:
-    """The ratings of one run's scores as these are now."""
+    """Read the ratings of one run, and keep those whose scores have not changed since."""
     files = [*([run.path / FILE] if run.path else []), *run.reviews]
     latest = {(*rating.item, rating.reviewer): rating for path in files for rating in read_ratings(path)}
     ours = [rating for rating in latest.values() if rating.run == run.run]
@@ -132,7 +132,7 @@ def reviewed(run: RunView, profile: str) -> Reviewed:
 
 
 def shown_now(run: RunView, profile: str) -> dict[tuple[str, int], tuple[Any, ...]]:
-    """What a reviewer of each answer would see today."""
+    """Return the scores that a reviewer of each answer would see now, by question id and repeat."""
     return {
         (str(view["question"]["id"]), repeat.get("repeat", 0)): tuple(
             ((repeat.get("scores") or {}).get(profile) or {}).get(key) for key in SHOWN
@@ -143,14 +143,14 @@ def shown_now(run: RunView, profile: str) -> dict[tuple[str, int], tuple[Any, ..
 
 
 def pipeline_row(name: str, group: Sequence[Reviewed]) -> PipelineRow:
-    """One pipeline over its runs."""
+    """Compute the mean ratings of one pipeline over all its runs."""
     ratings = [rating for part in group for rating in part.ratings]
     score, flag = (mean_rating(answers(ratings, column)) for column in COLUMNS)
     return PipelineRow(name, tuple(part.run.run for part in group), score, flag)
 
 
 def value(rating: Rating, column: Column) -> int | None:
-    """The rating in one column."""
+    """Return the rating in a column, `None` if it was not given."""
     return rating.score_rating if column == "score" else rating.flag_rating
 
 
@@ -260,6 +260,6 @@ def remarks(found: Agreement) -> Iterator[str]:
     if found.kappas:
         yield "Kappa is Cohen's, on the answers that both rated; weighted: by the squared distance."
     if found.outdated:
-        yield f"Ratings left out because what they rate was scored otherwise since: {found.outdated}."
+        yield f"Ratings left out because the scores have changed since: {found.outdated}."
     if found.other_profiles:
         yield f"Ratings left out because they are of another profile's scores: {found.other_profiles}."

@@ -1,11 +1,11 @@
-// Elements and texts. Whatever a model or a document said reaches the page as text nodes, never as markup.
+// Creates elements and texts. Text from models and documents becomes text nodes, never markup.
 
 const LONG = 20000;
-// control characters and the marks that turn the direction of writing are shown by name, not obeyed
+// control characters and marks that change the direction of writing are shown as codes instead of taking effect
 const CONTROLS =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g;
 
-/** An element: `properties` are attributes, `on…` listeners; children are nodes, texts, or lists of them. */
+/** Create an element: `properties` are attributes, or listeners if named `on…`; children are nodes, texts or lists. */
 function h(tag, properties = {}, ...children) {
   const [name, ...classes] = tag.split('.');
   const element = document.createElement(name || 'div');
@@ -26,14 +26,14 @@ function setProperties(element, properties) {
 const present = (child) => child !== null && child !== undefined && child !== false;
 const asNode = (child) => (child instanceof Node ? child : document.createTextNode(String(child)));
 
-/** A text of unknown origin on one line or a few: its own direction, control characters shown. */
+/** Show a short text of unknown origin, isolated in its writing direction, with control characters visible. */
 function said(text, limit = 400) {
   const whole = String(text ?? '');
   const shown = whole.length > limit ? `${clip(whole, limit)}…` : whole;
   return h('bdi', shown === whole ? {} : { title: plain(clip(whole, 2000)) }, pieces(shown));
 }
 
-/** The text with control characters shown, as nodes. */
+/** Convert a text to nodes in which control characters are visible. */
 function pieces(text) {
   const nodes = [];
   let start = 0;
@@ -47,24 +47,24 @@ function pieces(text) {
 const controlName = (character) =>
   `‹U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}›`;
 
-/** Several things, with commas between. */
+/** Join nodes with commas. */
 const listed = (parts) => parts.map((part, at) => [at ? ', ' : '', part]);
 
-/** For attributes, which hold no elements. */
+/** Make control characters visible in text for attributes, which cannot hold elements. */
 const plain = (text) => String(text ?? '').replace(CONTROLS, controlName);
 
-/** The first `limit` UTF-16 units, never half a character. */
+/** The first `limit` UTF-16 units, without splitting a surrogate pair. */
 function clip(text, limit) {
   const half = /[\ud800-\udbff]/.test(text.charAt(limit - 1));
   return text.slice(0, half ? limit - 1 : limit);
 }
 
-/** Whether a text may be higher than its box, also on a narrow screen. */
+/** Whether a text may be taller than its box, also on a narrow screen. */
 const isHigh = (text) => text.length > 600 || text.split('\n', 14).length > 12;
 
-/** A long text with its marks `[start, end, phrase]`; more than 20,000 characters are shown when asked for. */
+/** A long text with its marks `[start, end, phrase]`; a button shows what is beyond 20,000 characters. */
 function passage(text, marks = [], note = null) {
-  // what may be higher than its box scrolls by keyboard too
+  // focusable if it may be taller than its box, so that it can be scrolled by keyboard
   const box = h('div.passage', { dir: 'auto', tabindex: isHigh(text) ? 0 : null });
   const first = clip(text, LONG);
   box.append(...marked(first, marks).map(asNode));
@@ -85,7 +85,7 @@ function passage(text, marks = [], note = null) {
   return [box, note];
 }
 
-/** Nodes of a text in which some ranges are highlighted; of ranges that overlap the first counts. */
+/** Nodes of a text with highlighted ranges; if ranges overlap, only the first is highlighted. */
 function marked(text, marks) {
   const nodes = [];
   let start = 0;
@@ -98,19 +98,19 @@ function marked(text, marks) {
   return [...nodes, ...pieces(text.slice(start))];
 }
 
-/** Of names and ids, safe as an element's id. */
+/** Convert a name or an id to a valid id of an element. */
 const slug = (text) => encodeURIComponent(text).replace(/[^A-Za-z0-9]/g, '_');
 
-// ---- figures as they are printed
+// ---- number formats
 
 const known = (value) => value !== null && value !== undefined;
 
 /**
- * Two digits after the point, of no negative value. What lies just between two goes to the even one, as in all
- * other reports; `toFixed` would take the greater.
+ * Format a value that is not negative with two decimals. Exact ties are rounded to the even digit, as in all
+ * other reports; `toFixed` would round them up.
  */
 function printed(value) {
-  const eighths = 8 * value; // of binary fractions, odd eighths alone lie just between two hundredths
+  const eighths = 8 * value; // in binary, only odd multiples of 1/8 are exactly halfway between two hundredths
   if (!Number.isInteger(eighths) || eighths % 2 === 0) return value.toFixed(2);
   const below = Math.floor(100 * value);
   return ((below + (below % 2)) / 100).toFixed(2);
@@ -130,14 +130,14 @@ function seconds(value) {
     : `${Number((1000 * value).toPrecision(2))} ms`;
 }
 
-/** Dollars as on the terminal: cents, and of less than ten the first two digits that are not zero. */
+/** Dollars as on the terminal: two decimals, or two significant digits below ten cents. */
 function money(value) {
   if (!known(value)) return 'not known';
   if (value === 0 || value >= 0.1) return `$${printed(value)}`;
   return `$${value.toFixed(Math.min(100, 1 - Math.floor(Math.log10(value))))}`;
 }
 
-/** A time to the minute, as the run noted it. */
+/** A time to the minute, as recorded by the run. */
 const moment = (iso) =>
   iso ? iso.slice(0, 16).replace('T', ' ') + (/(Z|\+00:00)$/.test(iso) ? ' UTC' : '') : 'not known';
 
@@ -145,9 +145,9 @@ const plural = (n, noun, many = `${noun}s`) => `${count(n)} ${n === 1 ? noun : m
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const mean = (values) => (values.length ? sum(values) / values.length : null);
 
-// ---- parts that every view has
+// ---- parts that several views share
 
-/** A table with a caption, in a box that scrolls by itself; `rows` are lists of cells. */
+/** A table with a caption, in its own scrolling box; `rows` are lists of cells. */
 function table(caption, heads, rows, { kind = '', seen = true } = {}) {
   const name = h(seen ? 'caption' : 'caption.unseen', {}, caption);
   const head = h(
@@ -172,7 +172,7 @@ function table(caption, heads, rows, { kind = '', seen = true } = {}) {
   );
 }
 
-/** What is wider than the page scrolls in a box of its own, also by keyboard. */
+/** Wrap content that may be wider than the page in its own scrolling box, which the keyboard can scroll too. */
 function scroller(label, ...content) {
   return h('div.scroll', { role: 'group', 'aria-label': plain(label), tabindex: 0 }, content);
 }
@@ -186,7 +186,7 @@ function section(id, title, ...content) {
   );
 }
 
-/** A labelled choice; `options` are [value, text] pairs. */
+/** A labelled select element; `options` are [value, text] pairs. */
 function choice(id, label, options, value, onchange) {
   const list = options.map(([key, text]) =>
     h('option', { value: key, selected: key === value }, plain(text)),
@@ -199,7 +199,7 @@ function choice(id, label, options, value, onchange) {
   );
 }
 
-/** Buttons of which one is pressed. */
+/** A group of buttons of which exactly one is pressed. */
 function toggle(id, label, options, value, onclick) {
   return h(
     'div.toggle',
@@ -219,7 +219,7 @@ function toggle(id, label, options, value, onclick) {
   );
 }
 
-/** The figures of a chart, for those who do not see it or want them to the digit. */
+/** The values of a chart as a table, for readers who cannot see it or want exact numbers. */
 function behind(id, caption, heads, rows) {
   return h(
     'details.behind',
@@ -229,7 +229,7 @@ function behind(id, caption, heads, rows) {
   );
 }
 
-/** Tell a screen reader what has changed. */
+/** Announce a change to screen readers. */
 function announce(text) {
   const live = document.getElementById('live');
   if (live.textContent !== text) live.textContent = text;

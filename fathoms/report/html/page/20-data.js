@@ -1,11 +1,11 @@
-// What the file holds: the overview as it stands, the rest in compressed chunks that are read when needed.
+// Reads the data in the file: the overview is plain JSON, the rest are compressed chunks unpacked when needed.
 
 const report = JSON.parse(document.getElementById('overview').textContent);
 const CATEGORIES = report.categories;
-const OVERALL = null; // stands among the categories, of which one may be called 'Overall' too
+const OVERALL = null; // the key of the overall mean; not a string, because a category may be named 'Overall'
 const nameOf = (category) => category ?? 'Overall';
 const MOST_RUNS = 8;
-const MOST_CATEGORIES = 100; // as many as the overview holds; more make tables and charts that nobody can read
+const MOST_CATEGORIES = 100; // as in the overview; with more, tables and charts are unreadable
 const METRICS = { correctness: 'Correctness', hallucination: 'Hallucination' };
 const BETTER = { correctness: 'high', hallucination: 'low' };
 const STAGES = { documents: 'documents', retrieved: 'retrieved', prompt: 'prompt', answer: 'answer' };
@@ -23,7 +23,7 @@ const OUTCOMES = {
 
 const chunks = new Map();
 
-/** The content of a chunk: base64 of gzip of JSON; a promise, kept. */
+/** The content of a chunk (base64 of gzip of JSON), as a promise that is cached. */
 function chunk(name) {
   if (!chunks.has(name)) chunks.set(name, unpack(name));
   return chunks.get(name);
@@ -41,14 +41,14 @@ async function unpack(name) {
 
 const hasChunk = (name) => document.getElementById(`chunk-${name}`) !== null;
 
-/** The index, with the place of every question by its id. */
+/** The index, with a map from each question's id to its place. */
 async function readIndex() {
   const index = await chunk('index');
   index.place ??= new Map(index.questions.id.map((id, at) => [id, at]));
   return index;
 }
 
-/** The details of one question in one run, with the long texts of its chunk; null where it was not asked. */
+/** The details of one question in one run, with the long texts of its chunk; null if it was not asked. */
 async function readDetail(index, run, at) {
   const number = index.runs[run].detail[at];
   if (number < 0) return null;
@@ -59,7 +59,7 @@ async function readDetail(index, run, at) {
 
 const readText = (texts, text) => (text.p === undefined ? (text.s ?? '') : (texts[text.p] ?? ''));
 
-/** A text of a detail, with its marks, and a line where the file holds a part of it only. */
+/** A text of the details with its marks, and a note if the file holds only a part of it. */
 function passageOf(detail, text) {
   const whole = readText(detail.texts, text);
   const note = text.cut
@@ -76,16 +76,16 @@ function passageOf(detail, text) {
   return passage(whole, text.marks ?? [], [note, beyond]);
 }
 
-/** A value by a name that people gave: `constructor` must not find what every object inherits. */
+/** Look up a user-given name as an own property, so that `constructor` does not find an inherited one. */
 const own = (values, name) => (values && Object.hasOwn(values, name) ? values[name] : undefined);
 
-/** A headline figure of a run: of a category, or of `Overall`. */
+/** A headline score of a run, for a category or for `Overall`. */
 function fig(run, metric, category) {
   const found = run.metrics[metric] ?? {};
   return (category === OVERALL ? found.overall : own(found.categories, category)) ?? {};
 }
 
-/** The funnel of a run in a category, or of `Overall`; undefined where there is none. */
+/** The funnel of a run for a category or for `Overall`; undefined if there is none. */
 const funnelIn = (run, category) =>
   category === OVERALL ? run.funnel?.overall : own(run.funnel?.categories, category);
 

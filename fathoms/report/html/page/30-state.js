@@ -1,4 +1,4 @@
-// The whole view stands in the address, behind the '#': what it says is what is shown, so it can be sent.
+// The state of the view is kept in the address after the '#', so that a link to it can be shared.
 
 const VIEWS = { overview: 'Overview', compare: 'Compare', questions: 'Questions' };
 const DEFAULTS = {
@@ -20,7 +20,7 @@ const DEFAULTS = {
   flips: 'flipped',
   metric: 'correctness',
 };
-// what a change of these leaves behind is another list, so its first page is shown
+// changing one of these gives another list, so the view goes back to its first page
 const FILTERS = ['category', 'outcome', 'lost', 'q', 'order', 'runs', 'a', 'b', 'flips', 'metric', 'view'];
 
 let state = { ...DEFAULTS };
@@ -33,7 +33,7 @@ function parseHash() {
   return next;
 }
 
-/** The address of the present view with some things changed. */
+/** The address of the current view with some changes. */
 function link(changes = {}) {
   const next = { ...state, ...changes };
   if (!('page' in changes) && FILTERS.some((key) => key in changes && changes[key] !== state[key]))
@@ -42,14 +42,14 @@ function link(changes = {}) {
   return `#${new URLSearchParams(said.length ? said : [['view', next.view]])}`;
 }
 
-/** Go there; 'back' returns. While someone types, the entry is replaced. */
+/** Go to a changed view and add it to the browser's history; while someone types, replace the last entry. */
 function go(changes, { replace = false } = {}) {
   const target = link(changes);
   if (replace) location.replace(target);
   else location.hash = target;
 }
 
-/** The numbers of the chosen runs: at most 8, for more cannot be told apart. */
+/** The numbers of the chosen runs: at most 8, because more cannot be told apart in charts. */
 function chosen() {
   const all = report.runs.map((_, key) => key);
   const wanted = state.runs

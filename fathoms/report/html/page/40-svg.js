@@ -12,7 +12,7 @@ function s(tag, properties = {}, ...children) {
   return element;
 }
 
-/** A chart: an image with a name. What it shows stands in a table beside it too. */
+/** A chart as a named image; its values are also in a table next to it. */
 function chart(width, height, title, ...children) {
   const box = { viewBox: `0 0 ${round(width)} ${round(height)}`, width: round(width), height: round(height) };
   return s(
@@ -31,7 +31,7 @@ function textWidth(text, size = FONT, weight = 400) {
   return pen.measureText(text).width;
 }
 
-/** The text, or as much of it as fits. */
+/** The text, cut to the available width. */
 function fit(text, room, size = FONT) {
   const all = plain(clip(text, 300));
   if (textWidth(all, size) <= room) return all;
@@ -44,7 +44,7 @@ function fit(text, room, size = FONT) {
   return `${clip(all, low)}…`;
 }
 
-/** At most `most` lines of words, none wider than `room`. */
+/** Wrap a text to at most `most` lines, none wider than `room`. */
 function lines(text, room, most = 2) {
   const found = [''];
   for (const word of plain(clip(text, 200))
@@ -71,7 +71,7 @@ const SHAPES = [
   'M0-5.4L1.5-1.8L5.2-1.6L2.4.8L3.3 4.5L0 2.5L-3.3 4.5L-2.4.8L-5.2-1.6L-1.5-1.8z',
 ];
 
-/** The shape of the nth chosen run, in its colour, at a spot. */
+/** The shape of the nth chosen run in its colour, at a point. */
 function spot(nth, x, y, title = null) {
   const shape = s('path', {
     d: SHAPES[nth],
@@ -82,7 +82,7 @@ function spot(nth, x, y, title = null) {
   return shape;
 }
 
-/** The same shape for legends and tables; the name stands beside it. */
+/** The same shape for legends and tables, where the name is next to it. */
 function swatch(nth) {
   return s(
     'svg',
@@ -91,13 +91,13 @@ function swatch(nth) {
   );
 }
 
-/** The name of a run with its shape, as far as it is among the chosen. */
+/** The name of a run, with its shape if it is one of the chosen runs. */
 function named(key, text = runLabel(report.runs[key])) {
   const nth = chosen().indexOf(key);
   return h('span.named', {}, nth >= 0 ? swatch(nth) : h('span.swatch.none'), breakable(text));
 }
 
-/** A name that may break behind its hyphens and underscores, not within its words. */
+/** A name that may wrap after hyphens and underscores, but not inside words. */
 function breakable(text) {
   const name = said(text, 60);
   for (const node of [...name.childNodes].filter((child) => child.nodeType === Node.TEXT_NODE)) {
@@ -108,7 +108,7 @@ function breakable(text) {
   return name;
 }
 
-/** Which shape, colour and dashes belong to which run. */
+/** The legend: shape, colour and dashes of each run. */
 function legend(keys = chosen()) {
   return h(
     'ul.legend',
@@ -138,7 +138,7 @@ function legend(keys = chosen()) {
   );
 }
 
-/** Round steps from 0 to at least `most`. */
+/** Axis ticks at round numbers, from 0 to at least `most`. */
 function ticks(most, wanted = 4) {
   const rough = Math.max(most, 1e-9) / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));

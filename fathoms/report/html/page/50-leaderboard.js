@@ -1,4 +1,4 @@
-// The leaderboard: every run, the paper's columns, each figure with its interval; any column sorts.
+// The leaderboard: all runs with the columns of the paper, each score with its interval, sortable by any column.
 
 /** Columns in the paper's order: overall, then the categories, each by correctness and hallucination. */
 function scoreColumns() {
@@ -13,7 +13,7 @@ function scoreColumns() {
   );
 }
 
-/** The column that sorts, and whether its best comes first. */
+/** The column to sort by, and whether the best run comes first. */
 function sorting() {
   const [way, ...rest] = state.sort.split('-');
   const columns = scoreColumns();
@@ -36,7 +36,7 @@ function sortedKeys() {
   );
 }
 
-/** A head that sorts: best first, then the other way round. */
+/** A column head that sorts when clicked: best first, then worst first. */
 function sortHead(column, text) {
   const now = sorting();
   const mine = now.column.key === column.key;
@@ -63,7 +63,7 @@ function sortHead(column, text) {
   );
 }
 
-/** The interval as a line from 0 to 1 with the mean on it. */
+/** A small drawing of the mean and its interval on a scale from 0 to 1. */
 function intervalBar(found) {
   const x = (value) => round(2 + 48 * Math.min(1, Math.max(0, value)));
   const wide = known(found.low) && known(found.high);
@@ -76,7 +76,7 @@ function intervalBar(found) {
   );
 }
 
-/** The number of answers behind a column, where it is the same for all runs. */
+/** The number of answers behind a column, if it is the same for all runs. */
 function commonCount(column) {
   const counts = new Set(report.runs.map((run) => fig(run, column.metric, column.category).n));
   return counts.size === 1 ? [...counts][0] : null;
@@ -106,7 +106,7 @@ function leaderboard() {
   const means = columns.map((column) =>
     report.runs.map((run) => fig(run, column.metric, column.category).mean).filter(known),
   );
-  // as printed: no figure is better than an equal one, and where all are equal, none is the best
+  // compared as printed, so that equal scores tie; if all are equal, none is marked as best
   const bests = means.map((found, at) =>
     new Set(found.map(figure)).size < 2
       ? null
@@ -165,7 +165,7 @@ function sortRunHead() {
   return head;
 }
 
-// ---- what must be known before the figures are read
+// ---- warnings that a reader of the scores must know
 
 const reasons = () => [...new Set(report.runs.flatMap(reasonsOf))];
 const reasonsOf = (run) => [

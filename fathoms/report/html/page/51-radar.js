@@ -1,9 +1,9 @@
-// Radar plots: one axis a category plus Overall, one plot a metric.
+// Radar plots: one plot per metric, with an axis per category and one for Overall.
 
 const TALL = 340;
 const MOST_LABELS = 12;
 
-/** What is drawn of some runs, one list of values a run; the paper's scale divides each axis by its highest. */
+/** The values to draw, one list per run; the paper's scale divides each axis by its highest value. */
 function normalise(runs, scale) {
   if (scale !== 'paper' || runs.length === 1) return runs;
   const tops = runs[0].map((_, axis) => Math.max(0, ...runs.map((values) => values[axis]).filter(known)));
@@ -18,7 +18,7 @@ const directions = (axes) =>
     -Math.cos((2 * Math.PI * at) / axes),
   ]);
 
-/** Label boxes outside the circle; it grows, up to a limit, until no two of them meet. */
+/** Place label boxes outside the circle, which grows, up to a limit, until no two of them overlap. */
 function placeLabels(texts, radius) {
   const sizes = texts.map((rows) => [Math.max(...rows.map((row) => textWidth(row))) + 6, rows.length * 15]);
   const around = (reach) =>
@@ -122,7 +122,7 @@ function radarLabel(box, rows, axis) {
   );
 }
 
-/** One run: a line through its values and a mark on each; an axis without a value breaks the line. */
+/** One run: a line through its values with a mark on each; a missing value interrupts the line. */
 function outline(values, raw, axes, radius, nth, run) {
   const ways = directions(axes.length);
   const points = values.map((value, at) =>

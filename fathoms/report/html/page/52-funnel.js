@@ -1,14 +1,14 @@
-// The funnel: what of the gold answer reached the answer, and at which stage the rest was lost.
+// The funnel: how much of the gold answer reached the model's answer, and at which stage the rest was lost.
 
 const BAR = 17;
 
-/** The stages that any chosen run knows, in order. */
+/** The stages known for at least one chosen run, in order. */
 function funnelStages(runs) {
   const all = new Set(runs.flatMap((run) => run.funnel?.stages ?? []));
   return Object.keys(STAGES).filter((stage) => all.has(stage));
 }
 
-/** Segments of one bar: what reached the answer, then what each stage lost. */
+/** The segments of one bar: what reached the answer, then what each stage lost. */
 function segments(values, stages) {
   const parts = [{ kind: 'reached', name: 'reached the answer', value: values.recall.answer ?? 0 }];
   for (const stage of stages)
@@ -53,7 +53,7 @@ function funnelBar(values, stages, x, y, left) {
   return [drawn, sign, gainBar(values, stages, x, y + BAR + 2, left)];
 }
 
-/** What came in at a stage that the stage before did not hold, under the bar: never set against the losses. */
+/** The gains at each stage, drawn below the bar; they are never subtracted from the losses. */
 function gainBar(values, stages, x, y, left) {
   let at = 0;
   return stages
@@ -188,25 +188,25 @@ function funnelLegend(stages) {
   );
 }
 
-/** What must be said of the bars that are shown. */
+/** The explanations that the bars shown here need. */
 function funnelWords(keys, stages) {
   const all = keys.flatMap((key) => funnelsIn(report.runs[key]));
   return [
     'Phrase recall of the gold answer, by stage. Losses and gains are means over questions, never netted.',
     all.some((values) => stages.some((stage) => values.gain[stage] > 0))
-      ? 'Gains stand under their bar, which may be longer than 1 by them.'
+      ? 'Gains are shown below their bar; with them, a bar may be longer than 1.'
       : '',
     keys.some((key) => !report.runs[key].funnel.stages.includes('documents'))
-      ? 'What a bar lacks to 1 was lost before the first stage that is known.'
+      ? 'If a bar ends before 1, the rest was lost before the first known stage.'
       : '',
     all.some((values) => mixed(values, stages))
-      ? 'Parts of a bar with a † are of different numbers of questions (see the table): they need not add up.'
+      ? 'The parts of a bar with a † cover different numbers of questions (see the table), so they may not add up.'
       : '',
     keys.some((key) => report.runs[key].funnel.estimated) ? 'Some stages are estimates.' : '',
   ].filter(Boolean);
 }
 
-/** Whether the stages are known of different numbers of questions. */
+/** Whether the stages cover different numbers of questions. */
 function mixed(values, stages) {
   const counts = stages.flatMap((stage) => [
     known(values.recall[stage]) ? values.n[stage] : null,
@@ -215,7 +215,7 @@ function mixed(values, stages) {
   return new Set(counts.filter(known)).size > 1;
 }
 
-/** What was left out and what is an estimate, with the runs of which it is said. */
+/** Notes about what was left out or estimated, each with the runs that it applies to. */
 function funnelNotes(keys) {
   const runs = new Map();
   for (const key of keys)
@@ -270,7 +270,7 @@ function funnel(room) {
       ? h(
           'p.small',
           {},
-          'Not drawn, for nothing but the answers is known: ',
+          'Not drawn, because only the answers are known: ',
           said(others.map((key) => runLabel(report.runs[key])).join(', '), 600),
         )
       : null,

@@ -1,6 +1,6 @@
-// Cost against quality, with the Pareto front.
+// The chart of cost against correctness, with the Pareto front.
 
-/** What a question costs: dollars where any run knows them, else seconds where any knows those. */
+/** The cost of a question: in dollars if any run knows them, otherwise in seconds. */
 function costAxis(runs) {
   const priced = runs.some((run) => known(run.cost?.per_question));
   if (priced || !runs.some((run) => known(run.seconds?.per_question)))
@@ -20,7 +20,7 @@ function costAxis(runs) {
   };
 }
 
-/** Those that no other beats: nothing is cheaper and at least as good, or as cheap and better. */
+/** The Pareto front: the points to which no other is cheaper and at least as good, or as cheap and better. */
 function paretoFront(points) {
   const sorted = [...points].sort((a, b) => a.x - b.x || b.y - a.y);
   let last = null;
@@ -32,7 +32,7 @@ function paretoFront(points) {
   });
 }
 
-/** Where the name of a point can stand without meeting another: to its right, left, above or below. */
+/** Find a place for a point's name that overlaps nothing: to its right, left, above or below. */
 function placeName(text, x, y, taken, room, height) {
   const width = textWidth(text) + 4;
   const spots = [
@@ -112,7 +112,7 @@ function paretoChart(points, front, axis, room) {
   );
 }
 
-/** Lines for quality, figures for both, and what they are; `frame` has the scales and the edges. */
+/** Grid lines for correctness, ticks and titles for both axes; `frame` has the scales and the edges. */
 function paretoAxes(frame, steps, tall, axis) {
   return [
     tall.map((value) => [
@@ -141,7 +141,7 @@ function paretoAxes(frame, steps, tall, axis) {
   ];
 }
 
-/** Steps: between two runs of the front, what the cheaper one reaches is what can be had. */
+/** The front as steps: between two runs, the best available correctness is that of the cheaper one. */
 function frontPath(front, x, y, end) {
   if (!front.length) return '';
   const steps = front.map((point, at) =>
@@ -186,12 +186,12 @@ function costAndQuality(room) {
     ),
     points.length
       ? [legend(points.map((point) => point.key)), h('figure', {}, paretoChart(points, front, axis, room))]
-      : h('p.note', {}, 'Nothing can be drawn: of no run here are both correctness and a cost or time known.'),
+      : h('p.note', {}, 'Nothing can be drawn: no run here has both a known correctness and a known cost or time.'),
     missing.length && points.length
       ? h(
           'p.note',
           {},
-          `Not drawn, for ${axis.what === 'cost' ? 'cost' : 'time'} or correctness is not known: `,
+          `Not drawn, because ${axis.what === 'cost' ? 'cost' : 'time'} or correctness is not known: `,
           listed(missing.map((point) => said(runLabel(report.runs[point.key]), 60))),
         )
       : null,

@@ -1,10 +1,10 @@
-// Where the seconds go.
+// Latency by stage.
 
 const secondsEach = (run) => sum(run.seconds.stages.map((stage) => stage.mean ?? 0));
 
 const secondsTick = (value) => `${Number(value.toPrecision(3))} s`;
 
-/** The stages, and what is no stage: a whole answer, and the time to its first token. */
+/** The stages, and two further times: that of the whole answer, and that to its first token. */
 const secondsRows = ({ stages, whole, first_token: first }) => [
   ...stages,
   ...(whole ? [{ name: 'whole answer', ...whole }] : []),

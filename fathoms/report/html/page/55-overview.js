@@ -1,6 +1,6 @@
-// The overview: everything about runs as wholes.
+// The overview: everything about whole runs.
 
-/** Answered or abstained against answerable or not, one table a run. */
+/** The abstention tables, one per run: answered or abstained, for answerable and unanswerable questions. */
 function abstention() {
   const keys = chosen().filter((key) => report.runs[key].abstention);
   if (!keys.length)
@@ -92,7 +92,7 @@ function errors() {
   );
 }
 
-// ---- the runs themselves
+// ---- facts about the runs
 
 const microOf = ({ metrics }) =>
   Object.keys(METRICS)
@@ -101,17 +101,17 @@ const microOf = ({ metrics }) =>
 
 const facts = (run) => [
   ['Id', h('code', {}, said(run.id, 120))],
-  ['Model', said(run.model ?? 'not told', 80)],
+  ['Model', said(run.model ?? 'not known', 80)],
   ['Pipeline', said(run.pipeline, 80)],
   ['Profile', said(run.profile, 40)],
   ['Started', said(moment(run.started), 40)],
-  ['Data', said(run.data ?? 'not told', 80)],
+  ['Data', said(run.data ?? 'not known', 80)],
   [
     'Questions asked',
     `${count(run.asked ?? run.questions)}${run.repeats > 1 ? `, ${run.repeats} repeats` : ''}`,
   ],
   ['Mean over questions (micro): correctness, hallucination', microOf(run)],
-  ['Abstentions told by', said(run.abstention?.classifier ?? 'not told', 40)],
+  ['Abstentions classified by', said(run.abstention?.classifier ?? 'not known', 40)],
   ['Errors', count(run.counts.errors)],
   ['Refused', count(run.counts.refused)],
   ['Prompts shortened to fit', count(run.counts.cut_prompts)],

@@ -1,4 +1,4 @@
-// The list of questions: filters, search, pages.
+// The list of questions, with filters, search and pages.
 
 const PAGE = 50;
 const ORDERS = {
@@ -8,7 +8,7 @@ const ORDERS = {
   apart: 'runs furthest apart first',
 };
 
-/** What the search looks into, in small letters: of the chosen runs; made once for them. */
+/** The lower-case texts that the search looks in, for the chosen runs; cached until other runs are chosen. */
 function haystacks(index) {
   const keys = chosen();
   if (index.hay?.of !== keys.join()) {
@@ -22,12 +22,12 @@ function haystacks(index) {
   return index.hay.texts;
 }
 
-/** The places of the questions that the filters leave, in the order that is wished. */
+/** The places of the questions that pass the filters, in the chosen order. */
 const filtered = (index) => ordered(left(index, state), chosenIn(index));
 
 const chosenIn = (index) => chosen().map((key) => index.runs[key]);
 
-/** The places that a category, an outcome, a stage of loss and words leave. */
+/** The places of the questions that match a category, an outcome, a stage of loss and search words. */
 function left(index, { category, outcome, lost, q }) {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
   const hay = words.length ? haystacks(index) : null;
@@ -39,7 +39,7 @@ function left(index, { category, outcome, lost, q }) {
   return index.questions.id.map((_, at) => at).filter(fits);
 }
 
-/** Whether a run was asked a question, with this outcome and loss where they are given. */
+/** Whether a run was asked a question, and had this outcome and loss, if given. */
 const isOf = (run, at, outcome, lost) =>
   run.outcome[at] !== null &&
   (!outcome || run.outcome[at] === outcome) &&
@@ -61,14 +61,14 @@ function ordered(places, runs) {
 
 const NONE = { category: '', outcome: '', lost: '', q: '' };
 
-/** What a question has in the field of a filter: its category, or of the runs that fit the other filter. */
+/** The values of a question for a filter: its category, or the values of the runs that pass the other filter. */
 function valuesOf(index, at, field, { outcome, lost }) {
   if (field === 'category') return [index.questions.category[at]];
   const runs = chosenIn(index).filter((run) => isOf(run, at, outcome, lost));
   return [...new Set(runs.map((run) => run[field][at]))].filter(known);
 }
 
-/** The options of a filter with how many questions each leaves beside the other filters. */
+/** The options of a filter, with the number of questions that each leaves together with the other filters. */
 function options(index, field, any) {
   const tally = new Map();
   for (const at of left(index, NONE))
@@ -115,11 +115,11 @@ function filters(index) {
   );
 }
 
-/** What stands in the address is an option too, though no question has it. */
+/** Add the value in the address to the options, even if no question has it. */
 const withPresent = (list, value) =>
   list.some(([key]) => key === value) ? list : [...list, [value, `${clip(value, 60)} (0)`]];
 
-/** The search field stays the same element while someone types. */
+/** The search field, which must stay the same element while someone types. */
 const search = { timer: 0, element: null };
 
 function searchField() {
@@ -139,7 +139,7 @@ function searchField() {
   return h('label.field.wide', { for: 'q' }, h('span', {}, 'Search'), search.element);
 }
 
-/** The sign of an outcome, with its words for who does not see it. */
+/** The symbol of an outcome, with its name for screen readers. */
 function badge(outcome, lost = null) {
   if (outcome === null)
     return h('span.badge.absent', { title: 'not asked' }, '·', h('span.unseen', {}, 'not asked'));

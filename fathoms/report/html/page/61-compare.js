@@ -1,8 +1,8 @@
-// Two runs, question by question: the flipped ones first.
+// Compares two runs question by question, the changed questions first.
 
 const FLIPS = { flipped: 'flipped', won: 'won by B', lost: 'won by A', tied: 'tied', all: 'all shared' };
 
-/** What happened to every question that both runs were asked. */
+/** The difference between the two runs for every question that both were asked. */
 function comparison(index, a, b, metric) {
   const [first, second] = [index.runs[a], index.runs[b]];
   const sign = metric === 'correctness' ? 1 : -1;
@@ -111,7 +111,7 @@ function compareControls(a, b, metric) {
   );
 }
 
-/** The questions of one kind, those that differ most first. */
+/** The questions with one kind of change, those with the largest difference first. */
 function flipList(index, rows, a, b, metric) {
   const show = Object.hasOwn(FLIPS, state.flips) ? state.flips : 'flipped';
   const [won, lost, tied] = tally(rows);

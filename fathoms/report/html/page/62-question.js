@@ -1,6 +1,6 @@
-// One question: what was asked, what is right, and what each chosen run made of it.
+// The view of one question: its text, its gold answer, and the result of each chosen run.
 
-/** The question's neighbours in the list that the filters leave. */
+/** The previous and next question in the filtered list. */
 function neighbours(index, at) {
   const listed = filtered(index);
   const places = listed.includes(at) ? listed : index.questions.id.map((_, place) => place);
@@ -19,7 +19,7 @@ function neighbours(index, at) {
   );
 }
 
-/** What is right: phrases, reference, where it stands in the documents. */
+/** The gold answer: phrases, reference, and evidence in the documents. */
 function goldBox(detail, answerable) {
   const number = (phrase) => detail.phrases.indexOf(phrase) + 1;
   const variants = (detail.answers ?? []).map((phrases, nth) =>
@@ -62,7 +62,7 @@ function goldBox(detail, answerable) {
   );
 }
 
-/** A page as a small picture, filled in when the pictures are read. */
+/** A small picture of a page, filled in once the pictures are unpacked. */
 function thumbnail(name, what, gold) {
   if (!name || !hasChunk('thumbnails')) return null;
   const picture = h('img', { class: `thumbnail${gold ? ' gold' : ''}`, alt: plain(what), width: 110 });
@@ -81,7 +81,7 @@ const LEFT_OUT = {
   'no-text': 'its texts are not known',
 };
 
-/** What each stage still held, and from where on a phrase is missing: that stage lost it. */
+/** The recall at each stage, and the phrases that the stage lost. */
 function stageTable(repeat) {
   if (repeat.left_out)
     return h('p.small', {}, `Not in the funnel: ${LEFT_OUT[repeat.left_out] ?? plain(repeat.left_out)}.`);
@@ -101,7 +101,7 @@ function stageTable(repeat) {
   );
 }
 
-/** Scores and what they rest on. */
+/** The scores and the reasons for them. */
 function scoreBox(repeat) {
   const scores = repeat.scores ?? {};
   const why = Object.entries(scores.why ?? {})
@@ -147,7 +147,7 @@ function hitItem(detail, hit, key) {
   const phrases = new Set([hit.header, hit.text].flatMap((text) => text?.marks ?? []).map((mark) => mark[2]));
   const found = phrases.size ? h('span.tag.plainly', {}, plural(phrases.size, 'gold phrase')) : null;
   const picture = thumbnail(hit.thumbnail, `page ${hit.pages} of ${hit.document}`, hit.gold);
-  // what the chunker wrote before a text is asked with it, and the funnel counts it
+  // the header that the chunker added is part of the prompt, and the funnel counts it
   const whole = () => [
     hit.header ? h('div.header', {}, passageOf(detail, hit.header)) : null,
     passageOf(detail, hit.text),
@@ -156,7 +156,7 @@ function hitItem(detail, hit, key) {
   return h('li', { class: hit.gold ? 'hit gold' : 'hit' }, picture, what);
 }
 
-/** What is filled when it is opened. */
+/** A section whose content is created when it is opened. */
 function lazy(summary, content, id = null) {
   const box = h('details', {}, h('summary', { id }, summary));
   box.addEventListener('toggle', () => {
@@ -220,7 +220,7 @@ function usageBox(repeat) {
     ...(known(repeat.first_token) ? [['first token', seconds(repeat.first_token)]] : []),
     ...usage,
     ...timings,
-    ['stopped by', said(repeat.stop_reason ?? 'not told', 60)],
+    ['stopped by', said(repeat.stop_reason ?? 'not known', 60)],
     ...(known(repeat.seed) ? [['seed', String(repeat.seed)]] : []),
     ...(known(repeat.attempts) ? [['attempts', count(repeat.attempts)]] : []),
     ['from the cache', repeat.cached ? 'yes' : 'no'],
@@ -321,7 +321,7 @@ function repeatSwitch(details) {
   );
 }
 
-/** The question as it was asked, where the list's line has not all of it: it is cut, or had lines. */
+/** The full question, if the title shows it cut or without its line breaks. */
 function wholeQuestion(detail, line) {
   const whole = readText(detail.texts, detail.question);
   if (whole.trim() === line && !detail.question.cut) return null;

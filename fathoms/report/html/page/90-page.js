@@ -1,5 +1,5 @@
-// The frame: draws the view that the address names, and draws it again when the address changes, or the width
-// and it has charts.
+// The frame of the page: draws the view named in the address, and redraws it when the address changes, or, if
+// the view has charts, the width.
 
 const VIEW = {
   overview: overviewView,
@@ -43,7 +43,7 @@ function drawHeader() {
   drawRuns();
 }
 
-/** Which runs are shown: at most 8 at a time. */
+/** The choice of runs to show, at most 8 at a time. */
 function drawRuns() {
   const keys = chosen();
   const place = document.getElementById('runs');
@@ -87,7 +87,7 @@ function drawRuns() {
   );
 }
 
-/** What does not change: the title, with what is hidden in it shown, and the last line. */
+/** Draw what never changes: the title, with control characters visible, and the footer. */
 function drawFrame() {
   document.getElementById('name').replaceChildren(said(report.title, 160));
   document
@@ -95,7 +95,7 @@ function drawFrame() {
     .replaceChildren(`Made by ${plain(report.version)}. This file asks no network.`);
 }
 
-/** Draw the view; where another is wished meanwhile, this one is dropped. */
+/** Draw the view; if another one is requested meanwhile, this one is discarded. */
 async function draw() {
   const mine = (turn += 1);
   const focus = document.activeElement?.id;
@@ -115,7 +115,7 @@ async function draw() {
   if (mine === turn) show(content.flat(Infinity).filter(present).map(asNode), focus);
 }
 
-/** Put the view in place; what had the focus has it still, and a view is where it was left, or at its top. */
+/** Show the view, keep the focus, and restore the scroll position, or scroll to the top of a new view. */
 function show(nodes, focus) {
   const moved = drawn.view !== null && (drawn.view !== state.view || drawn.id !== state.id);
   const open = moved ? [] : [...main.querySelectorAll('details[open] > summary[id]')].map(({ id }) => id);
@@ -132,7 +132,7 @@ function show(nodes, focus) {
   else if (moved) main.focus({ preventScroll: true });
 }
 
-/** Other colours: nothing is drawn again, so that what is open stays so; links lead on in these colours. */
+/** Change the theme without redrawing, so that open sections stay open; links keep the new theme. */
 function recolour() {
   const focus = document.activeElement?.id;
   state = parseHash();
@@ -146,7 +146,7 @@ function recolour() {
   }
 }
 
-/** Whether the address differs from what is drawn by its theme alone. */
+/** Whether the address differs from the drawn view only in its theme. */
 function onlyTheme() {
   const next = parseHash();
   return Object.keys(DEFAULTS).every((key) => (next[key] !== state[key]) === (key === 'theme'));
@@ -166,11 +166,11 @@ window.addEventListener('resize', () => {
   resizing = setTimeout(() => {
     if (window.innerWidth !== width) {
       width = window.innerWidth;
-      if (state.view === 'overview') draw(); // the others flow by themselves
+      if (state.view === 'overview') draw(); // the other views adapt without redrawing
     }
   }, 120);
 });
-// the link that skips the header must not change the address, which names the view
+// the skip link must not change the address, because that names the view
 document.getElementById('skip').addEventListener('click', (event) => {
   event.preventDefault();
   main.focus();
@@ -178,7 +178,7 @@ document.getElementById('skip').addEventListener('click', (event) => {
 drawFrame();
 await draw();
 performance.mark('overview');
-// the index is unpacked after the first paint, so that the other views open at once; where it cannot be
+// the index is unpacked after the first paint, so that the other views open at once; if it cannot be
 // read, the view that needs it says so
 requestAnimationFrame(() =>
   setTimeout(
