@@ -1,1 +1,1 @@
-"""Chunkers: one file per way to split a document into pieces for retrieval."""
+"""Chunkers, which split documents into chunks for retrieval; there is one module per method."""

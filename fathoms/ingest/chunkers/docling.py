@@ -1,4 +1,4 @@
-"""Docling's HybridChunker: chunks along the document's own structure, within a number of tokens."""
+"""Chunking with Docling's HybridChunker, which follows the document structure within a token limit."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from docling_core.transforms.chunker.hybrid_chunker import HybridChunker
 
 TOKENIZER = "tokenizer.json"
+"""The file that an asset must contain to be used as a tokenizer."""
 
 
 class DoclingHybridChunker(Component):
-    """Chunks of Docling's elements: one that is too long is split, small ones under one heading are merged.
+    """Makes chunks from Docling's layout elements with Docling's `HybridChunker`.
 
-    Needs `ingest: {kind: docling}`. A table becomes sentences of the form `row, column = value`, which is
-    Docling's own way to make it findable.
+    Elements that are too long are split, and small neighbours under the same heading are merged. Tables are
+    serialised as sentences of the form `row, column = value`, which is Docling's default for retrieval.
+    Needs `ingest: {kind: docling}`.
     """
 
     reads: ClassVar[str | None] = "docling"
@@ -36,18 +38,19 @@ class DoclingHybridChunker(Component):
     packages: ClassVar[tuple[str, ...]] = ("docling-core", "semchunk", "tiktoken", "tokenizers")
 
     max_tokens: int = Field(default=512, ge=16, le=MOST_TOKENS)
-    """The most that a chunk holds with its headings, in tokens."""
+    """Maximum length of a chunk in tokens, including its headings."""
     merge_peers: bool = True
-    """Merge neighbours under the same headings where they fit into one chunk."""
+    """Merge neighbouring chunks under the same headings if they fit into one chunk."""
     headings: bool = True
-    """Begin each chunk with the headings and captions above it, as Docling advises for embedding."""
+    """Begin each chunk with its headings and captions, as Docling recommends for embedding."""
     picture_text: bool = False
-    """Chunk the text inside figures too."""
+    """Also chunk the text inside figures."""
     tokenizer: Weights | None = None
-    """An asset with a tokenizer.json, or the path of one; if not given, cl100k as in `kind: sentence`."""
+    """The tokenizer that counts tokens: an asset that contains a `tokenizer.json`, or the path of such a
+    file. By default cl100k, as in `kind: sentence`."""
 
     def identity(self) -> dict[str, Any]:
-        """The tokenizer counts by its hash, not by its name or place."""
+        """Return what the results depend on; the tokenizer is identified by its hash, not by its name."""
         found = super().identity()
         del found["options"]["tokenizer"]
         if self.tokenizer is None:
@@ -56,7 +59,10 @@ class DoclingHybridChunker(Component):
         return {**found, "tokenizer": hashes.get(TOKENIZER, hashes)}
 
     def check(self) -> None:
-        """Raise MissingExtraError, MissingWeightsError or ConfigError for what is not here."""
+        """Raise MissingExtraError for a missing package.
+
+        Raises MissingWeightsError or ConfigError for a tokenizer that is missing.
+        """
         if find_spec("docling_core") is None or find_spec("semchunk") is None:
             raise MissingExtraError("docling-core", "docling", "chunk kind 'docling-hybrid'")
         if self.tokenizer is not None:
@@ -65,7 +71,12 @@ class DoclingHybridChunker(Component):
             raise MissingExtraError("llama-index-core", "llamaindex", "the tokenizer of 'docling-hybrid'")
 
     def chunk(self, document: Document) -> list[Chunk]:
-        """The chunks of a document in reading order; ids are `FILE#pPAGEcN`, N from 1 on each first page."""
+        """Return the chunks of a document in reading order.
+
+        Ids are `FILE#pPAGEcN`: PAGE is the first page of the chunk, and N counts from 1 among the chunks that
+        begin on that page. Raises ConfigError if the document does not come from the Docling parser, and what
+        `check` raises.
+        """
         from fathoms.ingest.docling.export import unpack
 
         if document.native is None:
@@ -84,7 +95,10 @@ class DoclingHybridChunker(Component):
         return chunks
 
     def _tokenizer_file(self) -> str:
-        """The tokenizer.json; raises MissingWeightsError, or ConfigError where there is none."""
+        """Return the path of the tokenizer.json.
+
+        Raises MissingWeightsError if it is not on this machine, and ConfigError if the asset has none.
+        """
         name = str(self.tokenizer)
         if name not in ASSETS:
             return str(locate(name))
@@ -94,14 +108,15 @@ class DoclingHybridChunker(Component):
 
 
 def _pieces(chunker: HybridChunker, document: Any) -> list[Any]:
-    """Docling's chunks; that headings longer than a chunk are left out is as it should be."""
+    """Return the chunks that Docling makes of a document."""
     with warnings.catch_warnings():
+        # Docling warns where it drops headings that are longer than a chunk, which is what we want.
         warnings.filterwarnings("ignore", message="Headers and captions for this chunk")
         return list(chunker.chunk(document))
 
 
 def _pages(meta: Any) -> tuple[int, ...]:
-    """The pages that the elements of a chunk stand on; there is at least one."""
+    """Return the sorted page numbers of a chunk's elements, or page 1 if Docling knows no page."""
     return tuple(sorted({place.page_no for item in meta.doc_items for place in item.prov})) or (1,)
 
 
@@ -109,7 +124,7 @@ def _pages(meta: Any) -> tuple[int, ...]:
 def load_chunker(
     max_tokens: int, merge_peers: bool, picture_text: bool, tokenizer: str | None
 ) -> HybridChunker:
-    """Docling's chunker; importing it takes seconds, because it imports torch."""
+    """Return Docling's chunker, cached per options: its import takes seconds, because it imports torch."""
     from docling_core.transforms.chunker.hierarchical_chunker import (
         ChunkingDocSerializer,
         ChunkingSerializerProvider,
@@ -122,7 +137,7 @@ def load_chunker(
     count = load_counter(tokenizer)
 
     class Tokenizer(BaseTokenizer):
-        """What counts the tokens."""
+        """Adapts our token counter to Docling's tokenizer interface."""
 
         def count_tokens(self, text: str) -> int:
             return count(text)
@@ -145,7 +160,10 @@ def load_chunker(
 
 
 def load_counter(tokenizer: str | None) -> Callable[[str], int]:
-    """What counts the tokens of a text, special tokens left out: a tokenizer.json, or cl100k."""
+    """Return a function that counts the tokens of a text, without special tokens.
+
+    `tokenizer` is the path of a tokenizer.json; `None` means cl100k.
+    """
     if tokenizer is None:
         from llama_index.core.utils import get_tokenizer
 

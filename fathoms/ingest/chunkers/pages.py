@@ -1,4 +1,4 @@
-"""A chunk a page."""
+"""Chunking by page: each page becomes one chunk."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from fathoms.types import Chunk, Document
 
 
 class PageChunker(Component):
-    """Each page as one chunk; pages without text give none, unless images are asked for."""
+    """Makes one chunk per page. Pages without text are left out, unless `image_dpi` is set."""
 
     reads: ClassVar[str | None] = None
 
     kind: Literal["page"] = "page"
     image_dpi: int | None = Field(default=None, ge=20, le=600)
-    """Dots an inch at which pages are rendered for a model that sees; without it there are no images. The
-    text is what they are found by."""
+    """Resolution, in dots per inch, at which retrieved pages are rendered as images for a vision model.
+    Without it, chunks are text. Retrieval uses the text of the page in both cases."""
 
     def identity(self) -> dict[str, Any]:
-        """With the versions of what renders, where it does."""
+        """Return what the results depend on; with images, this includes the versions of the renderer."""
         found = super().identity()
         if self.image_dpi is not None:
             found["versions"] = {name: package_version(name) for name in ("pypdfium2", "pillow")}
         return found
 
     def check(self) -> None:
-        """Nothing can be missing."""
+        """Do nothing: this chunker needs no optional package."""
 
     def chunk(self, document: Document) -> list[Chunk]:
-        """The chunks of a document, in the order of its pages; ids are `FILE#pPAGEc1`."""
+        """Return the chunks of a document in page order; ids are `FILE#pPAGEc1`."""
         name = document.id
         return [
             Chunk(

@@ -1,4 +1,4 @@
-"""LlamaIndex's SentenceSplitter, page by page: the chunker of the FATHOMS-RAG paper."""
+"""Chunking page by page with LlamaIndex's SentenceSplitter, as in the FATHOMS-RAG paper."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _PLACES = ("document", "page", "pages", "chunk")
 
 
 class SentenceChunker(Component):
-    """Chunks of whole sentences, at most `size` long, by LlamaIndex's `SentenceSplitter`.
+    """Splits pages into chunks of at most `size`, at sentence ends where possible, with LlamaIndex.
 
-    As in the paper each page is split by itself, so that no chunk crosses pages, and by `split_text`:
-    the size counts the text alone. (LlamaIndex deducts the metadata it will embed when it splits its own
-    `Document` nodes; here it is the `header` of a chunk, which counts for nothing.) The paper says 1024
-    characters; its code, like LlamaIndex, counts tokens of cl100k, the tokenizer of GPT-3.5.
+    As in the paper, each page is split on its own, so no chunk crosses a page break. The size counts only the
+    text, not the `header`: the paper's code calls `split_text`, whereas LlamaIndex deducts the length of the
+    metadata when it splits its own `Document` nodes. The paper gives the size as 1024 characters, but its
+    code, like LlamaIndex, counts tokens of cl100k, the tokenizer of GPT-3.5.
     """
 
     reads: ClassVar[str | None] = None
@@ -36,21 +36,22 @@ class SentenceChunker(Component):
     packages: ClassVar[tuple[str, ...]] = ("llama-index-core", "nltk", "tiktoken")
 
     size: int = Field(default=1024, ge=16, le=2**31)
-    """The most that a chunk holds, in units."""
+    """Maximum length of a chunk, in `unit`."""
     overlap: int = Field(default=200, ge=0, le=2**31)
-    """The most that a chunk repeats of the one before it, in units; less than `size`."""
+    """Maximum length of the text that a chunk repeats from the previous one, in `unit`; less than `size`."""
     unit: Unit = "tokens"
-    """What size and overlap count: tokens of LlamaIndex's default tokenizer, or characters."""
+    """What `size` and `overlap` count: tokens of LlamaIndex's default tokenizer (cl100k), or characters."""
     header: str = ""
-    """What is indexed before the text of each chunk, and shown where the prompt asks for `{header}`:
-    `{document}`, `{page}`, `{pages}` (how many there are) and `{chunk}` (on its page, from 0)."""
+    """Text that is indexed before the text of each chunk, and that the prompt can show with `{header}`. Its
+    placeholders are `{document}`, `{page}`, `{pages}` (number of pages of the document) and `{chunk}` (number
+    of the chunk on its page, from 0)."""
 
     @field_validator("header")
     @classmethod
     def _check_places(cls, header: str) -> str:
         unknown = [place for place in _PLACE.findall(header) if place not in _PLACES]
         if unknown:
-            raise ValueError(f"there is no place '{{{unknown[0]}}}'{suggest(unknown[0], _PLACES)}")
+            raise ValueError(f"there is no placeholder '{{{unknown[0]}}}'{suggest(unknown[0], _PLACES)}")
         return header
 
     @model_validator(mode="after")
@@ -60,13 +61,13 @@ class SentenceChunker(Component):
         return self
 
     def check(self) -> None:
-        """Raise MissingExtraError where LlamaIndex is not installed."""
+        """Raise MissingExtraError if LlamaIndex is not installed."""
         _require()
 
     def chunk(self, document: Document) -> list[Chunk]:
-        """The chunks of a document, in reading order; ids are `FILE#pPAGEcN`, N from 1 on each page.
+        """Return the chunks of a document in reading order; ids are `FILE#pPAGEcN`, N from 1 on each page.
 
-        Pages without text give none. Raises MissingExtraError where LlamaIndex is not installed.
+        Pages without text give no chunk. Raises MissingExtraError if LlamaIndex is not installed.
         """
         splitter = load_splitter(self.size, self.overlap, self.unit)
         name, total = document.id, len(document.pages)
@@ -85,23 +86,21 @@ class SentenceChunker(Component):
 
 
 def _fill(template: str, **values: object) -> str:
-    """The template with its places filled in; other braces are text."""
+    """Fill in the placeholders of a header template; braces around other text are kept."""
     return _PLACE.sub(lambda place: str(values[place[1]]), template)
 
 
 @lru_cache(maxsize=8)
 def load_splitter(size: int, overlap: int, unit: Unit) -> SentenceSplitter:
-    """The splitter; its tokenizer takes a second to load.
-
-    The sentence tokenizer is the one that LlamaIndex uses by default, an untrained Punkt. It is made here
-    because LlamaIndex first loads a list of stop words that it does not need for it, and NLTK refuses that
-    file where the installer made hard links, as uv does.
-    """
+    """Return LlamaIndex's splitter, cached per options: its tokenizer takes a second to load."""
     _require()
     from llama_index.core.node_parser import SentenceSplitter
     from llama_index.core.node_parser.text.utils import split_by_sentence_tokenizer_internal
     from nltk.tokenize import PunktSentenceTokenizer  # type: ignore[import-untyped]
 
+    # This untrained Punkt is also LlamaIndex's default. LlamaIndex's own way to make it loads a list of stop
+    # words first, which it does not need and which NLTK refuses to read if the installer made hard links, as
+    # uv does.
     sentences = PunktSentenceTokenizer()
     return SentenceSplitter(
         chunk_size=size,
@@ -112,6 +111,6 @@ def load_splitter(size: int, overlap: int, unit: Unit) -> SentenceSplitter:
 
 
 def _require() -> None:
-    """LlamaIndex, or the command that installs it."""
+    """Raise MissingExtraError, which names the install command, if LlamaIndex is not installed."""
     if find_spec("llama_index") is None or find_spec("llama_index.core") is None:
         raise MissingExtraError("llama-index-core", "llamaindex", "chunk kind 'sentence'")

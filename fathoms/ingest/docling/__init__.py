@@ -1,1 +1,1 @@
-"""The Docling parser: its options, its worker processes, and the export of its documents."""
+"""The Docling parser: its options, its worker processes, and the export of Docling documents."""

@@ -1,9 +1,10 @@
-"""Docling's own PDF backend, with its page images drawn by PDFium.
+"""A Docling PDF backend that takes text from docling-parse and renders page images with PDFium.
 
-The text comes from docling-parse, as by default. Its renderer, new in Docling, leaves images of some kinds
-as plain yellow boxes (JPEG 2000, run-length: docling-parse 7.23), and then a scanned page has nothing that
-OCR could read, without a word of warning. Docling drew its pages by PDFium before, in the paper's days too.
-Imports Docling, therefore only for the child process.
+Text extraction is Docling's default. The renderer of docling-parse, however, draws some images (JPEG 2000 and
+run-length encoded ones, as of docling-parse 7.23) as plain yellow boxes without a warning, so that OCR finds
+nothing on such a scanned page. Earlier Docling versions, such as that of the paper, rendered with PDFium.
+
+This module imports Docling, so only the child process may import it.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 SHARPER = 2
-"""Pages are drawn this much larger and shrunk, which keeps thin strokes: so does Docling's PDFium backend."""
+"""Pages are rendered larger by this factor and then scaled down, which preserves thin strokes; Docling's own
+PDFium backend does the same."""
 
 
 class PdfiumImagesBackend(ThreadedDoclingParseDocumentBackend):  # type: ignore[misc]
-    """Text by docling-parse, images by PDFium."""
+    """A document backend with text from docling-parse and page images from PDFium."""
 
     def __init__(
         self,
@@ -45,26 +47,29 @@ class PdfiumImagesBackend(ThreadedDoclingParseDocumentBackend):  # type: ignore[
             self._pdfium = pdfium.PdfDocument(path_or_stream)
 
     def iter_pages(self) -> Iterator[ThreadedDoclingParsePageBackend]:
-        """The pages as they are parsed."""
+        """Yield each page as soon as it is parsed."""
         for page in super().iter_pages():
             yield PdfiumImagesPage(page, self._pdfium)
 
     def unload(self) -> None:
-        """Let go of both documents."""
+        """Close the document in both libraries."""
         super().unload()
         with pypdfium2_lock:
             self._pdfium.close()
 
 
 class PdfiumImagesPage(ThreadedDoclingParsePageBackend):  # type: ignore[misc]
-    """A page whose image PDFium draws."""
+    """A page backend whose image is rendered by PDFium."""
 
     def __init__(self, page: ThreadedDoclingParsePageBackend, document: pdfium.PdfDocument) -> None:
         super().__init__(page._result)
         self._document = document
 
     def get_page_image(self, scale: float = 1, cropbox: BoundingBox | None = None) -> Image:
-        """The page or a part of it, `scale` pixels a point; by docling-parse where PDFium refuses it."""
+        """Render the page or its part `cropbox` at `scale` pixels per point.
+
+        Falls back to docling-parse if PDFium cannot render it.
+        """
         size = self.get_size()
         box = cropbox or BoundingBox(l=0, t=0, r=size.width, b=size.height)
         part = box.to_top_left_origin(size.height)

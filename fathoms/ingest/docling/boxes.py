@@ -1,4 +1,4 @@
-"""What Docling knows of a page, as plain boxes from the top left corner."""
+"""Converts Docling's page geometry to `Box` values: points from the top left corner of the page."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from docling_core.types.doc import BoundingBox
 from fathoms.ingest.docling.offline.boxes import Box
 
 RULE = 2.5
-"""Points: what is drawn thicker is no rule."""
+"""Maximum thickness of a rule (a drawn line), in points."""
 
 
 def box_of(box: BoundingBox) -> Box:
-    """A box of Docling's that counts from the top left corner."""
+    """Convert a Docling box that already has its origin at the top left corner."""
     return Box(min(box.l, box.r), min(box.t, box.b), max(box.l, box.r), max(box.t, box.b))
 
 
 def page_rules(page: Page) -> list[Box]:
-    """The rules drawn on a page: strokes and the edges of boxes, thin filled rectangles."""
+    """Return the rules drawn on a page: stroked lines, the edges of boxes, and thin filled rectangles."""
     if page._backend is None:
         return []
     thin = page._backend.get_thin_shape_boxes(max_thickness=RULE) or []
@@ -26,11 +26,11 @@ def page_rules(page: Page) -> list[Box]:
 
 
 def page_drawings(page: Page) -> list[Box]:
-    """What is drawn with lines and fills, shapes that touch taken together."""
+    """Return the bounding boxes of the vector drawings on a page; shapes that touch count as one."""
     found = page._backend.get_connected_shape_bounding_boxes() if page._backend else None
     return [box_of(box) for box in found or []]
 
 
 def page_bitmaps(page: Page) -> list[Box]:
-    """The images on a page."""
+    """Return the boxes of the bitmap images on a page."""
     return [box_of(box) for box in page._backend.get_bitmap_rects()] if page._backend else []

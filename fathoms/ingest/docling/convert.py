@@ -1,4 +1,7 @@
-"""Docling's converter, made from plain settings. Runs in a child process; importing it loads no model."""
+"""Builds a Docling converter from plain settings and converts PDFs with it.
+
+This runs in a child process. Importing the module loads no model.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,16 @@ if TYPE_CHECKING:
     )
 
 UNSEEN = 0.1
-"""Pixels a point at which docling-parse draws pages: it must, to tell of their lines, but nobody looks."""
+"""Resolution, in pixels per point, at which docling-parse renders pages. It reports their lines only if it
+renders, but PDFium draws the images that are used (see `backend`), so the lowest resolution will do."""
 
 
 class Answer(TypedDict):
-    """What came of a PDF: the pages, Docling's form, and why which pages failed."""
+    """The result of a conversion.
+
+    `reading` holds the pages, `native` Docling's document as JSON (see `export`), and `failed` the error
+    message for each page that failed, by page number.
+    """
 
     reading: Reading
     native: str
@@ -31,7 +39,7 @@ class Answer(TypedDict):
 
 
 class RefusedError(Exception):
-    """A PDF that no converter can read: a reason of DocumentError, and a sentence."""
+    """A PDF cannot be read at all; `reason` is one of DocumentError's, `detail` a sentence for the user."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(reason, detail)
@@ -40,7 +48,7 @@ class RefusedError(Exception):
 
 
 class Converter:
-    """A Docling converter with its models loaded, for one document after another."""
+    """A Docling converter with its models loaded; it converts one document at a time."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         repair()
@@ -62,9 +70,10 @@ class Converter:
         self._docling.initialize_pipeline(InputFormat.PDF)
 
     def read(self, path: Path, first: int, last: int, on_page: OnPage) -> Answer:
-        """Convert the pages from `first` to `last`; `on_page` hears how many there are, and of each done.
+        """Convert the pages from `first` to `last`, both inclusive and counted from 1.
 
-        Raises RefusedError for a PDF that Docling does not open. A page that fails is in `failed`.
+        `on_page` is called with the numbers of completed and of all pages: once at the start, then after each
+        page. Raises RefusedError for a PDF that cannot be opened. Pages that fail are listed in `failed`.
         """
         from docling.datamodel.progress import ConversionProgressEvent, PageCompletedProgress
 
@@ -92,7 +101,10 @@ class Converter:
 
 
 def inspect(path: Path) -> tuple[int, list[str]]:
-    """The number of pages that PDFium sees, and what it had to repair; refuses what `pdfium` refuses."""
+    """Return the number of pages according to PDFium, and warnings about repairs.
+
+    Raises RefusedError for a file that PDFium cannot open.
+    """
     import pypdfium2 as pdfium
     import pypdfium2.raw as pdfium_c
 
@@ -108,7 +120,7 @@ def inspect(path: Path) -> tuple[int, list[str]]:
 
 
 def failures(result: ConversionResult) -> dict[int, str]:
-    """Why which pages have no content; raises RefusedError where no page was even tried."""
+    """Return the error message for each failed page; raises RefusedError if the whole document failed."""
     from docling.datamodel.base_models import ConversionStatus
 
     failed = {error.page_no: error.error_message for error in result.errors if error.page_no is not None}
@@ -119,7 +131,7 @@ def failures(result: ConversionResult) -> dict[int, str]:
 
 
 def pipeline_options(settings: dict[str, Any]) -> PdfPipelineOptions:
-    """Docling's options. OCR goes page by page, so that progress does; it reads each by itself anyway."""
+    """Return Docling's pipeline options for the settings."""
     from docling.datamodel.accelerator_options import AcceleratorOptions
     from docling.datamodel.pipeline_options import PdfPipelineOptions
 
@@ -129,7 +141,7 @@ def pipeline_options(settings: dict[str, Any]) -> PdfPipelineOptions:
         layout_options=layout_options(settings["layout"]),
         allow_external_plugins=settings["plugins"],
         accelerator_options=AcceleratorOptions(num_threads=settings["threads"], device=settings["device"]),
-        ocr_batch_size=1,
+        ocr_batch_size=1,  # gives progress per page, at no cost: EasyOCR reads each page separately anyway
     )
     if options.do_ocr:
         options.ocr_options = ocr_options(settings["ocr"])
@@ -139,7 +151,7 @@ def pipeline_options(settings: dict[str, Any]) -> PdfPipelineOptions:
 
 
 def ocr_options(settings: dict[str, Any]) -> OcrOptions:
-    """EasyOCR's; with weights of our own it downloads nothing."""
+    """Return the options of EasyOCR; its downloads are disabled if the settings name a folder of weights."""
     from docling.datamodel.pipeline_options import EasyOcrOptions, OcrMode
 
     return EasyOcrOptions(
@@ -152,7 +164,7 @@ def ocr_options(settings: dict[str, Any]) -> OcrOptions:
 
 
 def layout_options(settings: dict[str, Any]) -> BaseLayoutOptions:
-    """Docling's default layout model, or the plugin's."""
+    """Return the options of Docling's default layout model, or of the one in our plugin."""
     from docling.datamodel.pipeline_options import LayoutObjectDetectionOptions
 
     if settings["kind"] == "docling":
@@ -163,7 +175,7 @@ def layout_options(settings: dict[str, Any]) -> BaseLayoutOptions:
 
 
 def table_options(settings: dict[str, Any]) -> BaseTableStructureOptions:
-    """TableFormer's, or the plugin's."""
+    """Return the options of TableFormer, or of the table model in our plugin."""
     from docling.datamodel.pipeline_options import TableFormerMode, TableStructureOptions
 
     if settings["kind"] == "tableformer":

@@ -1,4 +1,4 @@
-"""Why no converter could be made, in one sentence that says what to do."""
+"""Turns an exception from building the Docling converter into an error that tells the user what to do."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ LANGUAGE = ("docling.exceptions.OcrLanguage",)
 
 
 def unusable(parser: Docling, classes: Sequence[str], said: str) -> FathomsError:
-    """The error for a converter that cannot be made: ConfigError for options at fault, else ModelError.
+    """Return the error for a converter that cannot be built: ConfigError for wrong options, else ModelError.
 
-    `classes` are the names of the exception's classes and of those it was raised from, `said` its message.
+    `classes` are the qualified class names, bases included, of the exception and of its causes; `said` is its
+    message. The exception itself was raised in a child process.
     """
     ocr = parser.ocr
     if _any(classes, HUB):
@@ -44,5 +45,5 @@ def unusable(parser: Docling, classes: Sequence[str], said: str) -> FathomsError
 
 
 def _any(classes: Sequence[str], prefixes: tuple[str, ...]) -> bool:
-    """Is one of the classes of these modules?"""
+    """Return whether one of the qualified class names begins with one of the prefixes."""
     return any(name.startswith(prefixes) for name in classes)

@@ -1,6 +1,6 @@
-"""From Docling's document to pages: its Markdown by page, its elements, and its JSON that the cache keeps.
+"""Converts Docling documents to pages of Markdown and elements, and to and from the JSON kept in the cache.
 
-By docling-core alone: no model, no torch.
+Uses only docling-core, which loads neither a model nor torch.
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ from fathoms.types import Box
 
 @dataclass(frozen=True)
 class Conversion:
-    """What Docling made of a PDF. `page_count` is what the file claims; `complaints` are lines for people."""
+    """The result of converting a PDF with Docling.
+
+    `page_count` is the page count that the file declares, and `complaints` are warnings for the user.
+    """
 
     document: DoclingDocument
     page_count: int
     complaints: tuple[str, ...] = ()
 
     def pack(self) -> str:
-        """As JSON."""
+        """Serialise the conversion to JSON; `unpack` reads it."""
         return json.dumps(
             {
                 "document": self.document.export_to_dict(),
@@ -50,7 +53,10 @@ class Conversion:
         )
 
     def reading(self, picture_text: bool) -> Reading:
-        """Pages from 1 on, those without content empty."""
+        """Return the pages, beginning with page 1; pages without content are empty.
+
+        `picture_text` includes the text inside figures in the Markdown.
+        """
         texts = markdown(self.document, picture_text)
         found = elements(self.document)
         last = max(self.document.pages, default=0)
@@ -62,18 +68,18 @@ class Conversion:
 
 
 def unpack(native: str) -> Conversion:
-    """The conversion that `pack` wrote."""
+    """Read a conversion that `pack` wrote."""
     data = json.loads(native)
     document = DoclingDocument.model_validate(data["document"])
     return Conversion(document, data["page_count"], tuple(data["complaints"]))
 
 
 def markdown(document: DoclingDocument, picture_text: bool) -> dict[int, str]:
-    """The Markdown of each page that has any, by `export_to_markdown`'s own serializer and defaults.
+    """Return the Markdown of each page that has any, as `export_to_markdown` writes it by default.
 
-    Serialised once for all pages: `export_to_markdown(page_no=...)` goes through the whole document for
-    each of them. The pages joined by an empty line are the Markdown of the document, but for a list that
-    goes on over a page break: each page has its own part of it.
+    The document is serialised once for all pages, because `export_to_markdown(page_no=...)` goes through the
+    whole document for each page. Joined with empty lines, the pages are the Markdown of the document, except
+    that a list that continues over a page break is divided between its pages.
     """
     serializer = MarkdownDocSerializer(doc=document, params=MarkdownParams(traverse_pictures=picture_text))
     options = {**serializer.params.model_dump(), "delim": "\n\n"}
@@ -92,12 +98,12 @@ def markdown(document: DoclingDocument, picture_text: bool) -> dict[int, str]:
 
 
 def _pages(part: SerializationResult) -> list[int]:
-    """The page on which each item of a part begins."""
+    """Return the page on which each item of a part begins."""
     return [span.item.prov[0].page_no for span in part.spans if span.item.prov]
 
 
 def _group(document: DoclingDocument, part: SerializationResult) -> GroupItem | None:
-    """The outermost list, or other group, that a part is, `None` where it is a single item."""
+    """Return the outermost list or other group that a part was made from, `None` for a single item."""
     node: NodeItem = part.spans[0].item
     group = None
     while node.parent is not None and (node := node.parent.resolve(document)) is not document.body:
@@ -106,7 +112,10 @@ def _group(document: DoclingDocument, part: SerializationResult) -> GroupItem | 
 
 
 def elements(document: DoclingDocument) -> dict[int, list[ElementReading]]:
-    """The layout elements of each page in reading order; one that goes on over a break is where it begins."""
+    """Return the layout elements of each page in reading order.
+
+    An element that continues over a page break belongs to the page on which it begins.
+    """
     serializer = MarkdownDocSerializer(doc=document)
     found: dict[int, list[ElementReading]] = defaultdict(list)
     for item, _ in document.iterate_items(traverse_pictures=True):
@@ -117,12 +126,12 @@ def elements(document: DoclingDocument) -> dict[int, list[ElementReading]]:
 
 
 def _inside_picture(document: DoclingDocument, item: NodeItem) -> bool:
-    """Is it text inside a figure, which the figure's own text holds?"""
+    """Return whether an item is inside a figure, whose element already contains its text."""
     return item.parent is not None and isinstance(item.parent.resolve(document), PictureItem)
 
 
 def _element(document: DoclingDocument, item: DocItem, serializer: MarkdownDocSerializer) -> ElementReading:
-    """One element: a table's text is its Markdown with its caption, a figure's the text inside it."""
+    """Convert one item; a table's text is its Markdown with the caption, a figure's the text inside it."""
     box = _box(document, item)
     if isinstance(item, TableItem):
         return {"kind": "table", "text": serializer.serialize(item=item).text, "bbox": box}
@@ -136,7 +145,7 @@ def _element(document: DoclingDocument, item: DocItem, serializer: MarkdownDocSe
 
 
 def _box(document: DoclingDocument, item: DocItem) -> Box:
-    """Where an element stands: points from the top left corner of its page."""
+    """Return the box of an element in points from the top left corner of its page, rounded to 0.1."""
     place = item.prov[0]
     box = place.bbox.to_top_left_origin(document.pages[place.page_no].size.height)
     return (round(box.l, 1), round(box.t, 1), round(box.r, 1), round(box.b, 1))
@@ -145,9 +154,10 @@ def _box(document: DoclingDocument, item: DocItem) -> Box:
 def join(
     pages: Iterable[int], whole: DoclingDocument | None, alone: Mapping[int, DoclingDocument]
 ) -> DoclingDocument:
-    """One document of pages that were converted apart, in their order and under their numbers.
+    """Combine pages that were converted separately into one document, with their original page numbers.
 
-    A page is taken from those that were converted `alone`, else from `whole`; in neither, it is empty.
+    `alone` maps page numbers to documents of a single page and takes precedence over `whole`. A page that is
+    in neither is empty.
     """
     first = next(iter(alone.values()))
     pieces: list[DoclingDocument] = []
@@ -165,12 +175,12 @@ def join(
 
 
 def _empty(name: str, number: int) -> DoclingDocument:
-    """A document of one page without content: pages are numbered by their order when they are joined."""
+    """Return a document with one empty page, a placeholder: joining numbers the pages by their order."""
     return DoclingDocument(name=name, pages={number: PageItem(page_no=number, size=Size())})
 
 
 def lost(failed: Mapping[int, str]) -> list[str]:
-    """A line for each reason why pages have no content: `pages 2-4 and 7 are lost: ...`."""
+    """Return one line per reason for which pages failed, such as `pages 2-4 and 7 are lost: ...`."""
     by_reason: dict[str, list[int]] = defaultdict(list)
     for number, reason in sorted(failed.items()):
         by_reason[reason].append(number)
@@ -182,7 +192,7 @@ def lost(failed: Mapping[int, str]) -> list[str]:
 
 
 def _ranges(numbers: list[int]) -> str:
-    """`2-4 and 7` for 2, 3, 4, 7."""
+    """Format sorted page numbers as ranges: `2-4 and 7` for 2, 3, 4, 7."""
     runs = [
         [number for _, number in run]
         for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])

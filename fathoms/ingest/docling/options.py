@@ -1,4 +1,4 @@
-"""The options of Docling's stages: OCR, layout, tables."""
+"""The configuration of the Docling parser's stages: OCR, layout analysis and table structure."""
 
 from __future__ import annotations
 
@@ -15,39 +15,44 @@ from fathoms.safety.inputs import expanded
 
 
 class Stage(BaseModel):
-    """The options of one stage: frozen, and no others."""
+    """The options of one stage of the conversion; immutable, and unknown options are rejected."""
 
     model_config = Component.model_config
 
     def settings(self) -> dict[str, object]:
-        """The options as the child process takes them; raises for weights that are not here."""
+        """Return the options as plain data for the child process, with weights resolved to paths.
+
+        Raises MissingWeightsError, ChecksumError or ConfigError for weights that cannot be used.
+        """
         return self.model_dump(mode="json")
 
     def weights_hash(self) -> dict[str, str]:
-        """The sha256 of every file of weights, where they are files of ours."""
+        """Return the sha256 of each weights file by name; empty if the library downloads its own weights."""
         return {}
 
 
 class EasyOcr(Stage):
-    """Text recognition by EasyOCR: CRAFT finds the words, a CRNN reads them."""
+    """Text recognition with EasyOCR: the CRAFT model detects words, a CRNN model reads them."""
 
     kind: Literal["easyocr"] = "easyocr"
     full_page: bool = True
-    """Read every page from its image and throw the PDF's own text away, as the paper did. Without it only
-    what has no text in the PDF is read: scans, and figures that are images."""
+    """Run OCR on every page and discard the text of the PDF, as in the paper. If false, OCR is run only on
+    parts without text in the PDF: scanned pages, and figures that are bitmaps."""
     languages: tuple[str, ...] = Field(default=("en",), min_length=1)
-    """EasyOCR's codes of the languages; they must share a recognition model."""
+    """EasyOCR's language codes; the languages must share a recognition model."""
     scale: float = Field(default=3.0, gt=0, le=10)
-    """Pixels a point at which a page is rendered: 3 is 216 dpi. Time and memory grow with its square."""
+    """Resolution at which pages are rendered for OCR, in pixels per point; 3 is 216 dpi. Time and memory grow
+    with its square."""
     weights: Weights | None = None
-    """An asset or a folder with EasyOCR's files; if not given, EasyOCR downloads its own at first use."""
+    """An asset, or a folder with EasyOCR's model files. By default EasyOCR downloads its models at first
+    use."""
 
     def settings(self) -> dict[str, object]:
-        """With the folder of the weights."""
+        """Return the options with the weights as the path of their folder, `None` for EasyOCR's own."""
         return {**super().settings(), "weights": None if self.weights is None else str(self.folder())}
 
     def weights_hash(self) -> dict[str, str]:
-        """Of each model in the folder; EasyOCR's own download goes by EasyOCR's version."""
+        """Return the sha256 of each model file; empty for EasyOCR's own, which depend on its version."""
         if self.weights is None:
             return {}
         if self.weights in ASSETS:
@@ -56,14 +61,14 @@ class EasyOcr(Stage):
         return {name: digest for model in models for name, digest in digests(str(model)).items()}
 
     def folder(self) -> Path:
-        """Where the weights are.
+        """Return the folder of the weights.
 
-        Raises MissingWeightsError, ChecksumError for other files than were pinned, or ConfigError where there
-        is no folder.
+        Raises MissingWeightsError for an asset that is not on this machine, ChecksumError if its files differ
+        from the pinned ones, and ConfigError for a path that is not a folder.
         """
         name = str(self.weights)
         if name in ASSETS:
-            verified(name)  # EasyOCR unpickles them, which can run anything
+            verified(name)  # EasyOCR unpickles these files, which can run arbitrary code
             return find(name).folder
         folder = expanded(Path(name)).absolute()
         if not folder.is_dir():
@@ -72,51 +77,52 @@ class EasyOcr(Stage):
 
 
 class NoOcr(Stage):
-    """The PDF's own text and nothing else."""
+    """No OCR: only the text that the PDF contains is used."""
 
     kind: Literal["none"] = "none"
 
 
 class DoclingLayout(Stage):
-    """Docling's default layout model, from the hub at first use."""
+    """Docling's default layout model, downloaded from the Hugging Face hub at first use."""
 
     kind: Literal["docling"] = "docling"
 
 
 class CdlaLayout(Stage):
-    """A small layout model of ten classes by ONNX Runtime, in Docling's place for one; needs no hub."""
+    """A small layout model with ten classes, run with ONNX Runtime in place of Docling's; it needs no hub."""
 
     kind: Literal["cdla"] = "cdla"
     weights: Weights = "layout-cdla"
-    """An asset, or the path of the .onnx file."""
+    """An asset, or the path of an `.onnx` file."""
 
     def settings(self) -> dict[str, object]:
-        """With the path of the weights."""
+        """Return the options with the weights as an absolute path."""
         return {**super().settings(), "weights": str(locate(self.weights).absolute())}
 
     def weights_hash(self) -> dict[str, str]:
-        """Of the model."""
+        """Return the sha256 of the model file."""
         return digests(self.weights)
 
 
 class TableFormer(Stage):
-    """Docling's own model of rows and columns, from the hub at first use."""
+    """Docling's TableFormer model of rows and columns, downloaded from the Hugging Face hub at first use."""
 
     kind: Literal["tableformer"] = "tableformer"
     cell_matching: bool = True
-    """Take the words of a cell from the page, not from where the model saw one."""
+    """Match the predicted cells with the words on the page. If false, the text of a cell is what lies within
+    the box that the model predicts for it."""
     mode: Literal["accurate", "fast"] = "accurate"
-    """The larger or the smaller model."""
+    """Which of the two models to use: `accurate` is the larger one, `fast` the smaller one."""
 
 
 class GeometricTables(Stage):
-    """Rows and columns from ruling lines and from where the words stand; needs no weights."""
+    """Rows and columns derived from ruling lines and word positions; needs no weights."""
 
     kind: Literal["geometric"] = "geometric"
 
 
 class NoTables(Stage):
-    """Tables are found and kept as a region, without rows and columns."""
+    """No table structure: tables are detected as regions, but rows and columns are not."""
 
     kind: Literal["none"] = "none"
 

@@ -1,4 +1,4 @@
-"""Docling: layout, tables and OCR. The parser of the FATHOMS-RAG paper's second pipeline."""
+"""The Docling parser (layout, tables, OCR), used by the second pipeline of the FATHOMS-RAG paper."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ from fathoms.safety.limits import MOST_AT_ONCE
 from fathoms.types import Document
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENCV_FOR_THREADS_NUM")
+"""Environment variables that bound the threads of the libraries in a child process."""
 
 
 class Docling(PdfParser):
-    """Each page as Docling's Markdown, with its tables, pictures, formulas and code as elements.
+    """Converts each page to Markdown with Docling; tables, pictures, formulas and code are also elements.
 
-    The defaults are the paper's: every page by EasyOCR at scale 3, tables by TableFormer with cell
-    matching, Markdown without the text inside figures; layout and table weights come from the hub.
-    Documents are converted in as many lasting processes as there are workers, each with a converter of its
-    own. Where a document takes its process down or hangs, it is tried again page by page, and the pages
-    that fail again are left empty and named in its warnings.
+    The defaults are those of the paper: EasyOCR on every page at scale 3, TableFormer with cell matching, and
+    Markdown without the text inside figures. Layout and table weights are downloaded from the Hugging Face
+    hub. Documents are converted in long-lived worker processes, one per worker, each with its own converter.
+    If a document crashes its process or hangs, its pages are converted one by one; pages that fail again are
+    left empty and are named in the document's warnings.
     """
 
     kind: Literal["docling"] = "docling"
@@ -53,42 +54,45 @@ class Docling(PdfParser):
     finds: ClassVar[frozenset[ElementKind]] = frozenset({"table", "picture", "formula", "code"})
     neutral: ClassVar[frozenset[str]] = PdfParser.neutral | {"page_timeout", "threads", "device"}
     export: ClassVar[frozenset[str]] = frozenset({"picture_text"})
-    """The options that only matter once a PDF is converted: they are in no fingerprint of the conversion."""
+    """Options that matter only after the conversion; changing them does not convert cached PDFs again."""
 
     ocr: Ocr = EasyOcr()
-    """How text is read from images, or `{kind: none}`."""
+    """How text is recognised in images; `{kind: none}` turns OCR off."""
     layout: Layout = DoclingLayout()
-    """What finds the blocks of a page."""
+    """The model that finds the blocks of a page: text, headings, tables, pictures."""
     tables: Tables = TableFormer()
-    """What finds rows and columns."""
+    """The method that finds the rows and columns of tables."""
     picture_text: bool = False
-    """Keep the text inside figures, which Docling's Markdown drops by default (and the paper's with it)."""
+    """Keep the text inside figures. Docling's Markdown drops it by default, and so did the paper."""
     timeout: float = Field(default=14_400, gt=0, le=864_000)
-    """Seconds that one PDF may take, and again that long page by page."""
+    """Time limit for one PDF in seconds. If the PDF has to be repeated page by page, all these pages together
+    have the same limit again."""
     page_timeout: float = Field(default=600, gt=0, le=86_400)
-    """Seconds in which a page must be done: a document of which none is for so long hangs."""
+    """Longest time in seconds without a completed page. After it, the conversion counts as hanging."""
     memory_mb: int = Field(default=8192, ge=64, le=1_048_576)
-    """MiB of address space that a process may take beyond libraries and weights; not limited on a GPU."""
+    """Memory limit in MiB: the address space that a process may take beyond its libraries and weights. There
+    is no limit if a CUDA GPU is available."""
     threads: int | None = Field(default=None, ge=1, le=MOST_AT_ONCE)
-    """Threads of each process; by default the CPUs are shared out among the workers."""
+    """Threads per process. By default the CPUs are divided among the workers."""
     device: str = "auto"
-    """Where the models run: auto, cpu, cuda, cuda:1, mps."""
+    """The device that runs the models: `auto`, `cpu`, `cuda`, `cuda:1` or `mps`."""
 
     @property
     def stages(self) -> dict[str, Stage]:
-        """The options of each stage, by its key."""
+        """The options of each stage, by its configuration key."""
         return {"ocr": self.ocr, "layout": self.layout, "tables": self.tables}
 
     @property
     def needs_hub(self) -> bool:
-        """Whether weights come from outside when they are not yet on this machine."""
+        """Whether the stages use weights that the libraries download if they are not on this machine."""
         downloads = isinstance(self.ocr, EasyOcr) and self.ocr.weights is None
         return downloads or isinstance(self.layout, DoclingLayout) or isinstance(self.tables, TableFormer)
 
     def require(self) -> None:
-        """Raise MissingExtraError, MissingWeightsError or ConfigError for what is not here.
+        """Raise an error for a package or weights that are missing on this machine.
 
-        Whether the hub's weights can be had is only known when the first process loads them.
+        Raises MissingExtraError for a package, and MissingWeightsError, ChecksumError or ConfigError for
+        weights. Weights from the hub are not checked: the first process that loads them reports a problem.
         """
         packages = ["docling", "docling_core", "docling_parse"]
         packages += ["easyocr"] if isinstance(self.ocr, EasyOcr) else []
@@ -100,7 +104,7 @@ class Docling(PdfParser):
             stage.settings()
 
     def identity(self) -> dict[str, Any]:
-        """The weights count by their hash, not by their name or place."""
+        """Return what the results depend on; weights are identified by their hash, not by name or path."""
         hashes = {name: stage.weights_hash() for name, stage in self.stages.items()}
         found = {**super().identity(), "weights": {name: known for name, known in hashes.items() if known}}
         for name in found["weights"]:
@@ -108,13 +112,13 @@ class Docling(PdfParser):
         return found
 
     def native_identity(self) -> dict[str, Any]:
-        """Without the options of the export: another `picture_text` converts nothing again."""
+        """Return what the conversion depends on: `identity` without the options listed in `export`."""
         found = self.identity()
         options = {name: value for name, value in found["options"].items() if name not in self.export}
         return {**found, "options": options}
 
     def settings(self, threads: int) -> dict[str, Any]:
-        """What a process is told before its first file, as plain data."""
+        """Return the settings that a process receives at its start, as plain data."""
         return {
             **{name: stage.settings() for name, stage in self.stages.items()},
             "picture_text": self.picture_text,
@@ -125,7 +129,10 @@ class Docling(PdfParser):
         }
 
     def environment(self, threads: int) -> dict[str, str]:
-        """The environment of a process: bounded threads, quiet libraries, no hub where none is needed."""
+        """Return the environment of a process.
+
+        It limits threads, silences warnings, and keeps the libraries offline if no hub is needed.
+        """
         bounds = dict.fromkeys(THREAD_VARIABLES, str(threads))
         offline = {} if self.needs_hub else {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
         return {
@@ -137,7 +144,11 @@ class Docling(PdfParser):
         }
 
     def parse(self, path: Path) -> Document:
-        """Convert a PDF in this process, with no limits; the converter is made anew for every call."""
+        """Convert a PDF in this process, without limits on time and memory.
+
+        Slow for several files: every call builds a new converter. Raises what `require` raises, and
+        RefusedError for a PDF that cannot be opened.
+        """
         self.require()
         check_source(path)
         from fathoms.ingest.docling.convert import Converter
@@ -151,7 +162,7 @@ class Docling(PdfParser):
         return document.model_copy(update={"native": answer["native"]})
 
     def from_native(self, path: Path, sha256: str, native: str) -> Document:
-        """The document of a conversion that was kept; needs docling-core and no model."""
+        """Build a document from a cached conversion; this needs docling-core but no model."""
         from fathoms.ingest.docling.export import unpack
 
         reading = unpack(native).reading(self.picture_text)

@@ -1,6 +1,6 @@
-"""What Docling loads of fathoms by the entry point `docling`: a layout and a table model without hub weights.
+"""The plugin that Docling loads through its entry point: a layout and a table model without hub weights.
 
-Docling imports this module wherever both are installed, so it imports nothing before it is asked.
+Docling imports this module wherever fathoms is installed too, so the models are imported only on demand.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from typing import Any
 
 
 def layout_engines() -> dict[str, list[Any]]:
-    """The layout models, as Docling's factory wants them."""
+    """Return the layout models in the form that Docling's plugin factory expects."""
     from fathoms.ingest.docling.offline.layout import CdlaLayoutModel
 
     return {"layout_engines": [CdlaLayoutModel]}
 
 
 def table_structure_engines() -> dict[str, list[Any]]:
-    """The table models, as Docling's factory wants them."""
+    """Return the table models in the form that Docling's plugin factory expects."""
     from fathoms.ingest.docling.offline.tables import GeometricTableModel
 
     return {"table_structure_engines": [GeometricTableModel]}

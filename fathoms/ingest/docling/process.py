@@ -1,4 +1,4 @@
-"""One lasting child process that converts documents, as its parent sees it."""
+"""The parent's side of a long-lived child process that converts documents with Docling."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 TARGET = ["-m", "fathoms.ingest.docling.worker"]
 START = 600
-"""Seconds for libraries and local weights to load."""
+"""Time limit in seconds for loading the libraries and local weights."""
 DOWNLOAD = 7200
-"""Seconds where weights may first have to be downloaded."""
+"""Time limit in seconds for the same where weights may have to be downloaded first."""
 
 NO_MEMORY = ("bad_alloc", "MemoryError", "allocate", "Resource temporarily unavailable")
-"""What libraries say when they get no memory: the last, when they get no thread."""
+"""Parts of library error messages that mean a lack of memory; the last appears when no thread can start."""
 
 
 class BreakdownError(Exception):
-    """A conversion that gave nothing: a reason of DocumentError, and a sentence.
+    """A conversion failed as a whole; `reason` is one of DocumentError's, `detail` a sentence for the user.
 
-    `pages` is how many there were to convert, `None` where that is not known, or where the converter is
-    sure that no page can be had: then there is no sense in another attempt.
+    `pages` is the number of pages to convert. `None` means that a retry page by page makes no sense: the
+    number is not known, or the converter reported that the file itself cannot be converted.
     """
 
     def __init__(self, reason: str, detail: str, pages: int | None) -> None:
@@ -45,7 +45,7 @@ class BreakdownError(Exception):
 
 
 class Converted:
-    """The answer to a request: the pages, Docling's form, and why which pages failed."""
+    """The answer to a request; its fields are those of `convert.Answer`."""
 
     def __init__(self, message: dict[str, Any]) -> None:
         self.reading: Reading = message["reading"]
@@ -54,7 +54,10 @@ class Converted:
 
 
 class DoclingProcess:
-    """A process with a converter of its own. Raises what `unusable` makes of a converter that has none."""
+    """A child process with its own Docling converter; the constructor waits until its models are loaded.
+
+    The constructor raises ConfigError or ModelError (see `errors.unusable`) if the converter cannot be built.
+    """
 
     def __init__(self, parser: Docling, children: Children, threads: int) -> None:
         self._parser = parser
@@ -77,11 +80,11 @@ class DoclingProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it can take another request."""
+        """Whether the process still runs, so that it can take another request."""
         return self._process.poll() is None
 
     def end(self) -> None:
-        """Kill it, if it still runs, and let go of its files."""
+        """Kill the process if it still runs, and close its pipes and files."""
         self._children.end(self._process)
         self._process.wait()
         self._complaints.close()
@@ -91,9 +94,10 @@ class DoclingProcess:
                 pipe.close()
 
     def convert(self, path: Path, first: int, last: int, seconds: float, on_page: OnPage) -> Converted:
-        """Convert some pages of a file within so many seconds; raises BreakdownError.
+        """Convert the pages from `first` to `last` of a file within `seconds`.
 
-        The process does not outlive a BreakdownError that is not about the file alone.
+        Raises BreakdownError if the file cannot be converted, the process dies or the time is up. In the last
+        two cases the process has ended.
         """
         deadline = time.monotonic() + seconds
         request = {"path": str(path.absolute()), "first": first, "last": last}
@@ -117,14 +121,14 @@ class DoclingProcess:
                 return Converted(message)
 
     def _send(self, message: Any) -> None:
-        """One line to the process; if it has died, the next message from it says so."""
+        """Send one JSON line to the process; if it has died, the next `_receive` reports that."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError, ValueError):
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
 
     def _listen(self) -> None:
-        """Put every line of the process into the queue, and at its end say so. Runs in a thread."""
+        """Put every message of the process into the queue, and `ended` when it exits; runs in a thread."""
         assert self._process.stdout is not None
         with suppress(ValueError):  # closed by `end`
             for line in self._process.stdout:
@@ -132,7 +136,7 @@ class DoclingProcess:
         self._messages.put({"ended": True})
 
     def _receive(self, seconds: float) -> dict[str, Any]:
-        """The next message, or that there was none for so long."""
+        """Return the next message, or `{"silent": True}` if none arrives within `seconds`."""
         try:
             message: dict[str, Any] = self._messages.get(timeout=max(0.0, seconds))
         except Empty:
@@ -140,7 +144,7 @@ class DoclingProcess:
         return message
 
     def _await_ready(self) -> None:
-        """Wait until the models are loaded."""
+        """Wait until the models are loaded; raises ConfigError or ModelError if the process fails."""
         message = self._receive(DOWNLOAD if self._parser.needs_hub else START)
         if "ready" in message:
             return
@@ -152,11 +156,11 @@ class DoclingProcess:
         raise unusable(self._parser, said["classes"], said["said"])
 
     def _page_advice(self) -> str:
-        """What is wrong with a file that hangs, and what to do."""
+        """Return the error text for a file that hangs, with advice for the user."""
         return f"finished no page within {self._parser.page_timeout:g} s; raise page_timeout, or leave it out"
 
     def _death(self) -> tuple[str, str]:
-        """Why the process ended: a reason of DocumentError, and a sentence."""
+        """Return why the process ended: a reason of DocumentError and a sentence for the user."""
         code = self._process.wait()
         self._complaints.seek(0)
         found = death(self._parser, code, self._complaints.read())
@@ -165,7 +169,7 @@ class DoclingProcess:
 
 
 def explain(parser: Docling, reason: str, detail: str) -> tuple[str, str]:
-    """A reason of DocumentError and its sentence, where libraries may only hint that memory was short."""
+    """Return the reason and the sentence, replaced by `memory` and advice if the text hints at low memory."""
     if not detail or any(sign in detail for sign in NO_MEMORY):
         return "memory", memory_advice(parser)
     return reason, detail

@@ -1,4 +1,4 @@
-"""Documents through lasting processes; what breaks one is tried again page by page."""
+"""Converts documents in a pool of long-lived processes, and retries a failed document page by page."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 
 
 def silent(done: int, total: int) -> None:
-    """The progress that nobody listens to."""
+    """Ignore the progress: used where no progress callback was given."""
 
 
 class DoclingReaders:
-    """Processes that each serve one document at a time; a thread that finds none idle starts one."""
+    """A pool of processes that each convert one document at a time; safe for several threads.
+
+    A thread that finds no idle process starts a new one.
+    """
 
     def __init__(self, parser: Docling, children: Children, workers: int) -> None:
         self._parser = parser
@@ -38,7 +41,11 @@ class DoclingReaders:
         self._weights_are_here = not parser.needs_hub
 
     def read(self, path: Path, on_page: OnPage | None = None) -> Document:
-        """The document of one file; raises DocumentError, and ModelError where there is no converter."""
+        """Convert one file; pages that fail, even when converted alone, are left empty and named in warnings.
+
+        Raises DocumentError if no page can be converted, and ConfigError or ModelError if no converter can be
+        built.
+        """
         check_source(path)
         parser, tell = self._parser, on_page or silent
         try:
@@ -54,23 +61,25 @@ class DoclingReaders:
         return document.model_copy(update={"native": converted.native})
 
     def close(self) -> None:
-        """End the processes that wait for a file."""
+        """End the idle processes."""
         while self._idle:
             self._idle.pop().end()
 
     def _convert(self, path: Path, first: int, last: int, seconds: float, on_page: OnPage) -> Converted:
-        """Convert some pages of a file in a process that is free."""
+        """Convert the pages from `first` to `last` of a file in an idle or a new process."""
         with self._process() as process:
             return process.convert(path, first, last, seconds, on_page)
 
     @contextmanager
     def _process(self) -> Iterator[DoclingProcess]:
-        """A process for one request; it is idle again afterwards, if it lives."""
+        """Provide a process for one request; it returns to the pool afterwards if it is still alive."""
         process = self._take() or self._start()
         try:
             yield process
         except BaseException as error:
-            if not isinstance(error, BreakdownError):  # it may have more to say of that file
+            # After any other error, such as an interruption, the process may still send messages about this
+            # file, which the next request would take for its own.
+            if not isinstance(error, BreakdownError):
                 process.end()
             raise
         finally:
@@ -78,7 +87,7 @@ class DoclingReaders:
                 self._idle.append(process)
 
     def _take(self) -> DoclingProcess | None:
-        """A process that waits for a file, `None` where there is none; one may have been killed meanwhile."""
+        """Take an idle process from the pool, without any that have died since; `None` if there is none."""
         with suppress(IndexError):
             while True:
                 process = self._idle.pop()
@@ -88,7 +97,7 @@ class DoclingReaders:
         return None
 
     def _start(self) -> DoclingProcess:
-        """A new process. Where weights may have to be downloaded, the first one does so alone."""
+        """Start a process; if weights may have to be downloaded, the others wait for the first to do so."""
         with self._first:
             if not self._weights_are_here:
                 process = DoclingProcess(self._parser, self._children, self._threads)
@@ -99,9 +108,10 @@ class DoclingReaders:
     def _page_by_page(
         self, path: Path, whole: Converted | None, failed: Sequence[int], total: int, on_page: OnPage
     ) -> Document:
-        """The document of the pages that did not fail, and of those that can be had alone.
+        """Convert the failed pages one by one and combine them with the pages that did not fail.
 
-        Raises DocumentError where there are none.
+        `whole` is the conversion of the whole file, `None` if it failed. `failed` lists the numbers of the
+        pages to retry, `total` is the number of all pages. Raises DocumentError if no page can be converted.
         """
         from fathoms.ingest.docling.export import Conversion, join, lost, unpack
 
@@ -123,7 +133,10 @@ class DoclingReaders:
     def _each_alone(
         self, path: Path, pages: Sequence[int], total: int, on_page: OnPage
     ) -> tuple[dict[int, Converted], dict[int, BreakdownError]]:
-        """The pages that can be converted by themselves, and those that fail again; `timeout` for all."""
+        """Convert pages one by one; return the conversions, and the errors of pages that fail again.
+
+        All of them together may take the parser's `timeout`.
+        """
         parser = self._parser
         deadline = time.monotonic() + parser.timeout
         alone: dict[int, Converted] = {}
@@ -132,7 +145,7 @@ class DoclingReaders:
             on_page(done, total)
             try:
                 left = deadline - time.monotonic()
-                if left <= 0:  # nor is it worth a new process
+                if left <= 0:  # raise here, because `_convert` might start a new process first
                     raise BreakdownError("timeout", time_advice(parser.timeout), None)
                 converted = self._convert(path, number, number, left, silent)
             except BreakdownError as breakdown:
@@ -147,6 +160,6 @@ class DoclingReaders:
 
 
 def _failure(parser: Docling, said: str) -> BreakdownError:
-    """A page that Docling itself gave up on."""
+    """Return the error for a page on which Docling itself reported a failure."""
     detail = f"cannot be converted ({said}); fetch it again, or try another kind"
     return BreakdownError(*explain(parser, "damaged", detail), None)

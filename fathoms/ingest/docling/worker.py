@@ -1,8 +1,9 @@
-"""The child process that converts documents with Docling, one after another, until its stdin ends.
+"""The child process that converts documents with Docling, one after another, until its stdin is closed.
 
-JSON lines both ways. First the settings come, and `{"ready": true}` goes back once the models are loaded,
-or `{"unusable": ...}`. Then for each request `{path, first, last}` a `{"page": [done, total]}` when
-it is open and as its pages are done, and in the end an answer, or an `{"error": [reason, detail]}`.
+Parent and child exchange JSON lines. The parent first sends the settings; the child replies `{"ready": true}`
+once the models are loaded, or `{"unusable": ...}`. For each request `{path, first, last}` the child sends
+`{"page": [done, total]}` when the file is open and after each page, and finally the answer (see
+`convert.Answer`) or `{"error": [reason, detail]}`.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
     from fathoms.ingest.docling.convert import Converter
 
 LOG_MB = 16
+"""Limit, in MiB, of any file that the process writes, its log on stderr in particular."""
 OUTPUT_MB = 256
+"""Limit, in MiB, of one answer."""
 TOO_LONG = {"error": ["memory", f"holds more than {OUTPUT_MB} MiB of text and tables; split it"]}
 
 
 def main() -> None:
-    """Serve requests until stdin ends."""
+    """Serve requests until stdin is closed."""
     output = take_stdout()
     settings = json.loads(sys.stdin.buffer.readline())
     limit("RLIMIT_CORE", 0)
@@ -38,13 +41,13 @@ def main() -> None:
 
 
 def _say(output: BinaryIO, message: Any) -> None:
-    """Send one message."""
+    """Send one message to the parent."""
     output.write(json.dumps(message).encode() + b"\n")
     output.flush()
 
 
 def _converter(settings: dict[str, Any], output: BinaryIO) -> Converter | None:
-    """The converter with its models; where it cannot be made, the parent is told why."""
+    """Build the converter and load its models; on failure, tell the parent why and return `None`."""
     from fathoms.ingest.docling.convert import Converter
 
     try:
@@ -56,7 +59,7 @@ def _converter(settings: dict[str, Any], output: BinaryIO) -> Converter | None:
 
 
 def _causes(error: BaseException | None) -> list[type]:
-    """The classes, with their bases, of an error and of what it was raised from."""
+    """Return the classes, bases included, of an error and of all its causes."""
     found: list[type] = []
     while error is not None:
         found += type(error).__mro__
@@ -65,19 +68,17 @@ def _causes(error: BaseException | None) -> list[type]:
 
 
 def _set_limits(settings: dict[str, Any]) -> None:
-    """Bound what a document may take beyond what the libraries and models took, and what they may log.
-
-    A GPU's driver maps its memory into the address space, which then says nothing.
-    """
+    """Limit the log, and the memory that a document may take beyond what libraries and models have taken."""
     limit("RLIMIT_FSIZE", LOG_MB * MIB)
     import torch
 
+    # A GPU driver maps GPU memory into the address space, so the limit would be meaningless there.
     if not torch.cuda.is_available():
         limit("RLIMIT_AS", address_space() + settings["memory_mb"] * MIB)
 
 
 def _serve(converter: Converter, request: dict[str, Any], output: BinaryIO) -> None:
-    """Convert some pages of one document and send what came of it."""
+    """Handle one request: convert the pages and send the answer or the error."""
     from fathoms.ingest.docling.convert import RefusedError
 
     def tell(done: int, total: int) -> None:
@@ -97,7 +98,7 @@ def _serve(converter: Converter, request: dict[str, Any], output: BinaryIO) -> N
 
 
 def _size(answer: Any) -> int:
-    """About how many bytes an answer has: Docling's form is the larger part of it."""
+    """Return the approximate size of an answer in bytes: that of Docling's JSON, the larger part of it."""
     return len(answer.get("native", ""))
 
 
