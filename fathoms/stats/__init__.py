@@ -1,12 +1,12 @@
-"""Statistics as pure functions on arrays: nothing here knows a run, a question or a file.
+"""Statistical methods as pure functions on arrays, independent of runs, questions and files.
 
-- `intervals`: for one mean (Wilson), for a mean of category means (stratified BCa, MOVER)
-- `clusters`: the same where questions come in groups (CR2)
-- `difference`: for a weighted mean of paired differences (Tango)
-- `paired`: tests of paired differences, Holm, the smallest difference that could have been shown
-- `gate`: from bounds to a verdict
+- `intervals`: intervals for one mean (Wilson) and for a mean of category means (stratified BCa, MOVER)
+- `clusters`: intervals for means of grouped questions (CR2)
+- `difference`: intervals for a weighted mean of paired differences (Tango)
+- `paired`: tests of paired differences, Holm's correction, the smallest detectable difference
+- `gate`: the verdict of a gate from paired differences
 - `kappa`: agreement of two raters beyond chance
 
-The unit is the question. Scores lie in [0, 1], differences in [-1, 1]; repeats are averaged before.
-The modules are imported one by one where they are needed, for they take NumPy and SciPy with them.
+The unit is the question. Scores are in [0, 1] and differences in [-1, 1]; repeats must be averaged first.
+Import these modules only inside the functions that need them, because they load NumPy and SciPy.
 """

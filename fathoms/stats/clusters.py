@@ -1,6 +1,6 @@
-"""Intervals for questions that come in groups: those on one document rise and fall together.
+"""Confidence intervals for grouped questions: the scores of questions on one document are correlated.
 
-They say how far a figure would move with other documents, and so need many of them.
+These intervals describe how far a figure would vary with other documents, so they need many groups.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TINY = 1e-10
 
 
 class Clustered(NamedTuple):
-    """`low` and `high` of a mean, and the degrees of freedom of t."""
+    """The bounds of a mean, and the degrees of freedom of the t distribution."""
 
     low: float
     high: float
@@ -29,7 +29,7 @@ class Clustered(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A mean, its CR2 standard error, and Satterthwaite's degrees of freedom."""
+    """A mean with its CR2 standard error and Satterthwaite's degrees of freedom."""
 
     mean: float
     error: float
@@ -37,9 +37,10 @@ class Estimate(NamedTuple):
 
 
 def connected(sets: Sequence[Iterable[Hashable]]) -> list[int]:
-    """A group number for each set; sets that share a member, or are joined by others that do, are one.
+    """Return a group number, from 0, for each set.
 
-    An empty set is a group of its own.
+    Sets that share a member, directly or through other sets, are in one group. An empty set is a group of its
+    own.
     """
     parent = list(range(len(sets)))
     first: dict[Hashable, int] = {}
@@ -52,7 +53,7 @@ def connected(sets: Sequence[Iterable[Hashable]]) -> list[int]:
 
 
 def _root(parent: list[int], index: int) -> int:
-    """The set that stands for the group of one."""
+    """Return the representative of a set's group (union-find with path halving)."""
     while parent[index] != index:
         parent[index] = parent[parent[index]]
         index = parent[index]
@@ -62,11 +63,13 @@ def _root(parent: list[int], index: int) -> int:
 def cr2_interval(
     values: Array, strata: Codes, groups: Codes, weights: Array, confidence: float = CONFIDENCE
 ) -> Clustered:
-    """The interval of the sum of `weights` times the means of the strata, robust to groups of questions.
+    """Return the cluster-robust interval of the sum of `weights` times the means of the strata.
 
-    CR2's error and t in Wilson's form, with the number of questions that would have this error if they were
-    independent in the place of n (Korn & Graubard 1998): mean +- t * error is too short near 0 and 1, and
-    leaves them. Where all scores are alike there is no error to go by, and each group counts as one question.
+    `values`, `strata` and `groups` have one entry per question; `strata` and `groups` are numbers from 0, and
+    `weights` has one entry per stratum. The interval has Wilson's form with CR2's standard error and a t
+    quantile. Its n is the number of independent questions that would have this error (Korn & Graubard 1998).
+    The usual mean +- t * error is too short near 0 and 1, and can exceed these limits. If all scores are
+    equal, the error is 0 and cannot be used; each group then counts as one question.
     """
     found = cr2(values, strata, groups, weights)
     spread = found.mean * (1 - found.mean)
@@ -78,9 +81,12 @@ def cr2_interval(
 
 
 def cr2(values: Array, strata: Codes, groups: Codes, weights: Array) -> Estimate:
-    """CR2, the bias-reduced linearisation of Bell & McCaffrey (2002): the residuals of each group are divided
-    by the square root of what fitting the means took from their variance; degrees of freedom as if
-    questions were independent."""
+    """Estimate a weighted mean of stratum means with CR2, the bias-reduced linearisation of Bell & McCaffrey
+    (2002).
+
+    The residuals of each group are scaled by (I - H)^(-1/2), to make up for the variance that fitting the
+    means took from them. The degrees of freedom assume independent questions as the working model.
+    """
     sizes = np.bincount(strata)
     means = np.bincount(strata, values) / sizes
     order = np.argsort(groups, kind="stable")
@@ -95,19 +101,22 @@ def cr2(values: Array, strata: Codes, groups: Codes, weights: Array) -> Estimate
 
 
 def _adjusted(members: Codes, strata: Codes, sizes: Codes, lever: Array) -> Array:
-    """The levers of a group's members times (I - H) to the power of -1/2, H their part of the hat matrix."""
+    """Return (I - H)^(-1/2) times the leverages of a group's members; H is their block of the hat matrix."""
     mine = strata[members]
     hat = (mine[:, None] == mine) / sizes[mine]
     values, vectors = np.linalg.eigh(np.eye(members.size) - hat)
-    # a group that is a whole stratum has no residual left to scale: the pseudo-inverse leaves it out
+    # A group that is a whole stratum has no residual to scale; the pseudo-inverse leaves it out.
     roots = np.where(values > _TINY, 1 / np.sqrt(np.maximum(values, _TINY)), 0)
     scaled: Array = vectors @ (roots * (vectors.T @ lever[members]))
     return scaled
 
 
 def _freedom(adjusted: Array, strata: Codes, groups: Codes, sizes: Codes) -> float:
-    """Satterthwaite's degrees of freedom, trace(F)^2 / trace(F^2), where F (groups x groups) is the variance
-    estimate as a quadratic form: a diagonal less what the fitted means share. F itself is never built."""
+    """Return Satterthwaite's degrees of freedom, trace(F)^2 / trace(F^2).
+
+    F (groups x groups) is the variance estimate as a quadratic form: a diagonal matrix minus the part shared
+    through the fitted means. Its traces are computed without building F.
+    """
     sums = np.zeros((groups.max() + 1, sizes.size))
     np.add.at(sums, (groups, strata), adjusted)
     diagonal, shared = np.bincount(groups, adjusted**2), np.sum(sums**2 / sizes, axis=1)

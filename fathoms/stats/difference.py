@@ -1,12 +1,12 @@
-"""Intervals for the weighted mean of paired differences in [-1, 1]: score intervals, never of zero width.
+"""Score intervals for the weighted mean of paired differences in [-1, 1]; they never have zero width.
 
-Tango's score interval for the difference of paired proportions (Tango 1998) knows questions won, questions
-lost, and n. Here these are weighted sums of gains and of losses, for scores are fractions, repeats are
-averaged, and a question of a small category weighs more in the macro mean. What such sums vary less or
-more than plain counts is made up for by an effective number of questions in the place of n, as Korn &
-Graubard (1998) do for one proportion in a survey: the number at which plain counts have the variance that
-these differences show. One pseudo-flip each way keeps that number finite; where nothing differs at all, it
-is Kish's effective sample size of the weights.
+Tango's score interval for the difference of paired proportions (Tango 1998) uses the number of questions won,
+the number lost, and n. Here weighted sums of gains and losses take the place of these counts, because scores
+are fractions, repeats are averaged, and questions of small categories weigh more in the macro mean. Such sums
+vary less or more than plain counts. To correct for this, n is replaced by an effective number of questions,
+as Korn & Graubard (1998) do for one proportion in a survey: the number for which plain counts would have the
+variance that these differences show. One pseudo-flip is added in each direction to keep that number finite;
+if there are no differences at all, it equals Kish's effective sample size of the weights.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ _STEPS = 45
 
 
 class Paired(NamedTuple):
-    """Sums over weighted differences, of one comparison or of many at once (any shape).
+    """The weighted sums of one comparison, or of many at once (arrays of any one shape).
 
-    `gains` and `losses` are weighted means (both positive), `effective` is the effective number of
-    questions, `error` the standard error if nothing has changed, with one pseudo-flip each way.
+    `gains` and `losses` are the weighted means of the positive and of the negative differences, both given as
+    non-negative numbers. `effective` is the effective number of questions. `error` is the standard error of
+    the mean difference if nothing has changed; it includes one pseudo-flip in each direction.
     """
 
     gains: Array
@@ -35,12 +36,12 @@ class Paired(NamedTuple):
 
     @property
     def mean(self) -> Array:
-        """The weighted mean difference."""
+        """The weighted mean difference, `gains - losses`."""
         return self.gains - self.losses
 
 
 def macro_weights(strata: ArrayLike) -> Array:
-    """The weight of each question in the unweighted mean of the means of its strata (numbers from 0)."""
+    """Return each question's weight in the unweighted mean of stratum means; strata are numbers from 0."""
     codes = np.asarray(strata)
     sizes = np.bincount(codes)
     weights: Array = 1 / (np.count_nonzero(sizes) * sizes[codes])
@@ -48,7 +49,7 @@ def macro_weights(strata: ArrayLike) -> Array:
 
 
 def pair(differences: ArrayLike, weights: ArrayLike) -> Paired:
-    """Sum up differences (..., n) with weights (n) that add up to 1."""
+    """Sum up differences, of shape (..., n), with weights, of shape (n,), that add up to 1."""
     values, share = np.asarray(differences, dtype=float), np.asarray(weights, dtype=float)
     gains, losses = np.maximum(values, 0) @ share, np.maximum(-values, 0) @ share
     variance = values**2 @ share**2 + 2 * np.mean(share**2)
@@ -57,13 +58,15 @@ def pair(differences: ArrayLike, weights: ArrayLike) -> Paired:
 
 
 def tango(gains: ArrayLike, losses: ArrayLike, n: ArrayLike, z: ArrayLike) -> tuple[Array, Array]:
-    """Low and high of the difference of shares `gains - losses` among `n` pairs: where the score statistic
-    is `z` and `-z` (Tango 1998). Arrays are broadcast."""
+    """Return the lower and the upper bound of the difference `gains - losses` of shares of `n` pairs.
+
+    These are the values at which the score statistic is `z` and `-z` (Tango 1998). Arrays are broadcast.
+    """
     return _low(gains, losses, n, z), -_low(losses, gains, n, z)
 
 
 def _low(gains: ArrayLike, losses: ArrayLike, n: ArrayLike, z: ArrayLike) -> Array:
-    """By bisection: below the bound, the squared statistic is above z squared."""
+    """Find the lower bound by bisection: below it, the squared statistic exceeds z squared."""
     won, lost, size, far = np.broadcast_arrays(
         *(np.asarray(part, dtype=float) for part in (gains, losses, n, z))
     )
@@ -76,8 +79,11 @@ def _low(gains: ArrayLike, losses: ArrayLike, n: ArrayLike, z: ArrayLike) -> Arr
 
 
 def _null_variance(won: Array, lost: Array, mean: Array) -> Array:
-    """The variance of one difference if the true mean is `mean`: the share of losses is then its constrained
-    maximum likelihood estimate, a root of a quadratic (Tango 1998, appendix)."""
+    """Return the variance of one difference if the true mean difference is `mean`.
+
+    It uses the constrained maximum likelihood estimate of the share of losses, the root of a quadratic
+    equation (Tango 1998, appendix).
+    """
     b = (2 - won + lost) * mean - won - lost
     c = -lost * mean * (1 - mean)
     share = (np.sqrt(np.maximum(b**2 - 8 * c, 0)) - b) / 4
@@ -85,14 +91,14 @@ def _null_variance(won: Array, lost: Array, mean: Array) -> Array:
 
 
 def bounds(found: Paired, z: ArrayLike) -> tuple[Array, Array]:
-    """Lower and upper bound of the mean difference, each one-sided of level `ndtr(z)`."""
+    """Return the lower and the upper bound of the mean difference, each one-sided at confidence `ndtr(z)`."""
     return tango(found.gains, found.losses, found.effective, z)
 
 
 def worse_p(found: Paired) -> Array:
-    """One-sided p of "not worse": the level at which the upper bound is 0.
+    """Return the one-sided p value of the hypothesis "not worse": the level at which the upper bound is 0.
 
-    There Tango's variance needs no root: it is that of gains and losses as they are.
+    At a mean of 0, Tango's variance is simply `gains + losses`, so no quadratic needs to be solved.
     """
     moved = found.gains + found.losses
     statistic = np.sqrt(found.effective / np.where(moved > 0, moved, 1)) * found.mean

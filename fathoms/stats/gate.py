@@ -1,13 +1,14 @@
-"""The verdict of a gate: worse, not worse, or not known.
+"""Decide the verdict of a gate: is a pipeline worse than its baseline, not worse, or is it undecided?
 
-The differences are candidate minus baseline, turned round where lower is better: negative is worse.
+Differences are candidate minus baseline, with the sign reversed for metrics where lower is better: negative
+always means worse.
 
-- FAIL: every run is worse beyond doubt (upper bound below 0) and by at least the margin.
-- PASS: the newest run is not worse by the margin, beyond doubt (lower bound above -margin).
-- UNDECIDED: these questions cannot tell.
+- FAIL: every run is significantly worse (upper bound below 0), and by at least the margin.
+- PASS: the newest run is significantly not worse by the margin (lower bound above -margin).
+- UNDECIDED: neither of these; the questions are not enough to tell.
 
-FAIL must hold for a family of checks together, so its p values are Holm's. PASS needs all of the checks, so
-each may have the whole alpha (intersection-union).
+A gate fails if any of its checks fails, so the p values of FAIL are corrected by Holm's method. It passes
+only if all checks pass, so each of them can use the whole alpha (intersection-union test).
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ POWER = 0.8
 
 @dataclass(frozen=True)
 class Night:
-    """One run against the baseline: the difference, its one-sided bounds, p of "not worse"."""
+    """One run compared with the baseline: the difference, its one-sided bounds, and the p value of the
+    hypothesis "not worse"."""
 
     delta: float
     low: float
@@ -38,7 +40,10 @@ class Night:
 
 @dataclass(frozen=True)
 class Check:
-    """What the runs, oldest first, say of one metric. `p` is Holm's, of the run that is worse by least."""
+    """The verdict on one metric, with the figures of each run, oldest first.
+
+    `p` is the largest p value of the runs, after Holm's correction over all checks.
+    """
 
     verdict: Verdict
     nights: tuple[Night, ...]
@@ -46,10 +51,13 @@ class Check:
 
 
 def judge(checks: Sequence[Sequence[Paired]], margin: float, alpha: float) -> list[Check]:
-    """A verdict for each check, from its successive runs against the same baseline, oldest first."""
+    """Return a verdict for each check.
+
+    `checks` holds for each check the differences of successive runs from one baseline, oldest first.
+    """
     z = float(ndtri(1 - alpha))
     nights = [tuple(_night(run, z) for run in runs) for runs in checks]
-    # a check is worse only if all its runs are: the largest p is that of the union
+    # A check fails only if all its runs are worse, so its p value is the largest of theirs.
     adjusted = holm([max(night.p for night in runs) for runs in nights])
     return [
         Check(_verdict(runs, float(p), margin, alpha), runs, float(p))
@@ -58,7 +66,7 @@ def judge(checks: Sequence[Sequence[Paired]], margin: float, alpha: float) -> li
 
 
 def overall(checks: Sequence[Check]) -> Verdict:
-    """FAIL where any check fails, PASS where all pass."""
+    """Return FAIL if any check fails, PASS if all pass, and UNDECIDED otherwise."""
     verdicts = {check.verdict for check in checks}
     if "FAIL" in verdicts:
         return "FAIL"
@@ -66,8 +74,11 @@ def overall(checks: Sequence[Check]) -> Verdict:
 
 
 def questions_needed(found: Paired, n: int, margin: float, alpha: float) -> int | None:
-    """About how many questions like these `n` would let an unchanged pipeline pass with a chance of 80 %;
-    `None` where the margin is 0."""
+    """Estimate how many questions an unchanged pipeline needs to pass with a probability of 80 %.
+
+    The questions are assumed to be like the `n` that `found` was computed from. The result is `None` if the
+    margin is 0.
+    """
     if margin <= 0:
         return None
     reach = float(ndtri(1 - alpha) + ndtri(POWER)) * float(found.error)
@@ -75,13 +86,13 @@ def questions_needed(found: Paired, n: int, margin: float, alpha: float) -> int 
 
 
 def _night(found: Paired, z: float) -> Night:
-    """One run's figures."""
+    """Compute the figures of one run."""
     low, high = bounds(found, z)
     return Night(float(found.mean), float(low), float(high), float(worse_p(found)))
 
 
 def _verdict(runs: Sequence[Night], p: float, margin: float, alpha: float) -> Verdict:
-    """One check; a p below alpha is an upper bound below 0."""
+    """Decide one check; a p value below alpha is equivalent to an upper bound below 0."""
     if p < alpha and all(night.delta <= -margin for night in runs):
         return "FAIL"
     return "PASS" if runs[-1].low > -margin else "UNDECIDED"

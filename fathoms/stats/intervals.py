@@ -1,6 +1,6 @@
-"""Intervals for means of scores in [0, 1].
+"""Confidence intervals for means of scores in [0, 1].
 
-They say how far the figure would move with other questions of the same kind on the same documents.
+They describe how far a figure would vary with other questions of the same kind on the same documents.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RESAMPLES = 9_999
 
 
 class Interval(NamedTuple):
-    """`low` and `high` of a mean, and how they were made: `wilson`, `wilson-conservative`, `mover` or
+    """The bounds of a mean, and the method that computed them: `wilson`, `wilson-conservative`, `mover` or
     `bca`."""
 
     low: float
@@ -27,36 +27,36 @@ class Interval(NamedTuple):
 
 
 def normal_quantile(confidence: float) -> float:
-    """z of a two-sided interval: 1.96 for 0.95."""
+    """Return the z value of a two-sided interval, such as 1.96 for a confidence of 0.95."""
     return float(ndtri(0.5 + confidence / 2))
 
 
 def wilson(mean: ArrayLike, n: ArrayLike, confidence: float = CONFIDENCE) -> tuple[Array, Array]:
-    """Low and high of the score interval for a rate `mean` of `n` trials (Wilson 1927).
+    """Return the lower and upper bound of the score interval for a rate `mean` of `n` trials (Wilson 1927).
 
         (mean + z²/2n ± z sqrt(mean (1 - mean) / n + z²/4n²)) / (1 + z²/n)
 
-    The mean of fractional scores has a variance of at most mean * (1 - mean): for it the interval is
-    conservative. Arrays of one shape give arrays of that shape.
+    The variance of fractional scores in [0, 1] is at most mean * (1 - mean), so the interval is conservative
+    for them. Arrays of one shape give arrays of that shape.
     """
     return score_interval(mean, n, normal_quantile(confidence))
 
 
 def score_interval(mean: ArrayLike, n: ArrayLike, z: float) -> tuple[Array, Array]:
-    """Wilson's interval at `z` standard errors."""
+    """Return Wilson's interval (see `wilson`) for a given quantile `z`."""
     p, size = np.asarray(mean, dtype=float), np.asarray(n, dtype=float)
     shrink = 1 + z**2 / size
     centre = (p + z**2 / (2 * size)) / shrink
     half = z / shrink * np.sqrt(p * (1 - p) / size + z**2 / (4 * size**2))
-    # the ends are met exactly: rounding must not leave the mean outside
+    # Rounding errors must not leave the mean outside its interval, or the bounds outside [0, 1].
     return np.minimum(np.maximum(centre - half, 0), p), np.maximum(np.minimum(centre + half, 1), p)
 
 
 def mover(means: Array, lows: Array, highs: Array, weights: Array) -> tuple[Array, Array]:
-    """Low and high of the sum of `weights * means` over the last axis, from the interval of each mean.
+    """Return the bounds of the sum of `weights * means` over the last axis, from the interval of each mean.
 
-    The method of variance estimates recovery for independent parts and weights that are not negative
-    (Zou & Donner 2008, Zou, Huang & Zhang 2009).
+    MOVER is the method of variance estimates recovery (Zou & Donner 2008; Zou, Huang & Zhang 2009). The means
+    must be independent and the weights non-negative.
     """
     total = np.sum(weights * means, axis=-1)
     below = np.sqrt(np.sum((weights * (means - lows)) ** 2, axis=-1))
@@ -65,8 +65,10 @@ def mover(means: Array, lows: Array, highs: Array, weights: Array) -> tuple[Arra
 
 
 def mean_interval(values: Array, *, repeated: bool = False, confidence: float = CONFIDENCE) -> Interval:
-    """Wilson's interval of one mean, called conservative where the scores are fractions or means of
-    repeats."""
+    """Return Wilson's interval of the mean of `values`.
+
+    Its method is `wilson-conservative` if some scores are fractions, or means over repeats (`repeated`).
+    """
     low, high = wilson(values.mean(), values.size, confidence)
     flags = not repeated and bool(np.isin(values, (0.0, 1.0)).all())
     return Interval(float(low), float(high), "wilson" if flags else "wilson-conservative")
@@ -80,11 +82,11 @@ def stratified_interval(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Interval:
-    """The interval of the sum of `weights` times the means of `strata`.
+    """Return the interval of the sum of `weights` times the means of `strata`.
 
-    With weights 1/C this is the macro mean of C categories, with weights n_c/n the mean of all questions.
-    BCa, resampled within the strata; MOVER of Wilson's intervals where a stratum is constant, for the
-    bootstrap then takes what it saw for all there is.
+    With weights 1/C this is the macro mean of C categories; with weights n_c/n it is the mean of all
+    questions. The method is the BCa bootstrap, resampled within the strata. If all scores of a stratum are
+    equal, it is MOVER of Wilson's intervals, because a bootstrap would treat that stratum as without error.
     """
     if any(np.ptp(values) == 0 for values in strata):
         return _mover_of_wilson(strata, weights, confidence)
@@ -92,7 +94,7 @@ def stratified_interval(
 
 
 def _mover_of_wilson(strata: Sequence[Array], weights: Array, confidence: float) -> Interval:
-    """MOVER over the strata."""
+    """Combine the Wilson intervals of the strata by MOVER."""
     means = np.array([values.mean() for values in strata])
     lows, highs = wilson(means, [values.size for values in strata], confidence)
     low, high = mover(means, lows, highs, weights)
@@ -102,11 +104,14 @@ def _mover_of_wilson(strata: Sequence[Array], weights: Array, confidence: float)
 def _bca(
     strata: Sequence[Array], weights: Array, confidence: float, resamples: int, rng: np.random.Generator
 ) -> Interval:
-    """Bias-corrected and accelerated bootstrap of several samples (Efron 1987; Efron & Tibshirani 1993,
-    section 14.3, with the acceleration over all samples as in `scipy.stats.bootstrap`)."""
+    """Compute the bias-corrected and accelerated bootstrap interval of several samples.
+
+    Sources: Efron 1987; Efron & Tibshirani 1993, section 14.3; with the acceleration computed over all
+    samples, as in `scipy.stats.bootstrap`.
+    """
     estimate = weights @ np.array([values.mean() for values in strata])
     drawn = weights @ np.array([_resampled_means(values, resamples, rng) for values in strata])
-    # sums of the same scores in another order differ in the last digits: these are ties
+    # Sums of the same scores in another order differ in the last digits; they must count as ties.
     slack = 1e-12
     below = ((drawn < estimate - slack).mean() + (drawn <= estimate + slack).mean()) / 2
     bias = ndtri(np.clip(below, 1 / (resamples + 1), resamples / (resamples + 1)))
@@ -117,8 +122,10 @@ def _bca(
 
 
 def _resampled_means(values: Array, resamples: int, rng: np.random.Generator) -> Array:
-    """Means of samples drawn with replacement. Scores take few values: how often each is drawn is one
-    multinomial, however many questions there are."""
+    """Return the means of samples drawn with replacement.
+
+    Scores take few distinct values, so it is enough to draw the count of each value from a multinomial.
+    """
     levels, counts = np.unique(values, return_counts=True)
     draws = rng.multinomial(values.size, counts / values.size, size=resamples)
     means: Array = draws @ levels / values.size
@@ -126,7 +133,8 @@ def _resampled_means(values: Array, resamples: int, rng: np.random.Generator) ->
 
 
 def _acceleration(strata: Sequence[Array], weights: Array) -> float:
-    """From the jackknife: for a weighted mean, leaving one out moves it by its distance from the mean."""
+    """Compute the BCa acceleration from the jackknife: leaving a value out changes a weighted mean in
+    proportion to the value's distance from the mean of its stratum."""
     parts = [
         weight * (values - values.mean()) / values.size
         for weight, values in zip(weights, strata, strict=True)

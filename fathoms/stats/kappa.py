@@ -1,4 +1,4 @@
-"""How far two raters agree beyond chance."""
+"""Measure how far two raters agree beyond chance."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from numpy.typing import ArrayLike
 
 
 def kappa(table: ArrayLike, *, quadratic: bool = False) -> float | None:
-    """Cohen's kappa in [-1, 1] of counts (k, k): rows are the first rater's labels, columns the second's.
+    """Return Cohen's kappa, in [-1, 1], of a (k, k) table of counts.
 
-    One minus the disagreement that is seen over that of the same ratings paired by chance (Cohen 1960);
-    `quadratic` weighs a disagreement by its squared distance (Cohen 1968). `None` where chance has none.
+    Rows are the labels of the first rater, columns those of the second. Kappa is 1 minus the observed
+    disagreement divided by the disagreement expected by chance (Cohen 1960). With `quadratic`, a disagreement
+    is weighted by the squared distance of the labels (Cohen 1968). The result is `None` if the expected
+    disagreement is 0.
     """
     counts = np.asarray(table, dtype=float)
     rows, columns = np.indices(counts.shape)

@@ -1,4 +1,4 @@
-"""Tests of paired differences: two pipelines, the same questions."""
+"""Significance tests of paired differences: two pipelines on the same questions."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _SLACK = 1e-9
 def sign_flip_p(
     differences: ArrayLike, weights: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> float:
-    """Two-sided p of the weighted mean difference, by flipping the sign of each (n) difference.
+    """Return the two-sided p value of the weighted mean difference, by a sign-flip permutation test.
 
-    If nothing has changed, which pipeline made which score is a toss of a coin for every question; the
-    categories keep their questions. All outcomes are counted while there are at most `EXACT` different
-    ones, else `resamples` are drawn.
+    `differences` and `weights` have one entry per question. If the pipelines do not differ, each question's
+    two scores could be swapped at random, so each difference is as likely to be positive as negative. The p
+    value is exact if there are at most `EXACT` distinct outcomes; otherwise it is estimated from `resamples`
+    random draws.
     """
     steps = np.asarray(differences, dtype=float) * np.asarray(weights, dtype=float)
     sizes, counts = np.unique(np.round(np.abs(steps[steps != 0]), 12), return_counts=True)
@@ -36,7 +37,10 @@ def sign_flip_p(
 
 
 def _exact(sizes: Array, counts: NDArray[np.int64], observed: float) -> float:
-    """The share of all sign patterns at least as far out; steps of one size are one binomial."""
+    """Return the share of sign patterns with a sum at least as extreme as observed.
+
+    The signs of steps of equal size are drawn together from a binomial distribution.
+    """
     totals, chances = np.zeros(1), np.ones(1)
     for size, count in zip(sizes, counts, strict=True):
         ups = np.arange(count + 1)
@@ -46,16 +50,18 @@ def _exact(sizes: Array, counts: NDArray[np.int64], observed: float) -> float:
 
 
 def _half_binomial(k: ArrayLike, n: ArrayLike) -> Array:
-    """The chance of k heads in n tosses of a fair coin."""
+    """Return the probability of k heads in n tosses of a fair coin."""
     heads, tosses = np.asarray(k, dtype=float), np.asarray(n, dtype=float)
     ways = gammaln(tosses + 1) - gammaln(heads + 1) - gammaln(tosses - heads + 1)
     return np.asarray(np.exp(ways - tosses * math.log(2)))
 
 
 def mcnemar_p(only_first: ArrayLike, only_second: ArrayLike) -> Array:
-    """Two-sided mid-p of McNemar's test: how many questions only the first, or only the second, flags.
+    """Return the two-sided mid-p value of McNemar's test.
 
-    The exact conditional p less the chance of what was seen (Fagerland, Lydersen & Laake 2013).
+    `only_first` and `only_second` count the questions that only the first, or only the second, pipeline has
+    flagged. The mid-p value is the exact conditional p value minus the probability of the observed counts
+    (Fagerland, Lydersen & Laake 2013).
     """
     first, second = np.asarray(only_first), np.asarray(only_second)
     fewer, total = np.minimum(first, second), first + second
@@ -63,7 +69,7 @@ def mcnemar_p(only_first: ArrayLike, only_second: ArrayLike) -> Array:
 
 
 def holm(p: ArrayLike) -> Array:
-    """p values adjusted for being the best of several, in the order given (Holm 1979)."""
+    """Return p values adjusted for multiple tests by Holm's method (Holm 1979), in the given order."""
     values = np.asarray(p, dtype=float)
     order = np.argsort(values, kind="stable")
     raised = np.maximum.accumulate((values.size - np.arange(values.size)) * values[order])
@@ -73,6 +79,8 @@ def holm(p: ArrayLike) -> Array:
 
 
 def smallest_detectable(error: float, alpha: float, power: float = 0.8) -> float:
-    """The true difference that a two-sided test at `alpha` finds with chance `power`, given the standard
-    error if nothing has changed (normal approximation)."""
+    """Return the true difference that a two-sided test at level `alpha` detects with probability `power`.
+
+    `error` is the standard error if nothing has changed. This is a normal approximation.
+    """
     return float((ndtri(1 - alpha / 2) + ndtri(power)) * error)
