@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from fathoms.ingest.parsers.base import LOST_TEXT
 from fathoms.metrics.stages import STAGES
 from fathoms.report.table import Row, figure
 from fathoms.report.text import plain, squeeze
@@ -20,9 +21,6 @@ NOTE = (
     "phrase recall at each stage; below it the loss and the gain since the stage before, over the questions"
     " where both stages are known; n: the number of questions"
 )
-
-LOST_TEXT = "text may be missing"
-"""Part of a parser's warning that it may have lost text, which the first stage then lacks."""
 
 Figures = Mapping[str, Any]
 

@@ -73,6 +73,14 @@ def test_what_pages_need_and_the_file_lacks_is_told(tmp_path: Path) -> None:
     assert "25 % of the text" in loss(parsed(tmp_path / "filter.pdf", damage.build(renamed)))
 
 
+def test_a_second_parser_says_how_much_more_it_reads(tmp_path: Path) -> None:
+    pytest.importorskip("pymupdf")
+    objects = damage.objects()
+    lacking = {number: body for number, body in objects.items() if number != 7}
+    assert "; PyMuPDF reads no more" in loss(parsed(tmp_path / "content.pdf", damage.build(lacking)))
+    assert not parsed(tmp_path / "sound.pdf", damage.sound()).warnings
+
+
 def test_pages_that_the_file_claims_and_that_are_not_found_are_told(tmp_path: Path) -> None:
     kids = b"<< /Type /Pages /Kids [4 0 R] /Count 1 /Was << /Type /Pages /Count 4 >> >>"
     found = parsed(tmp_path / "fewer.pdf", damage.build(damage.objects(1) | {2: kids}))
@@ -80,7 +88,7 @@ def test_pages_that_the_file_claims_and_that_are_not_found_are_told(tmp_path: Pa
 
 
 def test_sound_files_are_not_warned_of(shared: Path) -> None:
-    papers = sorted((shared / "data" / "fathoms-rag" / "papers").glob("*.pdf"))
+    papers = sorted((shared / "fathoms-rag" / "papers").glob("*.pdf"))
     paths = [*sorted(SAMPLES.glob("*.pdf")), *papers]
     for document in parse_all(Pdfium(), paths, workers=2):
         assert isinstance(document, Document)

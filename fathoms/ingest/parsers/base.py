@@ -15,6 +15,9 @@ from fathoms.errors import MissingExtraError
 from fathoms.ingest.parsers.reading import Reading, check_source, to_document
 from fathoms.types import Document
 
+LOST_TEXT = "text may be missing"
+"""Part of every warning that says that a parser may have lost text of a file."""
+
 ElementKind = Literal["text", "table", "picture", "formula", "code"]
 OnPage = Callable[[int, int], None]
 """Hears how many pages are done, and how many there are."""

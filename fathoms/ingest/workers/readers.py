@@ -7,7 +7,10 @@ from pathlib import Path
 
 from fathoms.ingest.docling.parser import Docling
 from fathoms.ingest.parsers.base import PdfParser, Readers
+from fathoms.ingest.parsers.pdfium import Pdfium
+from fathoms.ingest.parsers.pymupdf import PyMuPDF
 from fathoms.ingest.workers.child import Children, OneShotReaders
+from fathoms.ingest.workers.second_opinion import SecondOpinion
 from fathoms.types import Document
 
 
@@ -17,7 +20,11 @@ def readers_of(parser: PdfParser, children: Children, workers: int) -> Readers:
         from fathoms.ingest.docling.readers import DoclingReaders
 
         return DoclingReaders(parser, children, workers)
-    return OneShotReaders(parser, children)
+    readers = OneShotReaders(parser, children)
+    if not isinstance(parser, Pdfium):
+        return readers
+    other = PyMuPDF(timeout=parser.timeout, memory_mb=parser.memory_mb, max_pages=parser.max_pages)
+    return SecondOpinion(readers, OneShotReaders(other, children))
 
 
 def parse_in_child(parser: PdfParser, path: Path, children: Children | None = None) -> Document:

@@ -1,0 +1,50 @@
+"""Compares files of which PDFium may have lost text with what PyMuPDF reads of them, if that is installed."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from fathoms.errors import DocumentError
+from fathoms.ingest.parsers.base import LOST_TEXT, OnPage, Readers
+from fathoms.ingest.parsers.pymupdf import PyMuPDF
+from fathoms.ingest.workers.child import OneShotReaders
+from fathoms.types import Document
+
+
+class SecondOpinion:
+    """Reads files with one parser, and adds to its warning about lost text how much more PyMuPDF reads.
+
+    The text stays that of the first parser. Sound files cost nothing, and a file on which PyMuPDF fails or
+    takes too long keeps the warning as it is.
+    """
+
+    def __init__(self, readers: Readers, other: OneShotReaders) -> None:
+        self._readers = readers
+        self._other = other
+
+    def read(self, path: Path, on_page: OnPage | None = None) -> Document:
+        """Return the document of one file; raises DocumentError as the first parser does."""
+        document = self._readers.read(path, on_page)
+        if not any(LOST_TEXT in warning for warning in document.warnings) or find_spec("pymupdf") is None:
+            return document
+        try:
+            more = _characters(self._other.read(path)) - _characters(document)
+        except DocumentError:
+            return document
+        told = (
+            f"PyMuPDF reads {more} characters more: compare with ingest: {{kind: {PyMuPDF().kind}}}"
+            if more > 0
+            else "PyMuPDF reads no more"
+        )
+        warnings = tuple(f"{line}; {told}" if LOST_TEXT in line else line for line in document.warnings)
+        return document.model_copy(update={"warnings": warnings})
+
+    def close(self) -> None:
+        """End the processes that wait for a file."""
+        self._readers.close()
+
+
+def _characters(document: Document) -> int:
+    """Count the characters of all pages, without white space."""
+    return sum(len("".join((page.text or "").split())) for page in document.pages)
