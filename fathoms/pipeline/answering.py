@@ -157,7 +157,7 @@ class Ingested:
                 await asking.ask(hits, deadline)
         except TimeoutError:
             found["error"] = Failure(kind="Timeout", message=f"no answer within {timeout:g} s")
-        except Exception as failure:  # whatever a client raises is this question's failure, never the run's
+        except Exception as failure:  # any client error fails this question only
             found["error"] = to_failure(failure)
         return record.model_copy(update=found)
 

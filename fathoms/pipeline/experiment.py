@@ -213,7 +213,7 @@ def provider_of(component: Component) -> str:
 def _shortcuts(section: str, model: str | None, concurrency: int | None) -> Iterator[str]:
     """The `--set` settings that are equal to a model and a concurrency."""
     if model is not None:
-        yield f"{section}.model={json.dumps(model)}"  # as text, whatever it looks like
+        yield f"{section}.model={json.dumps(model)}"  # quoted, so that YAML reads it as text
     if concurrency is not None:
         yield f"{section}.max_concurrency={concurrency}"
 

@@ -151,7 +151,7 @@ class Pipeline(Component):
         for name, component in stages:
             if (
                 name == "retrieve" and self.retrieve.files is not None
-            ):  # the model's limits decide what is split, and where
+            ):  # the model's limits decide how files are split
                 state = fingerprint(asdict(file_limits(self.generate)), state)
             state = found[name] = fingerprint(name, component.identity(), state)
         return found
@@ -252,7 +252,7 @@ class Pipeline(Component):
         if sha256 is None or self.ingest.native is None:
             return None
 
-        def read(native: str) -> Document:  # in the same step that finds damage in it
+        def read(native: str) -> Document:  # conversion errors count as damage, too
             return known or self.ingest.from_native(path, sha256, native)
 
         document = cache.load("native", fingerprint(self.ingest.native_identity(), sha256), read)
@@ -335,7 +335,7 @@ class Pipeline(Component):
         vectors = embed_cached(self.embed, texts, cache, partial(progress, "embed"))
         try:
             _keep_index(vectors, folder)
-        except OSError as error:  # the run goes on with what is in the memory
+        except OSError as error:  # the run continues with the vectors in memory
             cache.full(error)
         return vectors
 

@@ -20,7 +20,7 @@ class GroupCommit:
         self._several = several
         self._waiting: list[tuple[Record, asyncio.Future[Record]]] = []
         self._unseen: list[Record] = []
-        self._thread = ThreadPoolExecutor(1)  # whatever else is done in threads, the journal does not wait
+        self._thread = ThreadPoolExecutor(1)  # of its own, so that the journal never waits for other work
         self._writer: asyncio.Task[None] | None = None
         self._viewer: asyncio.Task[None] | None = None
 

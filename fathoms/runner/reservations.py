@@ -75,7 +75,7 @@ class Purse:
                 spent = self._spent(record, held)
                 if record.answer is not None and not record.answer.cached:
                     self._learn(record.answer, held, spent)
-        finally:  # nobody waits for what will not come
+        finally:  # release the reservation even if this raises
             self._budget.settle(held.spending, spent)
 
     def _need(self, sized: Estimate | None) -> Spending | None:

@@ -60,7 +60,7 @@ def reopen(run: Run) -> Reopened:
     )
     if not is_signed(manifest):
         refuse(run.id, manifest, demands(read, ("config",)))
-    experiment = read.at(folder)  # which imports a pipeline in Python
+    experiment = read.at(folder)  # this imports a Python pipeline
     corpus = corpora.load(experiment.data, folder)
     if corpus.questions_sha256 != data.get("questions_sha256"):
         raise _changed(run, [f"the questions of {corpus.name}"])

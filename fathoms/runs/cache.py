@@ -59,7 +59,7 @@ _NOUNS = {
     "file-hash": "hashes of files",
 }
 _DAMAGED = {
-    sqlite3.SQLITE_ERROR,  # our statements are right: a table or column of theirs is not there any more
+    sqlite3.SQLITE_ERROR,  # our SQL is valid, so a table or column must be missing
     sqlite3.SQLITE_CORRUPT,
     sqlite3.SQLITE_FORMAT,
     sqlite3.SQLITE_NOTADB,
@@ -110,7 +110,7 @@ class Cache:
 
     def close(self) -> None:
         """Store the day on which entries were used, and release the file."""
-        with suppress(sqlite3.Error):  # it only makes `prune` choose less well
+        with suppress(sqlite3.Error):  # only makes the choice of `prune` less accurate
             self._note_use()
         self._db.close()
 
@@ -133,7 +133,7 @@ class Cache:
     def _connect(self) -> None:
         """Open a connection without reading the file."""
         self._db = sqlite3.connect(self._path, timeout=60, check_same_thread=False)
-        self._db.text_factory = lambda data: data.decode("utf-8", "replace")  # the checksum finds it
+        self._db.text_factory = lambda data: data.decode("utf-8", "replace")  # the checksum fails later
 
     def _identity(self) -> tuple[int, int] | None:
         """Identify the file by device and inode, to notice that another has replaced it; `None` if
@@ -312,7 +312,7 @@ class Cache:
         time.
         """
         stat = path.stat()
-        name = os.fsencode(path.resolve()).hex()  # a name need not be text
+        name = os.fsencode(path.resolve()).hex()  # a file name need not be valid text
         key = f"{name}|{stat.st_size}|{stat.st_mtime_ns}|{stat.st_ctime_ns}"
         known = (self.get("file-hash", key) or b"").decode("ascii", "replace")
         if re.fullmatch(r"[0-9a-f]{64}", known):
@@ -421,7 +421,7 @@ def _unpacked(value: bytes) -> str:
 
 def _is_damage(error: sqlite3.Error) -> bool:
     """Whether SQLite reports a damaged file, rather than one that cannot be used at the moment."""
-    code = getattr(error, "sqlite_errorcode", 0)  # those that Python itself raises have none
+    code = getattr(error, "sqlite_errorcode", 0)  # missing on errors that Python itself raises
     return isinstance(error, _ForeignError) or code & 0xFF in _DAMAGED or code == _SHORT_READ
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from fathoms.types import Record
 
 LOGGER = logging.getLogger("fathoms.run")
-LOGGER.addHandler(logging.NullHandler())  # else what is a warning would go to stderr where nobody listens
+LOGGER.addHandler(logging.NullHandler())  # without it, warnings would be printed to stderr
 _place: ContextVar[dict[str, Any]] = ContextVar("place", default={})  # noqa: B039 - never changed in place
 
 

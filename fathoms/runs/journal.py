@@ -50,11 +50,11 @@ class Journal:
                 end = file.seek(0, os.SEEK_END)
                 try:
                     if end and not _ends_line(file):
-                        data = b"\n" + data  # a killed writer left half a line: close it off
+                        data = b"\n" + data  # end the partial line of a killed writer
                     write_all(file, data)
                     os.fsync(file.fileno())
                 except OSError:
-                    file.truncate(end)  # a full disk
+                    file.truncate(end)  # remove the partial write, for example on a full disk
                     raise
         except OSError as error:
             link = "it is a link" if self.path.is_symlink() else None

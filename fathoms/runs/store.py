@@ -39,19 +39,19 @@ _RUN_NAME = re.compile(r"^\d{8}T\d{6,9}Z_(?P<name>.+)_[0-9a-f]{6,}$")
 
 _README = """# {run}
 
-What one pipeline answered, and how good that was. Nothing here needs fathoms to be read.
+The answers of one pipeline and their scores. All files can be read without fathoms.
 
-| file | what |
+| file | content |
 |---|---|
 | manifest.json | what was run: the resolved configuration, hashes of the data, versions, host |
-| journal.jsonl | one line a finished answer, in the order they came: the durable truth |
-| questions/ID.json | one question: gold, what was retrieved, the prompt, the answer, its scores |
-| blobs/HASH.gz | long texts that the journal and the manifest name by hash (`gunzip -c`) |
-| verdicts/ | judgements that scores were made from, kept so that scoring again asks nobody |
-| summary.json | means by category and overall, with counts |
-| report.html, report.md, radar-*.png | the same for people |
-| scores.csv, table.tex | the same for spreadsheets and LaTeX |
-| reviews.jsonl | what people said of the scores, where somebody was asked |
+| journal.jsonl | one line per finished answer, in order of completion; authoritative |
+| questions/ID.json | one question: gold answer, retrieved context, prompt, answer and scores |
+| blobs/HASH.gz | long texts that the journal and the manifest refer to by hash (`gunzip -c`) |
+| verdicts/ | judgements behind the scores, stored so that scoring again need not repeat them |
+| summary.json | mean scores per category and overall, with counts |
+| report.html, report.md, radar-*.png | the report for people |
+| scores.csv, table.tex | the scores for spreadsheets and LaTeX |
+| reviews.jsonl | human ratings of the scores, if there are any |
 
 Scores go from 0 to 1; null means "does not apply" or "not known", never 0. Pages count from 1.
 """
@@ -61,7 +61,7 @@ def _dump(value: Any) -> bytes:
     """Readable JSON; infinities and NaN become null."""
     try:
         return to_json(value, indent=2, inf_nan_mode="null") + b"\n"
-    except PydanticSerializationError:  # half a character, as a model's tokens can leave it
+    except PydanticSerializationError:  # a lone surrogate, which a model's tokens can produce
         text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
         return (text + "\n").encode("utf-8", "replace")
 
@@ -154,7 +154,7 @@ class Run:
         cls.require_writable(out)
         before = [place.sequence for _, place in _placed(out) if place]
         now = datetime.now(UTC)
-        while any(out.glob(f"{_stamp(now)}_*")):  # ids are in the order of their runs: one a millisecond
+        while any(out.glob(f"{_stamp(now)}_*")):  # one run per millisecond keeps ids sorted
             now += timedelta(milliseconds=1)
         run = cls(out / f"{_stamp(now)}_{safe_name(name, 60)}_{fingerprint[:8]}")
         try:
@@ -191,7 +191,7 @@ class Run:
             self._write(".writer", f"process {os.getpid()} on {platform.node()}".encode())
             yield
         finally:
-            with suppress(OSError):  # it only says who holds the lock
+            with suppress(OSError):  # the file is only informative
                 owner.unlink(missing_ok=True)
             lock.release()
 
@@ -256,8 +256,10 @@ class Run:
         return journal_line(data)
 
     def contents(self) -> Contents:
-        """Where every answer and failure stands, and which lines cannot be used; quick, for what is long is
-        not read."""
+        """Index the journal: its last usable line per (question, repeat), and its unusable lines.
+
+        Fast, because long texts are not read.
+        """
         found: dict[tuple[str, int], Entry] = {}
         flaws: list[Flaw] = []
         for line in self._journal:
@@ -281,7 +283,7 @@ class Run:
     def _kept(self, text: bytes) -> _Kept:
         """Parse the part of a line that must be valid; raises _FlawError."""
         try:
-            kept = _Kept.model_validate_json(text)  # quicker than to read it all
+            kept = _Kept.model_validate_json(text)  # faster than parsing all of it
         except ValidationError:
             kept = self._kept_slowly(text)
         if kept.answer is None and kept.error is None:
@@ -442,7 +444,7 @@ def read_views(root: Path) -> Iterator[dict[str, Any]]:
         view = read_checked(root, f"questions/{path.name}", "question")
         name, old = view_names(view["question"]["id"])
         if path.name == old != name and os.path.lexists(path.with_name(name)):
-            continue  # it was written again under the name of today
+            continue  # there is a newer file with the current name
         if path.name not in (name, old):
             raise StoreError(f"{path} holds a question whose file is {name}: 'fathoms score' sets it aside")
         yield view
@@ -477,7 +479,7 @@ def _view(record: Record, scores: dict[str, Any]) -> dict[str, Any]:
         for hit in record.hits
     ]
     if record.prompt and any(record.prompt.context in message.text for message in record.prompt.messages):
-        del whole["prompt"]["context"]  # it stands in the message
+        del whole["prompt"]["context"]  # it is a part of the message
     first = {key: whole.pop(key) for key in ("repeat", "answer", "error")}
     return {**first, "scores": scores, **whole, "hits": hits}
 
@@ -532,7 +534,7 @@ def _place(path: Path) -> Place | None:
         if created := _CREATED.search(head):
             sequence = _SEQUENCE.search(head)
             return Place(int(sequence[1]) if sequence else 0, created[1].decode(), path.name)
-        manifest = read_object(path, "manifest.json")  # not as fathoms writes it
+        manifest = read_object(path, "manifest.json")  # not formatted as fathoms writes it
     except (OSError, StoreError):
         return None
     sequence, created = manifest.get("sequence", 0), manifest.get("created")
@@ -578,7 +580,7 @@ def find_run(reference: str, out: Path) -> Run:
     Raises UsageError with a suggestion or a list of the names there are.
     """
     for path in (Path(reference), out / reference):
-        with suppress(OSError, ValueError):  # too long or no path at all: then it is a name
+        with suppress(OSError, ValueError):  # not a valid path, so it is a name
             if _is_run(path):
                 return Run(path)
     name, _, back = reference.partition("~")

@@ -166,7 +166,7 @@ def _demands(value: Any, key: Key) -> Iterator[Demand]:
 def _is_outside(name: str, text: str, key: Key) -> bool:
     """Whether an option of an inert section names a file, a folder or a model on the hub."""
     if key and key[-1] == "data" and name == "name":
-        return text.endswith(".yaml")  # a data set by the path of its manifest
+        return text.endswith(".yaml")  # a data set given by the path of its manifest
     return name in _WEIGHTS and any(mark in text for mark in ("/", "\\", "~"))
 
 

@@ -39,7 +39,7 @@ def watch(parent: int) -> None:
     os.set_inheritable(parent, False)
     threading.Thread(target=_wait, args=(parent,), daemon=True).start()
     with suppress(OSError, AttributeError):
-        # opened again, because the owner of a file is shared by all who inherited it
+        # opened again, because all processes that inherited a descriptor share its F_SETOWN
         own = os.open(f"/proc/self/fd/{parent}", os.O_RDONLY | os.O_NONBLOCK)
         fcntl.fcntl(own, fcntl.F_SETOWN, -os.getpgrp())
         fcntl.fcntl(own, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 _MAIN = str(Path(__file__).with_name("child_main.py"))
-_PIPE: list[int] = []  # the read end and the write end, once there is a child
+_PIPE: list[int] = []  # read end and write end; empty until the first child starts
 
 
 def start_child(target: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
@@ -27,7 +27,7 @@ def start_child(target: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
     if os.name == "posix":
         options["pass_fds"] = [_read_end()]
         command = [sys.executable, "-P", _MAIN, str(_read_end()), *target]
-    else:  # descriptors cannot be passed on Windows: a child there ends when its stdin does
+    else:  # on Windows, where descriptors cannot be passed, a child ends with its stdin
         command = [sys.executable, "-P", *target]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True, **options)
 

@@ -56,7 +56,7 @@ def _content(handle: int, largest: int) -> bytes:
     data = b""
     if found.st_size <= largest:
         with os.fdopen(handle, "rb", closefd=False) as file:
-            data = file.read(largest + 1)  # files of /proc say that they hold 0 bytes
+            data = file.read(largest + 1)  # read beyond st_size, which is 0 for files in /proc
     if max(len(data), found.st_size) > largest:
         raise OSError(errno.EFBIG, f"it holds more than {largest // 2**20} MB, the most that is read")
     return data

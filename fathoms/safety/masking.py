@@ -204,7 +204,7 @@ def _letter(letter: str) -> str:
     percent = "%(?:25)*+" if letter == "%" else f"%(?:25)*+{digits}"
     escape = rf"\\?(?:(?<=\\)u00{digits}|(?<=\\)x{digits})"
     plain = "" if letter in "%&" else f"|{re.escape(letter)}"
-    return f"(?>{escape}|{percent}|{entity}{plain})"  # `\\x78` is an x, and not an x with 78 behind it
+    return f"(?>{escape}|{percent}|{entity}{plain})"  # atomic: `\\x78` is not an x followed by 78
 
 
 # ----- what this process knows

@@ -209,7 +209,7 @@ class Http(ExternalPipeline):
                 parts |= new
         if self.preset and not ended and "stop_reason" not in parts:
             raise NoAnswerError(f"its stream ended without {DONE} and without a reason to stop: it broke off")
-        joined_parts = hidden.inside(parts)  # a secret may stand in two pieces
+        joined_parts = hidden.inside(parts)  # a secret may be split over two pieces
         return Told(self.response.made(joined_parts, data), first_token)
 
 

@@ -57,7 +57,7 @@ def _checker(name: str) -> _Check:
 
     def referred(reference: str) -> _Check:
         if reference not in known:
-            known[reference] = lambda value: known[reference](value)  # for schemas that name themselves
+            known[reference] = lambda value: known[reference](value)  # placeholder, for recursive schemas
             known[reference] = _compiled(whole["$defs"][reference.rpartition("/")[2]], referred)
         return known[reference]
 
