@@ -124,7 +124,7 @@ class ExternalExperiment(Measured):
         beforehand."""
         if execution.tokens_per_minute is not None:
             raise ValueError(
-                "tokens_per_minute cannot hold: the tokens of a pipeline that is not ours are not known"
+                "tokens_per_minute cannot be enforced: the tokens of an external pipeline are not known"
                 " beforehand; set requests_per_minute"
             )
         return execution

@@ -123,11 +123,11 @@ class Pipeline(Component):
         if files and files.form == "pdf" and self.generate.file_limits is None:
             raise ConfigError(
                 f"generate: kind '{self.generate.kind}' takes no PDFs: set retrieve.form to 'images' for a"
-                " model that sees, or retrieve: {kind: whole-document} for the text"
+                " vision model, or retrieve: {kind: whole-document} for the text"
             )
         if files and self.prompt.template == "default" and self.prompt.user is None:
             raise ConfigError(
-                "prompt: the template 'default' speaks of a context, and attached files are none:"
+                "prompt: the template 'default' refers to a retrieved context, and attached files are none:"
                 " set prompt: {template: attached}"
             )
 

@@ -110,6 +110,6 @@ def _versions(manifest: Mapping[str, Any]) -> Iterator[str]:
 def _changed(run: Run, what: list[str]) -> UsageError:
     """The error for a run that has changed."""
     return UsageError(
-        f"{run.id} cannot be resumed, its answers would be of two kinds; changed since: {'; '.join(what)}."
-        " Start a new run"
+        f"{run.id} cannot be resumed, because its answers would no longer be comparable; changed since:"
+        f" {'; '.join(what)}. Start a new run"
     )

@@ -232,7 +232,7 @@ class Response(_Paths):
             return Answer.model_validate(parts)
         except ValidationError as error:
             raise ModelError(
-                f"its answer has not the right shape: {complaint(error)}{_way_out(error)}"
+                f"its answer does not have the right format: {complaint(error)}{_way_out(error)}"
             ) from error
 
 
