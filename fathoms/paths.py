@@ -205,6 +205,7 @@ def publish(unfinished: Path, place: Path) -> None:
 
     If two processes publish at the same moment, one result stays; both hold the same.
     """
+    # the seal is written last: a folder with a seal is complete
     write_atomic(unfinished / SEAL, json.dumps(_hashes(unfinished), indent=2).encode())
     with suppress(FileNotFoundError), temporary_folder(place.parent) as old:
         place.rename(old / place.name)

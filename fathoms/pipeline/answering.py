@@ -240,6 +240,7 @@ class _Asking:
             return await generate.reply(prompt)
 
         try:
+            # the lane counts this size against `execution.tokens_per_minute`
             size = prompt_size(prompt) + (generate.max_tokens or 0)
             reply = without_known(await self.lane.ask(call, size, self.deadline))
             return reply.model_copy(update={"cost": generate.cost(reply.usage, reply.model)})

@@ -175,7 +175,7 @@ class Pipeline(Component):
         cannot be written.
         """
         if self.retrieve.needs == "nothing":
-            documents = {}
+            documents = {}  # for example a closed-book pipeline
         hashes = {name: cache.file_hash(path) for name, path in documents.items() if path.is_file()}
         try:
             parsed, failures = self._parse(documents, hashes, cache, workers, progress)

@@ -31,7 +31,7 @@ class GroupCommit:
         self._waiting.append((record, done))
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
-        kept = await asyncio.shield(done)
+        kept = await asyncio.shield(done)  # a cancelled question is still written
         if self._viewer is not None and self._viewer.done():
             self._viewer.result()
         return kept

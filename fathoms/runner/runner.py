@@ -120,7 +120,7 @@ def run(
     with ExitStack() as locks:
         askings = []
         for job, asked, prepared, (hits, share) in ready:
-            *_, state = prepared.fingerprints.values()
+            *_, state = prepared.fingerprints.values()  # the last stage covers all before it
             manifest = describe(job.experiment, job.corpus, prepared, asked, job.folder, repeats)
             if sweep is not None:
                 manifest["sweep"] = {"id": sweep, "cell": dict(job.cell)}

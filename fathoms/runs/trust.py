@@ -68,6 +68,7 @@ def is_signed(manifest: Mapping[str, Any]) -> bool:
     given, key = manifest.get("signature"), _key(make=False)
     if key is None or not isinstance(given, str):
         return False
+    # compared in constant time, so that timing reveals nothing about the signature
     return hmac.compare_digest(given.encode("utf-8", "replace"), _signature(manifest, key).encode())
 
 

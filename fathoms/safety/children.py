@@ -24,6 +24,7 @@ def start_child(target: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
     It runs in its own session, so that Ctrl-C is not sent to it and its whole process group can be killed.
     Its stdin is a pipe. `options` are those of `subprocess.Popen`.
     """
+    # -P keeps the script's own folder out of the search path for modules
     if os.name == "posix":
         options["pass_fds"] = [_read_end()]
         command = [sys.executable, "-P", _MAIN, str(_read_end()), *target]
