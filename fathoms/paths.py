@@ -32,7 +32,7 @@ SEAL = "sha256.json"
 """The file in a sealed folder that holds the sha256 of every other file in it."""
 
 _PART = re.compile(r"\.(?P<pid>\d{1,10})-(?P<host>[0-9a-f]{8})?(?P<process>[0-9a-f]{8})-\d+\.part")
-_ABANDONED_AFTER = 86_400  # seconds without a change: then nobody is writing, whoever it was
+_ABANDONED_AFTER = 86_400  # seconds without a change after which no process can still be writing
 _numbers = itertools.count()
 _swept: set[Path] = set()
 _HASHED = re.compile(r"-([0-9a-f]{8}|[0-9a-f]{32})$", re.IGNORECASE)
@@ -73,7 +73,7 @@ def load_env(folder: Path) -> str | None:
         found = dotenv_values(path, interpolate=False)
         keys = {name: value for name, value in found.items() if _is_key(name, value)}
         for name, value in keys.items():
-            if value is not None:  # a name alone sets nothing
+            if value is not None:  # a line with a name alone sets nothing
                 os.environ.setdefault(name, value)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {type(error).__name__}") from error
@@ -159,7 +159,7 @@ def sweep(*folders: Path) -> None:
     are kept, because they are continued.
     """
     for folder in folders:
-        with suppress(OSError):  # no such folder, or not ours to change: nothing depends on it
+        with suppress(OSError):  # missing or not writable: sweeping is optional
             for path in list(folder.iterdir()):
                 if (match := _PART.fullmatch(path.name)) and _is_abandoned(path, match):
                     _remove(path)
@@ -170,7 +170,7 @@ def _is_abandoned(path: Path, match: re.Match[str]) -> bool:
     try:
         if time.time() - path.lstat().st_mtime > _ABANDONED_AFTER:
             return True
-    except OSError:  # finished meanwhile
+    except OSError:  # it was finished and renamed in the meantime
         return False
     if match["host"] not in (None, _HOST):
         return False
@@ -180,13 +180,13 @@ def _is_abandoned(path: Path, match: re.Match[str]) -> bool:
 
 def _is_running(pid: int) -> bool:
     """Whether a process with this id is running; true where that cannot be known."""
-    if os.name != "posix":  # elsewhere `os.kill` would end it
+    if os.name != "posix":  # on Windows `os.kill(pid, 0)` would end the process
         return True
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except OSError:  # it belongs to somebody else
+    except OSError:  # it exists but belongs to another user
         return True
     return True
 
@@ -205,6 +205,7 @@ def publish(unfinished: Path, place: Path) -> None:
 
     If two processes publish at the same moment, one result stays; both hold the same.
     """
+    # the seal is written last: a folder with a seal is complete
     write_atomic(unfinished / SEAL, json.dumps(_hashes(unfinished), indent=2).encode())
     with suppress(FileNotFoundError), temporary_folder(place.parent) as old:
         place.rename(old / place.name)

@@ -42,7 +42,7 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
     or a file.
     """
     settings = list(settings)
-    manifest, (entries, flaws) = run.manifest(), run.contents()  # read once: a run may be going on
+    manifest, (entries, flaws) = run.manifest(), run.contents()  # read once: the run may be in progress
     records = list(run.read(entries.values(), light=True)) if entries else []
     if not records:
         why = f" ({flaws_sentence(flaws)})" if flaws else ""
@@ -129,7 +129,7 @@ def _with_exemplars(run: Run, scoring: Scoring, kept: Path | None, *, look: bool
         run.keep_file(f"verdicts/exemplars{path.suffix}", path.read_bytes())
         return scoring
     if kept is None:
-        return scoring  # reading it will say that it is not there
+        return scoring  # reading the file will raise the error
     return scoring.model_copy(
         update={"abstention": scoring.abstention.model_copy(update={"exemplars": kept})}
     )
@@ -174,8 +174,8 @@ def summary_of(
     incomplete = _incomplete(manifest, records)
     warnings = [flaws_sentence(flaws)] if flaws else []
     if incomplete:
-        incomplete += warnings  # their questions may be what is missing
-    spent = sums(records)  # a reply of an earlier run costs nothing anew
+        incomplete += warnings  # unusable lines may be the reason for missing answers
+    spent = sums(records)  # leaves out replies from the cache
     return {
         "schema": SCHEMA,
         "run": run,

@@ -112,8 +112,8 @@ class Evidence(Noun):
 
 
 class Question(Noun):
-    """One question of a data set. Each inner list of `answers` is a list of phrases that must all occur; an
-    answer is correct where any one of these lists does."""
+    """One question of a data set. `answers` lists the accepted variants; each variant is a list of
+    phrases that must all occur in the model's answer."""
 
     id: str
     text: str

@@ -157,7 +157,7 @@ class Ingested:
                 await asking.ask(hits, deadline)
         except TimeoutError:
             found["error"] = Failure(kind="Timeout", message=f"no answer within {timeout:g} s")
-        except Exception as failure:  # whatever a client raises is this question's failure, never the run's
+        except Exception as failure:  # any client error fails this question only
             found["error"] = to_failure(failure)
         return record.model_copy(update=found)
 
@@ -240,6 +240,7 @@ class _Asking:
             return await generate.reply(prompt)
 
         try:
+            # the lane counts this size against `execution.tokens_per_minute`
             size = prompt_size(prompt) + (generate.max_tokens or 0)
             reply = without_known(await self.lane.ask(call, size, self.deadline))
             return reply.model_copy(update={"cost": generate.cost(reply.usage, reply.model)})

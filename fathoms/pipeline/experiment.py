@@ -124,7 +124,7 @@ class ExternalExperiment(Measured):
         beforehand."""
         if execution.tokens_per_minute is not None:
             raise ValueError(
-                "tokens_per_minute cannot hold: the tokens of a pipeline that is not ours are not known"
+                "tokens_per_minute cannot be enforced: the tokens of an external pipeline are not known"
                 " beforehand; set requests_per_minute"
             )
         return execution
@@ -213,7 +213,7 @@ def provider_of(component: Component) -> str:
 def _shortcuts(section: str, model: str | None, concurrency: int | None) -> Iterator[str]:
     """The `--set` settings that are equal to a model and a concurrency."""
     if model is not None:
-        yield f"{section}.model={json.dumps(model)}"  # as text, whatever it looks like
+        yield f"{section}.model={json.dumps(model)}"  # quoted, so that YAML reads it as text
     if concurrency is not None:
         yield f"{section}.max_concurrency={concurrency}"
 

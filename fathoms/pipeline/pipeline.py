@@ -123,11 +123,11 @@ class Pipeline(Component):
         if files and files.form == "pdf" and self.generate.file_limits is None:
             raise ConfigError(
                 f"generate: kind '{self.generate.kind}' takes no PDFs: set retrieve.form to 'images' for a"
-                " model that sees, or retrieve: {kind: whole-document} for the text"
+                " vision model, or retrieve: {kind: whole-document} for the text"
             )
         if files and self.prompt.template == "default" and self.prompt.user is None:
             raise ConfigError(
-                "prompt: the template 'default' speaks of a context, and attached files are none:"
+                "prompt: the template 'default' refers to a retrieved context, and attached files are none:"
                 " set prompt: {template: attached}"
             )
 
@@ -151,7 +151,7 @@ class Pipeline(Component):
         for name, component in stages:
             if (
                 name == "retrieve" and self.retrieve.files is not None
-            ):  # the model's limits decide what is split, and where
+            ):  # the model's limits decide how files are split
                 state = fingerprint(asdict(file_limits(self.generate)), state)
             state = found[name] = fingerprint(name, component.identity(), state)
         return found
@@ -175,7 +175,7 @@ class Pipeline(Component):
         cannot be written.
         """
         if self.retrieve.needs == "nothing":
-            documents = {}
+            documents = {}  # for example a closed-book pipeline
         found = {name: _hash(path, cache) for name, path in documents.items()}
         hashes = {name: sha256 for name, sha256 in found.items() if sha256 is not None}
         try:
@@ -253,7 +253,7 @@ class Pipeline(Component):
         if sha256 is None or self.ingest.native is None:
             return None
 
-        def read(native: str) -> Document:  # in the same step that finds damage in it
+        def read(native: str) -> Document:  # conversion errors count as damage, too
             return known or self.ingest.from_native(path, sha256, native)
 
         document = cache.load("native", fingerprint(self.ingest.native_identity(), sha256), read)
@@ -347,7 +347,7 @@ class Pipeline(Component):
         vectors = embed_cached(self.embed, texts, cache, partial(progress, "embed"))
         try:
             _keep_index(vectors, folder)
-        except OSError as error:  # the run goes on with what is in the memory
+        except OSError as error:  # the run continues with the vectors in memory
             cache.full(error)
         return vectors
 

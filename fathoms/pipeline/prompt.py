@@ -106,7 +106,7 @@ class PromptBuilder(Component):
         """
         texts = self.texts()
         if "{context}" not in texts.user and not any(hit.chunk.file or hit.chunk.image for hit in hits):
-            hits = ()
+            hits = ()  # the template shows no context, so nothing can be cut either
         pieces = [_chunk(texts, hit) for hit in hits]
 
         def build(kept: Sequence[str]) -> tuple[Message, ...]:

@@ -50,7 +50,7 @@ def _without_secrets(record: Record) -> Record:
             sent[name] = without_known(noun)
     if record.citations:
         sent["citations"] = tuple(map(without_known, record.citations))
-    if record.prompt is None and record.hits:  # those of a pipeline that is not ours
+    if record.prompt is None and record.hits:  # reported by an external pipeline
         sent["hits"] = tuple(map(without_known, record.hits))
     return record.model_copy(update=sent)
 

@@ -81,4 +81,4 @@ class Budget:
         whole = sum(self._held, self.spent + wanted)
         cost = math.inf if self.max_cost is None else self.max_cost
         tokens = math.inf if self.max_tokens is None else self.max_tokens
-        return whole.cost <= cost * (1 + 1e-9) and whole.tokens <= tokens  # a hair for sums of fractions
+        return whole.cost <= cost * (1 + 1e-9) and whole.tokens <= tokens  # tolerance for rounding errors

@@ -20,7 +20,7 @@ class GroupCommit:
         self._several = several
         self._waiting: list[tuple[Record, asyncio.Future[Record]]] = []
         self._unseen: list[Record] = []
-        self._thread = ThreadPoolExecutor(1)  # whatever else is done in threads, the journal does not wait
+        self._thread = ThreadPoolExecutor(1)  # of its own, so that the journal never waits for other work
         self._writer: asyncio.Task[None] | None = None
         self._viewer: asyncio.Task[None] | None = None
 
@@ -31,7 +31,7 @@ class GroupCommit:
         self._waiting.append((record, done))
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
-        kept = await asyncio.shield(done)
+        kept = await asyncio.shield(done)  # a cancelled question is still written
         if self._viewer is not None and self._viewer.done():
             self._viewer.result()
         return kept

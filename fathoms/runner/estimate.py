@@ -60,7 +60,7 @@ def estimate(ingested: Ingested, question: Question, hits: tuple[Hit, ...]) -> E
         sizes = [_packed(ingested, question, request) for request in requests]
     except PromptTooLongError:
         return Estimate()
-    if len(requests) > 1:  # and the one that makes one answer of theirs
+    if len(requests) > 1:  # the last request merges the answers
         sizes.append(len(question.text) // CHARACTERS + len(requests) * _reply(generate))
     return sum((_request(generate, size) for size in sizes), Estimate())
 

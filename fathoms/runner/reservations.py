@@ -75,7 +75,7 @@ class Purse:
                 spent = self._spent(record, held)
                 if record.answer is not None and not record.answer.cached:
                     self._learn(record.answer, held, spent)
-        finally:  # nobody waits for what will not come
+        finally:  # release the reservation even if this raises
             self._budget.settle(held.spending, spent)
 
     def _need(self, sized: Estimate | None) -> Spending | None:
@@ -104,10 +104,10 @@ class Purse:
         )
         timed_out = record.error is not None and record.error.kind == "Timeout"
         if self._budget.max_tokens is not None and None in tokens and not known.tokens:
-            raise UsageError("a limit of tokens cannot hold: the pipeline does not tell how many it took")
+            raise UsageError("the token limit cannot be enforced: the pipeline does not report its tokens")
         if self._budget.max_cost is not None and None in costs and not known.cost:
             raise UsageError(
-                f"a limit of cost cannot hold: the pipeline tells neither a cost nor its tokens: set"
+                f"the cost limit cannot be enforced: the pipeline reports neither a cost nor its tokens: set"
                 f" pipeline.price: {_PRICE}"
             )
         return held.spending if timed_out else known
@@ -137,5 +137,5 @@ def require_price(experiment: AnyExperiment, budget: Budget) -> None:
     if experiment.generate.cost(Usage(prompt_tokens=1, completion_tokens=1)) is None:
         raise UsageError(
             f"{experiment.name}: no price is known for {experiment.answerer or experiment.generate.kind},"
-            f" and a limit of cost cannot hold without one: set generate.price: {_PRICE}"
+            f" and the cost limit cannot be enforced without one: set generate.price: {_PRICE}"
         )

@@ -60,7 +60,7 @@ def reopen(run: Run) -> Reopened:
     )
     if not is_signed(manifest):
         refuse(run.id, manifest, demands(read, ("config",)))
-    experiment = read.at(folder)  # which imports a pipeline in Python
+    experiment = read.at(folder)  # this imports a Python pipeline
     corpus = corpora.load(experiment.data, folder)
     if corpus.questions_sha256 != data.get("questions_sha256"):
         raise _changed(run, [f"the questions of {corpus.name}"])
@@ -110,6 +110,6 @@ def _versions(manifest: Mapping[str, Any]) -> Iterator[str]:
 def _changed(run: Run, what: list[str]) -> UsageError:
     """The error for a run that has changed."""
     return UsageError(
-        f"{run.id} cannot be resumed, its answers would be of two kinds; changed since: {'; '.join(what)}."
-        " Start a new run"
+        f"{run.id} cannot be resumed, because its answers would no longer be comparable; changed since:"
+        f" {'; '.join(what)}. Start a new run"
     )

@@ -107,7 +107,7 @@ def run(
         job.experiment.check()
     Run.require_writable(out)
     ready = []
-    for job in jobs:  # of all, before there is a run of the first
+    for job in jobs:  # prepare all jobs before the first run is created
         asked = job.corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
         prepared: Prepared = job.experiment.prepare(
             job.corpus.documents,
@@ -120,7 +120,7 @@ def run(
     with ExitStack() as locks:
         askings = []
         for job, asked, prepared, (hits, share) in ready:
-            *_, state = prepared.fingerprints.values()
+            *_, state = prepared.fingerprints.values()  # the last stage covers all before it
             manifest = describe(job.experiment, job.corpus, prepared, asked, job.folder, repeats)
             if sweep is not None:
                 manifest["sweep"] = {"id": sweep, "cell": dict(job.cell)}
@@ -160,7 +160,7 @@ def resume(
     require_price(experiment, budget)
     experiment.check()
     with store.locked():
-        missing = unanswered(store, reopened.asked, reopened.repeats)  # another may have gone on meanwhile
+        missing = unanswered(store, reopened.asked, reopened.repeats)  # again, now under the lock
         prepared: Prepared = experiment.prepare(
             reopened.corpus.documents, cache, workers=workers, progress=progress
         )
@@ -200,7 +200,7 @@ def _ask(
     def close(asking: Asking) -> None:
         outcomes.append(asking.close(asked.ended, budget))
 
-    with ending_in_time(), ExitStack() as ends:  # a run that cannot be closed keeps no other from it
+    with ending_in_time(), ExitStack() as ends:  # closes every run, even if one fails
         for asking in reversed(askings):
             ends.callback(close, asking)
         asyncio.run(asked.all())

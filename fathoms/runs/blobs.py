@@ -1,4 +1,4 @@
-"""Long texts of a run, each kept once: `blobs/<sha256>.gz`."""
+"""The long texts of a run, each stored once as `blobs/<sha256>.gz`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[0-9a-f]{64}")
 
 
 class _Recent:
-    """The texts that were read last, up to so many characters: what many records share is read once."""
+    """A cache of recently read texts, limited in characters, because many records share the same texts."""
 
     def __init__(self, size: int) -> None:
         self._size = self._left = size
@@ -27,14 +27,14 @@ class _Recent:
         self._lock = threading.Lock()
 
     def get(self, key: str) -> str | None:
-        """A text that is still there."""
+        """A text, `None` where it is not in the cache."""
         with self._lock:
             if key in self._texts:
                 self._texts.move_to_end(key)
             return self._texts.get(key)
 
     def put(self, key: str, text: str) -> None:
-        """Keep a text, and forget those that were not read for longest."""
+        """Add a text, and remove those unused for longest until the limit holds."""
         with self._lock:
             if key in self._texts or len(text) > self._size:
                 return
@@ -55,7 +55,7 @@ class Blobs:
         self._written: set[str] = set()
 
     def put(self, text: str) -> str:
-        """Keep a text under its sha256; returns the hash. Raises TooLongError."""
+        """Store a text under its sha256; returns the hash. Raises TooLongError."""
         data = text.encode("utf-8", "replace")
         if len(data) > LARGEST_TEXT:
             raise TooLongError(f"a text of {len(data) >> 20} MiB is more than a blob of a run can hold")
@@ -68,7 +68,7 @@ class Blobs:
         return name
 
     def get(self, name: str) -> str:
-        """A text by its hash; raises StoreError where it is lost or damaged."""
+        """Read a text by its hash; raises StoreError where it is missing or damaged."""
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise StoreError(f"{self._root}: '{name}' is not the name of a blob")
         file = f"blobs/{name}.gz"
@@ -86,7 +86,7 @@ class Blobs:
         return text
 
     def externalise(self, value: Any) -> Any:
-        """Plain data with its long texts in blobs."""
+        """Move the long texts inside plain data to blobs, leaving `{"blob": HASH}` in their place."""
         if isinstance(value, str):
             return {"blob": self.put(value)} if len(value) > _LONG else value
         if isinstance(value, dict):
@@ -96,7 +96,7 @@ class Blobs:
         return value
 
     def internalise(self, value: Any) -> Any:
-        """The reverse of `externalise`; raises StoreError, also where the texts together are too long: one
+        """Reverse `externalise`. Raises StoreError, also where the texts together are too long, since one
         small blob can be named any number of times."""
         return self._internalise(value, [LARGEST_FILE])
 

@@ -1,13 +1,13 @@
-"""What need not be computed twice, in one SQLite file that several processes may use at once.
+"""The cache of computed results: one SQLite file that several processes may use at once.
 
-Keys are fingerprints, so nothing stale is ever found: another parser version is another key. Losing the
-file costs time and nothing else. Beside it are folders of what is made of documents: indexes, images of
-pages, parts of PDFs.
+Keys are fingerprints of everything that a value depends on, so stale values are never found: another parser
+version means another key. Losing the file costs only time. Beside the file are folders for what is made of
+documents: indexes, page images, parts of PDFs.
 
-Every value is kept with a sha256 over its kind, its key and its bytes, which is compared when it is read.
-What does not fit is not used, and is made again; a file that SQLite cannot read is renamed and begun
-afresh. Both are told as the event `cache-damaged`, whose sentence the command line prints. A checksum finds
-damage; it does not tell who wrote a value, so a cache should come only from people one trusts.
+Every value is stored with a sha256 over its kind, key and bytes, which is checked when it is read. A value
+that fails the check is not used and is computed again; a file that SQLite cannot read is renamed and replaced
+by a new one. Both are reported by the event `cache-damaged`, whose message the command line prints. A
+checksum finds damage but does not tell who wrote a value, so use only caches from people you trust.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from fathoms.runs.events import happened
 
 T = TypeVar("T")
 Forget = tuple[int, int, Callable[[], object]]
-"""What `prune` can forget: its bytes, the day it was used last, and what forgets it."""
+"""Something that `prune` can remove: its size in bytes, the day it was last used, and how to remove it."""
 
 _TABLES = {
     "sealed": "CREATE TABLE sealed"
@@ -46,10 +46,10 @@ _OLD_TABLE = "entries"  # of earlier versions, without checksums
 _BATCH = 500
 _DAY = 86_400
 FOLDERS = ("indexes", "images", "parts")
-"""What is kept beside the file, each in folders named by fingerprints."""
+"""The folders beside the file; their subfolders are named by fingerprints."""
 LONGEST_TEXT = 1 << 28
-"""Bytes of a text before it is compressed. More is neither kept nor unpacked: a few kilobytes of a damaged
-or foreign cache could otherwise fill the memory."""
+"""The most bytes of a text before compression. Longer ones are neither stored nor decompressed, because a few
+kilobytes of a damaged or foreign cache could otherwise fill the memory."""
 _NOUNS = {
     "document": "parsed documents",
     "native": "documents in the form of their parser",
@@ -59,7 +59,7 @@ _NOUNS = {
     "file-hash": "hashes of files",
 }
 _DAMAGED = {
-    sqlite3.SQLITE_ERROR,  # our statements are right: a table or column of theirs is not there any more
+    sqlite3.SQLITE_ERROR,  # our SQL is valid, so a table or column must be missing
     sqlite3.SQLITE_CORRUPT,
     sqlite3.SQLITE_FORMAT,
     sqlite3.SQLITE_NOTADB,
@@ -75,7 +75,7 @@ class _ForeignError(sqlite3.DatabaseError):
 
 @dataclass(frozen=True)
 class Share:
-    """One kind of what is cached: how many entries, and their bytes."""
+    """The number of entries of one kind in the cache, and their bytes."""
 
     kind: str
     entries: int
@@ -83,15 +83,15 @@ class Share:
 
 
 def tell_damage(what: str, message: str) -> None:
-    """Tell that something in the cache is damaged, and what is done about it."""
+    """Report that something in the cache is damaged, and what is done about it."""
     happened("cache-damaged", level=logging.WARNING, what=what, message=message)
 
 
 class Cache:
     """Bytes by (kind, key); safe for threads and for several processes.
 
-    With `refresh`, what was kept before is not looked at and is written anew. Raises StoreError where the
-    file cannot be used.
+    With `refresh`, earlier values are ignored and written again. Raises StoreError where the file cannot be
+    used.
     """
 
     def __init__(self, folder: Path | None = None, *, refresh: bool = False) -> None:
@@ -109,15 +109,15 @@ class Cache:
         sweep(self.folder, *(self.folder / name for name in FOLDERS))
 
     def close(self) -> None:
-        """Note the day on which entries were used, and release the file."""
-        with suppress(sqlite3.Error):  # it only makes `prune` choose less well
+        """Store the day on which entries were used, and release the file."""
+        with suppress(sqlite3.Error):  # only makes the choice of `prune` less accurate
             self._note_use()
         self._db.close()
 
     # ----- the file
 
     def _open(self) -> None:
-        """Connect to the file, and begin it afresh where it is damaged. Raises OSError and sqlite3.Error."""
+        """Connect to the file, replacing it where it is damaged. Raises OSError and sqlite3.Error."""
         self._connect()
         try:
             self._prepare()
@@ -131,12 +131,13 @@ class Cache:
             self._opened = self._identity()
 
     def _connect(self) -> None:
-        """Make a connection, whatever the file holds."""
+        """Open a connection without reading the file."""
         self._db = sqlite3.connect(self._path, timeout=60, check_same_thread=False)
-        self._db.text_factory = lambda data: data.decode("utf-8", "replace")  # the checksum finds it
+        self._db.text_factory = lambda data: data.decode("utf-8", "replace")  # the checksum fails later
 
     def _identity(self) -> tuple[int, int] | None:
-        """What tells the file from one that has replaced it."""
+        """Identify the file by device and inode, to notice that another has replaced it; `None` if
+        missing."""
         try:
             stat = self._path.stat()
         except FileNotFoundError:
@@ -144,9 +145,9 @@ class Cache:
         return stat.st_dev, stat.st_ino
 
     def _prepare(self) -> None:
-        """Set the connection up, and make the tables where they are missing.
+        """Configure the connection, and create missing tables.
 
-        Triggers and views would run when the file is read: a file that has any counts as damaged.
+        A file that has triggers or views counts as damaged, because they would run when the file is read.
         """
         for setting in ("journal_mode=WAL", "synchronous=NORMAL", "trusted_schema=OFF", "cell_size_check=ON"):
             self._db.execute(f"PRAGMA {setting}")
@@ -165,10 +166,10 @@ class Cache:
                 self._db.execute("DELETE FROM used")
 
     def _begin_afresh(self) -> None:
-        """Rename the damaged file and make an empty one. Raises OSError and sqlite3.Error.
+        """Rename the damaged file and create an empty one. Raises OSError and sqlite3.Error.
 
-        Where another process has done so already, its file is opened. The old connection is closed after
-        that, so that no new file gets the number of the old one.
+        Where another process has already done so, its file is opened. The old connection is closed only after
+        that, so that no new file gets the inode of the old one.
         """
         from filelock import FileLock
 
@@ -194,9 +195,9 @@ class Cache:
             )
 
     def _do(self, how: str, action: Callable[[], T]) -> T:
-        """What `action` gives, on a new file where the old one turns out to be damaged.
+        """Run `action`, once more on a new file if the old one turns out to be damaged.
 
-        Raises StoreError, and sqlite3.Error where there is no room.
+        Raises StoreError, and sqlite3.Error where the disk is full.
         """
         try:
             with self._lock:
@@ -215,11 +216,11 @@ class Cache:
     # ----- values
 
     def get(self, kind: str, key: str) -> bytes | None:
-        """One value, `None` where there is none."""
+        """Read one value; `None` where there is none."""
         return self.get_many(kind, [key]).get(key)
 
     def get_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
-        """The values there are and that are as they were put."""
+        """Read the values that exist and whose checksum fits."""
         if self.refresh:
             keys = [key for key in keys if (kind, key) in self._touched]
         try:
@@ -233,7 +234,7 @@ class Cache:
         return found
 
     def _rows(self, kind: str, keys: Sequence[str]) -> list[tuple[str, bytes, object]]:
-        """Keys, values and checksums as they are in the file."""
+        """Read keys, values and checksums without checking them."""
         rows: list[tuple[str, bytes, object]] = []
         for start in range(0, len(keys), _BATCH):
             part = keys[start : start + _BATCH]
@@ -246,18 +247,18 @@ class Cache:
         return rows
 
     def damaged(self, kind: str) -> None:
-        """Tell, once for each kind, that values do not hold what was put; what is not used is made again."""
+        """Report, once per kind, that values are damaged; they are not used and are computed again."""
         if kind not in self._told:
             self._told.add(kind)
             noun = _NOUNS.get(kind, kind)
             tell_damage(kind, f"some {noun} in the cache in {self.folder} are damaged and are made again")
 
     def put(self, kind: str, key: str, value: bytes) -> None:
-        """Keep one value."""
+        """Store one value."""
         self.put_many(kind, {key: value})
 
     def put_many(self, kind: str, values: Mapping[str, bytes]) -> None:
-        """Keep many values in one transaction. On a full disk nothing is kept, which is told once."""
+        """Store many values in one transaction. On a full disk nothing is stored, which is reported once."""
         rows = [(kind, key, value, _seal(kind, key, value)) for key, value in values.items()]
 
         def insert() -> None:
@@ -272,21 +273,22 @@ class Cache:
             self._touched.update((kind, key) for key in values)
 
     def full(self, error: Exception) -> None:
-        """Tell, once, that there is no room for more; what is not kept has to be made again next time."""
+        """Report, once, that the disk is full; new values are not stored and have to be computed again next
+        time."""
         if "full" not in self._told:
             self._told.add("full")
             message = f"the cache in {self.folder} cannot be written ({error}): what is made now is not kept"
             happened("cache-full", level=logging.WARNING, message=message)
 
     def get_text(self, kind: str, key: str) -> str | None:
-        """A text that `put_text` kept."""
+        """Read a text that `put_text` stored; `None` where there is none."""
         return self.load(kind, key, lambda text: text)
 
     def load(self, kind: str, key: str, decode: Callable[[str], T]) -> T | None:
-        """What `decode` makes of a text that `put_text` kept, `None` where there is none.
+        """Decode a text that `put_text` stored; `None` where there is none.
 
-        `decode` says by ValueError, TypeError or LookupError that the text is not what it should be; then
-        there is none, and it is made again.
+        `decode` raises ValueError, TypeError or LookupError for an invalid text, which then counts as
+        damaged.
         """
         value = self.get(kind, key)
         if value is None:
@@ -298,18 +300,19 @@ class Cache:
             return None
 
     def put_text(self, kind: str, key: str, text: str) -> None:
-        """Keep a text, compressed. One that is longer than `LONGEST_TEXT` is not kept."""
+        """Store a text, compressed. One longer than `LONGEST_TEXT` is not stored."""
         data = text.encode("utf-8")
         if len(data) <= LONGEST_TEXT:
             self.put(kind, key, zlib.compress(data, 1))
 
     def file_hash(self, path: Path) -> str:
-        """The sha256 of a file, remembered as long as its size and its times of change stay.
+        """The sha256 of a file, remembered as long as its size and times stay the same.
 
-        The time of the last change of the inode (ctime) counts too: programs can set the other one back.
+        The time of the inode's last change (ctime) is included, because programs can reset the modification
+        time.
         """
         stat = path.stat()
-        name = os.fsencode(path.resolve()).hex()  # a name need not be text
+        name = os.fsencode(path.resolve()).hex()  # a file name need not be valid text
         key = f"{name}|{stat.st_size}|{stat.st_mtime_ns}|{stat.st_ctime_ns}"
         known = (self.get("file-hash", key) or b"").decode("ascii", "replace")
         if re.fullmatch(r"[0-9a-f]{64}", known):
@@ -321,7 +324,7 @@ class Cache:
     # ----- its size
 
     def shares(self) -> list[Share]:
-        """What is kept by kind, the largest first."""
+        """What the cache holds per kind, the largest first."""
         query = f"SELECT kind, count(*), sum({_SIZE}) FROM sealed GROUP BY kind"
         rows = self._do("read", lambda: self._db.execute(query).fetchall())
         found = [Share(str(kind), entries, size) for kind, entries, size in rows]
@@ -331,9 +334,10 @@ class Cache:
         return sorted(found, key=lambda share: -share.size)
 
     def prune(self, max_size: int) -> int:
-        """Forget what was not used for longest until at most `max_size` bytes are kept; the bytes freed.
+        """Remove the entries unused for longest until at most `max_size` bytes are left; returns the bytes
+        freed.
 
-        Not for a time in which something runs. Raises StoreError.
+        Do not call it while a run is using the cache. Raises StoreError.
         """
         try:
             freed = self._do("pruned", partial(self._prune, max_size))
@@ -342,7 +346,7 @@ class Cache:
         return freed + self._forget_damaged()
 
     def _prune(self, max_size: int) -> int:
-        """As `prune`, for the entries and the folders."""
+        """Prune the entries and the folders."""
         self._note_use()
         freed, over = 0, sum(share.size for share in self.shares()) - max_size
         for size, _, forget in sorted(self._kept(), key=lambda kept: kept[1]):
@@ -356,7 +360,7 @@ class Cache:
         return freed
 
     def _forget_damaged(self) -> int:
-        """Delete the damaged file that was put aside; its bytes."""
+        """Delete a damaged file that was set aside; returns its bytes."""
         path = self._path.with_name(self._path.name + ".damaged")
         try:
             size = path.stat().st_size
@@ -368,7 +372,7 @@ class Cache:
         return size
 
     def _kept(self) -> Iterator[Forget]:
-        """Every entry and folder."""
+        """Yield every entry and folder that can be removed."""
         query = (
             f"SELECT kind, key, {_SIZE}, CAST(coalesce(day, 0) AS INTEGER)"
             " FROM sealed LEFT JOIN used USING (kind, key)"
@@ -379,19 +383,19 @@ class Cache:
             yield from self._made(name)
 
     def _forget(self, kind: str, key: str) -> None:
-        """Take out one entry; seen by others with the next commit."""
+        """Remove one entry; other processes see it after the next commit."""
         for table in _TABLES:
             self._db.execute(f"DELETE FROM {table} WHERE kind = ? AND key = ?", (kind, key))
 
     def _made(self, name: str) -> Iterator[Forget]:
-        """The folders of one kind."""
+        """Yield the subfolders of one folder."""
         for path in sorted((self.folder / name).glob("*/")):
             files = [file.stat() for file in path.rglob("*") if file.is_file()]
             last = max((int(max(stat.st_atime, stat.st_mtime)) for stat in files), default=0)
             yield sum(stat.st_size for stat in files), last // _DAY, partial(shutil.rmtree, path)
 
     def _note_use(self) -> None:
-        """Remember the day of what was read and written here."""
+        """Store today as the last day of use of all entries read or written by this process."""
         today = int(time.time()) // _DAY
         with self._lock, self._db:
             rows = ((kind, key, today) for kind, key in self._touched)
@@ -399,14 +403,15 @@ class Cache:
 
 
 def _seal(kind: str, key: str, value: bytes) -> bytes:
-    """The checksum of a value at its place: one that got to another key does not fit either."""
+    """The checksum of a value, including its kind and key: a value stored under another key does not
+    match."""
     digest = hashlib.sha256(f"{kind}\0{key}\0".encode())
     digest.update(value)
     return digest.digest()
 
 
 def _unpacked(value: bytes) -> str:
-    """The text that was compressed. Raises zlib.error and ValueError where it is none, or too long."""
+    """Decompress a text. Raises zlib.error or ValueError where it is invalid or too long."""
     unpacker = zlib.decompressobj()
     data = unpacker.decompress(value, LONGEST_TEXT + 1)
     if not unpacker.eof or unpacker.unused_data:
@@ -415,11 +420,11 @@ def _unpacked(value: bytes) -> str:
 
 
 def _is_damage(error: sqlite3.Error) -> bool:
-    """Whether SQLite says that the file is not what it should be, rather than that it may not be used now."""
-    code = getattr(error, "sqlite_errorcode", 0)  # those that Python itself raises have none
+    """Whether SQLite reports a damaged file, rather than one that cannot be used at the moment."""
+    code = getattr(error, "sqlite_errorcode", 0)  # missing on errors that Python itself raises
     return isinstance(error, _ForeignError) or code & 0xFF in _DAMAGED or code == _SHORT_READ
 
 
 def _is_out_of_room(error: Exception) -> bool:
-    """Whether the disk is full, or a limit on the size of files is reached."""
+    """Whether the disk is full or a limit on file sizes is reached."""
     return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_ROOM

@@ -1,4 +1,4 @@
-"""The documents of a run as parsed: kept in its blobs, so that nobody needs the parser again."""
+"""The parsed documents of a run, stored in its blobs so that scoring does not need the parser."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from fathoms.types import Document, Page
 
 
 def keep_documents(run: Run, documents: Iterable[Document]) -> None:
-    """Keep the text of every document that has pages, and name it in the manifest. A text that is too long to
-    be read again is left out with a warning there: the funnel does not know it then."""
+    """Store the text of every document that has pages, and reference it in the manifest. A text too long
+    to be read again is left out with a warning in the manifest, and the retrieval funnel then does without
+    it."""
     manifest = run.manifest()
     known = manifest["data"].setdefault("documents", {})
     warnings = manifest["data"].setdefault("warnings", [])
@@ -33,7 +34,7 @@ def keep_documents(run: Run, documents: Iterable[Document]) -> None:
 
 
 def read_documents(run: Run, manifest: Mapping[str, Any]) -> dict[str, Document]:
-    """The documents that were kept, by id, with their text alone; raises StoreError where one is damaged."""
+    """Read the stored documents by id, with their text only; raises StoreError where one is damaged."""
     entries: Mapping[str, Mapping[str, Any]] = (manifest.get("data") or {}).get("documents") or {}
     return {
         name: _document(run, name, entry["text"], entry.get("sha256", ""))
@@ -43,7 +44,7 @@ def read_documents(run: Run, manifest: Mapping[str, Any]) -> dict[str, Document]
 
 
 def _document(run: Run, name: str, blob: str, sha256: str) -> Document:
-    """One document."""
+    """Read one document; raises StoreError where its text is damaged."""
     try:
         pages = tuple(Page.model_validate(page) for page in json.loads(run.blob(blob)))
     except (ValueError, TypeError, ValidationError) as error:

@@ -1,7 +1,7 @@
-"""What happens in a run, as records of the standard library's `logging`: a logger that anybody may listen to.
+"""Events of a run, sent to a logger of the standard library's `logging` that anybody may listen to.
 
-Each record has `facts`, a flat mapping: `event`, the ids of the run and of the question where it belongs to
-any, and what the event itself says. Nothing listens unless it is asked to.
+Each log record has an attribute `facts`, a flat mapping: `event`, the ids of the run and the question where
+they apply, and the event's own values. Without a handler, events go nowhere.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 from fathoms.types import Record
 
 LOGGER = logging.getLogger("fathoms.run")
-LOGGER.addHandler(logging.NullHandler())  # else what is a warning would go to stderr where nobody listens
+LOGGER.addHandler(logging.NullHandler())  # without it, warnings would be printed to stderr
 _place: ContextVar[dict[str, Any]] = ContextVar("place", default={})  # noqa: B039 - never changed in place
 
 
 @contextmanager
 def within(**facts: Any) -> Iterator[None]:
-    """Every event of the block, and of the tasks that it starts, has these facts too."""
+    """Add these facts to every event of the block and of the tasks that it starts."""
     token = _place.set({**_place.get(), **facts})
     try:
         yield
@@ -31,7 +31,7 @@ def within(**facts: Any) -> Iterator[None]:
 
 @contextmanager
 def heard(handler: logging.Handler) -> Iterator[None]:
-    """Events of the block go to a handler too."""
+    """Send the events of the block to a handler too."""
     logger = logging.getLogger("fathoms")
     before = logger.level
     logger.addHandler(handler)
@@ -44,13 +44,13 @@ def heard(handler: logging.Handler) -> Iterator[None]:
 
 
 def happened(event: str, *, level: int = logging.INFO, **facts: Any) -> None:
-    """Tell of an event."""
+    """Log an event."""
     known = {"event": event, **_place.get(), **facts}
     LOGGER.log(level, event, extra={"facts": known}, stacklevel=2)
 
 
 def tell(run: str, record: Record) -> None:
-    """A question of a run has an answer or has failed, and that is on the disk."""
+    """Log that a question of a run has an answer or has failed, after this is stored on disk."""
     answer, error = record.answer, record.error
     facts: dict[str, Any] = {
         "run": run,

@@ -1,10 +1,10 @@
-"""The files of a run's folder. A folder may come from anybody, so each file is opened here and nowhere else.
+"""Access to the files of a run folder. A folder may come from anybody, so its files are opened only here.
 
 - No link is followed when writing, and none that leads out of the folder when reading.
-- Only regular files are read: a FIFO or a device in their place would block, or never end.
-- Every size is limited, also that of what is decompressed, while it is decompressed.
-- JSON carries a CRC-32 of itself, so that a byte that flipped on the disk is found. It protects from
-  accidents; whoever changes a file on purpose can change the checksum too. A file without one is read.
+- Only regular files are read: reading a FIFO or a device could block or never end.
+- Every size is limited, and that of compressed data is checked during decompression.
+- JSON carries its own CRC-32, so that damage on the disk is noticed. It protects from accidents only:
+  whoever changes a file on purpose can change the checksum too. A file without one is read as well.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from fathoms.errors import StoreError
 from fathoms.paths import write_atomic
 
 LARGEST_TEXT = 128 * 2**20
-"""Bytes of the longest line of a journal and of the longest text in a blob. An answer of a model server is at
-most 16 MiB, which is 96 MiB where every byte is escaped in JSON."""
+"""The most bytes of a journal line or of a text in a blob. An answer of a model server has at most 16 MiB,
+which become 96 MiB where every byte is escaped in JSON."""
 LARGEST_FILE = 512 * 2**20
-"""Bytes of every other file."""
+"""The most bytes of any other file."""
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has neither
 _NO_BLOCK = getattr(os, "O_NONBLOCK", 0)
 _LINE_SEAL = re.compile(rb', "crc": "([0-9a-f]{8})"}')
@@ -33,13 +33,13 @@ _LINE_SEAL_SIZE, _FILE_SEAL_SIZE = 20, 24
 
 
 class TooLongError(StoreError):
-    """A text that could not be read again if it were written."""
+    """A text that is too long to be read again if it were written."""
 
 
 def open_file(root: Path, name: str) -> BinaryIO:
-    """Open the file `name` of the folder `root` for reading.
+    """Open the file `name` in the folder `root` for reading.
 
-    Raises FileNotFoundError where there is none, and StoreError where it is not a regular file, lies outside
+    Raises FileNotFoundError where there is none, and StoreError where it is not a regular file, is outside
     the folder or cannot be opened.
     """
     path = root / name
@@ -61,7 +61,7 @@ def open_file(root: Path, name: str) -> BinaryIO:
 
 
 def read_file(root: Path, name: str, limit: int = LARGEST_FILE) -> bytes:
-    """The bytes of a file; raises as `open_file` does, and StoreError for a file of more than `limit`."""
+    """Read a file; raises the errors of `open_file`, and StoreError for a file of more than `limit` bytes."""
     with open_file(root, name) as file:
         try:
             data = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
@@ -73,7 +73,7 @@ def read_file(root: Path, name: str, limit: int = LARGEST_FILE) -> bytes:
 
 
 def read_json(root: Path, name: str) -> Any:
-    """The JSON value in a file of a run; raises StoreError, also where the file is missing or was changed."""
+    """Read a JSON file of a run; raises StoreError, also where the file is missing or its checksum fails."""
     try:
         data = read_file(root, name)
     except FileNotFoundError:
@@ -88,7 +88,7 @@ def read_json(root: Path, name: str) -> Any:
 
 
 def read_object(root: Path, name: str) -> dict[str, Any]:
-    """The JSON object in a file of a run; raises StoreError as `read_json` does, and for another value."""
+    """Read a JSON object; raises StoreError as `read_json` does, and for any other JSON value."""
     value = read_json(root, name)
     if not isinstance(value, dict):
         raise StoreError(f"{root / name} cannot be read: a JSON object is needed")
@@ -97,7 +97,7 @@ def read_object(root: Path, name: str) -> dict[str, Any]:
 
 
 def write_file(root: Path, name: str, data: bytes) -> None:
-    """Write a file whole or not at all; a link in its place is replaced, not followed. Raises StoreError."""
+    """Write a file atomically; a link in its place is replaced, not followed. Raises StoreError."""
     path = root / name
     if len(data) > LARGEST_FILE:
         raise TooLongError(
@@ -113,7 +113,7 @@ def write_file(root: Path, name: str, data: bytes) -> None:
 
 
 def opener(path: str, flags: int) -> int:
-    """For `open`: neither follows a link nor waits for the other end of a FIFO. Raises OSError."""
+    """An `opener` for `open` that neither follows a link nor waits on a FIFO. Raises OSError."""
     descriptor = os.open(path, flags | _NO_FOLLOW | _NO_BLOCK, 0o666)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -122,7 +122,7 @@ def opener(path: str, flags: int) -> int:
 
 
 def sealed(data: bytes) -> bytes:
-    """Indented JSON of an object, with its checksum as the last key."""
+    """Add a checksum to the indented JSON of an object, as its last key."""
     if not data.endswith(b"\n}\n"):
         return data  # an empty object has nothing to protect
     body = data[:-3]
@@ -130,20 +130,20 @@ def sealed(data: bytes) -> bytes:
 
 
 def sealed_line(data: bytes) -> bytes:
-    """One line of JSON, an object that is not empty, with its checksum as the last key."""
+    """Add a checksum to one line of JSON, a non-empty object, as its last key."""
     body = data[:-1]
     return b'%b, "crc": "%08x"}\n' % (body, zlib.crc32(body))
 
 
 def is_intact(line: bytes) -> bool:
-    """Whether the checksum of a line fits; a line of an earlier version has none, and counts as intact."""
+    """Whether a line's checksum fits. Lines of earlier versions have none and count as intact."""
     end = len(line) - line.endswith(b"\n")
     seal = _LINE_SEAL.fullmatch(line, max(0, end - _LINE_SEAL_SIZE), end)
     return seal is None or zlib.crc32(memoryview(line)[: seal.start()]) == int(seal[1], 16)
 
 
 def inflated(data: bytes, limit: int = LARGEST_TEXT) -> bytes:
-    """What was compressed with gzip, decoded no further than `limit` bytes; raises ValueError."""
+    """Decompress gzip data of at most `limit` bytes; raises ValueError for longer or invalid data."""
     decoder = zlib.decompressobj(wbits=31)
     try:
         text = decoder.decompress(data, limit + 1)
@@ -157,7 +157,7 @@ def inflated(data: bytes, limit: int = LARGEST_TEXT) -> bytes:
 
 
 def _first_link(root: Path, name: str) -> Path | None:
-    """The first part of the path below `root` that is a symbolic link; what is not there is none."""
+    """The first part of the path below `root` that is a symbolic link; `None` if there is none."""
     path = root
     for part in PurePosixPath(name).parts:
         path = path / part
@@ -167,7 +167,7 @@ def _first_link(root: Path, name: str) -> Path | None:
 
 
 def _remedy(name: str) -> str:
-    """What can be done about a file of a run that is damaged."""
+    """What can be done about a damaged file of a run."""
     if name == "summary.json" or name.startswith("questions/"):
         return "'fathoms score' makes it again"
     if name.startswith("verdicts/"):
@@ -176,7 +176,7 @@ def _remedy(name: str) -> str:
 
 
 def _why(error: Exception) -> str:
-    """What an error says, without the path that stands before it already."""
+    """The message of an error, without the path that precedes it already."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     return str(getattr(error, "strerror", None) or error)

@@ -1,4 +1,4 @@
-"""Lines of JSON, appended: what is on the disk when `append` returns is there for good."""
+"""Append-only files of JSON lines; what `append` has written is on disk when it returns."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _BEGINNING = b'{"question": '
 
 
 class Line(NamedTuple):
-    """A line: its number, from 1, the byte where it begins, and its text. `flaw` says why the text cannot be
-    used, where that is known; such a text is empty."""
+    """A line: its number from 1, its offset in bytes, and its text. `flaw` says why the text cannot be used,
+    where that is known; the text is then empty."""
 
     number: int
     offset: int
@@ -28,32 +28,33 @@ class Line(NamedTuple):
 
     @property
     def is_half(self) -> bool:
-        """Whether a line that is not JSON is the beginning of one: its writer was killed or is still writing.
-        Any other line has been damaged, which people have to hear of."""
+        """Whether a line that is not JSON is only the beginning of one, because its writer was killed or is
+        still writing. Any other such line is damaged, and has to be reported."""
         text = self.text.rstrip()
         begun = text.startswith(_BEGINNING) or _BEGINNING.startswith(text)
         return begun and not text.endswith(b"}") and b'"crc": "' not in text[-30:]
 
 
 class Journal:
-    """One file, one line a finished answer. Every line ends with its checksum."""
+    """A file with one line per finished answer or rating. Every line ends with its checksum."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def append(self, lines: Iterable[bytes]) -> None:
-        """Add lines that `journal_line` made; raises StoreError, and then no part of them stays."""
+        """Append lines made by `journal_line`. Raises StoreError, and then removes any part already
+        written."""
         data = b"".join(lines)
         try:
             with FileIO(self.path, "a+", opener=opener) as file:
                 end = file.seek(0, os.SEEK_END)
                 try:
                     if end and not _ends_line(file):
-                        data = b"\n" + data  # a killed writer left half a line: close it off
+                        data = b"\n" + data  # end the partial line of a killed writer
                     write_all(file, data)
                     os.fsync(file.fileno())
                 except OSError:
-                    file.truncate(end)  # a full disk
+                    file.truncate(end)  # remove the partial write, for example on a full disk
                     raise
         except OSError as error:
             link = "it is a link" if self.path.is_symlink() else None
@@ -61,8 +62,9 @@ class Journal:
             raise StoreError(f"{self.path} cannot be written: {why}") from error
 
     def __iter__(self) -> Iterator[Line]:
-        """Every line, in order; none where there is no file yet. Raises StoreError where the file cannot be
-        read. A last line without a line feed may be half of one: its writer was killed, or still writes."""
+        """Yield every line in order; none where there is no file yet. Raises StoreError where the file
+        cannot be read. A last line without a line feed may be partial: its writer was killed, or is still
+        writing."""
         try:
             file = open_file(self.path.parent, self.path.name)
         except FileNotFoundError:
@@ -82,7 +84,7 @@ class Journal:
 
 
 def journal_line(value: Mapping[str, Any]) -> bytes:
-    """A line of a journal; raises TooLongError for one that could not be read again."""
+    """Make a journal line; raises TooLongError for one that could not be read again."""
     line = sealed_line(json.dumps(value).encode())
     if len(line) >= LARGEST_TEXT:
         raise TooLongError(f"{len(line) >> 20} MiB are more than a line of a journal can hold")
@@ -90,7 +92,7 @@ def journal_line(value: Mapping[str, Any]) -> bytes:
 
 
 def _skip_line(file: Any) -> int:
-    """Go to the end of the line; the bytes passed over."""
+    """Skip to the end of the line; returns the number of bytes skipped."""
     passed = 0
     for text in iter(partial(file.readline, LARGEST_TEXT), b""):
         passed += len(text)

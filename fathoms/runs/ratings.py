@@ -1,4 +1,4 @@
-"""What people say of scores, on disk: `reviews.jsonl` of a run, one line an item that somebody rated."""
+"""Human ratings of scores, stored in `reviews.jsonl` of a run with one line per rating."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ FILE = "reviews.jsonl"
 SCHEMA = 1
 
 Likert = Annotated[int, Field(ge=1, le=5, strict=True)]
-"""Agreement: 1 is strongly disagree, 3 neutral, 5 strongly agree."""
+"""Agreement from 1 (strongly disagree) through 3 (neutral) to 5 (strongly agree)."""
 
 
 class Rating(Noun):
-    """One reviewer's word on the scores of one answer.
+    """One reviewer's rating of the scores of one answer.
 
-    `correctness`, `hallucination` and `abstained` are what was shown; `score_rating` is the agreement with
-    the first, `flag_rating` with the other two, `None` where there was nothing to agree with. `seed` drew the
-    sample; `time` is UTC.
+    `correctness`, `hallucination` and `abstained` are the values shown to the reviewer. `score_rating` is the
+    agreement with the first, `flag_rating` with the other two; each is `None` where there was nothing to
+    rate. `seed` is that of the sample; `time` is UTC.
     """
 
     run: str
@@ -54,7 +54,7 @@ class Rating(Noun):
 
 
 def append_rating(path: Path, rating: Rating) -> None:
-    """Add a line; when this returns it is on the disk. Raises StoreError where it cannot be."""
+    """Append a rating; it is on disk when this returns. Raises StoreError where that fails."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -63,10 +63,10 @@ def append_rating(path: Path, rating: Rating) -> None:
 
 
 def read_ratings(path: Path) -> list[Rating]:
-    """The last word of every reviewer on every item, in the order first given; empty without a file.
+    """The last rating of every item by each reviewer, in the order first given; empty where there is no file.
 
-    Raises StoreError, with the line, for one that is damaged, is no rating, or is of a later schema. Half a
-    line, which a writer that was killed leaves, is passed over.
+    Raises StoreError, naming the line, for one that is damaged, is not a rating or has a later schema. A
+    partial line, as left by a killed writer, is skipped.
     """
     found: dict[tuple[Any, ...], Rating] = {}
     for line in Journal(path):
@@ -76,9 +76,9 @@ def read_ratings(path: Path) -> list[Rating]:
 
 
 def _rating(line: Line, path: Path) -> Rating | None:
-    """The rating of one line; `None` for half a line, which a writer that was killed leaves.
+    """Parse the rating of one line; `None` for a partial line, as left by a killed writer.
 
-    Raises StoreError, with the line, for anything else that is no rating.
+    Raises StoreError, naming the line, for anything else that is not a rating.
     """
     place = f"{path}:{line.number}"
     if line.flaw is not None:

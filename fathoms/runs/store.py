@@ -1,8 +1,8 @@
-"""A run on disk: the wall between those who answer and those who score and report.
+"""A run on disk: the only link between the code that answers and the code that scores and reports.
 
-The journal is the durable truth: a record is done once its line is fsync'd. The files under
-`questions/` are a readable view of it, made again where they are missing. Long texts are kept once, in
-`blobs/`, named by their hash.
+The journal is authoritative: a record is done once its line is on disk (fsync). The files under `questions/`
+are a readable view of it, written again where they are missing. Long texts are stored once, in `blobs/`,
+named by their hash.
 """
 
 from __future__ import annotations
@@ -39,35 +39,35 @@ _RUN_NAME = re.compile(r"^\d{8}T\d{6,9}Z_(?P<name>.+)_[0-9a-f]{6,}$")
 
 _README = """# {run}
 
-What one pipeline answered, and how good that was. Nothing here needs fathoms to be read.
+The answers of one pipeline and their scores. All files can be read without fathoms.
 
-| file | what |
+| file | content |
 |---|---|
 | manifest.json | what was run: the resolved configuration, hashes of the data, versions, host |
-| journal.jsonl | one line a finished answer, in the order they came: the durable truth |
-| questions/ID.json | one question: gold, what was retrieved, the prompt, the answer, its scores |
-| blobs/HASH.gz | long texts that the journal and the manifest name by hash (`gunzip -c`) |
-| verdicts/ | judgements that scores were made from, kept so that scoring again asks nobody |
-| summary.json | means by category and overall, with counts |
-| report.html, report.md, radar-*.png | the same for people |
-| scores.csv, table.tex | the same for spreadsheets and LaTeX |
-| reviews.jsonl | what people said of the scores, where somebody was asked |
+| journal.jsonl | one line per finished answer, in order of completion; authoritative |
+| questions/ID.json | one question: gold answer, retrieved context, prompt, answer and scores |
+| blobs/HASH.gz | long texts that the journal and the manifest refer to by hash (`gunzip -c`) |
+| verdicts/ | judgements behind the scores, stored so that scoring again need not repeat them |
+| summary.json | mean scores per category and overall, with counts |
+| report.html, report.md, radar-*.png | the report for people |
+| scores.csv, table.tex | the scores for spreadsheets and LaTeX |
+| reviews.jsonl | human ratings of the scores, if there are any |
 
 Scores go from 0 to 1; null means "does not apply" or "not known", never 0. Pages count from 1.
 """
 
 
 def _dump(value: Any) -> bytes:
-    """Readable JSON; what is no number is null."""
+    """Readable JSON; infinities and NaN become null."""
     try:
         return to_json(value, indent=2, inf_nan_mode="null") + b"\n"
-    except PydanticSerializationError:  # half a character, as a model's tokens can leave it
+    except PydanticSerializationError:  # a lone surrogate, which a model's tokens can produce
         text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
         return (text + "\n").encode("utf-8", "replace")
 
 
 def read_checked(root: Path, name: str, kind: str) -> dict[str, Any]:
-    """The JSON object in a file of a run, as the schema `kind` describes it.
+    """Read a JSON object from a file of a run and check it against the schema `kind`.
 
     Raises StoreError that names the file and the place in it.
     """
@@ -83,7 +83,8 @@ def read_checked(root: Path, name: str, kind: str) -> dict[str, Any]:
 
 
 class Entry(NamedTuple):
-    """A line of the journal: its number, from 1, the byte where it begins, and whether it is a failure."""
+    """A usable line of the journal: its number from 1, its offset in bytes, and whether it holds a
+    failure."""
 
     number: int
     offset: int
@@ -91,22 +92,22 @@ class Entry(NamedTuple):
 
 
 class Flaw(NamedTuple):
-    """A line of the journal that cannot be used, by its number from 1, and why."""
+    """A line of the journal that cannot be used: its number from 1, and the reason."""
 
     number: int
     why: str
 
 
 class Contents(NamedTuple):
-    """The last usable record of every (question, repeat), in the order first seen, and the lines that cannot
-    be used. The questions of such lines count as not answered, unless another line answers them."""
+    """The last usable record of every (question, repeat), in the order first seen, and the unusable lines.
+    Questions of unusable lines count as unanswered, unless another line answers them."""
 
     entries: dict[tuple[str, int], Entry]
     flaws: list[Flaw]
 
 
 class _Kept(Noun):
-    """A record without prompt and hits: what must be whole for the line to be used."""
+    """A record without prompt and hits: the part that must be valid for a line to be usable."""
 
     question: Question
     repeat: int = Field(default=0, ge=0)
@@ -122,7 +123,7 @@ class _Kept(Noun):
 
 
 class Run:
-    """One run directory."""
+    """A run directory: its manifest, journal, blobs, question files, verdicts and summary."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -134,7 +135,7 @@ class Run:
 
     @staticmethod
     def require_writable(out: Path) -> None:
-        """Raise StoreError now where a run could not be written later; makes the folder."""
+        """Raise StoreError now if a run could not be written later. Creates the folder."""
         try:
             out.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=out):
@@ -144,16 +145,16 @@ class Run:
 
     @classmethod
     def create(cls, out: Path, name: str, fingerprint: str, manifest: Mapping[str, Any]) -> Run:
-        """Make `OUT/<UTC time>_<name>_<short fingerprint>/`, never one that exists already, and sign its
-        manifest as one of this user.
+        """Create `OUT/<UTC time>_<name>_<short fingerprint>/`, which never exists already, and sign its
+        manifest as this user's.
 
-        Its `sequence` is one more than that of any run in the folder: clocks can be wrong, and the latest run
-        is the one that was made last.
+        Its `sequence` is one more than that of any run in the folder. It decides which run is the latest,
+        because clocks can be wrong.
         """
         cls.require_writable(out)
         before = [place.sequence for _, place in _placed(out) if place]
         now = datetime.now(UTC)
-        while any(out.glob(f"{_stamp(now)}_*")):  # ids are in the order of their runs: one a millisecond
+        while any(out.glob(f"{_stamp(now)}_*")):  # one run per millisecond keeps ids sorted
             now += timedelta(milliseconds=1)
         run = cls(out / f"{_stamp(now)}_{safe_name(name, 60)}_{fingerprint[:8]}")
         try:
@@ -168,9 +169,9 @@ class Run:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from writing to this run; raises UsageError where one does already.
+        """Keep other processes from writing to this run; raises UsageError where one already does.
 
-        The lock goes with the process, however it ends.
+        The lock is released with the process, however that ends.
         """
         from filelock import FileLock, Timeout
 
@@ -190,12 +191,12 @@ class Run:
             self._write(".writer", f"process {os.getpid()} on {platform.node()}".encode())
             yield
         finally:
-            with suppress(OSError):  # it only says who holds the lock
+            with suppress(OSError):  # the file is only informative
                 owner.unlink(missing_ok=True)
             lock.release()
 
     def _writer(self) -> str:
-        """Who holds the lock, as far as it is known."""
+        """Describe who holds the lock, as far as known."""
         try:
             return read_file(self.path, ".writer", 1000).decode("utf-8", "replace")
         except (OSError, StoreError):
@@ -204,19 +205,20 @@ class Run:
     # ----- the manifest and the summary
 
     def manifest(self) -> dict[str, Any]:
-        """What was run, as plain data."""
+        """Read the manifest as plain data; raises StoreError."""
         return read_checked(self.path, "manifest.json", "manifest")
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Replace the manifest. What servers say of themselves stands in it, so known secrets are hidden."""
+        """Replace the manifest. Known secrets are masked, because it holds what servers report about
+        themselves."""
         self._write("manifest.json", sealed(_dump(record_mask().inside(dict(manifest)))))
 
     def trust(self) -> None:
-        """Sign the manifest as it is now: from here on the run counts as one of this user."""
+        """Sign the manifest as it is now, so that the run counts as this user's from now on."""
         self.write_manifest(signed(self.manifest()))
 
     def summary(self) -> dict[str, Any] | None:
-        """The scores, `None` where the run was never scored."""
+        """Read the summary with the scores; `None` where the run was never scored."""
         there = os.path.lexists(self.path / "summary.json")
         return read_checked(self.path, "summary.json", "summary") if there else None
 
@@ -227,8 +229,8 @@ class Run:
     # ----- the journal
 
     def append(self, records: Iterable[Record]) -> list[Record]:
-        """Add finished records; when this returns they are on the disk. Returns them as they were kept: one
-        that is too long to be read again is kept as a failure that says so."""
+        """Add finished records; they are on disk when this returns. Returns the records as stored: one that
+        is too long to be read again is stored as a failure that says so."""
         kept, lines = [], []
         for record in records:
             try:
@@ -245,8 +247,8 @@ class Run:
         return kept
 
     def _line(self, record: Record) -> bytes:
-        """A record as it stands in the journal, which is all of it, so that it is on the disk when the line
-        is; only long texts of the prompt and the hits are in blobs."""
+        """The journal line of a record. It holds everything needed to use the record, so that this is on disk
+        as soon as the line is; only long texts of prompt and hits are in blobs."""
         data = record.model_dump(mode="json", exclude_defaults=True)
         for key in ("hits", "prompt"):
             if key in data:
@@ -254,8 +256,10 @@ class Run:
         return journal_line(data)
 
     def contents(self) -> Contents:
-        """Where every answer and failure stands, and which lines cannot be used; quick, for what is long is
-        not read."""
+        """Index the journal: its last usable line per (question, repeat), and its unusable lines.
+
+        Fast, because long texts are not read.
+        """
         found: dict[tuple[str, int], Entry] = {}
         flaws: list[Flaw] = []
         for line in self._journal:
@@ -277,9 +281,9 @@ class Run:
         return self.contents().entries
 
     def _kept(self, text: bytes) -> _Kept:
-        """What must be whole of a line; raises _FlawError."""
+        """Parse the part of a line that must be valid; raises _FlawError."""
         try:
-            kept = _Kept.model_validate_json(text)  # quicker than to read it all
+            kept = _Kept.model_validate_json(text)  # faster than parsing all of it
         except ValidationError:
             kept = self._kept_slowly(text)
         if kept.answer is None and kept.error is None:
@@ -287,8 +291,8 @@ class Run:
         return kept
 
     def _kept_slowly(self, text: bytes) -> _Kept:
-        """The same for a line with half a character, and for one of an earlier version, in which every long
-        text may be in a blob."""
+        """Parse a line that holds a lone surrogate, or one of an earlier version, in which any long text may
+        be in a blob; raises _FlawError."""
         try:
             data = json.loads(text)
         except RecursionError:
@@ -310,9 +314,9 @@ class Run:
             raise _FlawError(str(error)) from None
 
     def read(self, entries: Iterable[Entry], *, light: bool = False) -> Iterator[Record]:
-        """The records, one at a time; `light` ones without hits, fingerprints and the texts of prompts.
+        """Yield the records one at a time; with `light`, without hits, fingerprints and the texts of prompts.
 
-        Raises StoreError where the journal is no longer what it was when its entries were read.
+        Raises StoreError where the journal has changed since its entries were read.
         """
         with open_file(self.path, JOURNAL) as file:
             for entry in entries:
@@ -325,8 +329,8 @@ class Run:
                     ) from error
 
     def _record(self, data: dict[str, Any], *, light: bool) -> Record:
-        """The record of a line. Prompt and hits are not known where a text of theirs is lost, as a host that
-        lost its power may have kept the journal alone, or where they are not what they should be."""
+        """Build the record of a line. Prompt and hits become `None` where they are invalid or one of their
+        texts is lost, as can happen after a power failure that spared the journal alone."""
         try:
             if light:
                 _lighten(data)
@@ -341,7 +345,7 @@ class Run:
         return list(self.read(entries.values(), light=light)) if entries else []
 
     def by_question(self) -> Iterator[list[Entry]]:
-        """The entries of each question, all its repeats together."""
+        """Yield the entries of each question, with all its repeats together."""
         groups: dict[str, list[Entry]] = {}
         for (question, _), entry in self.entries().items():
             groups.setdefault(question, []).append(entry)
@@ -350,11 +354,11 @@ class Run:
     # ----- blobs
 
     def put_blob(self, text: str) -> str:
-        """Keep a text under its sha256; returns the hash. Raises TooLongError."""
+        """Store a text under its sha256; returns the hash. Raises TooLongError."""
         return self._blobs.put(text)
 
     def blob(self, name: str) -> str:
-        """A text by its hash; raises StoreError."""
+        """Read a stored text by its hash; raises StoreError."""
         return self._blobs.get(name)
 
     # ----- views and verdicts
@@ -362,7 +366,7 @@ class Run:
     def write_view(
         self, records: Sequence[Record], scores: Sequence[Mapping[str, Any]] | None = None
     ) -> None:
-        """Write `questions/<id>.json` for all repeats of one question."""
+        """Write `questions/<id>.json` with all repeats of one question."""
         question = records[0].question
         repeats = []
         for index, record in enumerate(records):
@@ -371,10 +375,10 @@ class Run:
         self._write(f"questions/{view_names(question.id)[0]}", sealed(_dump({**whole, "repeats": repeats})))
 
     def set_aside_views(self) -> None:
-        """Rename the question files that the journal does not stand behind to `NAME.json.stale`.
+        """Rename question files without a usable line in the journal to `NAME.json.stale`.
 
-        No report counts them then, and nothing is lost: where a line of the journal is damaged, its question
-        file can be the only copy of the answer.
+        Reports then no longer count them, but nothing is lost: where a line of the journal is damaged, its
+        question file can be the only copy of the answer.
         """
         files = {path.name for path in (self.path / "questions").glob("*.json")}
         if stale := files - {view_names(question)[0] for question, _ in self.entries()}:
@@ -386,11 +390,11 @@ class Run:
                     raise StoreError(f"{path} cannot be renamed: {error.strerror or error}") from error
 
     def views(self) -> Iterator[dict[str, Any]]:
-        """Every question file, by name; raises StoreError for one that cannot be used."""
+        """Yield every question file, sorted by name; raises StoreError for one that cannot be used."""
         return read_views(self.path)
 
     def verdicts(self, kind: str) -> dict[str, Verdict]:
-        """Judgements that were kept, by key."""
+        """Read the stored judgements of one kind, by key."""
         name = f"verdicts/{safe_name(kind)}.json"
         if not os.path.lexists(self.path / name):
             return {}
@@ -402,16 +406,17 @@ class Run:
             raise StoreError(f"{path} does not hold verdicts; delete it to judge again") from error
 
     def write_verdicts(self, kind: str, verdicts: Mapping[str, Verdict]) -> None:
-        """Keep judgements."""
+        """Replace the stored judgements of one kind."""
         data = {key: verdict.model_dump(exclude_none=True) for key, verdict in verdicts.items()}
         self._write(f"verdicts/{safe_name(kind)}.json", sealed(_dump(data)))
 
     def keep_file(self, name: str, data: bytes) -> None:
-        """Keep a file as it is, for example a copy of the exemplars that the scores rest on."""
+        """Store a file in the run unchanged, for example a copy of the exemplars that the scores depend
+        on."""
         self._write(name, data)
 
     def _write(self, name: str, data: bytes) -> None:
-        """Write a file of the run, whole or not at all."""
+        """Write a file of the run atomically."""
         write_file(self.path, name, data)
 
 
@@ -420,26 +425,26 @@ class _FlawError(Exception):
 
     @property
     def is_no_json(self) -> bool:
-        """Whether it is not JSON, as half a line is not."""
+        """Whether the line is not JSON, which half a line never is."""
         return self.args == (_NO_JSON,)
 
 
 def view_names(question: str) -> tuple[str, str]:
-    """The file of a question under `questions/`, and the name it had in runs of before."""
+    """The name of a question's file under `questions/`, and its name in runs of earlier versions."""
     return f"{safe_name(question, unique=True)}.json", f"{old_unique_name(question)}.json"
 
 
 def read_views(root: Path) -> Iterator[dict[str, Any]]:
-    """Every question file of a run, in the order of their names.
+    """Yield every question file of a run, sorted by name.
 
-    Raises StoreError for one that is damaged, and for one that stands under the name of another question:
-    a question would be counted twice.
+    Raises StoreError for a damaged file, and for one that has the name of another question, because a
+    question would then be counted twice.
     """
     for path in sorted((root / "questions").glob("*.json")):
         view = read_checked(root, f"questions/{path.name}", "question")
         name, old = view_names(view["question"]["id"])
         if path.name == old != name and os.path.lexists(path.with_name(name)):
-            continue  # it was written again under the name of today
+            continue  # there is a newer file with the current name
         if path.name not in (name, old):
             raise StoreError(f"{path} holds a question whose file is {name}: 'fathoms score' sets it aside")
         yield view
@@ -457,14 +462,14 @@ def require_all(run_dir: Path, summary: Mapping[str, Any], found: int) -> None:
 
 
 def flaws_sentence(flaws: Sequence[Flaw]) -> str:
-    """`2 lines of journal.jsonl cannot be used: line 17 (it is not JSON), line 40 (...)`."""
+    """Describe flaws: `2 lines of journal.jsonl cannot be used: line 17 (it is not JSON), line 40 (...)`."""
     shown = ", ".join(f"line {flaw.number} ({flaw.why})" for flaw in flaws[:10])
     more = f" and {len(flaws) - 10} more" if len(flaws) > 10 else ""
     return f"{len(flaws)} line{'s' * (len(flaws) != 1)} of {JOURNAL} cannot be used: {shown}{more}"
 
 
 def _view(record: Record, scores: dict[str, Any]) -> dict[str, Any]:
-    """One record for a reader: what was said and how good it was first, how it came about after that."""
+    """One record as its question file shows it: the answer and its scores first, then how it was produced."""
     whole = record.model_dump(mode="json", exclude={"question", "released"})
     hits = record.hits and [
         {"rank": hit.rank, "score": hit.score, "document": hit.chunk.document}
@@ -474,13 +479,14 @@ def _view(record: Record, scores: dict[str, Any]) -> dict[str, Any]:
         for hit in record.hits
     ]
     if record.prompt and any(record.prompt.context in message.text for message in record.prompt.messages):
-        del whole["prompt"]["context"]  # it stands in the message
+        del whole["prompt"]["context"]  # it is a part of the message
     first = {key: whole.pop(key) for key in ("repeat", "answer", "error")}
     return {**first, "scores": scores, **whole, "hits": hits}
 
 
 def _loads(line: bytes) -> Any:
-    """The value of a line, by the quicker of two readers where it can; it does not know half characters."""
+    """Parse a line with the faster of two parsers; that one rejects lone surrogates, so the other is tried
+    next."""
     try:
         return from_json(line)
     except ValueError:
@@ -488,12 +494,12 @@ def _loads(line: bytes) -> Any:
 
 
 def _stamp(time: datetime) -> str:
-    """A time as it begins the id of a run: to the millisecond, sorted as text."""
+    """A time as it begins the id of a run: to the millisecond, sortable as text."""
     return f"{time:%Y%m%dT%H%M%S}{time.microsecond // 1000:03d}Z"
 
 
 def _lighten(data: dict[str, Any]) -> None:
-    """Leave out of a record what is long, and no answer."""
+    """Remove the long parts of a record that are not the answer."""
     for name in ("hits", "fingerprints"):
         data.pop(name, None)
     if prompt := data.get("prompt"):
@@ -501,13 +507,13 @@ def _lighten(data: dict[str, Any]) -> None:
 
 
 def _without_texts(prompt: dict[str, Any]) -> dict[str, Any]:
-    """A prompt with what is counted of it."""
+    """A prompt without its texts, keeping the numbers."""
     parts = [{**part, "prompt": _without_texts(part["prompt"])} for part in prompt.get("parts") or ()]
     return {**prompt, "messages": [], "context": "", "parts": parts}
 
 
 class Place(NamedTuple):
-    """Where a run stands among others: by `sequence`, which runs of before have not (0), then by time."""
+    """The position of a run among others: by `sequence` (0 in runs of earlier versions), then by time."""
 
     sequence: int
     created: str
@@ -520,15 +526,15 @@ _CREATED = re.compile(rb'^  "created": "([0-9T:.+-]{19,40})",?$', re.MULTILINE)
 
 
 def _place(path: Path) -> Place | None:
-    """Where a run stands, from the first bytes of its manifest: manifests can be long, and folders hold
-    thousands. `None` where the manifest cannot be read."""
+    """The position of a run, read from the first bytes of its manifest where possible, because manifests can
+    be long and folders hold thousands. `None` where the manifest cannot be read."""
     try:
         with open_file(path, "manifest.json") as file:
             head = file.read(_HEAD)
         if created := _CREATED.search(head):
             sequence = _SEQUENCE.search(head)
             return Place(int(sequence[1]) if sequence else 0, created[1].decode(), path.name)
-        manifest = read_object(path, "manifest.json")  # not as fathoms writes it
+        manifest = read_object(path, "manifest.json")  # not formatted as fathoms writes it
     except (OSError, StoreError):
         return None
     sequence, created = manifest.get("sequence", 0), manifest.get("created")
@@ -538,14 +544,14 @@ def _place(path: Path) -> Place | None:
 
 
 def _is_run(path: Path) -> bool:
-    """Whether a folder holds a run, however damaged."""
+    """Whether a folder holds a run, even a damaged one."""
     if os.path.lexists(path / "manifest.json"):
         return path.is_dir()
     return bool(_RUN_NAME.match(path.name)) and os.path.lexists(path / JOURNAL)
 
 
 def _placed(out: Path) -> list[tuple[Path, Place | None]]:
-    """The runs under a folder, by name, and where they stand."""
+    """The runs in a folder sorted by name, with their positions."""
     try:
         return [(path, _place(path)) for path in sorted(out.iterdir()) if _is_run(path)]
     except OSError as error:
@@ -553,10 +559,10 @@ def _placed(out: Path) -> list[tuple[Path, Place | None]]:
 
 
 def list_runs(out: Path) -> list[Run]:
-    """Every run under a folder, oldest first.
+    """Every run in a folder, oldest first.
 
-    The order is that in which they were made, by `sequence`, whatever the clock said; runs of before that was
-    kept come first, by their time. A run whose manifest cannot be read stands where its id belongs by time.
+    Runs are ordered by `sequence`, whatever the clock said; runs of earlier versions, which have none, come
+    first, ordered by time. A run whose manifest cannot be read is placed by the time in its id.
     """
     if not out.is_dir():
         return []
@@ -569,12 +575,12 @@ def list_runs(out: Path) -> list[Run]:
 
 
 def find_run(reference: str, out: Path) -> Run:
-    """A run by path, id, `latest`, `NAME` (its newest) or `NAME~1` (the one before).
+    """Find a run by path, id, `latest`, `NAME` (its newest run) or `NAME~1` (the run before that).
 
-    Raises UsageError that names what there is.
+    Raises UsageError with a suggestion or a list of the names there are.
     """
     for path in (Path(reference), out / reference):
-        with suppress(OSError, ValueError):  # too long or no path at all: then it is a name
+        with suppress(OSError, ValueError):  # not a valid path, so it is a name
             if _is_run(path):
                 return Run(path)
     name, _, back = reference.partition("~")

@@ -1,9 +1,9 @@
-"""Which runs this user made on this machine, and what a run from elsewhere would make us do.
+"""Signatures that tell this user's own runs from runs made elsewhere, and what the latter would do here.
 
-A manifest holds a configuration, and a configuration can import code, ask servers, read environment
-variables and read files. A run that somebody handed over is data, so none of that is done because its
-manifest says so. A run that was made here carries a signature: an HMAC-SHA256 over the parts of the manifest
-that later commands act on, by a random key that only this user can read.
+A manifest holds a configuration, and a configuration can import code, contact servers, and read environment
+variables and files. A run from somebody else is treated as data, so none of this is done because its manifest
+says so. A run made here carries a signature: an HMAC-SHA256 over the parts of the manifest that later
+commands act on, with a random key that only this user can read.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ INERT = frozenset(
         *("onnx", "embedded", "sentence-transformers", "cross-encoder", "scripted"),
     }
 )
-"""The kinds that import nothing by name, ask no server and read no environment variable. Whatever is not
-listed here, such as a kind that is added later, is asked about."""
+"""Component kinds that import nothing by name, contact no server and read no environment variable. Any other
+kind, such as one added later, needs the user's consent."""
 
 _KEY_BYTES = 32
 _SHOWN = 200
 _REFERENCE = re.compile(r"\$\{(\w+)\}")
 _WEIGHTS = {"model", "mmproj", "tokenizer", "weights"}
-"""Options of inert kinds that name an asset of ours, or else a path or a model of the hub."""
+"""Options of inert kinds that name an asset of fathoms, or else a path or a model on the Hugging Face hub."""
 
 
 class Demand(NamedTuple):
@@ -57,22 +57,24 @@ class Demand(NamedTuple):
 
 
 def signed(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A manifest, as plain JSON data, signed by this user; unsigned where no key can be kept."""
+    """Sign a manifest, given as plain JSON data; unsigned where no key can be stored."""
     key = _key(make=True)
     unsigned = {name: value for name, value in manifest.items() if name != "signature"}
     return unsigned if key is None else {**unsigned, "signature": _signature(manifest, key)}
 
 
 def is_signed(manifest: Mapping[str, Any]) -> bool:
-    """Whether a manifest has the signature of this user, and what it is about has not changed since."""
+    """Whether a manifest has this user's signature and the signed parts have not changed since."""
     given, key = manifest.get("signature"), _key(make=False)
     if key is None or not isinstance(given, str):
         return False
+    # compared in constant time, so that timing reveals nothing about the signature
     return hmac.compare_digest(given.encode("utf-8", "replace"), _signature(manifest, key).encode())
 
 
 def _signature(manifest: Mapping[str, Any], key: bytes) -> str:
-    """The HMAC of what later commands act on, without totals and texts: a run adds them as it goes on."""
+    """The HMAC over the parts that later commands act on. Totals and texts are left out, as runs add them
+    later."""
     data = manifest.get("data")
     data = data if isinstance(data, dict) else {}
     parts = [
@@ -86,8 +88,8 @@ def _signature(manifest: Mapping[str, Any], key: bytes) -> str:
 
 
 def _key(*, make: bool) -> bytes | None:
-    """This user's key, made where there is none and `make` says so. `None` where there is none to use: a file
-    that is too short is no key, because anybody could guess it."""
+    """This user's key, created if missing and `make` is set; `None` where there is no usable key. A file of
+    the wrong length is not used, because a short key could be guessed."""
     named = os.environ.get(KEY_VARIABLE)
     path = Path(named) if named else user_data_path("fathoms") / "signing.key"
     with suppress(OSError):
@@ -99,7 +101,7 @@ def _key(*, make: bool) -> bytes | None:
 
 
 def _make_key(path: Path) -> None:
-    """Write a new key, readable by this user alone. Of several processes that do so at once, one wins."""
+    """Write a new key that only this user can read. If several processes do so at once, one key stays."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
     try:
@@ -115,10 +117,10 @@ def _make_key(path: Path) -> None:
 
 
 def demands(config: BaseModel, above: Key = (), *, own: Iterable[str] = ()) -> list[Demand]:
-    """What a validated configuration would make fathoms import, ask, look up or read.
+    """What a validated configuration would make fathoms import, contact, look up or read.
 
-    Nothing is imported, resolved or opened to find out. `above` are the keys that lead to `config`; `own` are
-    dotted keys, from `config` down, which the user has set himself: what stands there is not listed.
+    Nothing is imported, resolved or opened to find out. `above` is the path of keys that leads to `config`.
+    `own` holds dotted keys, relative to `config`, that the user has set himself and that are not listed.
     """
     mine = [(*above, *key.split(".")) for key in own]
     found = _demands(config, above)
@@ -126,7 +128,7 @@ def demands(config: BaseModel, above: Key = (), *, own: Iterable[str] = ()) -> l
 
 
 def refuse(run: str, manifest: Mapping[str, Any], found: Collection[Demand]) -> None:
-    """Raise UsageError, which lists them, where there are demands."""
+    """Raise UsageError that lists the demands, if there are any."""
     if not found:
         return
     why = (
@@ -142,7 +144,7 @@ def refuse(run: str, manifest: Mapping[str, Any], found: Collection[Demand]) -> 
 
 
 def _demands(value: Any, key: Key) -> Iterator[Demand]:
-    """The demands of a section and of all sections in it."""
+    """The demands of a section and of all sections inside it."""
     if isinstance(value, Mapping | list | tuple):
         items = value.items() if isinstance(value, Mapping) else enumerate(value)
         for name, child in items:
@@ -163,14 +165,14 @@ def _demands(value: Any, key: Key) -> Iterator[Demand]:
 
 
 def _is_outside(name: str, text: str, key: Key) -> bool:
-    """Whether an option of an inert section names a file, a folder or a model of the hub."""
+    """Whether an option of an inert section names a file, a folder or a model on the hub."""
     if key and key[-1] == "data" and name == "name":
-        return text.endswith(".yaml")  # a data set by the path of its manifest
+        return text.endswith(".yaml")  # a data set given by the path of its manifest
     return name in _WEIGHTS and any(mark in text for mark in ("/", "\\", "~"))
 
 
 def _details(value: Any, key: Key) -> Iterator[Demand]:
-    """What the texts of a section say that is no inert one."""
+    """The demands in the texts of a section whose kind is not inert."""
     if isinstance(value, dict | list):
         for name, child in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _details(child, (*key, name))
@@ -188,6 +190,6 @@ def _details(value: Any, key: Key) -> Iterator[Demand]:
 
 
 def _printable(text: str) -> str:
-    """A text of somebody else's on one line, without what would steer a terminal."""
+    """Put a foreign text on one line, with characters replaced that could control a terminal."""
     shown = "".join(letter if letter.isprintable() else "?" for letter in text[:_SHOWN])
     return shown + ("..." if len(text) > _SHOWN else "")

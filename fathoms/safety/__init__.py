@@ -1,1 +1,1 @@
-"""What keeps untrusted text, files and servers from doing harm: masking of secrets, trust, and limits."""
+"""Protection from untrusted text, files and servers: secret masking, limits, and strict reading of inputs."""

@@ -1,7 +1,7 @@
-"""Where every child process begins: `python child_main.py FD TARGET`, see `children`.
+"""Entry point of every child process: `python child_main.py FD TARGET`; see `children`.
 
-It ends the process, with all processes that it started, when the file FD ends: then the parent is gone.
-Run by its path, so that nothing of fathoms is imported.
+It kills the process, with all processes that it started, when the file FD reaches its end, because the parent
+is then gone. It is run by its path, so that nothing of fathoms is imported.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ def main() -> None:
 
 
 def watch(parent: int) -> None:
-    """End this process group when the file `parent` ends.
+    """Kill this process group when the file `parent` reaches its end.
 
-    A thread sees it on every system. It cannot act while a library holds the interpreter's lock, so Linux
-    is asked to send SIGIO at the end of the file, which ends processes that do not handle it.
+    A thread notices it on every system, but cannot act while a library holds the interpreter's lock. On Linux
+    the kernel is therefore also asked to send SIGIO, which ends processes that do not handle it.
     """
     os.set_inheritable(parent, False)
     threading.Thread(target=_wait, args=(parent,), daemon=True).start()
     with suppress(OSError, AttributeError):
-        # opened again, because the owner of a file is shared by all who inherited it
+        # opened again, because all processes that inherited a descriptor share its F_SETOWN
         own = os.open(f"/proc/self/fd/{parent}", os.O_RDONLY | os.O_NONBLOCK)
         fcntl.fcntl(own, fcntl.F_SETOWN, -os.getpgrp())
         fcntl.fcntl(own, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
 
 
 def _wait(parent: int) -> None:
-    """End all when the file ends."""
+    """Wait for the end of the file, then kill the process group."""
     os.read(parent, 1)
     os.killpg(os.getpgrp(), signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""Files that people hand over: read up to a size, decoded and parsed strictly, whatever they are."""
+"""Strict reading of files from users: limited in size, UTF-8 only, and strictly parsed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 from fathoms.errors import DataError, UsageError
 
 LARGEST = 256 * 2**20
-"""Bytes of a question file, of labels, and of a saved baseline."""
+"""The most bytes of a question file, a label file or a saved baseline."""
 DEEPEST = 64
-"""Levels of JSON: far more than any format here has, and few enough for every function that recurses."""
+"""The most levels of nested JSON: more than any format here has, and few enough for recursive functions."""
 _LONGEST_NUMBER = 400
-"""Digits of a number: the largest float has 309."""
+"""The most digits of an integer; the largest float has 309."""
 _DISGUISES = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
@@ -25,13 +25,13 @@ _DISGUISES = {
     b"\x1f\x8b": "a gzip archive",
     b"%PDF-": "a PDF",
 }
-"""What a file that should be text often is instead, by how it begins."""
+"""What a file that should be text often is instead, by its first bytes."""
 
 
 def read_file(path: Path, largest: int = LARGEST) -> bytes:
-    """The bytes of a regular file; raises DataError, whose cause is a FileNotFoundError where there is none.
+    """Read a regular file; raises DataError, caused by a FileNotFoundError where there is no file.
 
-    A pipe or a device is refused before anything is read: reading it could wait for a writer, or never end.
+    A pipe or a device is refused before reading, because reading it could wait for a writer or never end.
     """
     try:
         # without O_NONBLOCK, opening a pipe that nobody writes to would wait
@@ -47,7 +47,7 @@ def read_file(path: Path, largest: int = LARGEST) -> bytes:
 
 
 def _content(handle: int, largest: int) -> bytes:
-    """What an open file holds."""
+    """Read an open file; raises OSError where it is not regular or too large."""
     found = os.fstat(handle)
     if stat.S_ISDIR(found.st_mode):
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -56,19 +56,19 @@ def _content(handle: int, largest: int) -> bytes:
     data = b""
     if found.st_size <= largest:
         with os.fdopen(handle, "rb", closefd=False) as file:
-            data = file.read(largest + 1)  # files of /proc say that they hold 0 bytes
+            data = file.read(largest + 1)  # read beyond st_size, which is 0 for files in /proc
     if max(len(data), found.st_size) > largest:
         raise OSError(errno.EFBIG, f"it holds more than {largest // 2**20} MB, the most that is read")
     return data
 
 
 def read_text(path: Path, largest: int = LARGEST) -> str:
-    """The text of a file in UTF-8; raises DataError as `read_file` and `decode` do."""
+    """Read a UTF-8 file; raises DataError as `read_file` and `decode` do."""
     return decode(read_file(path, largest), path)
 
 
 def decode(data: bytes, path: Path) -> str:
-    """UTF-8, with or without a byte-order mark; raises DataError with the line of what is something else."""
+    """Decode UTF-8, with or without a byte-order mark; raises DataError with the line of any other bytes."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -78,7 +78,7 @@ def decode(data: bytes, path: Path) -> str:
 
 
 def parse_json(text: str, name: str, first_line: int = 1) -> Any:
-    """Parse JSON strictly; raises DataError with file:line:col, or with the key that stands twice."""
+    """Parse JSON strictly; raises DataError with file:line:col, or with the name of a duplicate key."""
     try:
         data = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_integer)
     except json.JSONDecodeError as error:
@@ -94,7 +94,7 @@ def parse_json(text: str, name: str, first_line: int = 1) -> Any:
 
 
 def _too_deep(data: Any) -> bool:
-    """Whether JSON has more levels than functions that recurse can be trusted with."""
+    """Whether JSON is nested deeper than recursive functions can safely handle."""
     level = [data]
     for _ in range(DEEPEST):
         inner = [value for value in level if isinstance(value, dict | list)]
@@ -105,7 +105,7 @@ def _too_deep(data: Any) -> bool:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, if no key of it stands twice: JSON would silently drop the first."""
+    """Build an object; raises ValueError for a duplicate key, of which JSON would silently drop the first."""
     data = dict(pairs)
     if len(data) < len(pairs):
         seen: set[str] = set()
@@ -115,19 +115,19 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(constant: str) -> Any:
-    """JSON has no NaN and no infinity."""
+    """Refuse NaN and infinities, which are not JSON."""
     raise ValueError(f"not valid JSON: {constant}")
 
 
 def _integer(digits: str) -> int:
-    """A whole number that can be computed with."""
+    """Convert an integer; raises ValueError for one with too many digits."""
     if len(digits) > _LONGEST_NUMBER:
         raise ValueError(f"a number of {len(digits)} characters is too long")
     return int(digits)
 
 
 def expanded(path: Path) -> Path:
-    """A path with its `~` resolved; raises UsageError where the user has no home folder."""
+    """A path with its `~` expanded; raises UsageError where no home folder is known."""
     try:
         return path.expanduser()
     except RuntimeError as error:

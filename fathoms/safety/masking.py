@@ -1,8 +1,8 @@
-"""Keeps secrets out of what is written or shown.
+"""Masking of secrets in everything that is written or shown.
 
-Secrets in a configuration are recognised by their names or by their shape. Secrets in what a server or a
-pipeline sends back are recognised by their values, which are known. Every pattern here is linear: a server
-decides how long the text is, and the text is searched on the event loop.
+Secrets in a configuration are recognised by their names or their shape. Secrets in responses of a server or
+pipeline are recognised by their values, which are known. Every pattern here takes linear time, because a
+server decides how long the text is and it is searched on the event loop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="BaseModel")
 
 _LEAST = 8
-"""Characters of a secret: shorter values would be found in any text."""
+"""The fewest characters of a secret; shorter values would be found in any text."""
 HIDDEN = "***"
 
 _NAME = re.compile(
@@ -31,7 +31,7 @@ _NAME = re.compile(
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _LONGEST_NAME = 200
 _ADDRESS_ONLY = {"code", "session", "sessionid", "ticket", "sas"}
-"""Parameters that are secrets in an address, and ordinary words elsewhere."""
+"""URL parameters that are secrets in a URL but ordinary words elsewhere."""
 _AUTHORITY = re.compile(r"://([^\s/?#\"'<>]*)")
 _PARAMETER = re.compile(r"(?<=[?&#])([^=&#?\s]{1,200})=([^&#\s\"'<>]+)")
 
@@ -41,15 +41,15 @@ _KEY_SHAPE = re.compile(
     r"|AKIA|ASIA|AIza|ya29\.|eyJ(?=[\w-]{10,2000}\.)"
     r")[\w+/=.~%&-]{10,}"
 )
-"""What the keys of well-known vendors look like; JSON web tokens too."""
+"""The shapes of well-known vendors' keys and of JSON web tokens."""
 _HEADER_SHAPE = re.compile(r"\b(?:bearer|basic)\s{1,9}[\w+/=.~-]{8,}", re.I)
 _RANDOM = re.compile(r"(?=[^\s]*[0-9])(?=[^\s]*[a-z])(?=[^\s]*[A-Z])[A-Za-z0-9_-]{32,}")
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a text of this name is a secret: `api_key`, `accessToken`, `Authorization`, `X-Auth`.
+    """Whether a value of this name is a secret: `api_key`, `accessToken`, `Authorization`, `X-Auth`.
 
-    The name of a variable that holds one (`api_key_env`) is not.
+    The name of a key that holds only a variable's name (`api_key_env`) is not.
     """
     return len(name) <= _LONGEST_NAME and bool(_NAME.search(_CAMEL.sub("_", name)))
 
@@ -60,31 +60,31 @@ def looks_like_key(value: str) -> bool:
 
 
 def is_key_in_path(address: str) -> bool:
-    """Whether a segment of the path of an address is a key: by its shape, or because it looks random."""
+    """Whether a path segment of a URL is a key, by its shape or because it looks random."""
     path = re.split(r"[?#]", address, maxsplit=1)[0].partition("://")[2].split("/")[1:]
     return any(looks_like_key(part) or _RANDOM.fullmatch(part) for part in path)
 
 
 def without_shapes(text: str) -> str:
-    """A text with `***` for what looks like a key, for logins and for secrets in addresses."""
+    """Replace what looks like a key, logins in URLs and secret URL parameters by `***`."""
     return without_logins(_HEADER_SHAPE.sub(HIDDEN, _KEY_SHAPE.sub(HIDDEN, text)))
 
 
 def without_logins(text: str) -> str:
-    """A text with `***` for users and passwords in its addresses, and for parameters that are secrets."""
+    """Replace users and passwords in URLs, and secret URL parameters, by `***`."""
     if "://" not in text and "?" not in text and "&" not in text and "#" not in text:
         return text
     return _PARAMETER.sub(_parameter, _AUTHORITY.sub(_authority, text))
 
 
 def _authority(found: re.Match[str]) -> str:
-    """The server of an address, without the login before it."""
+    """The server part of a URL, with a login before it masked."""
     login, at, server = found[1].rpartition("@")
     return f"://{HIDDEN}@{server}" if at and login else found[0]
 
 
 def _parameter(found: re.Match[str]) -> str:
-    """A parameter of an address; a secret is hidden."""
+    """A URL parameter, masked where it is a secret."""
     secret = is_secret_name(found[1]) or found[1].lower() in _ADDRESS_ONLY or looks_like_key(found[2])
     return f"{found[1]}={HIDDEN}" if secret else found[0]
 
@@ -92,27 +92,28 @@ def _parameter(found: re.Match[str]) -> str:
 # ----- known secrets
 
 _PASSED_OVER = r"[^\s\x20-\x5b\x5d-\x7e]*+"
-"""What may stand between two letters of a secret: characters that are taken out before a text is shown
-(zero width, control, none of ASCII), and the backslashes of quoting."""
+"""Matches what may stand between two letters of a secret: characters that are removed before a text is shown
+(zero-width, control, non-ASCII), and backslashes of quoting."""
 _ESCAPED_TOO = (
     r"(?:[^\s\x20-\x5b\x5d-\x7e]"
     r"|(?<=\\)u(?i:005c|(?!00[2-7])[0-9a-f]{4})|(?<=\\)x(?i:5c|[89a-f][0-9a-f])"
     r"|%(?:25)*+(?i:5c|[89a-f][0-9a-f])"
     r"|&(?:amp;)*+\#(?:92|1[3-9][0-9]|[2-9][0-9]{2}|[0-9]{4,7}|[xX](?i:5c|[89a-f][0-9a-f]|[0-9a-f]{3,6}));)*+"
 )
-"""The same for a secret that itself has letters of another alphabet, or backslashes."""
+"""The same for a secret that itself has non-ASCII letters or backslashes, including their escaped forms."""
 _ENTITIES = {'"': "quot", "'": "apos", "<": "lt", ">": "gt"}
 _ENCODED = "+/-_"
 _AROUND = 3
-"""Characters of base64 beside an encoded secret that also hold some of its bits."""
+"""Base64 characters beside an encoded secret that may hold some of its bits."""
 
 
 class Mask:
-    """Puts `***` in the place of secrets, also where they are escaped (JSON, addresses, HTML), encoded in
-    base64 or hexadecimal, or have invisible characters between their letters.
+    """Replaces secrets by `***`, also where they are escaped (JSON, URLs, HTML), encoded in base64 or
+    hexadecimal, or have invisible characters between their letters.
 
-    Takes time linear in the text: what a pattern has matched of one letter, or between two, it never gives
-    back to try otherwise (atomic groups and possessive repeats)."""
+    Takes time linear in the text: patterns never backtrack within a letter or between two (atomic groups and
+    possessive quantifiers).
+    """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         long = sorted({secret for secret in secrets if len(secret) >= _LEAST}, key=len, reverse=True)
@@ -121,7 +122,7 @@ class Mask:
         self._secrets = tuple(long)
 
     def text(self, text: str) -> str:
-        """A text without them."""
+        """Mask the secrets in a text."""
         if not self._secrets:
             return text
         if "\\" in text or "%" in text or "&" in text or not (text.isascii() and text.isprintable()):
@@ -135,7 +136,7 @@ class Mask:
         return text
 
     def inside(self, value: Any) -> Any:
-        """A value with the same in all its texts, those of keys too; numbers stay."""
+        """Mask the secrets in all texts of a value, including the keys of mappings; numbers are unchanged."""
         if not self._secrets:
             return value
         if isinstance(value, str):
@@ -149,19 +150,19 @@ class Mask:
 
 @lru_cache(maxsize=64)
 def mask_of(secrets: frozenset[str]) -> Mask:
-    """The mask of some secrets, made once: every reply needs one."""
+    """The mask of some secrets, cached because every reply needs one."""
     return Mask(secrets)
 
 
 def _hexadecimal(secret: str) -> tuple[str, str]:
-    """A secret as hexadecimal digits, in both cases."""
+    """A secret in hexadecimal digits, in lower and upper case."""
     digits = secret.encode("utf-8", "replace").hex()
     return digits, digits.upper()
 
 
 def _base64(secret: str) -> Iterator[str]:
-    """A secret inside base64, behind 0, 1 or 2 other bytes, in both alphabets: the characters that hold
-    nothing but its bits."""
+    """A secret as it appears inside base64 after 0, 1 or 2 other bytes, in both alphabets; only the
+    characters that hold nothing but its bits."""
     data = secret.encode("utf-8", "replace")
     for shift in range(3):
         coded = base64.b64encode(bytes(shift) + data).decode()
@@ -172,14 +173,14 @@ def _base64(secret: str) -> Iterator[str]:
 
 @lru_cache(maxsize=256)
 def _encoded(inner: str) -> re.Pattern[str]:
-    """Base64 that holds a secret, with the characters beside it that hold some of its bits."""
+    """A pattern for base64 that holds a secret, including adjacent characters that hold some of its bits."""
     around = rf"[A-Za-z0-9{re.escape(_ENCODED)}=]{{0,{_AROUND}}}+"
     return re.compile(rf"(?:(?<![A-Za-z0-9{re.escape(_ENCODED)}]){around})?{re.escape(inner)}{around}")
 
 
 @lru_cache(maxsize=64)
 def _escaped(secrets: tuple[str, ...]) -> re.Pattern[str]:
-    """The secrets, each letter as it is or escaped, whatever invisible stands between the letters."""
+    """A pattern for the secrets, with each letter plain or escaped and invisible characters in between."""
     patterns = []
     for secret in secrets:
         letters = [letter for letter in secret if " " <= letter <= "~" and letter != "\\"]
@@ -203,7 +204,7 @@ def _letter(letter: str) -> str:
     percent = "%(?:25)*+" if letter == "%" else f"%(?:25)*+{digits}"
     escape = rf"\\?(?:(?<=\\)u00{digits}|(?<=\\)x{digits})"
     plain = "" if letter in "%&" else f"|{re.escape(letter)}"
-    return f"(?>{escape}|{percent}|{entity}{plain})"  # `\\x78` is an x, and not an x with 78 behind it
+    return f"(?>{escape}|{percent}|{entity}{plain})"  # atomic: `\\x78` is not an x followed by 78
 
 
 # ----- what this process knows
@@ -213,35 +214,36 @@ _RANDOM_LENGTH = 12
 
 
 def remember(*secrets: str) -> None:
-    """Secrets that a configuration of this process uses: nothing that it writes may hold them."""
+    """Register secrets that a configuration of this process uses, so that nothing written contains them."""
     _remembered.update(secret for secret in secrets if len(secret) >= _LEAST)
 
 
 def environment_secrets() -> list[str]:
-    """The values of all environment variables whose names are those of secrets."""
+    """The values of all environment variables whose names are those of secrets, or that hold a login in a
+    URL."""
     found = os.environ.items()
     return [value for name, value in found if is_secret_name(name) or without_logins(value) != value]
 
 
 def known_mask() -> Mask:
-    """Hides every secret that this process knows, in what it says: the log, the terminal, complaints."""
+    """Masks every secret that this process knows, for the log, the terminal and error messages."""
     return mask_of(frozenset({*_remembered, *environment_secrets()}))
 
 
 def record_mask() -> Mask:
-    """Hides the secrets of this process in what is kept and scored: those that its configurations use, and
-    those of the environment that look random. A variable `SORT_KEY=document` must not change an answer."""
+    """Masks secrets in what is stored and scored: those that configurations use, and those of the environment
+    that look random. Others stay, because a variable `SORT_KEY=document` must not change an answer."""
     return mask_of(frozenset({*_remembered, *filter(_looks_random, environment_secrets())}))
 
 
 def _looks_random(value: str) -> bool:
-    """Whether a value is one that no answer has by chance."""
+    """Whether a value is unlikely to occur in an answer by chance."""
     mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     return len(value) >= _RANDOM_LENGTH and mixed and not any(map(str.isspace, value))
 
 
 def without_known(noun: M, mask: Mask | None = None) -> M:
-    """A noun with no known secret in any of its texts, as it is where there is none."""
+    """Mask known secrets in all texts of a stored value; returns the same object where there are none."""
     mask = mask or record_mask()
     data = noun.model_dump()
     clean = mask.inside(data)

@@ -1,8 +1,8 @@
-"""HTTP with servers that are not trusted: limits on what they send, and an end to every wait.
+"""HTTP with untrusted servers: limits on the size of responses, and an end to every wait.
 
-Every request of fathoms asks for an answer without compression. A server that compresses all the same may use
-gzip, once. The limit on the size of an answer holds for the bytes after decompression, and is checked while
-they are decompressed, so that an answer never takes more memory than the limit and one piece.
+Every request of fathoms asks for an uncompressed response. A server that compresses anyway may use gzip,
+once. The size limit applies to the decompressed bytes and is checked during decompression, so that a response
+never takes more memory than the limit and one piece.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LARGEST = 16 * 2**20
-"""Bytes of one answer to a question."""
+"""The most bytes of a response to a question."""
 LARGEST_CHECK = 4 * 2**20
-"""Bytes of one answer to what is asked before the questions, such as the list of a server's models."""
+"""The most bytes of a response to a check before the run, such as the list of a server's models."""
 IDENTITY = {"Accept-Encoding": "identity"}
-"""The header that asks for an answer without compression."""
+"""The header that asks for an uncompressed response."""
 _PIECE = 65536
 _LONGEST_CODING = 40
 
 
 class Body:
-    """The bytes of one answer: decompressed where the server compressed them once, counted, and limited.
+    """The body of one response: decompressed if gzipped, counted, and limited in size.
 
-    `coding` is the value of the Content-Encoding header. `largest` is the limit in bytes, or None for none.
-    Raises ModelError for any compression but gzip, and where there are too many bytes.
+    `coding` is the value of the Content-Encoding header. `largest` is the limit in bytes, `None` for no
+    limit. Raises ModelError for any compression but gzip, and where the limit is exceeded.
     """
 
     def __init__(self, coding: str | None, largest: int | None = LARGEST) -> None:
@@ -60,7 +60,7 @@ class Body:
         self._received = self._made = 0
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """The decompressed bytes of what was received, in pieces of limited size."""
+        """Decompress received bytes; yields pieces of limited size."""
         self._received = self._within(self._received + len(data))
         if self._inflate is None:
             if data:
@@ -77,12 +77,12 @@ class Body:
                 yield piece
 
     def end(self) -> None:
-        """The connection has ended; raises NoAnswerError in the middle of a compressed answer."""
+        """Note the end of the connection; raises NoAnswerError if a compressed body is incomplete."""
         if self._inflate is not None and self._received and not self._inflate.eof:
             raise NoAnswerError("its answer broke off: the compressed data has no end")
 
     def _within(self, size: int) -> int:
-        """The size itself, unless it is over the limit."""
+        """Return the size unless it exceeds the limit; raises ModelError."""
         if size > self._largest:
             raise ModelError(f"its answer is larger than {self._largest / 2**20:g} MB")
         return size
@@ -90,7 +90,7 @@ class Body:
 
 @cache
 def _streams(http: ModuleType) -> tuple[type, type]:
-    """The limited bodies of answers, for synchronous and asynchronous clients of httpx or httpx2."""
+    """The limited response streams for synchronous and asynchronous clients of httpx or httpx2."""
 
     class Limited(http.SyncByteStream):  # type: ignore[name-defined, misc]
         """The decompressed bytes of another stream."""
@@ -108,7 +108,7 @@ def _streams(http: ModuleType) -> tuple[type, type]:
             self._stream.close()
 
     class AsyncLimited(http.AsyncByteStream):  # type: ignore[name-defined, misc]
-        """The same, asynchronous."""
+        """The decompressed bytes of another asynchronous stream."""
 
         def __init__(self, stream: Any, body: Body) -> None:
             self._stream = stream
@@ -127,7 +127,7 @@ def _streams(http: ModuleType) -> tuple[type, type]:
 
 
 def hook(largest: int | None = LARGEST, http: ModuleType | None = None) -> Callable[[Any], None]:
-    """A response hook for a synchronous client of httpx (or of httpx2) that limits its answers."""
+    """A response hook for a synchronous client of httpx or httpx2 that limits its responses."""
     limited, _ = _streams(http or _httpx())
 
     def limit(response: Any) -> None:
@@ -137,14 +137,14 @@ def hook(largest: int | None = LARGEST, http: ModuleType | None = None) -> Calla
 
 
 def _limit(response: Any, stream: type, largest: int | None) -> None:
-    """Replace the body of an answer by the limited one, which is decompressed already."""
+    """Replace the body of a response by the limited one, which is already decompressed."""
     body = Body(response.headers.get("Content-Encoding"), largest)
     response.headers.pop("Content-Encoding", None)  # else the client would decompress a second time
     response.stream = stream(response.stream, body)
 
 
 def client(*, largest: int | None = LARGEST, **options: Any) -> httpx.Client:
-    """A synchronous client of httpx with limited answers. It follows redirects only where told to."""
+    """A synchronous httpx client with limited responses. It follows redirects only if asked to."""
     import httpx
 
     options["headers"] = {**IDENTITY, **options.get("headers", {})}
@@ -152,8 +152,8 @@ def client(*, largest: int | None = LARGEST, **options: Any) -> httpx.Client:
 
 
 def async_client(http: ModuleType | None = None, **options: Any) -> Any:
-    """An asynchronous client of httpx (or of httpx2) with limited answers. Redirects are not followed: a
-    vendor's SDK would send its key along in a header of its own, which httpx does not take away."""
+    """An asynchronous client of httpx or httpx2 with limited responses. Redirects are not followed: a
+    vendor's SDK sends its key in a header of its own, which httpx would not remove."""
     http = http or _httpx()
     _, limited = _streams(http)
 
@@ -165,7 +165,7 @@ def async_client(http: ModuleType | None = None, **options: Any) -> Any:
 
 
 def _httpx() -> ModuleType:
-    """The usual one of the two modules; importing it takes a fifth of a second, so it is done late."""
+    """Import httpx late, since that takes a fifth of a second."""
     import httpx
 
     return httpx
@@ -173,14 +173,14 @@ def _httpx() -> ModuleType:
 
 @dataclass(frozen=True)
 class Fetched:
-    """An answer to a request that was made beforehand, its body limited."""
+    """The response to a check before the run."""
 
     status: int
     headers: httpx.Headers
     content: bytes
 
     def json(self) -> Any:
-        """The JSON of the body; raises ValueError for anything else."""
+        """Parse the body as JSON; raises ValueError for anything else."""
         try:
             return json_format.loads(self.content)
         except RecursionError as error:
@@ -190,10 +190,10 @@ class Fetched:
 def fetch(
     method: str, url: str, *, seconds: float, headers: dict[str, str] | None = None, json: Any = None
 ) -> Fetched:
-    """One request, whose whole answer must be here within `seconds`.
+    """Send one request, whose complete response must arrive within `seconds`.
 
-    Raises NoAnswerError where there is none, and ModelError for one that is too large or compressed in a way
-    that was not asked for, or where the certificate of the server is not trusted.
+    Raises NoAnswerError where none does, and ModelError for a response that is too large or compressed in an
+    unsupported way, or where the server's certificate is not trusted.
     """
 
     import httpx
@@ -214,7 +214,7 @@ def fetch(
 
 
 def in_thread(call: Callable[[], T]) -> Future[T]:
-    """Call it in a thread of its own that keeps nobody from ending: neither an event loop nor the process."""
+    """Run a call in a daemon thread, which delays the end of neither an event loop nor the process."""
     future: Future[T] = Future()
     context = contextvars.copy_context()
 
@@ -232,22 +232,22 @@ def in_thread(call: Callable[[], T]) -> Future[T]:
 
 
 async def apart(call: Callable[[], T]) -> T:
-    """Call it in a thread of its own and wait on the event loop. Who is cancelled waits no longer, and the
-    thread is left to itself: `asyncio.to_thread` would hold up the end of the loop for it."""
+    """Run a call in a thread of its own and await it. On cancellation the thread is abandoned, whereas
+    `asyncio.to_thread` would delay the end of the loop until it finishes."""
     return await asyncio.wrap_future(in_thread(call))
 
 
 def in_time(call: Callable[[], T], seconds: float) -> T:
-    """What the call returns; raises TimeoutError where that takes longer, and then leaves it to itself.
+    """Run a call in a thread; raises TimeoutError where it takes longer than `seconds`, and then abandons it.
 
-    A client's own time-out is for each wait on the socket. A server that sends one byte a second never
-    exceeds it, so the limit for the whole call is kept here. The wait ends with a signal, too.
+    A client's own time-out applies to each wait on the socket. A server that sends one byte per second never
+    exceeds it, so the whole call is limited here. A signal interrupts the wait, too.
     """
     return in_thread(call).result(min(seconds, threading.TIMEOUT_MAX))
 
 
 def tls_failure(error: BaseException, url: str) -> str | None:
-    """The sentence for a connection that failed for its certificate or for TLS; None for any other reason."""
+    """Explain a connection error caused by the certificate or by TLS; `None` for any other cause."""
     found: BaseException | None = error
     while found is not None:
         if isinstance(found, ssl.SSLCertVerificationError):
@@ -267,7 +267,7 @@ def tls_failure(error: BaseException, url: str) -> str | None:
 
 
 class Pace:
-    """Raises TimeoutError for a transfer that is slower than `slowest` bytes a second over `seconds`."""
+    """Raises TimeoutError for a transfer slower than `slowest` bytes per second over `seconds`."""
 
     def __init__(self, slowest: float, seconds: float) -> None:
         self._slowest = slowest
@@ -275,7 +275,7 @@ class Pace:
         self._since, self._bytes = time.monotonic(), 0
 
     def received(self, count: int) -> None:
-        """So many bytes more are here."""
+        """Count received bytes; raises TimeoutError where the transfer is too slow."""
         self._bytes += count
         passed = time.monotonic() - self._since
         if passed < self._seconds:

@@ -144,4 +144,4 @@ def test_a_pipeline_of_ones_own(
         twelve.write("own.yaml", HTTP.format(address=made.address, more=more))
         done = twelve.fathoms("run", "own.yaml", *limit)
     assert (done.returncode, len(heard)) == (code, asked), done.stderr
-    assert ("cannot hold" in done.stderr) == (code == 2)
+    assert ("cannot be enforced" in done.stderr) == (code == 2)

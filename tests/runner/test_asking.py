@@ -164,6 +164,7 @@ def test_a_limit_of_tokens_that_cannot_hold_is_refused(tmp_path: Path) -> None:
     )
     project = faulty.faulty_project(tmp_path, TEXTS)
     with pytest.raises(
-        ConfigError, match=r"a\.yaml:4:1: execution: tokens_per_minute cannot hold: .* requests_per_minute"
+        ConfigError,
+        match=r"a\.yaml:4:1: execution: tokens_per_minute cannot be enforced: .* requests_per_minute",
     ):
         load_experiment(project.write("a.yaml", text))

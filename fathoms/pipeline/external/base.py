@@ -146,7 +146,7 @@ class Connected:
             found["error"] = raised.failure
         except TimeoutError:
             found["error"] = Failure(kind="Timeout", message=f"no answer within {timeout:g} s")
-        except Exception as failure:  # whatever goes wrong there is this question's failure, never the run's
+        except Exception as failure:  # any error fails this question only, never the run
             found["error"] = to_failure(failure)
         found["timings"] = {"generate": time.perf_counter() - started}
         return record.model_copy(update=found)

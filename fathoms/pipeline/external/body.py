@@ -106,7 +106,7 @@ async def _server_sent(response: httpx.Response, mask: Mask) -> AsyncGenerator[s
 
 async def _lines(response: httpx.Response) -> AsyncGenerator[str, None]:
     """The lines of a stream of JSON values, one per line (NDJSON)."""
-    held: list[bytes] = []  # the pieces of one line, joined once: it may be long, and the pieces short
+    held: list[bytes] = []  # pieces of one line; joining them only once avoids quadratic time
     async with aclosing(pieces(response)) as parts:
         async for piece in parts:
             first, *others = piece.split(b"\n")

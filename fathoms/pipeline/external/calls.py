@@ -84,16 +84,16 @@ class _Worker:
         while given := self.calls.get():
             function, future = given
             result = _result(function)
-            self.is_free = True  # before anybody hears of the result, and has the next call
+            self.is_free = True  # set before the result, so that the next call finds this thread
             _settle(future, result)
-            del given, function, future, result  # kept alive by nothing while it waits
+            del given, function, future, result  # keep no references while waiting
 
 
 def _result(function: Callable[[], Any]) -> Any:
     """The return value of a function, or a RaisedError."""
     try:
         return function()
-    except BaseException as error:  # also SystemExit: it is a thread's, not ours
+    except BaseException as error:  # SystemExit too: it must not end this thread
         return RaisedError(error)
 
 

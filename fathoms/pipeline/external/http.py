@@ -209,14 +209,16 @@ class Http(ExternalPipeline):
                 parts |= new
         if self.preset and not ended and "stop_reason" not in parts:
             raise NoAnswerError(f"its stream ended without {DONE} and without a reason to stop: it broke off")
-        joined_parts = hidden.inside(parts)  # a secret may stand in two pieces
+        joined_parts = hidden.inside(parts)  # a secret may be split over two pieces
         return Told(self.response.made(joined_parts, data), first_token)
 
 
 def _joined(before: Any, piece: Any, part: str) -> str:
     """Join a text and its next piece; raises ModelError where either is not a text."""
     if not (isinstance(before, str) and isinstance(piece, str)):
-        raise ModelError(f"its answer has not the right shape: {part}: a piece of the stream is no text")
+        raise ModelError(
+            f"its answer does not have the right format: {part}: a piece of the stream is not a text"
+        )
     return before + piece
 
 
@@ -250,7 +252,7 @@ def _require_health(url: str, headers: Mapping[str, str]) -> None:
     except ModelError as error:
         raise ServerError(f"{url}: {error}") from error
     if status >= 500:
-        raise ServerError(f"{url} answers with status {status}: the service is not well")
+        raise ServerError(f"{url} answers with status {status}: the service is not healthy")
 
 
 async def _refused(response: httpx.Response, hidden: Mask) -> ModelError:
@@ -261,7 +263,7 @@ async def _refused(response: httpx.Response, hidden: Mask) -> ModelError:
         text = str(error)
     kind = RateLimitError if response.status_code == 429 else ModelError
     return kind(
-        f"it answers with status {response.status_code}: {text or 'and no more'}",
+        f"it answers with status {response.status_code}: {text or 'no message'}",
         status=response.status_code,
         retry_after=seconds_asked(response.headers),
     )

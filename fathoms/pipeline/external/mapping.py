@@ -27,9 +27,9 @@ def _compiled(path: str) -> JSONPath:
 
     try:
         made = JSONPathEnvironment(strict=True).compile(path)
-    except JSONPathError as error:  # its text cannot always be made
+    except JSONPathError as error:  # `str(error)` can fail itself
         raise ValueError(f"no JSONPath such as $.data.answer: {error.args[0]}") from error
-    assert isinstance(made, JSONPath)  # two joined into one are not of the standard
+    assert isinstance(made, JSONPath)  # strict mode refuses compound paths, which RFC 9535 lacks
     return made
 
 
@@ -102,7 +102,7 @@ class _Each(_Paths):
         """Read the members in the format of `fathoms.Answer`, adding `shift` to their page numbers."""
         found = _many(data, self.each)
         if not isinstance(found, list):
-            return found  # nothing, or what will be refused
+            return found  # `None`, or a value that validation will refuse
         return [self._member(member, shift) if isinstance(member, dict) else member for member in found]
 
     def _member(self, member: dict[str, Any], shift: int) -> dict[str, Any]:
@@ -232,7 +232,7 @@ class Response(_Paths):
             return Answer.model_validate(parts)
         except ValidationError as error:
             raise ModelError(
-                f"its answer has not the right shape: {complaint(error)}{_way_out(error)}"
+                f"its answer does not have the right format: {complaint(error)}{_way_out(error)}"
             ) from error
 
 

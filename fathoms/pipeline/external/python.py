@@ -99,7 +99,7 @@ class Python(ExternalPipeline):
             raise ConfigError(f"'{self.target}' is no class: 'options' are what a class is called with")
         has_answer = callable(getattr(found, "answer", None))
         if not has_answer and (inspect.isclass(found) or not callable(found)):
-            raise ConfigError(f"'{self.target}' has no function 'answer', and is none")
+            raise ConfigError(f"'{self.target}' is not a function, and has no function 'answer'")
         return found
 
     def open(self, documents: Sequence[Document]) -> tuple[Ask, str]:
@@ -116,7 +116,7 @@ class Python(ExternalPipeline):
             except RaisedError as error:
                 message = mask.text(f"{self.target}: {error.failure.kind}: {error}")
                 raise FathomsError(message) from None
-        note = "no 'ingest': the pipeline has its own way to documents" if ingest is None else "ingested"
+        note = "no 'ingest': the pipeline reads its documents itself" if ingest is None else "ingested"
         return self._asked(getattr(made, "answer", made), caller, mask), note
 
     def _asked(self, answer: Callable[..., Any], caller: Caller, mask: Mask) -> Ask:

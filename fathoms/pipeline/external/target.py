@@ -29,7 +29,7 @@ def importable(folder: Path) -> Iterator[None]:
         yield
     finally:
         for path in added:
-            with suppress(ValueError):  # the module may have cleared it away
+            with suppress(ValueError):  # the module may have removed it itself
                 sys.path.remove(path)
         imports.note(set(sys.modules) - before, folders)
 

@@ -1,7 +1,7 @@
 """JSON Schemas (2020-12) of the files in a run directory.
 
-They allow keys that they do not name, and so must readers: a later version may add keys under the same
-`schema` number, which is raised only when a key changes its meaning or goes away.
+They allow unknown keys, and readers must too: a later version may add keys under the same `schema` number,
+which increases only when a key changes its meaning or is removed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ NAMES = ("manifest", "question", "rating", "summary")
 
 
 def schema(name: str) -> dict[str, Any]:
-    """The schema of `manifest.json`, of `summary.json`, of `questions/<id>.json` (`question`) or of a line of
-    `reviews.jsonl` (`rating`)."""
+    """Load the schema of `manifest.json`, `summary.json`, `questions/<id>.json` (name `question`) or a line
+    of `reviews.jsonl` (name `rating`). Raises ValueError for another name."""
     if name not in NAMES:
         raise ValueError(f"no schema '{name}' (there are: {', '.join(NAMES)})")
     text = files(__name__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
@@ -26,9 +26,9 @@ def schema(name: str) -> dict[str, Any]:
 
 
 _Check = Callable[[Any], str | None]
-"""What is wrong with a value, after the place of it (`.repeats[0]: `); `None` where nothing is."""
+"""Checks a value; returns what is wrong, preceded by its place (`.repeats[0]: `), or `None` if valid."""
 _MOST = 1e300
-"""Larger numbers, and what is not finite, are no figures of a run: sums of them would be infinite."""
+"""Numbers beyond this, and infinite ones, are refused, because sums of them would be infinite."""
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
@@ -41,10 +41,10 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
 
 
 def complaint(name: str, value: Any) -> str | None:
-    """What is wrong with the JSON value of a file, and where in it; `None` where nothing is.
+    """What is wrong with the JSON value of a file, and where in it; `None` if it is valid.
 
-    Only the words of JSON Schema that our own schemas use are known here. Files are checked as they are read,
-    thousands at a time, and this takes a tenth of the time that a general validator takes.
+    Supports only the keywords of JSON Schema that our own schemas use. Files are checked as they are read,
+    thousands at a time, and this takes a tenth of the time of a general validator.
     """
     wrong = _checker(name)(value)
     return wrong and wrong.lstrip(".: ")
@@ -57,7 +57,7 @@ def _checker(name: str) -> _Check:
 
     def referred(reference: str) -> _Check:
         if reference not in known:
-            known[reference] = lambda value: known[reference](value)  # for schemas that name themselves
+            known[reference] = lambda value: known[reference](value)  # placeholder, for recursive schemas
             known[reference] = _compiled(whole["$defs"][reference.rpartition("/")[2]], referred)
         return known[reference]
 
@@ -65,7 +65,7 @@ def _checker(name: str) -> _Check:
 
 
 def _compiled(rule: Mapping[str, Any], referred: Callable[[str], _Check]) -> _Check:
-    """The check of one schema."""
+    """Compile the check of one schema."""
     if "$ref" in rule:
         return referred(rule["$ref"])
     checks = [*_scalar_checks(rule)]
@@ -130,7 +130,7 @@ def _scalar_checks(rule: Mapping[str, Any]) -> list[_Check]:
 
 
 def _items(check: _Check) -> _Check:
-    """The check of every item of a list."""
+    """A check of every item of a list."""
 
     def checked(value: Any) -> str | None:
         if isinstance(value, list):
@@ -143,7 +143,7 @@ def _items(check: _Check) -> _Check:
 
 
 def _members(properties: Mapping[str, _Check], other: _Check | None) -> _Check:
-    """The check of every member of an object."""
+    """A check of every member of an object."""
 
     def checked(value: Any) -> str | None:
         if isinstance(value, dict):
@@ -157,12 +157,12 @@ def _members(properties: Mapping[str, _Check], other: _Check | None) -> _Check:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is a number, finite and not enormous."""
+    """Whether a value is a number that is finite and not enormous."""
     return isinstance(value, int | float) and not isinstance(value, bool) and -_MOST <= value <= _MOST
 
 
 def _kind(value: Any) -> str:
-    """The kind of a value, in the words of JSON."""
+    """The type of a value, as JSON names it."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return "a number" if _is_number(value) else "a number as large as this"
     kinds = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}

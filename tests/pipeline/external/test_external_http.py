@@ -161,7 +161,7 @@ WRONG: dict[str, tuple[Act, str, str, int | None, float | None]] = {
     "429-for-ever": (
         sends(answer("", "429 Slow", f"Retry-After: {'9' * 400}")),
         "RateLimitError",
-        "status 429: and no more",
+        "status 429: no message",
         429,
         None,
     ),

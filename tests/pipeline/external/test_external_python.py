@@ -209,7 +209,7 @@ BAD = {
     "exits": ("raise SystemExit(3)\n", ":answer", "fails: SystemExit: 3 ("),
     "imports": ("import no_such_package_here\n", ":answer", "No module named 'no_such_package_here' ("),
     "name": ("def reply(q): pass\n", ":answer", ") has no 'answer'"),
-    "no-function": ("answer = 3\n", ":answer", "has no function 'answer', and is none"),
+    "no-function": ("answer = 3\n", ":answer", "is not a function, and has no function 'answer'"),
     "class": ("class Rag: pass\n", ":Rag", "has no function 'answer'"),
 }
 
