@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ALPHA = 0.05
+"""The significance level of a comparison, shared by all its tests."""
 
 
 @dataclass(frozen=True)

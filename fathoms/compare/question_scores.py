@@ -23,9 +23,14 @@ from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Noun
 
 SCHEMA = 1
+"""The version of the baseline file format."""
 HIGHER_IS_BETTER = {"correctness": True, "hallucination": False}
+"""The metrics that can be compared, and whether higher values are better."""
+# The keys of a question that must be equal for its scores to be comparable.
 _GOLD = ("text", "category", "answers", "answerable")
+# The rules that each metric depends on.
 _RULES = {"correctness": ("match", "hyphens"), "hallucination": ("match", "hyphens", "classifier_key")}
+# The rules that are read from the summary of a run.
 _HEAD = ("match", "hyphens", "classifier", "classifier_key")
 
 

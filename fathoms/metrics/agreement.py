@@ -14,7 +14,9 @@ from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Verdict
 
 LABELS = ("statement", "abstention")
+"""The human labels that agreement is measured on."""
 HEDGED = "hedged"
+"""The human label of answers that both state something and abstain."""
 CONFIDENCE = 0.95
 _DRAWS = 10_000
 

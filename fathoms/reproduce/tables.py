@@ -13,7 +13,9 @@ from fathoms.errors import UsageError
 from fathoms.metrics import METRICS, PROFILES, RELEASED
 
 SCORES = (*(profile.name for profile in PROFILES), RELEASED)
+"""The scores that a table may be compared with."""
 FORMATS = ("fathoms-rag", "answers")
+"""The formats of result files."""
 
 _TABLES = Path(__file__).parent / "tables"
 
@@ -104,7 +106,7 @@ class Table(_Part):
                 raise ValueError(f"differences: there is no cell {known.row}, {known.column}")
         if (self.results == "answers") != (self.questions is not None):
             raise ValueError(
-                "'questions' must name a question file if 'results' is 'answers', and must be absent otherwise"
+                "'questions' names the question file that 'results: answers' requires; other results have none"
             )
         return self
 

@@ -17,6 +17,8 @@ from fathoms.stats.intervals import CONFIDENCE, score_interval
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 ENOUGH = 20
+"""The least number of groups for which a clustered interval is computed."""
+# Smaller values are rounding errors of 0.
 _TINY = 1e-10
 
 
