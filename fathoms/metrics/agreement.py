@@ -16,7 +16,7 @@ from fathoms.types import Verdict
 LABELS = ("statement", "abstention")
 """The human labels that agreement is measured on."""
 HEDGED = "hedged"
-"""The human label of answers that both state something and abstain."""
+"""The human label of answers that could count as a statement or as an abstention."""
 CONFIDENCE = 0.95
 _DRAWS = 10_000
 

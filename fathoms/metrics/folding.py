@@ -34,7 +34,7 @@ _GROUPED = re.compile(r"\d(?<![\d.,]\d)\d{0,2}(?:[,\u00a0\u2007\u2009\u202f]\d{3
 _MARKERS = re.compile(r"[*_`]+")
 # All white space that is not already one single space.
 _SPACES = re.compile(r" \s+|[^\S ]\s*")
-# A dash is a minus sign if a number follows it and no word, number or closing bracket precedes it.
+# A dash is a minus sign if a number follows it and no word character, `)`, `]` or `%` precedes it.
 _DASH = re.compile(r"-(?P<minus>(?<![\w)%\]]-)(?=\.?\d))?")
 
 

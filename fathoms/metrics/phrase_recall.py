@@ -162,6 +162,6 @@ def _right_edge(phrase: str) -> str:
     may follow."""
     edge = rf"(?!{_WORD})" if _ENDS_WORD.search(phrase) else ""
     if _ENDS_NUMBER.search(phrase):
-        # "1" is not found in "1.5", but in "1." at the end of a sentence.
+        # "1" is not found in "1.5", but it is found in "1." at the end of a sentence.
         return edge + r"(?!\.\d)"
     return r"(?!\d)" if _ENDS_IN_POINT.search(phrase) else edge

@@ -106,7 +106,7 @@ class Table(_Part):
                 raise ValueError(f"differences: there is no cell {known.row}, {known.column}")
         if (self.results == "answers") != (self.questions is not None):
             raise ValueError(
-                "'questions' names the question file that 'results: answers' requires; other results have none"
+                "'questions' names the question file that 'results: answers' needs; other results have none"
             )
         return self
 
