@@ -1,1 +1,1 @@
-"""Runs compared with one another and with a baseline, question by question."""
+"""Compare runs with one another and gate them against a baseline, paired by question."""

@@ -1,4 +1,4 @@
-"""Runs against the first of them, paired question by question."""
+"""Compare several runs with the first of them, with scores paired by question."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ALPHA = 0.05
+"""The significance level of a comparison, shared by all its tests."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """The mean of both runs over `n` questions, the difference (second minus first) and its 95 % interval."""
+    """The means of two runs over `n` questions, their difference (second minus first), its 95 % interval."""
 
     n: int
     first: float
@@ -37,7 +38,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Flip:
-    """A question on which the two differ."""
+    """A question on which the scores of the two runs differ."""
 
     question: str
     first: float
@@ -46,12 +47,14 @@ class Flip:
 
 @dataclass(frozen=True)
 class Tested:
-    """One metric of one run against the first.
+    """The comparison of one run with the first on one metric.
 
-    `overall` is the macro mean, `micro` that of all questions alike. `p` is that of `test`, `p_holm` the same
-    after Holm over every test of the comparison; `detectable` is the smallest difference that these data
-    could have shown. Both are of `overall`, and where the test is McNemar's, of `micro`. Wins are the second
-    run's. `left_out` are questions on which the metric applies in one or neither.
+    - `overall` is the effect on the macro mean, `micro` the effect on the mean over all questions.
+    - `p` is the p value of `test`, and `p_holm` is `p` after Holm's correction over all tests of the
+      comparison. `detectable` is the smallest difference that these data could have shown. These refer to
+      `overall`, or to `micro` if the test is McNemar's.
+    - `wins` counts the questions on which the second run is better.
+    - `left_out` are the questions for which the metric is not defined in both runs.
     """
 
     run: str
@@ -72,7 +75,8 @@ class Tested:
 
 @dataclass(frozen=True)
 class Unshared:
-    """Questions that were not compared: that only one asked, or whose text or gold differs."""
+    """The questions that were not compared: asked in only one run, or with another text, category or gold
+    answer (`changed`)."""
 
     run: str
     only_first: tuple[str, ...]
@@ -82,8 +86,8 @@ class Unshared:
 
 @dataclass(frozen=True)
 class Told:
-    """How many answers a run was to give, how many calls failed, and how many replies were an earlier
-    run's."""
+    """How many answers a run was asked for, how many calls failed, and how many replies were reused from an
+    earlier run."""
 
     run: str
     answers: int
@@ -93,7 +97,8 @@ class Told:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs against `first` under one profile; `judge` told the abstentions of the first from statements."""
+    """Runs compared with the run `first` under one profile; `judge` is the abstention classifier of the first
+    run."""
 
     first: str
     profile: str
@@ -104,10 +109,10 @@ class Comparison:
 
 
 def compare(runs: Sequence[QuestionScores], metrics: Sequence[str]) -> Comparison:
-    """Compare each run with the first, on the questions that both asked with the same gold.
+    """Compare each run with the first, on the questions that both asked with the same gold answer.
 
-    Raises UsageError with fewer than two runs, and DataError where they were judged by different rules or
-    have no question in common.
+    Raises UsageError if there are fewer than two runs or a run is given twice, and DataError if runs were
+    scored by different rules or have no question in common.
     """
     from fathoms.stats.paired import holm
 
@@ -130,7 +135,7 @@ def compare(runs: Sequence[QuestionScores], metrics: Sequence[str]) -> Compariso
 
 
 def _unshared(first: QuestionScores, other: QuestionScores) -> Unshared:
-    """What keeps the two sets of questions from being the same."""
+    """Return the questions that the two runs do not share."""
     ours, theirs = first.questions, other.questions
     return Unshared(
         run=names(other),
@@ -141,7 +146,10 @@ def _unshared(first: QuestionScores, other: QuestionScores) -> Unshared:
 
 
 def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: float) -> Tested:
-    """One metric of one pair, not yet corrected; `alpha` is what the smallest of all p must come under."""
+    """Compare one metric of one pair of runs; `p_holm` is filled in later.
+
+    `alpha` is the significance level after correction for the number of tests; it decides `detectable`.
+    """
     import numpy as np
 
     from fathoms.stats.difference import macro_weights, pair
@@ -178,12 +186,12 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
 
 
 def _same(first: QuestionScores, other: QuestionScores, name: str) -> bool:
-    """Whether both asked a question with the same gold."""
+    """Return whether both runs asked a question with the same text, category and gold answer."""
     return name in other.questions and first.questions[name].gold == other.questions[name].gold
 
 
 def _once(first: QuestionScores, other: QuestionScores, matched: Matched) -> bool:
-    """Whether each question was asked once on both sides: its flag is 0 or 1."""
+    """Return whether each question has one hallucination flag (0 or 1) per run, as McNemar's test needs."""
     return all(
         len(side.questions[name].values["hallucination"]) == 1
         for side in (first, other)
@@ -192,20 +200,20 @@ def _once(first: QuestionScores, other: QuestionScores, matched: Matched) -> boo
 
 
 def _codes(categories: Sequence[str]) -> list[int]:
-    """A number from 0 for each category."""
+    """Number the categories from 0, in order of first appearance."""
     numbers = {name: number for number, name in enumerate(dict.fromkeys(categories))}
     return [numbers[name] for name in categories]
 
 
 def _alike(n: int) -> NDArray[float64]:
-    """Equal weights."""
+    """Return equal weights that add up to 1."""
     import numpy as np
 
     return np.full(n, 1 / n)
 
 
 def _by_category(matched: Matched) -> dict[str, Effect]:
-    """The effect in each category."""
+    """Compute the effect in each category."""
     import numpy as np
 
     codes = np.array(_codes(matched.categories))
@@ -215,7 +223,7 @@ def _by_category(matched: Matched) -> dict[str, Effect]:
 
 
 def _effect(matched: Matched, members: NDArray[Any], weights: NDArray[float64]) -> Effect:
-    """The weighted mean over some questions."""
+    """Compute the effect on the weighted mean over some questions."""
     import numpy as np
 
     from fathoms.stats.difference import bounds, pair

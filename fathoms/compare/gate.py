@@ -1,7 +1,7 @@
-"""Successive runs against a baseline: has the pipeline become worse?
+"""Gate successive runs against a baseline: has the pipeline become worse?
 
-`stats.gate` says how the verdict comes about; here runs become its numbers. A `Gated` is plain data: the
-command line prints it, and whatever reports test cases can take its checks one by one.
+This module turns runs into the numbers that `stats.gate` needs, which has the rules of the verdict. The
+result, `Gated`, is plain data: the command line prints it, and test reports can use its checks one by one.
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GateNight:
-    """One run against the baseline: the difference, turned round where lower is better, so that negative is
-    worse; one-sided bounds; p of "not worse"; how many questions it was judged on, and those that were left
-    out because the metric does not apply on both sides."""
+    """One run compared with the baseline.
+
+    `delta` is the mean difference, run minus baseline, with the sign reversed for metrics where lower is
+    better: negative always means worse. `low` and `high` are its one-sided bounds, and `p` is the p value of
+    "not worse". `questions` is the number of questions compared; `left_out` are those for which the metric is
+    not defined on both sides.
+    """
 
     delta: float
     low: float
@@ -41,11 +45,11 @@ class GateNight:
 
 @dataclass(frozen=True)
 class GateCheck:
-    """One metric, over all categories (macro) or in one.
+    """The check of one metric, over all categories (macro mean, `category` is `None`) or in one category.
 
-    `nights` has a line for each run, oldest first. `p` is Holm's over all checks, `questions` how many the
-    newest run was judged on, `needed` about how many would let an unchanged pipeline pass in 80 % of all
-    nights (`None` for a margin of 0).
+    `nights` has one entry per run, oldest first. `p` is corrected by Holm's method over all checks.
+    `questions` is the number of questions on which the newest run was compared. `needed` is about how many an
+    unchanged pipeline needs to pass with a probability of 80 % (`None` for a margin of 0).
     """
 
     metric: str
@@ -59,7 +63,7 @@ class GateCheck:
 
 @dataclass(frozen=True)
 class Gated:
-    """The verdict of a gate, and what it was asked; `judge` told abstentions from statements."""
+    """The verdict of a gate with its settings and checks; `judge` is the baseline's abstention classifier."""
 
     verdict: Verdict
     runs: tuple[str, ...]
@@ -73,7 +77,7 @@ class Gated:
 
 @dataclass(frozen=True)
 class _Family:
-    """One check to be: its runs against the baseline, and what each was judged on."""
+    """The data of one check: the differences of its runs from the baseline, and the questions of each."""
 
     metric: str
     category: str | None
@@ -93,9 +97,10 @@ def gate(
 ) -> Gated:
     """Judge successive runs, oldest first, against a baseline.
 
-    `allowed` says how many of n calls may have failed. Raises UsageError for a margin or an alpha that
-    cannot be, or a run that is its own baseline, and DataError where a verdict would say nothing: too many
-    failures, other questions, another profile, replies that an earlier run gave.
+    `allowed` returns how many of n calls may have failed. Raises UsageError if `margin` or `alpha` is out of
+    range, or if a run is named twice or is its own baseline. Raises DataError if a verdict would be
+    meaningless: too many failed calls, different questions, another profile or other rules, or replies reused
+    from an earlier run.
     """
     from fathoms.stats.gate import judge, overall
 
@@ -126,7 +131,7 @@ def gate(
 
 
 def _told(family: _Family, check: Check, margin: float, alpha: float) -> GateCheck:
-    """A check with what its figures rest on."""
+    """Add the questions behind its figures to a check."""
     from fathoms.stats.gate import questions_needed
 
     questions = len(family.matched[-1].ids)
@@ -145,8 +150,11 @@ def _told(family: _Family, check: Check, margin: float, alpha: float) -> GateChe
 
 
 def require_sound(baseline: QuestionScores, allowed: Callable[[int], float]) -> None:
-    """Raise DataError for a baseline that a gate would refuse: too many failures, or replies from a cache
-    that would be counted as repeats."""
+    """Raise DataError for a baseline that a gate would refuse.
+
+    A baseline is refused for too many failed calls. A baseline of several runs is also refused if it has
+    cached replies, which would be counted as independent repeats.
+    """
     if len(baseline.runs) > 1:
         _check_cache(baseline)
     _check_failures(baseline, allowed)
@@ -155,7 +163,7 @@ def require_sound(baseline: QuestionScores, allowed: Callable[[int], float]) -> 
 def _check_call(
     runs: Sequence[QuestionScores], baseline: QuestionScores, margin: float, alpha: float
 ) -> None:
-    """Refuse what would give a verdict that means nothing."""
+    """Raise UsageError for settings or runs that would make the verdict meaningless."""
     if not 0 <= margin < 1:
         raise UsageError(f"--margin {margin}: want a difference from 0 to 1, such as 0.02")
     if not 0 < alpha < 0.5:
@@ -166,7 +174,7 @@ def _check_call(
 
 
 def _check_cache(scores: QuestionScores) -> None:
-    """A reply that was said before is no second opinion."""
+    """Raise DataError for replies from a cache, because they are not new evidence."""
     if scores.cached:
         raise DataError(
             f"{scores.cached} replies of {names(scores)} came from an earlier run's cache: they say"
@@ -175,7 +183,7 @@ def _check_cache(scores: QuestionScores) -> None:
 
 
 def _check_failures(scores: QuestionScores, allowed: Callable[[int], float]) -> None:
-    """A pipeline that was down is not a pipeline that got worse."""
+    """Raise DataError for too many failed calls, because an outage does not mean that answers got worse."""
     if scores.failed > allowed(scores.answers):
         raise DataError(
             f"{scores.failed} of {scores.answers} questions of {names(scores)} failed, more than"
@@ -184,7 +192,7 @@ def _check_failures(scores: QuestionScores, allowed: Callable[[int], float]) -> 
 
 
 def _categories(scores: QuestionScores, metric: str) -> list[str]:
-    """The categories to which a metric applies, in their order."""
+    """Return the categories with at least one question to which a metric applies, in order."""
     known = (question for question in scores.questions.values() if question.values[metric])
     return list(dict.fromkeys(question.category for question in known))
 
@@ -192,7 +200,7 @@ def _categories(scores: QuestionScores, metric: str) -> list[str]:
 def _family(
     runs: Sequence[QuestionScores], baseline: QuestionScores, metric: str, category: str | None
 ) -> _Family:
-    """The differences of one check, negative where a run is worse."""
+    """Compute the differences of one check, negative where a run is worse."""
     import numpy as np
 
     from fathoms.stats.difference import macro_weights, pair

@@ -1,7 +1,7 @@
-"""What each question of a run scored: what comparisons and gates are made of.
+"""The scores of each question of a run, which comparisons and gates work on.
 
-Read from the question files of a scored run, or from a baseline file that keeps the scores alone. A question
-without a gold answer has no correctness, and one whose call failed has correctness 0 and no hallucination.
+They are read from the question files of a scored run, or from a baseline file, which holds only the scores. A
+question without a gold answer has no correctness. A failed call has correctness 0 and no hallucination value.
 """
 
 from __future__ import annotations
@@ -23,31 +23,39 @@ from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Noun
 
 SCHEMA = 1
+"""The version of the baseline file format."""
 HIGHER_IS_BETTER = {"correctness": True, "hallucination": False}
+"""The metrics that can be compared, and whether higher values are better."""
+# The keys of a question that must be equal for its scores to be comparable.
 _GOLD = ("text", "category", "answers", "answerable")
+# The rules that each metric depends on.
 _RULES = {"correctness": ("match", "hyphens"), "hallucination": ("match", "hyphens", "classifier_key")}
+# The rules that are read from the summary of a run.
 _HEAD = ("match", "hyphens", "classifier", "classifier_key")
 
 
 class QuestionScore(Noun):
-    """One question: by metric one value a repeat, as far as it applies. `gold` is a fingerprint of its
-    text, category and answers."""
+    """The scores of one question: for each metric, one value per repeat in which the metric is defined.
+
+    `gold` is a fingerprint of the question's text, category, gold answers and answerability.
+    """
 
     category: str
     gold: str
     values: dict[str, tuple[float, ...]]
 
     def mean(self, metric: str) -> float | None:
-        """The mean over the repeats, `None` where the metric does not apply."""
+        """Return the mean over the repeats, or `None` if the metric does not apply."""
         values = self.values.get(metric)
         return fmean(values) if values else None
 
 
 class QuestionScores(Noun):
-    """The questions of one run by id, or of several runs pooled as repeats.
+    """The scores of one run by question id, or of several runs pooled as repeats.
 
-    `runs` are their ids, oldest first; `rules` say how `profile` judged; `answers` counts what was asked,
-    repeats and all, `failed` what got no answer, `cached` what an earlier run had said.
+    `runs` are the ids of the runs, oldest first. `rules` are the scoring rules of `profile`. `answers` counts
+    all answers asked for, including repeats; `failed` counts failed calls, and `cached` the replies reused
+    from an earlier run.
     """
 
     runs: tuple[str, ...]
@@ -59,28 +67,31 @@ class QuestionScores(Noun):
     cached: int = Field(default=0, ge=0)
 
     def rules_of(self, metric: str) -> dict[str, Any]:
-        """What of the rules a metric depends on. A classifier is known by its key: the same options may
-        stand for other exemplars, and the same exemplars in another place."""
+        """Return the rules that a metric depends on.
+
+        A classifier is compared by its key and not its options, because the same path may hold other
+        exemplars, and the same exemplars may be stored at another path.
+        """
         return {key: self.rules.get(key) for key in _RULES[metric]}
 
     @property
     def judge(self) -> str:
-        """What told abstentions from statements."""
+        """The kind of the abstention classifier, or `released flags` for imported scores."""
         classifier = self.rules.get("classifier")
         return str(classifier["kind"]) if classifier else "released flags"
 
 
 def check_metrics(metrics: Iterable[str]) -> None:
-    """Raise UsageError for a metric that there is not."""
+    """Raise UsageError for an unknown metric."""
     for metric in metrics:
         if metric not in HIGHER_IS_BETTER:
             raise UsageError(f"no metric '{metric}'{suggest(metric, HIGHER_IS_BETTER)}")
 
 
 def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
-    """The scores of a run under `profile`, or under its headline profile.
+    """Read the scores of a run under `profile`, by default the profile that its reports show first.
 
-    Raises DataError where the run has no such scores, and StoreError where it is damaged.
+    Raises DataError if the run has no such scores, and StoreError if the run is damaged.
     """
     summary = run.summary() or {}
     profiles = summary.get("profiles") or {}
@@ -108,7 +119,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
 
 
 def _question(run: Run, view: Mapping[str, Any], profile: str) -> QuestionScore:
-    """One question file."""
+    """Read the scores of one question; raises DataError if a repeat has none."""
     question = view["question"]
     found = [(repeat.get("scores") or {}).get(profile) for repeat in view["repeats"]]
     scores = [row for row in found if row is not None]
@@ -125,7 +136,10 @@ def _question(run: Run, view: Mapping[str, Any], profile: str) -> QuestionScore:
 
 
 def pool(parts: Sequence[QuestionScores]) -> QuestionScores:
-    """Several runs as repeats of one; raises DataError where they did not ask and judge the same."""
+    """Pool several runs as repeats of one run.
+
+    Raises DataError if their questions, profiles or scoring rules differ.
+    """
     first = parts[0]
     for other in parts[1:]:
         require_alike(first, other, HIGHER_IS_BETTER)
@@ -153,7 +167,7 @@ def pool(parts: Sequence[QuestionScores]) -> QuestionScores:
 
 
 def require_alike(first: QuestionScores, other: QuestionScores, metrics: Iterable[str]) -> None:
-    """Raise DataError unless both asked the same questions, with the same gold, under the same rules."""
+    """Raise DataError unless both have the same questions, gold answers, profile and scoring rules."""
     require_rules(first, other, metrics)
     differing = [
         name
@@ -168,7 +182,7 @@ def require_alike(first: QuestionScores, other: QuestionScores, metrics: Iterabl
 
 
 def require_rules(first: QuestionScores, other: QuestionScores, metrics: Iterable[str]) -> None:
-    """Raise DataError unless both were judged under the same profile and rules."""
+    """Raise DataError unless both were scored under the same profile and rules."""
     if first.profile != other.profile:
         raise DataError(
             f"{names(first)} is judged under the profile '{first.profile}', {names(other)} under"
@@ -185,7 +199,7 @@ def require_rules(first: QuestionScores, other: QuestionScores, metrics: Iterabl
 
 
 def _require_key(scores: QuestionScores) -> None:
-    """Scores of before keys were kept do not say by what they were judged."""
+    """Raise DataError for old scores without a classifier key: their exemplars and cues are unknown."""
     if scores.rules.get("classifier") and not scores.rules.get("classifier_key"):
         raise DataError(
             f"{names(scores)} does not say which exemplars and cues judged its abstentions: score it again"
@@ -194,14 +208,16 @@ def _require_key(scores: QuestionScores) -> None:
 
 
 def names(scores: QuestionScores) -> str:
-    """The runs, short enough for a sentence."""
+    """Return the names of the runs, shortened for a message."""
     return scores.runs[0] + (f" and {len(scores.runs) - 1} more" if len(scores.runs) > 1 else "")
 
 
 @dataclass(frozen=True)
 class Matched:
-    """The values of one metric where both sides have one, question by question, and `left_out`, those where
-    only one or neither has."""
+    """The paired values of one metric, one pair per question.
+
+    `left_out` are the questions for which the metric is not defined on both sides.
+    """
 
     ids: tuple[str, ...]
     categories: tuple[str, ...]
@@ -211,7 +227,7 @@ class Matched:
 
 
 def match(first: QuestionScores, second: QuestionScores, metric: str, shared: Iterable[str]) -> Matched:
-    """Pair the means over repeats of the questions `shared`."""
+    """Pair the means over repeats of the questions `shared`; raises DataError if no pair is left."""
     rows, left_out = [], []
     for name in shared:
         pair = (first.questions[name].mean(metric), second.questions[name].mean(metric))
@@ -226,7 +242,7 @@ def match(first: QuestionScores, second: QuestionScores, metric: str, shared: It
 
 
 def write_baseline(scores: QuestionScores, path: Path) -> None:
-    """Keep the scores in a file of their own; raises StoreError."""
+    """Write the scores to a baseline file; raises StoreError if it cannot be written."""
     data = {"schema": SCHEMA, "kind": "baseline", **scores.model_dump(mode="json")}
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     try:
@@ -236,7 +252,7 @@ def write_baseline(scores: QuestionScores, path: Path) -> None:
 
 
 def read_baseline(path: Path) -> QuestionScores:
-    """Scores that `write_baseline` kept; raises DataError for any other file."""
+    """Read a baseline file written by `write_baseline`; raises DataError for any other file."""
     data = parse_json(read_text(path), str(path))
     schema = data.get("schema") if isinstance(data, dict) and data.get("kind") == "baseline" else None
     if isinstance(schema, int) and schema > SCHEMA:

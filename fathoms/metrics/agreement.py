@@ -14,7 +14,9 @@ from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Verdict
 
 LABELS = ("statement", "abstention")
+"""The human labels that agreement is measured on."""
 HEDGED = "hedged"
+"""The human label of answers that could count as a statement or as an abstention."""
 CONFIDENCE = 0.95
 _DRAWS = 10_000
 

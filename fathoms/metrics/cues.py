@@ -36,7 +36,9 @@ _ANSWERS = ("commits", "answers")
 _BARE = re.compile(
     r"(?:yes|no|true|false|none|correct|incorrect|ja|nein|oui|non|sí|是|否)\b.{0,3}|[\W\d]*\d[\W\d]*"
 )
+# An answer of this many answering clauses is not withdrawn by remarks about what is missing.
 _AT_LENGTH = 4
+# A clause of at most this many words and without a verb is a bare value or a name.
 _SHORT = 4
 _VERB = re.compile(r"\b(?:is|are|was|were)\b")
 _DIGIT = re.compile(r"\d")

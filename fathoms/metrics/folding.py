@@ -21,6 +21,7 @@ from functools import lru_cache
 from fathoms.metrics.tracing import Traced
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+# Unicode decompositions that would change the meaning of a number: 10² would become 102.
 _KEPT = ("<super>", "<sub>", "<fraction>")
 _REPLACED = {
     **dict.fromkeys("‐‑‒–—―−⁃﹘﹣－", "-"),  # noqa: RUF001
@@ -28,9 +29,12 @@ _REPLACED = {
     **dict.fromkeys("“”„‟″", '"'),
     **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", ""),
 }
+# A number in groups of three digits; the lookbehind excludes digits that continue a number or its decimals.
 _GROUPED = re.compile(r"\d(?<![\d.,]\d)\d{0,2}(?:[,\u00a0\u2007\u2009\u202f]\d{3})+(?!,?\d)")
 _MARKERS = re.compile(r"[*_`]+")
+# All white space that is not already one single space.
 _SPACES = re.compile(r" \s+|[^\S ]\s*")
+# A dash is a minus sign if a number follows it and no word character, `)`, `]` or `%` precedes it.
 _DASH = re.compile(r"-(?P<minus>(?<![\w)%\]]-)(?=\.?\d))?")
 
 

@@ -28,6 +28,7 @@ from fathoms.metrics.phrase_recall import Hyphens, Match, fold_text, recall_in, 
 from fathoms.metrics.stages import STAGES, Funnel, Stage
 from fathoms.types import Chunk, Document, Prompt, Question, Record
 
+# Reasons in the gold answer itself; a question left out as `no-text` can still be measured at later stages.
 _LEFT_OUT = ("unanswerable", "yes-no", "common")
 
 _Texts = Sequence[str] | None

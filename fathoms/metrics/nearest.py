@@ -29,6 +29,7 @@ from fathoms.types import Verdict
 
 OWN_EXEMPLARS = Path(__file__).with_name("exemplars.yaml")
 
+# Texts are compared in blocks, to bound the memory of the matrix of cosines.
 _BLOCK = 4096
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 

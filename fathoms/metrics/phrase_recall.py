@@ -29,6 +29,7 @@ from fathoms.metrics.folding import fold_plain, fold_words
 Match = Literal["substring", "word"]
 Hyphens = Literal["both", "answer"]
 
+# A word character, except those of Thai, Lao, Japanese and Chinese, which are written without spaces.
 _WORD = r"[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
 _STARTS_WORD = re.compile(_WORD)
 _ENDS_WORD = re.compile(rf"{_WORD}\Z")
@@ -152,6 +153,7 @@ def _left_edge(phrase: str) -> str:
         return edge
     if phrase.startswith("."):
         return r"(?<![\w.])"
+    # "1" is not found in "-1" or "0.1", nor in ".1" at the beginning of the text or of a word.
     return edge + r"(?<!-)(?<!\d\.)(?<![^\w.]\.)(?<!\A\.)"
 
 
@@ -160,5 +162,6 @@ def _right_edge(phrase: str) -> str:
     may follow."""
     edge = rf"(?!{_WORD})" if _ENDS_WORD.search(phrase) else ""
     if _ENDS_NUMBER.search(phrase):
+        # "1" is not found in "1.5", but it is found in "1." at the end of a sentence.
         return edge + r"(?!\.\d)"
     return r"(?!\d)" if _ENDS_IN_POINT.search(phrase) else edge

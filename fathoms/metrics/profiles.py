@@ -27,6 +27,7 @@ from fathoms.metrics.phrase_recall import Hyphens, Match
 from fathoms.types import Record
 
 SCORER_HYPHENS: dict[str, Hyphens] = {"evaluator.py": "both", "reprocess.py": "answer"}
+"""The hyphen rule of each script that FATHOMS-RAG released."""
 
 
 @dataclass(frozen=True)

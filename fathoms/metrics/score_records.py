@@ -20,6 +20,7 @@ from fathoms.metrics.stages import Funnel
 from fathoms.types import Noun, Record, Verdict
 
 RELEASED = "released"
+"""The name under which scores that came with imported records are kept, next to those of the profiles."""
 
 
 class Scoring(BaseModel):

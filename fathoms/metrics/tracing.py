@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+# An ASCII character with the non-ASCII characters after it, which may combine with it.
 _PIECE = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]*")
 
 

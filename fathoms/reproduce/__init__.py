@@ -1,8 +1,8 @@
-"""Published tables, cell by cell: what was printed beside what comes out here.
+"""Reproduce published tables: compare each printed cell with the figure that fathoms computes.
 
-A table is one YAML file (`tables/<paper>/<table>.yaml`): its cells, which result files and configurations its
-rows are, and the differences that are known. Its figures come from the files that its authors released, or
-from running the pipelines.
+A table is one YAML file (`tables/<paper>/<table>.yaml`). It holds the printed cells, the result files and the
+configurations of its rows, and the known differences. The figures come either from the result files that the
+authors released or from running the pipelines.
 """
 
 from __future__ import annotations

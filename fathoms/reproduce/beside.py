@@ -1,4 +1,4 @@
-"""A printed table beside our figures."""
+"""Compare a printed table with the figures that fathoms computes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ Status = Literal["same", "documented", "differs", "not compared"]
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: as printed in the paper, as it comes out here (`None` without scores to tell), both with the
-    table's digits; `why` says why a documented difference is one. An empty printed cell is not compared."""
+    """One cell of the comparison.
+
+    `paper` is the printed figure and `ours` the computed one, both with the table's number of digits. `ours`
+    is `None` if there are no scores for it. `why` explains a documented difference. Cells that are empty in
+    the paper are not compared.
+    """
 
     row: str
     metric: str
@@ -28,7 +32,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class RowCells:
-    """One row; `ours` is the hallucination rate by our own classifier, empty without a result file."""
+    """One row of the comparison; `ours` is the hallucination rate per column by the classifier of fathoms,
+    empty if the row has no scores."""
 
     row: str
     cells: tuple[Cell, ...]
@@ -36,41 +41,41 @@ class RowCells:
 
     @property
     def compared(self) -> bool:
-        """Whether there was anything to compare it with."""
+        """Whether at least one cell of the row was compared."""
         return any(cell.status != "not compared" for cell in self.cells)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The whole table."""
+    """The comparison of a whole table."""
 
     rows: tuple[RowCells, ...]
 
     def cells(self, status: Status) -> list[Cell]:
-        """The cells of which this holds."""
+        """Return the cells with this status."""
         return [cell for row in self.rows for cell in row.cells if cell.status == status]
 
     @property
     def reproduced(self) -> bool:
-        """Whether something was compared, and nothing differs that is not documented."""
+        """Whether at least one row was compared, and all differences are documented."""
         return any(row.compared for row in self.rows) and not self.cells("differs")
 
 
 def compare(
     table: Table, figures: Mapping[str, Figures], rows: Sequence[TableRow] | None = None
 ) -> Comparison:
-    """Every cell of the table, or of some of its rows, beside the figures that there are, by row."""
+    """Compare every cell of the table, or of some of its `rows`, with `figures`, keyed by row name."""
     return Comparison(tuple(_row(table, row, figures.get(row.row)) for row in rows or table.rows))
 
 
 def _row(table: Table, row: TableRow, figures: Figures | None) -> RowCells:
-    """One row."""
+    """Compare one row."""
     ours = {} if figures is None else {c: table.text(value) for c, value in figures.ours.items()}
     return RowCells(row.row, tuple(_cells(table, row, figures)), ours)
 
 
 def _cells(table: Table, row: TableRow, figures: Figures | None) -> Iterator[Cell]:
-    """The cells of one row."""
+    """Compare the cells of one row."""
     for metric, printed in row.printed.items():
         ours = None if figures is None else figures.metrics.get(metric)
         for column, value in zip(table.columns, printed, strict=True):
@@ -82,7 +87,7 @@ def _cells(table: Table, row: TableRow, figures: Figures | None) -> Iterator[Cel
 def _status(
     table: Table, place: tuple[str, str, str], printed: float | None, ours: str | None
 ) -> tuple[Status, str | None]:
-    """How a cell compares, and why where that is known."""
+    """Return the status of a cell, and the reason for a documented difference."""
     if ours is None or printed is None:
         return "not compared", None
     if ours == table.printed_text(printed):

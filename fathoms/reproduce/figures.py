@@ -1,4 +1,4 @@
-"""The figures of one row: by metric and column, from scored records."""
+"""Compute the figures of one table row, by metric and column, from scored records."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from fathoms.types import Record
 
 Columns = dict[str, float | None]
 OURS = "fathoms"
-"""The profile whose classifier is ours."""
+"""The profile that uses the abstention classifier of fathoms."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Means by metric and column; a metric that there are no scores of is left out. `ours` is the
-    hallucination rate under our own classifier of abstentions, with the correctness that the table is
-    compared under, and empty for a table without hallucination; `errors` counts failed questions."""
+    """The mean of each metric and column; metrics without scores are left out.
+
+    `ours` is the hallucination rate per column with the abstention classifier of fathoms and the correctness
+    that the table is compared under; it is empty for a table without hallucination. `errors` counts failed
+    calls.
+    """
 
     metrics: dict[str, Columns]
     ours: Columns
@@ -27,8 +30,11 @@ class Figures:
 
 
 def figures_of(table: Table, records: Sequence[Record], scores: Scores) -> Figures:
-    """The figures of a table's columns. Where the table asks for released scores and the records have none,
-    nothing takes their place: our classifier's are not those that were printed."""
+    """Compute the figures of a table's columns.
+
+    If the table is compared with released scores and the records have none, that metric is left out: scores
+    by the classifier of fathoms are not the printed ones.
+    """
     by_profile = summarise(records, scores)
     known = {metric: name for metric, name in table.compare.items() if name in by_profile}
     return Figures(
@@ -39,14 +45,14 @@ def figures_of(table: Table, records: Sequence[Record], scores: Scores) -> Figur
 
 
 def _ours_by_column(table: Table, records: Sequence[Record], scores: Scores) -> Columns:
-    """Hallucination as our classifier has it, with the correctness of the table where there is one."""
+    """Compute hallucination with the classifier of fathoms and, if there is one, the table's correctness."""
     wanted = table.compare.get("correctness", OURS)
     profile = wanted if all(wanted in row for row in scores.rows) else OURS
     return _columns(table, summarise(records, _with_ours(scores, profile))[profile], "hallucination")
 
 
 def _columns(table: Table, figures: Mapping[str, Any], metric: str) -> Columns:
-    """One metric by column; `None` for a category that there is none of."""
+    """Return one metric by column; `None` for a category without questions."""
     categories = figures["categories"]
     groups = {
         column: figures["overall"] if name is None else categories.get(name, {})
@@ -56,12 +62,12 @@ def _columns(table: Table, figures: Mapping[str, Any], metric: str) -> Columns:
 
 
 def _with_ours(scores: Scores, profile: str) -> Scores:
-    """Scores with hallucination as our classifier has it."""
+    """Replace hallucination in all scores by that of the classifier of fathoms."""
     return replace(scores, rows=tuple({profile: _ours(row, profile)} for row in scores.rows))
 
 
 def _ours(row: Mapping[str, RecordScore], profile: str) -> RecordScore:
-    """One answer: the profile's correctness, and the label that our classifier gives it."""
+    """Score one answer by the profile's correctness and the label of the classifier of fathoms."""
     score = row[profile]
     flag = hallucination(row[OURS].abstention, score.correctness)
     return score.model_copy(update={"hallucination": flag})

@@ -1,4 +1,4 @@
-"""The rows of a table by running their pipelines."""
+"""Compute the rows of a table by running their pipelines."""
 
 from __future__ import annotations
 
@@ -33,8 +33,11 @@ def run_rows(
     on_tally: OnTally = lambda tally: None,
     on_stop: Callable[[], None] = lambda: None,
 ) -> tuple[dict[str, Figures], list[Outcome]]:
-    """Run and score the pipelines of some rows, with the configurations in the folder `configs`; the figures
-    by row, and what became of each run. Raises as running does."""
+    """Run and score the pipelines of some rows, with the configurations in the folder `configs`.
+
+    Returns the figures by row name and the outcome of each run. Rows without records have no figures. Raises
+    UsageError if a configuration is missing, and the errors of `runner.run`.
+    """
     jobs = [_job(row, configs) for row in rows]
     outcomes = runner.run(
         jobs,
@@ -57,7 +60,7 @@ def run_rows(
 
 
 def _job(row: TableRow, configs: Path) -> Job:
-    """One row's pipeline and data, under the row's name."""
+    """Load the pipeline and the data set of one row, named after the row."""
     path = configs / row.config
     if not path.is_file():
         raise UsageError(

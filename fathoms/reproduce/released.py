@@ -1,4 +1,4 @@
-"""The rows of a table from the result files that its authors released."""
+"""Compute the rows of a table from the result files that its authors released."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ _NOT_LETTERS = re.compile(r"[\W_]+")
 
 
 def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple[str, ...]]:
-    """The result files of a folder by the row that they belong to, and sentences about those of no row.
+    """Read the result files of a folder and assign them to rows.
 
-    A file belongs to the row all of whose words stand in its name or in the names of its models. Raises
-    UsageError for a folder that is not there, DataError where two files belong to one row, or none to any.
+    Returns the results by row name, and one message per file that matches no row or several. A file matches a
+    row if its file name or its model name contains all of the row's `words`; only letters and digits are
+    compared, ignoring case. Raises UsageError if the folder does not exist, and DataError if two files match
+    the same row or no file matches any.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder of results")
@@ -33,9 +35,9 @@ def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple
         names = " ".join(map(_fold, (path.stem, imported.model or "")))
         rows = [row.row for row in table.rows if all(_fold(word) in names for word in row.words)]
         if len(rows) != 1:
-            strays.append(f"{path} is of no row of {table.table}, or of several")
+            strays.append(f"{path} matches no row of {table.table}, or more than one")
         elif rows[0] in found:
-            raise DataError(f"two files are of the row '{rows[0]}': {places[rows[0]]} and {path}")
+            raise DataError(f"two files match the row '{rows[0]}': {places[rows[0]]} and {path}")
         else:
             found[rows[0]], places[rows[0]] = imported, path
     if not found:
@@ -44,14 +46,14 @@ def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple
 
 
 def _read(table: Table, path: Path) -> Imported:
-    """One result file in the table's format."""
+    """Read one result file in the table's format."""
     if table.questions is None:
         return read_result_file(path)
     return read_answers(path, read_questions(table.questions).questions)
 
 
 def released_figures(table: Table, results: Mapping[str, Imported], scoring: Scoring) -> dict[str, Figures]:
-    """The figures of every row that has a file."""
+    """Score the results and return the figures of every row that has a file."""
     return {
         row: figures_of(table, imported.records, score(imported.records, scoring))
         for row, imported in results.items()
@@ -59,5 +61,5 @@ def released_figures(table: Table, results: Mapping[str, Imported], scoring: Sco
 
 
 def _fold(text: str) -> str:
-    """Letters and digits alone."""
+    """Return only the letters and digits of a text, in lower case."""
     return _NOT_LETTERS.sub("", text).lower()

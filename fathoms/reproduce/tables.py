@@ -1,4 +1,4 @@
-"""A published table as data."""
+"""The model of a published table, and loading it from YAML."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from fathoms.errors import UsageError
 from fathoms.metrics import METRICS, PROFILES, RELEASED
 
 SCORES = (*(profile.name for profile in PROFILES), RELEASED)
+"""The scores that a table may be compared with."""
 FORMATS = ("fathoms-rag", "answers")
+"""The formats of result files."""
 
 _TABLES = Path(__file__).parent / "tables"
 
 
 def _one_of(noun: str, names: tuple[str, ...]) -> AfterValidator:
-    """A name that there is, or else a suggestion."""
+    """Return a validator that accepts only `names` and suggests a similar one otherwise."""
 
     def check(value: str) -> str:
         if value not in names:
@@ -36,13 +38,16 @@ Printed = dict[Metric, tuple[float | None, ...]]
 
 
 class _Part(BaseModel):
-    """A part of the file; unknown keys are errors."""
+    """The base of all parts of a table file; unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Difference(_Part):
-    """A cell that is known to come out otherwise, and why; `ours` is what comes out, in the table's unit."""
+    """A cell that is known to differ from the printed figure, and why.
+
+    `ours` is the figure that fathoms computes, in the table's unit.
+    """
 
     row: str
     metric: Metric
@@ -52,34 +57,36 @@ class Difference(_Part):
 
 
 class TableRow(_Part):
-    """One system: what is printed, the words that name its result file, the configuration that runs it."""
+    """One row: a system with its printed figures, the words that identify its result file, and the
+    configuration that runs it."""
 
     row: str
     words: tuple[str, ...] = Field(min_length=1)
     config: str
     model: str | None = None
-    """Another model than the configuration has."""
+    """The model to run instead of the one in the configuration."""
     printed: Printed
-    """By metric, the figures in the order of the columns; null where a cell is empty."""
+    """The printed figures of each metric, in the order of the columns; null for an empty cell."""
 
 
 class Table(_Part):
-    """The whole table."""
+    """A published table."""
 
     table: str
     paper: str
     results: Format = "fathoms-rag"
     """The format of the result files: FATHOMS-RAG's, or the rows that `fathoms import answers` reads."""
     questions: Path | None = None
-    """The questions that `results: answers` answer, from the folder of the table."""
+    """The question file for `results: answers`, relative to the folder of the table file."""
     columns: dict[str, str | None]
-    """The category that each column shows; null for the mean of all categories."""
+    """The category that each column shows; null for the unweighted mean of all categories."""
     compare: dict[Metric, Profile]
-    """The profile, or `released`, under which each metric is compared."""
+    """The scoring profile under which each metric is compared, or `released` for the scores in the result
+    files."""
     unit: Literal["fraction", "percent"] = "fraction"
-    """What the printed figures are."""
+    """The unit of the printed figures."""
     digits: int = Field(default=2, ge=0)
-    """Digits after the point, as printed."""
+    """The number of digits printed after the decimal point."""
     differences: tuple[Difference, ...] = ()
     rows: tuple[TableRow, ...] = Field(min_length=1)
 
@@ -99,27 +106,30 @@ class Table(_Part):
                 raise ValueError(f"differences: there is no cell {known.row}, {known.column}")
         if (self.results == "answers") != (self.questions is not None):
             raise ValueError(
-                "'questions' names the file that 'results: answers' answer, and goes with it alone"
+                "'questions' names the question file that 'results: answers' needs; other results have none"
             )
         return self
 
     def printed_text(self, value: float | None) -> str:
-        """A figure in the table's unit as the table prints it: Python's rounding, half to even on the binary
-        value."""
+        """Format a figure, given in the table's unit, with the table's number of digits; `None` is `n/a`.
+
+        Rounding is Python's, which rounds the exact binary value, and ties to even.
+        """
         return "n/a" if value is None else f"{value:.{self.digits}f}"
 
     def text(self, share: float | None) -> str:
-        """A figure of ours, in [0, 1], as the table would print it."""
+        """Format a computed figure, a share in [0, 1], as the table would print it."""
         scale = 100 if self.unit == "percent" else 1
         return self.printed_text(None if share is None else share * scale)
 
     def difference(self, row: str, metric: str, column: str) -> Difference | None:
-        """What is known of a cell."""
+        """Return the known difference of a cell, or `None`."""
         wanted = (row, metric, column)
         return next((d for d in self.differences if (d.row, d.metric, d.column) == wanted), None)
 
     def select(self, names: tuple[str, ...]) -> tuple[TableRow, ...]:
-        """Some rows by name, all without a name; raises UsageError."""
+        """Return the rows with these names, or all rows without a name; raises UsageError for an unknown
+        name."""
         known = [row.row for row in self.rows]
         for name in names:
             if name not in known:
@@ -129,14 +139,17 @@ class Table(_Part):
 
 @cache
 def table_names() -> tuple[str, ...]:
-    """The tables that come with fathoms, as `PAPER/TABLE`."""
+    """Return the names of the tables that come with fathoms, in the form `PAPER/TABLE`."""
     return tuple(
         sorted(path.relative_to(_TABLES).with_suffix("").as_posix() for path in _TABLES.rglob("*.yaml"))
     )
 
 
 def load_table(name: str) -> Table:
-    """A table by name, or from a YAML file; raises UsageError, and ConfigError for a file that is wrong."""
+    """Load a table by the name of one that comes with fathoms, or by the path of a YAML file.
+
+    Raises UsageError if there is no table of that name, and ConfigError for an invalid file.
+    """
     path = _TABLES / f"{name}.yaml" if name in table_names() else Path(name)
     if path.suffix not in (".yaml", ".yml"):
         raise UsageError(f"there is no table '{name}'{suggest(name, table_names())}")

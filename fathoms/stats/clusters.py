@@ -17,6 +17,8 @@ from fathoms.stats.intervals import CONFIDENCE, score_interval
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 ENOUGH = 20
+"""The least number of groups for which a clustered interval is computed."""
+# Smaller values are rounding errors of 0.
 _TINY = 1e-10
 
 
@@ -68,8 +70,8 @@ def cr2_interval(
     `values`, `strata` and `groups` have one entry per question; `strata` and `groups` are numbers from 0, and
     `weights` has one entry per stratum. The interval has Wilson's form with CR2's standard error and a t
     quantile. Its n is the number of independent questions that would have this error (Korn & Graubard 1998).
-    The usual mean +- t * error is too short near 0 and 1, and can exceed these limits. If all scores are
-    equal, the error is 0 and cannot be used; each group then counts as one question.
+    The usual mean +- t * error is too short near 0 and 1, and can exceed these limits. If all scores within
+    each stratum are equal, the error is 0 and cannot be used; each group then counts as one question.
     """
     found = cr2(values, strata, groups, weights)
     spread = found.mean * (1 - found.mean)
@@ -81,11 +83,11 @@ def cr2_interval(
 
 
 def cr2(values: Array, strata: Codes, groups: Codes, weights: Array) -> Estimate:
-    """Estimate a weighted mean of stratum means with CR2, the bias-reduced linearisation of Bell & McCaffrey
-    (2002).
+    """Estimate a weighted mean of stratum means with its CR2 standard error and degrees of freedom.
 
-    The residuals of each group are scaled by (I - H)^(-1/2), to make up for the variance that fitting the
-    means took from them. The degrees of freedom assume independent questions as the working model.
+    CR2 is the bias-reduced linearisation of Bell & McCaffrey (2002): the residuals of each group are scaled
+    by (I - H)^(-1/2), to make up for the variance that fitting the means took from them. The degrees of
+    freedom assume independent questions as the working model.
     """
     sizes = np.bincount(strata)
     means = np.bincount(strata, values) / sizes

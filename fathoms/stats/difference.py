@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 Array = NDArray[np.float64]
+# Bisection of an interval of length up to 2: the error is at most 2 / 2^45, about 6e-14.
 _STEPS = 45
 
 

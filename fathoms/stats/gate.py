@@ -25,6 +25,7 @@ from fathoms.stats.paired import holm
 
 Verdict = Literal["PASS", "FAIL", "UNDECIDED"]
 POWER = 0.8
+"""The probability of passing that `questions_needed` asks for."""
 
 
 @dataclass(frozen=True)

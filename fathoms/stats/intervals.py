@@ -15,6 +15,7 @@ from scipy.special import ndtr, ndtri
 Array = NDArray[np.float64]
 CONFIDENCE = 0.95
 RESAMPLES = 9_999
+"""The number of bootstrap resamples."""
 
 
 class Interval(NamedTuple):

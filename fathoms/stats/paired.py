@@ -10,7 +10,10 @@ from scipy.special import bdtr, gammaln, ndtri
 
 Array = NDArray[np.float64]
 EXACT = 200_000
+"""The most distinct outcomes for which the sign-flip test is exact."""
 RESAMPLES = 99_999
+"""The number of random draws of the sign-flip test otherwise."""
+# Sums that differ by less than this from the observed one count as equal to it.
 _SLACK = 1e-9
 
 

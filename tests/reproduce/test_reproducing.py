@@ -69,7 +69,7 @@ def table(**changes: Any) -> Table:
 def test_cells_compare_as_they_are_printed(tmp_path: Path) -> None:
     results, strays = find_results(table(), write_results(tmp_path, "tiny-1b__RAG.json", "else.json"))
     assert list(results) == ["tiny"]
-    assert strays == (f"{tmp_path / 'else.json'} is of no row of Table 1, or of several",)
+    assert strays == (f"{tmp_path / 'else.json'} matches no row of Table 1, or more than one",)
     found = compare(table(), released_figures(table(), results, Scoring()))
     assert {(cell.paper, cell.ours) for cell in found.rows[0].cells} == {
         ("0.12", "0.12"),
@@ -96,7 +96,7 @@ def test_a_difference_counts_unless_it_is_known_to_the_digit(tmp_path: Path) -> 
 
 
 def test_results_that_cannot_be_told_apart_or_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="two files are of the row 'tiny'"):
+    with pytest.raises(DataError, match="two files match the row 'tiny'"):
         find_results(table(), write_results(tmp_path / "two", "tiny-1b_RAG.json", "tiny_1b RAG.json"))
     with pytest.raises(DataError, match="holds no result file of Table 1"):
         find_results(table(), write_results(tmp_path / "none", "else.json"))
