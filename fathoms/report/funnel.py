@@ -114,7 +114,7 @@ def funnel_section(pairs: Sequence[tuple[RunView, Row]]) -> Iterator[tuple[Row, 
                 [name, *(cell for stage in STAGES for cell in stage_cells(stages.get(stage) or {}))]
                 for name, stages in funnel_rows(funnel)
             ]
-            yield row, rows, list(notes(funnel))[1:]  # the first note explains the terminal table
+            yield row, rows, list(notes(funnel))[1:]
 
 
 def stage_cells(figures: Figures) -> list[str]:
