@@ -44,7 +44,7 @@ def _garbled(text: str) -> str | None:
     """Say what is wrong with the characters of a text; `None` if nothing is."""
     for character in text:
         if character == "\ufffd":
-            return "holds U+FFFD, which stands for a character that was lost: write it again"
+            return "holds U+FFFD, which replaces a character that could not be decoded: write it again"
         if unicodedata.category(character) == "Cc" and character not in _LAYOUT:
             return f"holds the control character U+{ord(character):04X}: take it out"
     try:
@@ -106,7 +106,7 @@ def given_away(subject: Subject) -> Iterator[Found]:
             if variant and not is_yes_no(variant) and all(subject.texts.holds(text, p) for p in variant):
                 said = "', '".join(variant)
                 yield Found(
-                    f"the question holds the answer '{said}': who repeats it is right",
+                    f"the question holds the answer '{said}': merely repeating the question would be correct",
                     number,
                     ("answers", index),
                 )

@@ -94,6 +94,7 @@ def _likely(phrase: str, document: str, page: int, text: str) -> Iterator[_Piece
     wanted = np.bincount(_kinds(phrase), minlength=_KINDS).astype(np.uint16)
     first = np.arange(len(words.starts))
     fitting = np.searchsorted(words.ends, words.starts + len(phrase), side="right")
+    # pieces that are not longer than the phrase, and those with one word more
     for last in (fitting.clip(first + 1), (fitting + 1).clip(max=len(first))):
         common = np.minimum(words.before[last] - words.before[first], wanted).sum(axis=1, dtype=np.int64)
         shared = common / (words.ends[last - 1] - words.starts + len(phrase))

@@ -36,7 +36,7 @@ def scaffold(documents: Iterable[Document], ending: str) -> str:
 
 
 def _rows(document: Document) -> list[dict[str, Any]]:
-    """The two rows of a document."""
+    """Return the two rows of a document."""
     count = document.page_count or len(document.pages)
     about = f"{document.id}: {count} page{'' if count == 1 else 's'}; begins: {_beginning(document)}"
     return [

@@ -59,6 +59,7 @@ def change(run: RunView, previous: RunView, profile: str) -> Change:
         )
     now, then = run.figures(profile), previous.figures(profile)
     new, old = (figures.get("overall") or {} for figures in (now, then))
+    # another classifier can change hallucination without any change in the answers
     judged_alike = now.get("classifier_key") == then.get("classifier_key")
     return Change(
         previous.run,

@@ -102,7 +102,7 @@ def undecided_check(found: Gated, check: GateCheck) -> str:
     if _fails_alone(newest, found):
         return f"{name} is worse by {found.margin:g} or more in the newest run, but not shown so in every run"
     if newest.high < 0:
-        return f"{name} is worse, by less than the margin of {found.margin:g} as far as it was seen"
+        return f"{name} is worse, but the observed change is smaller than the margin of {found.margin:g}"
     if check.needed and check.needed > check.questions:
         return (
             f"{check.questions} questions cannot tell a change of {found.margin:g} in {name};"

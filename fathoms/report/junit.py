@@ -79,7 +79,7 @@ def _read(before: bytes | None) -> Sequence[ET.Element]:
 
 def _element(suite: Suite) -> ET.Element:
     """Build the XML element of a suite with its cases."""
-    stamp = {"timestamp": suite.created[:19]} if suite.created else {}
+    stamp = {"timestamp": suite.created[:19]} if suite.created else {}  # without the time zone
     node = ET.Element("testsuite", {"name": _text(suite.name), **_counts(suite.cases), **stamp})
     for case in suite.cases:
         _add(node, suite.name, case)

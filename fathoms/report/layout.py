@@ -94,5 +94,6 @@ def value_spot(axis: Point, reach: float, side: int, axes: int) -> Point:
     x, y = axis
     outward = 0 if side else 0.13 + 0.15 * abs(x)
     room = 0.8 if side else 0.4
+    # points at a distance r on neighbouring axes are 2 r sin(pi / axes) apart
     reach = max(reach + outward, room / (2 * math.sin(math.pi / max(axes, 3))))
     return (x * reach + side * ASIDE * y, y * reach - side * ASIDE * x)

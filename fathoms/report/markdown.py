@@ -160,7 +160,7 @@ def category_table(scored: ScoreTable, row: Row) -> list[str]:
             interval = bracket(cell.intervals.get(metric)).strip()
             value = figure(cell.value(metric))
             lines.append([name, metric.capitalize(), arrow, value, interval, str(cell.count(metric))])
-            name = ""
+            name = ""  # only the first line of a category shows its name
         lines.append(["", "Abstention", "", figure(cell.abstention), "", str(cell.hallucination_n)])
     return table(["Category", "Metric", "", "Value", "95 % interval", "n"], lines, 3)
 

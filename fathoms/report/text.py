@@ -36,7 +36,7 @@ def seen(character: str) -> str:
 
 def shorten(text: object, width: int) -> str:
     """Return `text` as `plain` does, cut to `width` terminal cells with an ellipsis at the end."""
-    line = plain(str(text)[: 20 * width])
+    line = plain(str(text)[: 20 * width])  # the cut bounds the work on very long texts
     return line if cell_len(line) <= width else set_cell_size(line, width - 1).rstrip() + "…"
 
 

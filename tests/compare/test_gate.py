@@ -103,7 +103,7 @@ def test_what_is_worse_by_less_than_the_margin_needs_no_more_questions():
     assert check.nights[0].high < 0
     assert (found.verdict, check.nights[0].delta > -0.1) == ("UNDECIDED", True)
     assert undecided(found) == (
-        "undecided: correctness is worse, by less than the margin of 0.1 as far as it was seen"
+        "undecided: correctness is worse, but the observed change is smaller than the margin of 0.1"
     )
 
 

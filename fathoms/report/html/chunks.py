@@ -109,7 +109,7 @@ class Details:
         needed."""
         cut = self._step > 0 and self.pool.cut(LENGTHS[self._step - 1])
         data = self._packed()
-        if len(data) < limit // 2:
+        if len(data) < limit // 2:  # there is room to spare: the next chunk may keep longer texts
             self._step = max(0, self._step - 1)
         while len(data) > limit and self._step < len(LENGTHS):
             if self.pool.cut(LENGTHS[self._step]):

@@ -110,6 +110,7 @@ def _line(counts: Mapping[str, int], repeats: int) -> Json:
     """
     cells = {name: counts.get(name) or 0 for name in OUTCOMES}
     answers = sum(cells.values())
+    # -(-a // b) rounds up
     shares = {name: _share(count, answers, -(-answers // repeats)) for name, count in cells.items()}
     return {**cells, "share": shares}
 

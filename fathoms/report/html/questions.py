@@ -31,6 +31,7 @@ class Questions:
         categories = dict.fromkeys(name for run in runs for name in run.categories)
         self._categories = {name: number for number, name in enumerate(categories)}
         asked = [(run.manifest.get("data") or {}).get("asked_ids") or () for run in runs]
+        # reversed, so that the order of the first run takes precedence
         self._asked = {name: number for ids in reversed(asked) for number, name in enumerate(ids)}
 
     def place(self, question: Mapping[str, Any], run: RunView) -> tuple[str, int]:

@@ -75,7 +75,7 @@ class Reading:
 
 
 def read_run(run: RunView, profile: str, questions: Questions, details: Details, picture: Picture) -> Reading:
-    """Read all question views of a run once."""
+    """Read all question views of a run once, and add their details to `details`."""
     rows: dict[int, tuple[Any, ...]] = {}
     numbers: dict[int, int] = {}
     sums = Sums()

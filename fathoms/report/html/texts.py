@@ -40,7 +40,7 @@ def clean(value: Any) -> Any:
 
 def start(text: object, length: int) -> str:
     """Return the beginning of a text on one line, with an ellipsis if it was cut."""
-    line = " ".join(str(text)[: 4 * length].split())
+    line = " ".join(str(text)[: 4 * length].split())  # the cut bounds the work on very long texts
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
@@ -60,7 +60,7 @@ def units(text: str) -> int:
 
 def in_units(text: str, marks: Sequence[Mark]) -> list[list[int]]:
     """Convert marks to UTF-16 code units."""
-    if not marks or text.isascii() or max(text) <= "\uffff":
+    if not marks or text.isascii() or max(text) <= "\uffff":  # each character is one code unit
         return [list(mark) for mark in marks]
     before = [0, *accumulate(1 + (letter > "\uffff") for letter in text)]
     return [[before[mark.start], before[mark.end], mark.phrase] for mark in marks]
