@@ -135,7 +135,7 @@ def _pipeline(responses: Iterable[_Response]) -> str:
     """Return the name of the pipeline in Table I of the paper, recognised by the form of the contexts."""
     first = next((response.rag_context[0] for response in responses if response.rag_context), None)
     if first is None:
-        return "Closed"
+        return "Closed"  # closed APIs do not tell what they retrieved
     return "Docling with EasyOCR" if isinstance(first, str) else "LlamaIndex RAG"
 
 
