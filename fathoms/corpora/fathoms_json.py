@@ -15,6 +15,7 @@ from fathoms.errors import DataError
 from fathoms.safety.inputs import parse_json
 from fathoms.types import Question
 
+# Strings are matched so that brackets inside them are not counted.
 _STRING_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]')
 
 

@@ -129,7 +129,7 @@ Returns its record, or `None` if the file was not found.
 
 
 def _pull_all(manifest: Manifest, folder: Path, fetch: Fetch) -> tuple[FileReport, ...]:
-    """Fetch every file that is absent or wrong, and record each at once, so that an interruption loses none.
+    """Fetch and record every file that is absent or wrong.
 
     A file that fails its check does not stop the others; the first such error is raised at the end.
     """
@@ -148,7 +148,7 @@ def _pull_all(manifest: Manifest, folder: Path, fetch: Fetch) -> tuple[FileRepor
             continue
         if new:
             pulled = pulled.with_file(entry.file, new)
-            write_record(folder, pulled)
+            write_record(folder, pulled)  # after every file, so that an interrupted pull keeps its records
         reports.append(_report(entry, new))
     if refused:
         raise refused[0]

@@ -111,9 +111,10 @@ def _verify(manifest: Manifest, pulled: Pulled, files: Mapping[str, Path]) -> tu
         if path is None:
             continue
         found = sha256_file(path)
-        own = path.parent == manifest.folder
+        own = path.parent == manifest.folder  # not a file that the configuration gives instead
         record = pulled.files.get(entry.file) if own else None
         expected = record.sha256 if record else entry.sha256
+        # A record comes first: a file that was copied with a warning must still be the file of that warning.
         if own and expected not in (None, found):
             raise ChecksumError(path, str(expected), found)
         if record and record.warning:

@@ -1,4 +1,4 @@
-"""Answers that were made elsewhere, as records: they are then scored and reported like our own."""
+"""Imports answers that another system produced, as records that are scored and reported like our own."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Anybody's answers: one JSON object a line.
+"""Imports answers of any system from a JSON lines file with one answer per line.
 
     {"id": "text-only-01", "answer": "Convolutional networks."}
     {"question": "What is x?", "answer": "4", "contexts": ["...", {"text": "...", "page": 3}]}
     {"id": "text-only-02", "answer": null, "error": "timed out"}
 
-A row names its question by `id` or by the `question` itself. An `answer` of null is a call that failed,
-and `error`, which is looked at only then, says why. Its other keys are those of `fathoms.Answer`
-(`pipeline/external/answer.py`).
+A row names its question by `id`, or by `question`, the text of the question. An `answer` of null means that
+the call failed; `error` then gives the reason (it is ignored otherwise). The other keys are those of
+`fathoms.Answer` (see `pipeline/external/answer.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from fathoms.types import Failure, Question, Record
 
 
 class _Row(Parts):
-    """One row."""
+    """One line of the file, parsed."""
 
     id: str | None = None
     question: str | None = None
@@ -42,7 +42,7 @@ class _Row(Parts):
 
 
 class _Questions:
-    """The questions of a set, found by id or by text."""
+    """The questions of a data set, indexed by id and by text."""
 
     def __init__(self, questions: Sequence[Question]) -> None:
         self.by_id = {question.id: question for question in questions}
@@ -51,14 +51,14 @@ class _Questions:
             self.by_text.setdefault(fold_space(question.text), []).append(question)
 
     def find(self, row: _Row) -> Question | None:
-        """The one question that a row can mean."""
+        """Return the question that a row names; `None` if there is none, or several have the same text."""
         if row.id is not None:
             return self.by_id.get(row.id)
         found = self.by_text.get(fold_space(row.question or ""), [])
         return found[0] if len(found) == 1 else None
 
     def obstacle(self, row: _Row, *, hint: bool) -> str:
-        """Why no question was found; looking for the one that may be meant takes time."""
+        """Return why `find` found no question; `hint` adds a suggestion, which takes time to compute."""
         if row.id is not None:
             return f"no question '{row.id}'" + (did_you_mean(row.id, self.by_id) if hint else "")
         text = fold_space(row.question or "")
@@ -69,11 +69,11 @@ class _Questions:
 
 
 def read_answers(path: Path, questions: Sequence[Question]) -> Imported:
-    """Read answers to some of `questions`.
+    """Read a file of answers to all or some of `questions`.
 
-    Unknown questions and second answers to one are left out and named in the warnings, as are questions
-    without an answer. Raises DataError that lists, with file:line, the rows that cannot be read, or says
-    that no row answers any question.
+    Rows for unknown questions and second answers to the same question are left out with a warning. Questions
+    without an answer are named in a warning too. Raises a DataError that lists all invalid rows with
+    `file:line`, and a DataError if no row answers any of the questions.
     """
     known = _Questions(questions)
     records: dict[str, Record] = {}
@@ -96,7 +96,7 @@ def read_answers(path: Path, questions: Sequence[Question]) -> Imported:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, _Row]]:
-    """The rows with their line numbers; raises one DataError for all that are wrong."""
+    """Yield the rows with their line numbers; raises a single QuestionsError that lists all invalid rows."""
     rows: list[tuple[int, _Row]] = []
     complaints: list[str] = []
     for number, line in enumerate(read_text(path, LARGEST_IMPORT).split("\n"), start=1):
@@ -111,7 +111,7 @@ def _rows(path: Path) -> Iterator[tuple[int, _Row]]:
 
 
 def _parse(line: str, name: str, number: int) -> _Row:
-    """One row; raises DataError with what is wrong."""
+    """Parse one row; raises DataError if it is invalid."""
     data, place = parse_json(line, name, first_line=number), f"{name}:{number}"
     if not isinstance(data, dict):
         raise DataError(f"{place}: want an object with 'id' or 'question', and 'answer'")
@@ -127,7 +127,7 @@ def _parse(line: str, name: str, number: int) -> _Row:
 
 
 def _sentence(data: Mapping[str, Any], error: ValidationError) -> str:
-    """The first complaint in our words."""
+    """Return the first validation error as a message for the user."""
     first = error.errors()[0]
     if first["type"] == "missing" and first["loc"] == ("answer",):
         return f"'answer' is missing{did_you_mean('answer', data)}"
@@ -135,7 +135,7 @@ def _sentence(data: Mapping[str, Any], error: ValidationError) -> str:
 
 
 def _record(question: Question, row: _Row) -> Record:
-    """One answer, or the failure to give one, as a record."""
+    """Convert a row, an answer or a failed call, to a record."""
     return Record(
         question=question,
         hits=row.hits(question.id),

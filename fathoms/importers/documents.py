@@ -1,4 +1,4 @@
-"""The PDFs behind imported answers, as our parser reads them: an estimate of what another pipeline read."""
+"""Parses the PDFs behind imported answers; the result estimates what the other pipeline read."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from fathoms.types import Document
 
 @dataclass(frozen=True)
 class Parsed:
-    """Documents of a folder as `parser` (its name and version) reads them; `warnings` are sentences for
-    people."""
+    """The parsed documents of a folder.
+
+    `parser` is the name and version of the parser, `warnings` are sentences for the user, and `folder` is an
+    absolute path.
+    """
 
     documents: tuple[Document, ...] = ()
     parser: str | None = None
@@ -24,14 +27,14 @@ class Parsed:
 
 
 NO_DOCUMENTS = Parsed()
-"""The documents of an import that was given none."""
+"""The value for an import without a folder of documents."""
 
 
 def parse_folder(folder: Path, parser: Pdfium | PyMuPDF, workers: int = 2) -> Parsed:
-    """Read every PDF under a folder, each in a process of its own.
+    """Parse every PDF in a folder and its subfolders, each in its own process.
 
-    One that cannot be read is left out, and named in the warnings. Raises UsageError where there is no such
-    folder, DataError where it holds no PDF that can be read, and MissingExtraError for a missing parser.
+    A PDF that cannot be read is left out with a warning. Raises UsageError if the folder does not exist,
+    DataError if it contains no readable PDF, and MissingExtraError if the parser is not installed.
     """
     paths, warnings = find_pdfs(folder)
     outcomes = parse_all(parser, list(paths.values()), workers=workers)

@@ -1,12 +1,12 @@
-"""The result files that FATHOMS-RAG released: one JSON file a model, 93 answers each.
+"""Imports the result files that FATHOMS-RAG released: one JSON file per model with 93 answers each.
 
-Two scripts wrote them, told apart by the key of the hallucination flag: `suspected_hallucination` is
-`evaluator.py`, `hallucinating` is `reprocess.py`, which folds hyphens otherwise. Each record names its
-script as `fingerprints["scorer"]`; the score and the flag are kept in `released`.
+Two scripts wrote these files. They differ in how they normalise hyphens, and can be told apart by the key of
+the hallucination flag: `evaluator.py` wrote `suspected_hallucination`, `reprocess.py` wrote `hallucinating`.
+Each record names its script in `fingerprints["scorer"]`; the released score and flag are kept in `released`.
 
-A call that failed has the error text in place of the answer. These become `Record.error`:
+In the files, a failed call has its error text in place of the answer. These texts become `Record.error`:
 
-| text (in any case) | from |
+| text (upper or lower case) | written by |
 |---|---|
 | `timed out` | the API scripts, after their retries |
 | `rate limit exceeded` | Claude's script |
@@ -15,9 +15,10 @@ A call that failed has the error text in place of the answer. These become `Reco
 | `rag system not initialized` | the LlamaIndex script |
 | `request failed: ...`, `ollama error 500: ...`, `no response received` | the Docling script |
 
-An empty answer is an answer. Contexts come in three forms: texts `File: NAME\\nContent: ...` (Docling:
-kept as the context of the prompt), chunks with content cut at 500 characters (LlamaIndex: kept as
-hits), and none (the closed APIs: what these retrieved is not known).
+An empty answer counts as an answer. There are three forms of retrieved context: texts
+`File: NAME\\nContent: ...` (the Docling pipeline), which are kept as the context of the prompt; chunks whose
+content is cut at 500 characters (the LlamaIndex pipeline), which are kept as hits; and none (the closed APIs,
+whose retrieval is not known).
 """
 
 from __future__ import annotations
@@ -41,18 +42,22 @@ _ERROR_TEXT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _CUT = 500
+"""Characters at which the released files cut the content of a chunk; a cut one ends in `...`."""
 
 _Key = tuple[str, frozenset[str]]
 
 
 class _Row(BaseModel):
-    """The base of what the file holds; keys that are not known are ignored, numbers are finite."""
+    """Base class of the parts of a result file; unknown keys are ignored, and numbers must be finite."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
 class _ChunkRow(_Row):
-    """One retrieved chunk; `page_number` may be the word `Unknown`, and `score` the name of the relevance."""
+    """One retrieved chunk.
+
+    `page_number` may be the word `Unknown`. The relevance is either in `relevance_score` or in `score`.
+    """
 
     chunk_id: int
     file_name: str
@@ -63,7 +68,7 @@ class _ChunkRow(_Row):
 
 
 class _Response(_Row):
-    """One answer."""
+    """One answer with its question, retrieved context and scores."""
 
     category: str
     question: str
@@ -77,12 +82,12 @@ class _Response(_Row):
 
     @property
     def key(self) -> _Key:
-        """What names a question: its text and its files."""
+        """The text and files of the question, which identify it."""
         return fold_space(self.question), frozenset(self.required_files)
 
 
 class _ResultFile(_Row):
-    """One file."""
+    """A whole result file."""
 
     model: str
     api_model: str | None = None
@@ -90,13 +95,13 @@ class _ResultFile(_Row):
 
 
 def read_result_file(path: Path, questions: Sequence[Question] | None = None) -> Imported:
-    """Read one released file; its answers are matched to `questions` by text and files.
+    """Read one released file and match its answers to `questions` by question text and files.
 
-    Without `questions` they are taken from the file, with ids as a file of questions in the same order
-    would get. Of two answers to one question the first is kept; answers to questions that are not in the
-    set are left out; both are named in the warnings. So are questions with equal text and files, which
-    get the answers in order. Raises DataError, with the place, for a file that
-    is not of this format or answers none of the questions.
+    Without `questions`, the questions are taken from the file, with the same ids as a question file in that
+    order would get. If there are two answers to a question, the first is kept; answers to unknown questions
+    are left out. Questions with equal text and files get their answers in file order. Warnings report all
+    three cases. Raises DataError for a file that is not in this format, naming the place of the error, and
+    for a file that answers none of the questions.
     """
     file = _parse(path)
     if questions is None:
@@ -127,15 +132,15 @@ def read_result_file(path: Path, questions: Sequence[Question] | None = None) ->
 
 
 def _pipeline(responses: Iterable[_Response]) -> str:
-    """The pipeline as the paper's Table I names it, told by the form of the contexts."""
+    """Return the name of the pipeline in Table I of the paper, recognised by the form of the contexts."""
     first = next((response.rag_context[0] for response in responses if response.rag_context), None)
     if first is None:
-        return "Closed"
+        return "Closed"  # closed APIs do not tell what they retrieved
     return "Docling with EasyOCR" if isinstance(first, str) else "LlamaIndex RAG"
 
 
 def _parse(path: Path) -> _ResultFile:
-    """The file, checked; raises DataError with the place of what is wrong."""
+    """Read and validate the file; raises DataError that names the place of the first error."""
     data = parse_json(read_text(path, LARGEST_IMPORT), str(path))
     try:
         file = _ResultFile.model_validate(data)
@@ -149,7 +154,7 @@ def _parse(path: Path) -> _ResultFile:
 
 
 def _own_questions(responses: Sequence[_Response]) -> list[Question]:
-    """The questions as the file itself states them, each once."""
+    """Return the questions that the file itself contains, without duplicates."""
     first: dict[_Key, _Response] = {}
     for response in responses:
         first.setdefault(response.key, response)
@@ -167,12 +172,12 @@ def _own_questions(responses: Sequence[_Response]) -> list[Question]:
 
 
 def _key(question: Question) -> _Key:
-    """What names a question: its text and its files."""
+    """Return the text and files of a question, which are compared with those of a response."""
     return fold_space(question.text), frozenset(question.files)
 
 
 def _ambiguities(path: Path, groups: Iterable[Sequence[Question]]) -> Iterator[str]:
-    """A sentence about every group of questions that the file cannot tell apart."""
+    """Yield a warning for every group of questions that have the same text and files."""
     for group in groups:
         if len(group) > 1:
             ids = ", ".join(question.id for question in group)
@@ -180,7 +185,7 @@ def _ambiguities(path: Path, groups: Iterable[Sequence[Question]]) -> Iterator[s
 
 
 def _record(question: Question, response: _Response) -> Record:
-    """One answer as a record."""
+    """Convert one response to a record."""
     failed = _ERROR_TEXT.fullmatch(response.pred_answer.strip()) is not None
     flag = response.suspected_hallucination
     scorer = "evaluator.py" if response.hallucinating is None else "reprocess.py"
@@ -201,7 +206,7 @@ def _record(question: Question, response: _Response) -> Record:
 
 
 def _hits(context: Sequence[_ChunkRow | str]) -> tuple[Hit, ...] | None:
-    """Retrieved chunks, best first as they are listed; `None` where the file tells of none."""
+    """Return the retrieved chunks in the order of the file, best first; `None` if the file lists none."""
     hits = []
     for rank, row in enumerate(context, start=1):
         if isinstance(row, str):
@@ -216,7 +221,7 @@ def _hits(context: Sequence[_ChunkRow | str]) -> tuple[Hit, ...] | None:
 
 
 def _differences(place: str, question: Question, response: _Response) -> Iterator[str]:
-    """Where the file and the set of questions disagree; the set is followed."""
+    """Yield a warning for each difference between file and data set; the values of the data set are used."""
     if response.category != question.category:
         yield f"{place}: {question.id} is of category '{question.category}', here '{response.category}'"
     if response.ground_truth != question.answers:
@@ -224,11 +229,11 @@ def _differences(place: str, question: Question, response: _Response) -> Iterato
 
 
 def _cut_warning(path: Path, records: Iterable[Record]) -> list[str]:
-    """A sentence about chunks of which the file holds only the beginning."""
+    """Return a warning if the file contains only the beginnings of some chunks."""
     cut = sum(any(not hit.chunk.whole for hit in record.hits or ()) for record in records)
     return [f"{path}: the chunks of {cut} answers are cut at {_CUT} characters by the file"] if cut else []
 
 
 def _quote(response: _Response) -> str:
-    """The beginning of a question."""
+    """Return the beginning of the question and its files, for a warning."""
     return f"'{fold_space(response.question)[:80]}' ({', '.join(response.required_files) or 'no files'})"

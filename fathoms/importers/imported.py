@@ -1,4 +1,4 @@
-"""What an importer gives back: records as a pipeline would make them, and what was odd about the file."""
+"""The result type of the importers, and helpers for their warnings."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from dataclasses import dataclass
 from fathoms.types import Question, Record
 
 SHOWN = 10
+"""Most items that a warning or an error lists."""
 LARGEST_IMPORT = 2**30
-"""Bytes of a file of answers, which may hold everything that was retrieved for each."""
+"""Largest accepted answer file in bytes; such a file may contain all retrieved context."""
 
 
 @dataclass(frozen=True)
 class Imported:
-    """Answers from elsewhere. `questions` are those of the set, `warnings` sentences for people, `pipeline`
-    what several runs with different models share."""
+    """Imported answers, as the records that a run of our own would have.
+
+    `questions` are all questions of the data set, answered or not, and `warnings` are sentences for the user.
+    `pipeline` is the name of the pipeline, equal for runs that differ only in the model; `model` and
+    `pipeline` are `None` if the file does not name them.
+    """
 
     name: str
     model: str | None
@@ -27,7 +32,7 @@ class Imported:
 
 
 def missing_warning(questions: Sequence[Question], records: Iterable[Record]) -> list[str]:
-    """A sentence about the questions without a record, if there are any."""
+    """Return a warning about the questions without a record, or an empty list if there are none."""
     answered = {record.question.id for record in records}
     missing = [question.id for question in questions if question.id not in answered]
     if not missing:
@@ -39,11 +44,11 @@ def missing_warning(questions: Sequence[Question], records: Iterable[Record]) ->
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """` (did you mean 'x'?)`, or nothing where no name is near."""
+    """Return ` (did you mean 'x'?)` with the closest name, or an empty text if no name is close."""
     near = difflib.get_close_matches(word, names, n=1)
     return f" (did you mean '{near[0]}'?)" if near else ""
 
 
 def fold_space(text: str) -> str:
-    """Text with every run of white space as one space: what two spellings of one question share."""
+    """Collapse each run of white space to one space, so that differently wrapped question texts are equal."""
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""Imported answers as a run on disk, which is then like any other."""
+"""Stores imported answers as a run on disk, so that they can be scored and compared like any run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fathoms.runs.store import Run
 
 
 def keep(imported: Imported, data: str, out: Path, parsed: Parsed = NO_DOCUMENTS) -> Run:
-    """Write the answers as a new run under `out`, not scored yet; `data` names the question set.
+    """Write imported answers as a new, unscored run under `out`, and return the run.
 
-    The documents as parsed go along, for the funnel.
+    `data` is the name of the data set. The parsed documents are stored with the run: the funnel needs them.
     """
     sizes = Counter(question.category for question in imported.questions)
     manifest = {

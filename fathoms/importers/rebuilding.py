@@ -1,7 +1,7 @@
-"""Retrieved chunks of which a file holds only the beginning, made whole again from the page they are from.
+"""Restores retrieved chunks that a result file cuts short, from the text of the pages they come from.
 
-The page is split as the pipeline split it, and the chunk is the one that begins with what is known of it.
-Letters and digits alone are compared, for two parsers rarely agree on the rest.
+Each page is split as the pipeline split it. A cut chunk is replaced by the piece of its page that begins with
+the same text. Only letters and digits are compared, because parsers rarely agree on the rest.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from fathoms.types import Chunk, Document, Record
 _NOT_LETTERS = re.compile(r"[\W_]+")
 
 _Pieces = Mapping[tuple[str, int], Sequence[str]]
+"""The texts of the chunks of each page, by document and page number."""
 
 
 def rebuild(imported: Imported, documents: Iterable[Document], splitter: SentenceChunker) -> Imported:
-    """The answers with their cut chunks whole, where exactly one piece of the page begins as they do.
+    """Replace cut chunks by whole ones, where exactly one piece of the page begins with the same text.
 
-    `splitter` is that of the pipeline. What cannot be rebuilt stays
-    cut, and a warning counts it. Raises MissingExtraError where the splitter is not installed.
+    `splitter` must be configured as the pipeline's. Chunks that cannot be rebuilt stay cut; a warning says
+    how many were rebuilt. Raises MissingExtraError if LlamaIndex is not installed.
     """
     cut = [hit for record in imported.records for hit in record.hits or () if not hit.chunk.whole]
     if not cut:
@@ -37,7 +38,7 @@ def rebuild(imported: Imported, documents: Iterable[Document], splitter: Sentenc
 
 
 def _split(documents: Iterable[Document], splitter: SentenceChunker) -> dict[tuple[str, int], list[str]]:
-    """The pieces of every page."""
+    """Return the pieces of every page, by document and page number."""
     pieces: dict[tuple[str, int], list[str]] = {}
     for document in documents:
         for chunk in splitter.chunk(document):
@@ -46,7 +47,7 @@ def _split(documents: Iterable[Document], splitter: SentenceChunker) -> dict[tup
 
 
 def _rebuilt(record: Record, pieces: _Pieces) -> Record:
-    """One answer with what can be rebuilt."""
+    """Return the record with all chunks replaced that can be rebuilt."""
     if record.hits is None or all(hit.chunk.whole for hit in record.hits):
         return record
     hits = tuple(hit.model_copy(update={"chunk": _whole(hit.chunk, pieces)}) for hit in record.hits)
@@ -54,7 +55,7 @@ def _rebuilt(record: Record, pieces: _Pieces) -> Record:
 
 
 def _whole(chunk: Chunk, pieces: _Pieces) -> Chunk:
-    """The chunk as its page has it; itself where it is whole, or where the page does not tell."""
+    """Return the whole chunk; the chunk itself if it is not cut or no single piece of its page matches."""
     if chunk.whole or not chunk.pages:
         return chunk
     beginning = _letters(chunk.text.removesuffix("..."))
@@ -66,5 +67,5 @@ def _whole(chunk: Chunk, pieces: _Pieces) -> Chunk:
 
 
 def _letters(text: str) -> str:
-    """Letters and digits alone, in lower case."""
+    """Return only the letters and digits of a text, in lower case."""
     return _NOT_LETTERS.sub("", text).lower()

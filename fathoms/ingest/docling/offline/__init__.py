@@ -1,1 +1,1 @@
-"""A layout model and a table model for Docling that need no download from a model hub."""
+"""A layout model and a table structure model for Docling that need no download from a model hub."""

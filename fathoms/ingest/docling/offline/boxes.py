@@ -1,4 +1,4 @@
-"""Rectangles on a page: plain geometry, in points from the top left corner."""
+"""Geometry of rectangles on a page, in points from the top left corner of the page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Box(NamedTuple):
-    """A rectangle; `top` is smaller than `bottom`."""
+    """A rectangle. The y axis points down, so `top` is smaller than `bottom`."""
 
     left: float
     top: float
@@ -24,12 +24,12 @@ class Box(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """Half way down."""
+        """The vertical middle."""
         return (self.top + self.bottom) / 2
 
     @property
     def centre(self) -> float:
-        """Half way across."""
+        """The horizontal middle."""
         return (self.left + self.right) / 2
 
     @property
@@ -37,21 +37,21 @@ class Box(NamedTuple):
         return max(0.0, self.width) * max(0.0, self.height)
 
     def shared(self, other: Box) -> float:
-        """The area that two boxes have in common."""
+        """Return the area of the intersection of two boxes."""
         width = min(self.right, other.right) - max(self.left, other.left)
         height = min(self.bottom, other.bottom) - max(self.top, other.top)
         return max(0.0, width) * max(0.0, height)
 
     def inside(self, other: Box) -> float:
-        """The part of this box that lies in the other, 0 to 1."""
+        """Return the share of this box's area that lies in the other box, from 0 to 1."""
         return self.shared(other) / self.area if self.area > 0 else 0.0
 
     def grown(self, margin: float) -> Box:
-        """The box with that much more on every side."""
+        """Return the box enlarged by `margin` on every side."""
         return Box(self.left - margin, self.top - margin, self.right + margin, self.bottom + margin)
 
 
 def union(boxes: Iterable[Box]) -> Box:
-    """The smallest box around all of them; there must be one."""
+    """Return the smallest box that contains all boxes; there must be at least one."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return Box(min(lefts), min(tops), max(rights), max(bottoms))

@@ -1,4 +1,4 @@
-"""A layout model for Docling whose weights come in a package: PicoDet, trained on CDLA's ten classes."""
+"""A Docling layout model whose weights need no hub: PicoDet, trained on the ten classes of CDLA."""
 
 from __future__ import annotations
 
@@ -39,24 +39,25 @@ LABELS = {
     "equation": DocItemLabel.FORMULA,
 }
 KEPT = 0.5
-"""The score below which Docling's post-processing drops a region: the scores of its own models are higher."""
+"""The score below which Docling's post-processing drops a region; it is made for Docling's own models, whose
+scores are higher than PicoDet's."""
 
 
 class CdlaLayoutOptions(BaseLayoutOptions):  # mypy does not follow Docling
-    """`fathoms_cdla`: the layout model of the package that `fathoms models pull layout-cdla` fetches."""
+    """Options of the layout model `fathoms_cdla`; `fathoms models pull layout-cdla` fetches its weights."""
 
     kind: ClassVar[str] = "fathoms_cdla"
 
     weights: str = "layout-cdla"
     """The name of the asset, or the path of the ONNX file."""
     confidence: float = Field(default=0.4, gt=0, lt=1)
-    """The least score of a region."""
+    """The minimum score of a region."""
     scale: float = Field(default=1.5, gt=0, le=100)
-    """Pixels a point of the image that the model sees; it shrinks or stretches it to 608 by 800."""
+    """Resolution of the page image in pixels per point; the model then scales the image to 608 by 800."""
 
 
 class CdlaLayoutModel(BaseLayoutModel):  # mypy does not follow Docling
-    """Docling's layout stage by PicoDet; Docling's own post-processing gives the text its regions."""
+    """Docling's layout stage with PicoDet; Docling's own post-processing assigns the text to the regions."""
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class CdlaLayoutModel(BaseLayoutModel):  # mypy does not follow Docling
         return CdlaLayoutOptions
 
     def predict_layout(self, conv_res: ConversionResult, pages: Sequence[Page]) -> Sequence[LayoutPrediction]:
-        """The regions of every page, without their text."""
+        """Return the regions of every page, without their text."""
         predictions = []
         for page in pages:
             with TimeRecorder(conv_res, "layout"):
@@ -83,7 +84,10 @@ class CdlaLayoutModel(BaseLayoutModel):  # mypy does not follow Docling
         return predictions
 
     def _regions(self, page: Page) -> list[Region]:
-        """What the model and the PDF say of a page; nothing for one that could not be read."""
+        """Return the regions that the model finds on a page, corrected with what the PDF says.
+
+        A page that could not be read has none.
+        """
         if page._backend is None or not page._backend.is_valid() or page.size is None:
             return []
         image = page.get_image(scale=self.options.scale)
@@ -95,7 +99,10 @@ class CdlaLayoutModel(BaseLayoutModel):  # mypy does not follow Docling
         return [*found, *scan_regions(image, area, found)] if marks.scanned else found
 
     def _cluster(self, number: int, region: Region) -> Cluster:
-        """A region as Docling's cluster; scores are spread so that the least one here is Docling's least."""
+        """Convert a region to a Docling cluster.
+
+        Scores from `confidence` to 1 are mapped linearly to `KEPT` to 1, so that Docling drops no region.
+        """
         least = self.options.confidence
         box = region.box
         return Cluster(
@@ -107,17 +114,17 @@ class CdlaLayoutModel(BaseLayoutModel):  # mypy does not follow Docling
 
 
 def scan_regions(image: Image, area: Box, found: Sequence[Region]) -> list[Region]:
-    """What a scan needs besides: the rest of its ink as text, and the page as a picture of itself.
+    """Return additional regions for a scan: ink outside the known regions as text, and the page as a figure.
 
-    Docling's OCR reads what lies in regions, so the second makes it read everything; Docling drops a picture
-    of a whole page afterwards. The first keeps the lines of a paragraph together.
+    Docling runs OCR only inside regions. The figure makes it read the whole page; Docling's post-processing
+    drops a picture that covers a page. The text regions keep the lines of a paragraph together.
     """
     blocks = ink_blocks(image, area, [region.box for region in found])
     return [*(Region("text", CERTAIN, block) for block in blocks), Region("figure", CERTAIN, area)]
 
 
 def page_marks(page: Page, area: Box) -> Marks:
-    """What the PDF says is on a page."""
+    """Return what the PDF itself draws on a page: words, rules, drawings and bitmaps."""
     cells = page.parsed_page.word_cells if page.parsed_page else []
     return Marks(
         page=area,

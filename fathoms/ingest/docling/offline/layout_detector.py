@@ -1,7 +1,8 @@
-"""Finding the regions of a page image with PicoDet, a small detector, by ONNX Runtime.
+"""Detects the regions of a page image with PicoDet, a small object detector, run with ONNX Runtime.
 
-PicoDet (Yu et al., PP-PicoDet, 2021) gives at each place of four grids a score for every class and, as in
-generalized focal loss (Li et al., 2020), a distribution over the distance from there to each side of the box.
+At each point of four grids, PicoDet (Yu et al., "PP-PicoDet", 2021) predicts a score for every class and, as
+in generalized focal loss (Li et al., 2020), a distribution over the distance from the point to each side of
+the box.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 WIDTH, HEIGHT = 608, 800
-"""The size, in pixels, that a page is scaled to, whatever its shape."""
+"""The size in pixels of the model's input; pages are scaled to it without keeping their aspect ratio."""
 STRIDES = (8, 16, 32, 64)
-"""Pixels from one place to the next, of each grid; the distances count in these."""
+"""The spacing of each grid in pixels, which is also the unit of its predicted distances."""
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-"""Of the red, green and blue of ImageNet, 0 to 1."""
+"""Mean and standard deviation of the red, green and blue values of ImageNet, on a scale from 0 to 1."""
 SAME = 0.5
-"""The intersection over union from which on two boxes of one class are the same region."""
+"""Two boxes of one class with a larger intersection over union count as the same region."""
 
 
 class Region(NamedTuple):
-    """A part of a page and what it is, with a score from 0 to 1."""
+    """A detected region of a page with its class label and a score from 0 to 1."""
 
     label: str
     score: float
@@ -38,7 +39,7 @@ class Region(NamedTuple):
 
 
 class Detector:
-    """A loaded model; safe for threads."""
+    """A loaded detection model; safe to use from several threads."""
 
     def __init__(self, path: str, threads: int) -> None:
         runtime = _runtime()
@@ -53,7 +54,7 @@ class Detector:
         self.classes = tuple(self._session.get_modelmeta().custom_metadata_map["character"].split("\n"))
 
     def detect(self, image: Image, page: Box, least: float) -> list[Region]:
-        """The regions of a page with at least that score, best first, in the coordinates of `page`."""
+        """Return the regions with a score of at least `least`, best first, in the coordinates of `page`."""
         outputs = self._session.run(None, {self._input: pixels(image)})
         scores, distances = outputs[: len(STRIDES)], outputs[len(STRIDES) :]
         found: list[Region] = []
@@ -64,7 +65,10 @@ class Detector:
     def _decode(
         self, stride: int, scores: Floats, distances: Floats, page: Box, least: float
     ) -> list[Region]:
-        """The boxes of one grid, of shapes (places, classes) and (places, 4 * bins)."""
+        """Return the regions of one grid.
+
+        `scores` has the shape (places, classes), `distances` the shape (places, 4 * bins).
+        """
         import numpy as np
 
         places = np.flatnonzero(scores.max(axis=1) >= least)
@@ -83,7 +87,7 @@ class Detector:
 
 
 def pixels(image: Image) -> Floats:
-    """An image as the model takes it: (1, 3, height, width), each colour with mean 0 and deviation 1."""
+    """Return an image as model input: shape (1, 3, height, width), normalised with ImageNet's statistics."""
     import numpy as np
     from PIL.Image import Resampling
 
@@ -94,7 +98,7 @@ def pixels(image: Image) -> Floats:
 
 
 def expected(logits: Floats) -> Floats:
-    """The mean of each distribution over 0, 1, 2, ... that is given by its logits, along the last axis."""
+    """Return the mean of each distribution over 0, 1, 2, ..., whose logits are along the last axis."""
     import numpy as np
 
     weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
@@ -103,7 +107,7 @@ def expected(logits: Floats) -> Floats:
 
 
 def suppress(regions: list[Region]) -> list[Region]:
-    """The regions, best first, without those that repeat a better one of their class."""
+    """Return the regions, best first, without duplicates: non-maximum suppression per class."""
     kept: list[Region] = []
     for region in sorted(regions, key=lambda region: -region.score):
         if not any(region.label == other.label and iou(region.box, other.box) > SAME for other in kept):
@@ -112,19 +116,19 @@ def suppress(regions: list[Region]) -> list[Region]:
 
 
 def iou(one: Box, other: Box) -> float:
-    """Intersection over union, 0 to 1."""
+    """Return the intersection over union of two boxes, from 0 to 1."""
     shared = one.shared(other)
     return shared / (one.area + other.area - shared) if shared else 0.0
 
 
 @lru_cache(maxsize=2)
 def load(path: str, threads: int) -> Detector:
-    """The detector with these weights, loaded once."""
+    """Return the detector with the weights at `path`; it is loaded once and cached."""
     return Detector(path, threads)
 
 
 def _runtime() -> Any:
-    """ONNX Runtime, or the command that installs it."""
+    """Import ONNX Runtime; raises MissingExtraError, which names the install command, if it is missing."""
     try:
         import onnxruntime
     except ModuleNotFoundError as error:

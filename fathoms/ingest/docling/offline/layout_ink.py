@@ -1,7 +1,7 @@
-"""Blocks of ink on a scanned page that no region covers: the lines of a paragraph that the detector missed.
+"""Finds blocks of ink on a scanned page that no region covers, such as paragraphs that the detector missed.
 
-Recursive X-Y cut (Nagy and Seth, 1984): a block is cut along white that goes all the way through it, between
-columns and between lines, until none is wide enough.
+The method is the recursive X-Y cut (Nagy and Seth, 1984): a block is cut along white bands that go all the
+way through it, between columns and between lines, until no band is wide enough.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 DARK = 150
-"""Of 255: ink is darker."""
+"""Grey level, 0 to 255, below which a pixel counts as ink."""
 BETWEEN_BLOCKS, BETWEEN_COLUMNS = 9, 14
-"""Points of white that cut a block: more than there is between lines, and between words."""
+"""White bands wider than this, in points, cut a block; lines and words respectively are closer together."""
 COLUMN = 0.3
-"""The share of the page's width from which on a block beside another is a column, not the rest of a line."""
+"""Minimum width of a column, as a share of the page width; a narrower block is part of a line."""
 SMALLEST = 5
-"""Points: a narrower or lower block is a speck, or the edge of the paper."""
+"""Minimum width and height of a block in points; anything smaller is a speck or the edge of the paper."""
 
 
 def ink_blocks(image: Image, page: Box, known: Iterable[Box]) -> list[Box]:
-    """The blocks of ink outside the known boxes, in the coordinates of the page, from top to bottom."""
+    """Return the blocks of ink outside the known boxes, in page coordinates."""
     import numpy as np
 
+    # One pixel per point, so that the limits above, which are in points, also hold for pixels.
     size = max(1, round(page.width)), max(1, round(page.height))
     mask = np.asarray(image.convert("L").resize(size)) < DARK
     for box in known:
@@ -41,7 +42,7 @@ def ink_blocks(image: Image, page: Box, known: Iterable[Box]) -> list[Box]:
 
 
 def _without_specks(mask: Mask) -> Mask:
-    """The dark pixels with at least two dark neighbours, above, below or beside."""
+    """Keep only the dark pixels that have at least two dark pixels among their four neighbours."""
     import numpy as np
 
     near = np.zeros(mask.shape, dtype=int)
@@ -53,7 +54,10 @@ def _without_specks(mask: Mask) -> Mask:
 
 
 def _cut(mask: Mask, left: int, top: int, column: float) -> Iterator[Box]:
-    """The blocks of the part of a page that begins at (left, top); a column is at least `column` wide."""
+    """Yield the blocks in a part of a page, by cutting it recursively.
+
+    The top left corner of `mask` is at (left, top) on the page; a column is at least `column` points wide.
+    """
     across = [span for span in _stretches(mask.any(axis=0), BETWEEN_COLUMNS) if span[1] - span[0] >= SMALLEST]
     if not across:
         return
@@ -71,7 +75,7 @@ def _cut(mask: Mask, left: int, top: int, column: float) -> Iterator[Box]:
 
 
 def _stretches(dark: Any, white: int) -> list[tuple[int, int]]:
-    """From where to where a row of places is dark, with at most `white` light ones in between."""
+    """Return the ranges (start, end) of dark places; up to `white` light places do not end a range."""
     import numpy as np
 
     places = np.flatnonzero(dark)

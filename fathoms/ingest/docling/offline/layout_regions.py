@@ -1,8 +1,9 @@
-"""What a detector found on a page, set right by what the PDF itself says is drawn there.
+"""Corrects the regions that a detector found on a page with what the PDF itself draws there.
 
-A page with a text layer tells which images and drawings it holds. There, a figure with nothing drawn in it
-is text; a figure with nothing but rules is a table; a table of one column is text; and an image that the
-detector missed is a picture. A scan tells nothing, and its regions stay as they were found.
+On a page with a text layer, the PDF says which images and drawings there are. A figure with nothing drawn in
+it is then text, a figure that contains only rules is a table, a table with one column is text, and an image
+that the detector missed becomes a figure. On a scan the PDF says nothing; there, only figures with a low
+score and nested regions are dropped.
 """
 
 from __future__ import annotations
@@ -17,47 +18,48 @@ from fathoms.ingest.docling.offline.table_lines import Rules, Word, lines, read_
 
 FIGURE, TABLE = "figure", "table"
 CERTAIN = 1.0
-"""The score of what the PDF says."""
+"""The score of regions that follow from the PDF itself."""
 WHOLE_PAGE = 0.85
-"""The share of a page from which an image is the page itself: a scan, or a background."""
+"""An image that covers at least this share of the page is a scan or a background."""
 PICTURE = 0.02
-"""The share of a page from which an image is a picture: a smaller one is a logo or an icon."""
+"""An image that covers at least this share of the page is a picture; a smaller one is a logo or an icon."""
 LIKELY = 0.6
-"""The score of a figure that is believed without looking."""
+"""The score from which on a figure on a scan is kept."""
 DRAWN = 0.15
-"""The share of a figure that must be drawn on."""
+"""The share of a figure's area that images or drawings must cover."""
 WRITTEN = 0.3
-"""The share of a figure that text may cover where no image or line is in it: more is text on grey."""
+"""The share of a figure's area that text may cover if it contains no image or line; with more, it is text on
+a coloured background."""
 REACH = 24.0
-"""Points from a table to the rule above or below that still belongs to it."""
+"""The largest distance, in points, between a table and a rule above or below that belongs to it."""
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What is on a page by its PDF."""
+    """What the PDF itself says is on a page; all boxes are in points from the top left corner."""
 
     page: Box
     words: Sequence[Word] = ()
     rules: Sequence[Box] = ()
     drawings: Sequence[Box] = ()
-    """Shapes that touch one another, taken together."""
+    """The bounding boxes of vector drawings; shapes that touch count as one."""
     bitmaps: Sequence[Box] = ()
 
     @property
     def scanned(self) -> bool:
-        """Is the page an image, with no text of its own?"""
+        """Whether the page has no text and consists of one large image."""
         return not self.words and any(box.area >= WHOLE_PAGE * self.page.area for box in self.bitmaps)
 
     @property
     def images(self) -> list[Box]:
-        """The images that are not the page itself."""
+        """The images on the page, without those that fill it."""
         return [
             box for box in self.bitmaps if box.inside(self.page) and box.area < WHOLE_PAGE * self.page.area
         ]
 
 
 def refine(regions: Iterable[Region], marks: Marks) -> list[Region]:
-    """The regions of a page, each with the label and the box that the PDF bears out."""
+    """Return the regions of a page with corrected labels and boxes, without those that are wrong."""
     found = [region for region in regions if not _doubtful(region, marks)]
     if marks.words:
         found = [better for region in found for better in _judge(region, marks, found)]
@@ -66,12 +68,12 @@ def refine(regions: Iterable[Region], marks: Marks) -> list[Region]:
 
 
 def _doubtful(region: Region, marks: Marks) -> bool:
-    """On a scan a figure is dropped if it is unlikely, since the text in it may be."""
+    """Return whether a region is a figure with a low score on a scan; it may well be text."""
     return marks.scanned and region.label == FIGURE and region.score < LIKELY
 
 
 def _without_nested(regions: Iterable[Region]) -> list[Region]:
-    """The regions, best first, without the figures and tables that a better one rules out."""
+    """Return the regions, best first, without figures and tables that conflict with a better one."""
     kept: list[Region] = []
     for region in sorted(regions, key=lambda region: -region.score):
         boxes = [other for other in kept if other.label in (FIGURE, TABLE)]
@@ -81,19 +83,22 @@ def _without_nested(regions: Iterable[Region]) -> list[Region]:
 
 
 def _rivals(one: Region, other: Region) -> bool:
-    """Can only one of two figures or tables be right? Tables never overlap."""
+    """Return whether two figures or tables exclude each other: one is in the other, or two tables overlap."""
     if one.label == other.label == TABLE and one.box.shared(other.box) > 0.02 * one.box.area:
         return True
     return _nested(one.box, other.box)
 
 
 def _nested(one: Box, other: Box) -> bool:
-    """Does one lie in the other, for the most part?"""
+    """Return whether more than 70% of one box lies in the other."""
     return max(one.inside(other), other.inside(one)) > 0.7
 
 
 def _judge(region: Region, marks: Marks, others: Sequence[Region]) -> list[Region]:
-    """The region as it stands, or as something else, or not at all."""
+    """Return the region unchanged or corrected, or an empty list to drop it.
+
+    The text in a dropped region remains: Docling's post-processing makes text blocks of it.
+    """
     if region.label == FIGURE and not is_drawn(region.box, marks):
         if not _all_rules(region.box, marks):
             return []
@@ -113,19 +118,19 @@ def _judge(region: Region, marks: Marks, others: Sequence[Region]) -> list[Regio
 
 
 def _has_core(box: Box, figures: Iterable[Box], marks: Marks) -> bool:
-    """Does a smaller figure hold everything that is drawn in this one? Then the rest is text around it."""
+    """Return whether a smaller figure contains everything drawn in this one, so that the rest is text."""
     drawn = [mark for mark in [*marks.images, *marks.drawings] if mark.inside(box) > 0.5 and mark.height > 3]
     smaller = [other for other in figures if other.inside(box) > 0.9 and other.area < 0.7 * box.area]
     return any(all(mark.inside(other) > 0.9 for mark in drawn) for other in smaller)
 
 
 def _whole(box: Box, marks: Marks) -> Box:
-    """A figure with all of the images that lie in it for the most part."""
+    """Enlarge a figure so that it contains all images of which more than half lies in it."""
     return union([box, *(image for image in marks.images if image.inside(box) > 0.5)])
 
 
 def is_drawn(box: Box, marks: Marks) -> bool:
-    """Does an image or a drawing other than rules and backgrounds fill enough of a figure?"""
+    """Return whether images, or drawings other than rules and backgrounds, fill enough of a figure."""
     if any(image.shared(box) > DRAWN * box.area for image in marks.images):
         return True
     shapes = [
@@ -139,7 +144,7 @@ def is_drawn(box: Box, marks: Marks) -> bool:
 
 
 def _all_rules(box: Box, marks: Marks) -> bool:
-    """Is everything that is drawn in a box rules, and the text in it a table?"""
+    """Return whether a box contains only rules and text that forms a table."""
     if any(image.shared(box) > 0.01 * box.area for image in marks.images):
         return False
     rules = read_rules(marks.rules, box)
@@ -151,16 +156,17 @@ def _all_rules(box: Box, marks: Marks) -> bool:
 
 
 def _is_lattice(shape: Box, rules: Rules) -> bool:
-    """Do rules go along all four sides of a shape and through it both ways?"""
+    """Return whether a shape is a grid of rules: rules at its top and bottom, and inside it both ways."""
     rows = rules.heights(shape.left, shape.right, share=0.9)
     columns = {round(rule.centre) for rule in rules.vertical}
     return len(rows) > 2 and len(columns) > 2 and rows[0] - shape.top < 3 and shape.bottom - rows[-1] < 3
 
 
 def within_rules(region: Region, marks: Marks, others: Sequence[Region]) -> Box:
-    """A table's box, as wide and high as the rules of equal length that run through it and just beyond.
+    """Return the box of a table, adjusted to the rules of equal length that run through it or just beyond.
 
-    A caption or a note that the detector took along is cut off at the first or last of three such rules.
+    If there are three such rules or more, a caption or note that the detector included is cut off at the
+    first or the last one.
     """
     box = region.box
     near = Box(box.left - 2 * REACH, box.top - REACH, box.right + 2 * REACH, box.bottom + REACH)
@@ -187,18 +193,21 @@ def within_rules(region: Region, marks: Marks, others: Sequence[Region]) -> Box:
 
 
 def _in_columns(box: Box, marks: Marks) -> bool:
-    """Do the lines in a box look like rows of a table, not like a caption or a note?"""
+    """Return whether the lines in a box look like table rows: they have two pieces or more on average."""
     rows = lines(word for word in marks.words if word.box.inside(box) > 0.5)
     return sum(len(row.pieces) for row in rows) >= 2 * len(rows) > 0
 
 
 def _reaches(rule: Box, box: Box) -> bool:
-    """Is a rule long and near enough to be one of a table's?"""
+    """Return whether a rule is long enough, and close enough to a table, to belong to it."""
     return rule.width > 0.5 * box.width and box.top - REACH <= rule.middle <= box.bottom + REACH
 
 
 def _beyond(rule: Box, box: Box, blocks: Iterable[Box], closed: tuple[bool, bool]) -> bool:
-    """Is a rule outside, beyond something else or beyond the rule that ends the table there?"""
+    """Return whether a rule is outside of a table and separated from it by another block or an end rule.
+
+    `closed` says whether the table has a rule at its top and at its bottom.
+    """
     if rule.middle < box.top - 4:
         return closed[0] or any(rule.middle < block.middle and block.bottom < box.top + 2 for block in blocks)
     if rule.middle > box.bottom + 4:
@@ -207,7 +216,7 @@ def _beyond(rule: Box, box: Box, blocks: Iterable[Box], closed: tuple[bool, bool
 
 
 def missed_pictures(regions: Iterable[Region], marks: Marks) -> list[Box]:
-    """Images, and drawings with images in them, that are as large as a picture and that no region is."""
+    """Return the large images, and drawings that contain images, that are in no figure or table region."""
     images = marks.images
     drawings = [box for box in marks.drawings if any(image.inside(box) > 0.9 for image in images)]
     large = [box for box in _together([*images, *drawings]) if box.area >= PICTURE * marks.page.area]
@@ -220,7 +229,7 @@ def missed_pictures(regions: Iterable[Region], marks: Marks) -> list[Box]:
 
 
 def _together(boxes: Iterable[Box], apart: float = 3.0) -> list[Box]:
-    """Boxes that touch, as the tiles of one image do, made one."""
+    """Merge boxes that touch, such as the tiles of one image."""
     found: list[Box] = []
     for box in boxes:
         touching = [other for other in found if other.grown(apart).shared(box.grown(apart))]
@@ -230,6 +239,6 @@ def _together(boxes: Iterable[Box], apart: float = 3.0) -> list[Box]:
 
 
 def _grid(box: Box, marks: Marks) -> Grid:
-    """The table that the words in a box make."""
+    """Read the words and rules in a box as a table."""
     words = [word for word in marks.words if word.box.inside(box) > 0.5]
     return read_table(words, read_rules(marks.rules, box))

@@ -1,4 +1,4 @@
-"""The columns of a table: the white that goes down through its rows."""
+"""Finds the columns of a table, which are separated by white space that runs down through its rows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from fathoms.ingest.docling.offline.boxes import Box
 from fathoms.ingest.docling.offline.table_lines import WORD_SPACE, Rules, Run
 
 Gap = tuple[float, float]
-"""White from one x to another, wholly between two columns."""
+"""The left and right x coordinate of a range; for columns, the white space between two of them."""
 SIGNS = frozenset("+±×=/")  # noqa: RUF001
+"""Signs that join two numbers to one value, so text that consists only of them is not a column."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns from left to right."""
+    """The columns of a table, given by the gaps between them from left to right."""
 
     gaps: tuple[Gap, ...]
 
@@ -25,27 +26,27 @@ class Columns:
 
     @property
     def bounds(self) -> list[float]:
-        """The middle of every gap."""
+        """The x coordinate of the middle of every gap."""
         return [(left + right) / 2 for left, right in self.gaps]
 
     def home(self, box: Box) -> int:
-        """The column that holds most of a box."""
+        """Return the column that contains the largest part of a box's width."""
         edges = [box.left, *(min(max(bound, box.left), box.right) for bound in self.bounds), box.right]
         widths = [right - left for left, right in pairwise(edges)]
         return widths.index(max(widths))
 
     def reach(self, box: Box, slack: float) -> tuple[int, int]:
-        """The first and last column whose text a box stands over, by more than `slack` points."""
+        """Return the first and the last column whose text a box overlaps by more than `slack` points."""
         first = sum(white <= box.left + slack for white, _ in self.gaps)
         last = sum(text < box.right - slack for _, text in self.gaps)
         return (first, last) if first <= last else (self.home(box), self.home(box))
 
 
 def find_columns(rows: Sequence[Run], rules: Rules, spanning: float) -> Columns:
-    """Columns of lines of text; up to that share of the lines may run across several of them.
+    """Find the columns of lines of text; up to the share `spanning` of the lines may cross several columns.
 
-    A line that runs across is left out if the others then show more columns. A line of a single piece says
-    nothing about columns: it may be the rest of a cell, or a heading over all of them.
+    A line counts as crossing columns, and is ignored, if the others show more columns without it. Lines with
+    a single piece are always ignored: such a line may be the rest of a cell or a heading over all columns.
     """
     telling = [line for line in rows if len(line.pieces) > 1]
     spare = int(spanning * len(telling)) if len(telling) > 3 else 0
@@ -61,7 +62,7 @@ def find_columns(rows: Sequence[Run], rules: Rules, spanning: float) -> Columns:
 
 
 def _between_values(rows: Sequence[Run], found: Sequence[Gap]) -> list[Gap]:
-    """The gaps without those on both sides of a sign: `0.31 ± 0.02` is one value."""
+    """Return the gaps without those beside a column of signs: `0.31 ± 0.02` is one value, not three."""
     columns = Columns(tuple(found))
     held: dict[int, set[str]] = {}
     for piece in (piece for line in rows for piece in line.pieces):
@@ -71,12 +72,12 @@ def _between_values(rows: Sequence[Run], found: Sequence[Gap]) -> list[Gap]:
 
 
 def _each_left_out(rows: list[Run]) -> list[list[Run]]:
-    """The lines without the first, without the second, and so on."""
+    """Return every list that results from leaving out one of the lines."""
     return [rows[:place] + rows[place + 1 :] for place in range(len(rows))]
 
 
 def _gaps(rows: Sequence[Run]) -> list[Gap]:
-    """The white that no piece of any line touches; with few lines it must be wider to count."""
+    """Return the gaps that no piece of any line touches; with three lines or fewer they must be wider."""
     if not rows:
         return []
     height = sorted(line.height for line in rows)[len(rows) // 2]
@@ -92,7 +93,10 @@ def _gaps(rows: Sequence[Run]) -> list[Gap]:
 
 
 def _ruled(rows: Sequence[Run], rules: Rules, found: Sequence[Gap]) -> list[Gap]:
-    """Columns that only a vertical rule tells apart: no text crosses it, and there is text on both sides."""
+    """Return a gap for each vertical rule that separates columns without a gap of white space.
+
+    No text may cross such a rule, and there must be text on both sides of it.
+    """
     pieces = [piece.box for line in rows for piece in line.pieces]
     extra: list[Gap] = []
     for x in (rule.centre for rule in rules.vertical):

@@ -1,8 +1,8 @@
-"""The structure of a table, from its words and rules alone: rows, columns, cells that span several.
+"""Reads the structure of a table (rows, columns, spanning cells) from the positions of its words and rules.
 
-Pure geometry. Columns are the white that goes down through the body; rows are its lines, joined where the
-text of a cell wraps; what stands above the first inner rule is the head, and a heading over several columns
-spans those that the short rule beneath it covers, or those over whose middle it is centred.
+Columns are separated by white space that runs down through the body. Rows are the lines of the body, joined
+where the text of a cell wraps. The head is what is above the first inner rule. A heading spans the columns
+that the short rule below it covers, or those over whose common middle it is centred.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from fathoms.ingest.docling.offline.table_rows import Part, Row, body_rows, plac
 
 _HYPHEN = re.compile(r"(?<=[a-z])- (?=[a-z])")
 BODY_SPANNING, SPANNING = 0.15, 0.3
-"""The share of lines that may run across columns: below the head's rule, and where the head is not known."""
+"""The share of lines that may cross several columns: in the body below the rule of the head, and in all lines
+where the head is not known."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell with text, at its first row and column, counted from 0."""
+    """A cell with text; `row` and `column` are the first ones that it covers, counted from 0."""
 
     row: int
     column: int
@@ -34,21 +35,21 @@ class Cell:
     rows: int = 1
     columns: int = 1
     heading: bool = False
-    """It names columns."""
+    """Whether the cell is a heading of columns."""
     label: bool = False
-    """It names a row."""
+    """Whether the cell is the label of a row."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of `rows` times `columns`; places that no cell covers are empty."""
+    """A table of `rows` by `columns`; positions that no cell covers are empty."""
 
     rows: int
     columns: int
     cells: tuple[Cell, ...]
 
     def covering(self) -> dict[tuple[int, int], Cell]:
-        """The cell at each place (row, column) that one covers."""
+        """Return the cell at each position (row, column) that is covered by one."""
         return {
             (row, column): cell
             for cell in self.cells
@@ -57,10 +58,10 @@ class Grid:
         }
 
     def otsl(self) -> list[str]:
-        """The grid as tokens (Lysak et al., Optimized Table Tokenization, 2023).
+        """Return the grid as OTSL tokens (Lysak et al., "Optimized Table Tokenization", 2023).
 
-        `fcel` is a cell with text, `ecel` an empty one, `nl` the end of a row; `lcel`, `ucel` and `xcel` are
-        places that belong to the cell left of them, above them, or both.
+        `fcel` is a cell with text, `ecel` an empty one, `nl` the end of a row. `lcel`, `ucel` and `xcel` are
+        positions that belong to the cell on their left, above them, or both.
         """
         covering = self.covering()
         tokens: list[str] = []
@@ -79,7 +80,7 @@ def _token(cell: Cell | None, row: int, column: int) -> str:
 
 
 def read_table(words: Iterable[Word], rules: Rules | None = None) -> Grid:
-    """The grid of a table; every word is in exactly one cell."""
+    """Read the grid of a table from its words and rules; every word is in exactly one cell."""
     rules = rules or Rules()
     rows = lines(words, rules.vertical)
     if not rows:
@@ -99,9 +100,10 @@ def read_table(words: Iterable[Word], rules: Rules | None = None) -> Grid:
 
 
 def _head_length(rows: Sequence[Run], rules: Rules, area: Box) -> int:
-    """How many lines stand above the first rule with text on both sides; 0 if there is no such rule.
+    """Return the number of lines above the first horizontal rule with text on both sides; 0 without one.
 
-    A rule under some of the headings only is not the one, if there is one under all of them.
+    Rules across at least 90% of the table are preferred to shorter ones (70%), which may underline only some
+    of the headings.
     """
     for share in (0.9, 0.7):
         for height in rules.heights(area.left, area.right, share):
@@ -112,7 +114,7 @@ def _head_length(rows: Sequence[Run], rules: Rules, area: Box) -> int:
 
 
 def _columns(rows: Sequence[Run], split: int, rules: Rules) -> Columns:
-    """Columns of the body; of all lines where the body is too short to show them, or has no head."""
+    """Find the columns from the body, or from all lines if there is no head or the body is too short."""
     everywhere = find_columns(rows, rules, SPANNING)
     if not split:
         return everywhere
@@ -121,13 +123,13 @@ def _columns(rows: Sequence[Run], split: int, rules: Rules) -> Columns:
 
 
 def _open_head(rows: Sequence[Run], columns: Columns) -> int:
-    """The length of a head that no rule ends: the first line, and one more below headings that span."""
+    """Return the number of head lines if no rule ends the head: 2 if the first has spanning cells, else 1."""
     spans = any(part.first < part.last for part in place(rows[0], columns, may_span=True))
     return min(len(rows), 2 if spans else 1)
 
 
 def _ink(rows: Sequence[Run], columns: Columns) -> list[Gap]:
-    """From where to where the text of each column goes; a column without text is all middle."""
+    """Return the horizontal range of the text of each column, a single point for a column without text."""
     reach: dict[int, list[float]] = {column: [] for column in range(len(columns))}
     for part in (part for line in rows for part in place(line, columns, may_span=False)):
         if part.first == part.last:
@@ -139,7 +141,7 @@ def _ink(rows: Sequence[Run], columns: Columns) -> list[Gap]:
 
 
 def _cells(row: Row, number: int, *, heading: bool) -> list[Cell]:
-    """The cells of a row: parts that share a column are one cell, read line by line."""
+    """Return the cells of a row; parts that share a column form one cell."""
     groups: list[list[Part]] = []
     for part in sorted(row.parts, key=lambda part: part.first):
         if groups and part.first <= max(other.last for other in groups[-1]):
@@ -150,7 +152,7 @@ def _cells(row: Row, number: int, *, heading: bool) -> list[Cell]:
 
 
 def _cell(parts: Sequence[Part], number: int, *, heading: bool) -> Cell:
-    """One cell of these parts."""
+    """Join parts to one cell, whose text is read line by line."""
     first, last = min(part.first for part in parts), max(part.last for part in parts)
     reading = sorted(parts, key=lambda part: (part.run.box.middle, part.run.box.left))
     return Cell(
@@ -165,7 +167,7 @@ def _cell(parts: Sequence[Part], number: int, *, heading: bool) -> Cell:
 
 
 def _with_labels(body: Sequence[Row], above: int, rules: Rules, ink: Sequence[Gap]) -> Iterator[Cell]:
-    """The cells of the body; a label alone between two rules stands for all rows between them."""
+    """Yield the cells of the body; a row label alone between two rules spans the rows between them."""
     bands = _bands(body, rules, ink[0]) if len(ink) > 1 else []
     spans = {label: band for band in bands if (label := _lone_label(body, band)) is not None}
     for number, row in enumerate(body):
@@ -178,7 +180,7 @@ def _with_labels(body: Sequence[Row], above: int, rules: Rules, ink: Sequence[Ga
 
 
 def _bands(body: Sequence[Row], rules: Rules, first: Gap) -> list[range]:
-    """The rows between rules that go through the first column."""
+    """Return the groups of two rows or more between neighbouring rules through the first column."""
     heights = rules.heights(*first)
     starts = [
         number
@@ -189,7 +191,10 @@ def _bands(body: Sequence[Row], rules: Rules, first: Gap) -> list[range]:
 
 
 def _lone_label(body: Sequence[Row], band: range) -> int | None:
-    """The row of a band's only label, if it stands at the top or half way down and every row has more."""
+    """Return the row of a band's only label, `None` if the label does not span the band.
+
+    It spans the band if it is in the top row or at half height, and if every row has text in other columns.
+    """
     labelled = [number for number in band if 0 in body[number].filled()]
     if len(labelled) != 1 or any(body[number].filled() <= {0} or body[number].spans() for number in band):
         return None

@@ -1,4 +1,4 @@
-"""The head of a table: its rows of headings, and the columns that a heading over several of them spans."""
+"""Reads the head of a table: its rows of headings, and which columns each heading spans."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from fathoms.ingest.docling.offline.table_lines import Rules, Run
 from fathoms.ingest.docling.offline.table_rows import Part, Row, place
 
 CENTRED = 4.0
-"""Points by which a wider span must fit the middle of a heading better than the columns it touches."""
+"""A heading spans more columns than it touches only if it is closer to their middle by this many points."""
 
 IN_LINE = 1.5
-"""Points by which a heading may be off the edge or the middle of its column."""
+"""Maximum distance, in points, between a heading and the edge or middle of the column it is aligned with."""
 
 MANY = 1000
-"""Ways to divide columns among headings from which on none is tried."""
+"""With more ways than this to divide columns among headings, none is tried."""
 
 
 def head_rows(rows: Sequence[Run], columns: Columns, rules: Rules, ink: Sequence[Gap]) -> list[Row]:
-    """The lines of a head as rows: a new row begins below a rule and below headings that span columns."""
+    """Join the lines of a head to rows; a new row begins below a rule and below a row with spanning headings.
+
+    `ink` is the horizontal range of the text of each column.
+    """
     found: list[Row] = []
     for index, line in enumerate(rows):
         parts = [each for part in place(line, columns, may_span=True) for each in _apart(part, ink)]
@@ -38,7 +41,7 @@ def head_rows(rows: Sequence[Run], columns: Columns, rules: Rules, ink: Sequence
 
 
 def _apart(part: Part, ink: Sequence[Gap]) -> list[Part]:
-    """Two or more headings that stand so close that they look like one: each is in line with its column."""
+    """Split a part that consists of several close headings, if each of them is aligned with its column."""
     run, found = part.run, []
     for column in range(part.first, part.last):
         cuts = [run.cut([at]) for at in range(1, len(run.words))]
@@ -53,19 +56,19 @@ def _apart(part: Part, ink: Sequence[Gap]) -> list[Part]:
 
 
 def _off(box: Box, column: Gap) -> float:
-    """How far a heading is from beginning, ending or having its middle where its column does."""
+    """Return the distance in points of a heading from the nearest alignment: left, right or centred."""
     return min(abs(box.left - column[0]), abs(box.right - column[1]), abs(box.centre - sum(column) / 2))
 
 
 def _begins(line: Run, above: Run, row: Row, rules: Rules) -> bool:
-    """Does this line begin a row of its own?"""
+    """Return whether a line begins a new row of the head."""
     if line.box.middle - above.box.middle < line.height / 2:
         return False
     return row.spans() or bool(rules.between(above.box.middle, line.box.middle))
 
 
 def _stretch(upper: Row, lower: Row, rules: Rules, ink: Sequence[Gap]) -> None:
-    """Let every heading of a row span the columns it stands over, where the row below has some."""
+    """Extend each heading of the upper row to the columns it is above, if the lower row fills them all."""
     below = lower.filled()
     ink = _with_headings(ink, lower)
     for rule in rules.between(upper.box.middle, lower.box.middle):
@@ -77,7 +80,7 @@ def _stretch(upper: Row, lower: Row, rules: Rules, ink: Sequence[Gap]) -> None:
 
 
 def _stretch_last(head: Sequence[Row], ink: Sequence[Gap]) -> None:
-    """Let a heading of the lowest row span columns that have none, unless it is in line with its own."""
+    """Extend headings of the lowest row to columns without any heading, unless aligned with their own."""
     bare = set(range(len(ink))).difference(*(row.filled() for row in head))
     for part in head[-1].parts:
         if bare and part.first == part.last and _off(part.run.box, ink[part.first]) >= IN_LINE:
@@ -86,7 +89,7 @@ def _stretch_last(head: Sequence[Row], ink: Sequence[Gap]) -> None:
 
 
 def _with_headings(ink: Sequence[Gap], row: Row) -> list[Gap]:
-    """From where to where each column goes, with its heading in this row."""
+    """Return the range of each column, enlarged by its heading in this row."""
     found = list(ink)
     for part in row.parts:
         if part.first == part.last:
@@ -96,9 +99,9 @@ def _with_headings(ink: Sequence[Gap], row: Row) -> list[Gap]:
 
 
 def _share_rule(rule: Box, row: Row, ink: Sequence[Gap]) -> None:
-    """Divide the columns over a rule among the headings on it, so that each stands in the middle of its own.
+    """Divide the columns that a rule covers among the headings above it, each centred over its own.
 
-    A rule that runs below an empty corner says nothing.
+    A rule that also runs below an empty top left corner is ignored.
     """
     covered = [c for c, (left, right) in enumerate(ink) if rule.left <= (left + right) / 2 <= rule.right]
     parts = [part for part in row.parts if rule.left - 2 <= part.run.box.centre <= rule.right + 2]
@@ -118,18 +121,21 @@ def _share_rule(rule: Box, row: Row, ink: Sequence[Gap]) -> None:
 
 
 def _from_middle(part: Part, first: int, last: int, ink: Sequence[Gap]) -> float:
-    """How far the middle of these columns is to the right of that of a heading."""
+    """Return the signed distance from the middle of a heading to the middle of columns; right is positive."""
     return (ink[first][0] + ink[last][1]) / 2 - part.run.box.centre
 
 
 def _free(part: Part, row: Row, below: set[int]) -> set[int]:
-    """The columns a heading could take: its own, and those with no heading here but one below."""
+    """Return the columns that a heading may span: its own, and those with a heading only in the row below."""
     taken = {c for other in row.parts if other is not part for c in range(other.first, other.last + 1)}
     return (below - taken) | set(range(part.first, part.last + 1))
 
 
 def _centred(part: Part, free: set[int], ink: Sequence[Gap]) -> tuple[int, int]:
-    """The widest span over whose middle a heading stands, if it is clearly off that of its own columns."""
+    """Return the widest span of free columns over which a heading is centred.
+
+    If it is about as well centred over its own columns, these are returned.
+    """
     spans = [
         (first, last)
         for first in range(part.first + 1)

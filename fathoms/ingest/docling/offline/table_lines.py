@@ -1,4 +1,4 @@
-"""What a table is read from: words that stand on lines, and the rules drawn between them."""
+"""The input for reading tables: words grouped into lines, and the rules drawn between them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from typing import NamedTuple
 from fathoms.ingest.docling.offline.boxes import Box, union
 
 WORD_SPACE = 0.45
-"""The widest space inside a phrase, in heights of the line: TeX stretches a third of an em to a half."""
+"""The widest space between two words of a phrase, in line heights: TeX stretches a space of a third of an em
+to up to half an em."""
 
 TOUCHING = 0.12
-"""The widest gap that is no space, in heights of the line."""
+"""The widest gap that does not count as a space, in line heights."""
 
 
 class Word(NamedTuple):
-    """A word, or with OCR a piece of a line, and where it stands."""
+    """A word with its box; with OCR, a whole piece of a line."""
 
     box: Box
     text: str
@@ -31,7 +32,7 @@ class Run:
 
     words: tuple[Word, ...]
     walls: tuple[float, ...] = ()
-    """Where vertical rules cross the line."""
+    """The x coordinates of the vertical rules that cross the line."""
 
     @cached_property
     def box(self) -> Box:
@@ -39,12 +40,12 @@ class Run:
 
     @cached_property
     def height(self) -> float:
-        """The height of a usual word: an index or an exponent does not count."""
+        """The median height of the words, so that indices and exponents do not matter."""
         return median(word.box.height for word in self.words)
 
     @property
     def text(self) -> str:
-        """The words, with a space wherever there is one: an exponent stands close."""
+        """The words, joined without a space where they touch, as an exponent and its base do."""
         first, *others = self.words
         spaces = (
             " " if self.gap(place) > TOUCHING * self.height else "" for place in range(1, len(self.words))
@@ -53,7 +54,7 @@ class Run:
 
     @cached_property
     def pieces(self) -> tuple[Run, ...]:
-        """The line, cut wherever the space is wider than a space between words, or a rule stands in it."""
+        """The line, cut at gaps that are wider than a space between words or that contain a vertical rule."""
         cuts = [
             place
             for place in range(1, len(self.words))
@@ -62,28 +63,28 @@ class Run:
         return self.cut(cuts)
 
     def _walled(self, place: int) -> bool:
-        """Does a rule stand before the word at `place`?"""
+        """Return whether there is a vertical rule before the word with the index `place`."""
         before, after = self.words[place - 1].box.right - 1, self.words[place].box.left + 1
         return any(before <= wall <= after for wall in self.walls)
 
     def gap(self, place: int) -> float:
-        """The space before the word at `place`."""
+        """Return the width of the gap before the word with the index `place`, from 1."""
         return self.words[place].box.left - self.words[place - 1].box.right
 
     def space(self, place: int) -> float:
-        """The middle of the space before the word at `place`."""
+        """Return the x coordinate of the middle of the gap before the word with the index `place`, from 1."""
         return (self.words[place].box.left + self.words[place - 1].box.right) / 2
 
     def cut(self, places: Sequence[int]) -> tuple[Run, ...]:
-        """The pieces that begin at the first word and at the words with these places."""
+        """Cut the run before the words with these indices and return the pieces."""
         bounds = [0, *places, len(self.words)]
         return tuple(Run(self.words[a:b], self.walls) for a, b in pairwise(bounds) if a < b)
 
 
 def lines(words: Iterable[Word], upright: Iterable[Box] = ()) -> list[Run]:
-    """Words grouped into lines from top to bottom: a word joins a line if half its height is shared.
+    """Group words into lines from top to bottom; a word joins a line that shares half of its height.
 
-    `upright` are the vertical rules among them.
+    `upright` are the vertical rules between the words.
     """
     found: list[list[Word]] = []
     for word in sorted(words, key=lambda word: (word.box.middle, word.box.left)):
@@ -101,7 +102,7 @@ def lines(words: Iterable[Word], upright: Iterable[Box] = ()) -> list[Run]:
 
 
 def _alike(line: Sequence[Word], word: Word) -> float:
-    """The height that a word shares with the tallest word of a line, in heights of the lower of the two."""
+    """Return the height that a word shares with the tallest word of a line, divided by the smaller height."""
     tallest = max((other.box for other in line), key=lambda box: box.height)
     shared = min(tallest.bottom, word.box.bottom) - max(tallest.top, word.box.top)
     return shared / max(min(tallest.height, word.box.height), 0.1)
@@ -109,18 +110,18 @@ def _alike(line: Sequence[Word], word: Word) -> float:
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of a table, each as long as it was drawn, in pieces where it is broken."""
+    """The rules (drawn lines) of a table; a rule that is drawn with interruptions is several."""
 
     horizontal: tuple[Box, ...] = ()
-    """From top to bottom; several at one height are broken pieces of one."""
+    """The horizontal rules from top to bottom; several at one height are pieces of an interrupted rule."""
     vertical: tuple[Box, ...] = ()
 
     def between(self, top: float, bottom: float) -> list[Box]:
-        """The horizontal rules in a band."""
+        """Return the horizontal rules between two heights."""
         return [rule for rule in self.horizontal if top <= rule.middle <= bottom]
 
     def heights(self, left: float, right: float, share: float = 0.8) -> list[float]:
-        """Where rules cover at least that share of the way from left to right, from top to bottom."""
+        """Return the heights, from top to bottom, at which rules cover at least `share` of a range."""
         found: list[float] = []
         for level in _levels(self.horizontal):
             covered = sum(max(0.0, min(r.right, right) - max(r.left, left)) for r in level)
@@ -130,7 +131,10 @@ class Rules:
 
 
 def read_rules(boxes: Iterable[Box], area: Box, thickness: float = 2.5) -> Rules:
-    """The thin boxes that lie in `area`, told apart by direction; touching pieces are joined."""
+    """Return the horizontal and vertical rules among the thin boxes in `area`.
+
+    Horizontal rules that touch are joined. `thickness` is the largest thickness of a rule, in points.
+    """
     near = [box for box in boxes if box.grown(thickness).inside(area.grown(3 * thickness)) > 0.9]
     flat = [box for box in near if box.height <= thickness and box.width > 3 * thickness]
     upright = [box for box in near if box.width <= thickness and box.height > thickness]
@@ -139,7 +143,7 @@ def read_rules(boxes: Iterable[Box], area: Box, thickness: float = 2.5) -> Rules
 
 
 def _levels(flat: Iterable[Box], apart: float = 2.5) -> list[list[Box]]:
-    """Horizontal rules grouped by their height; the two of a double rule count as one height."""
+    """Group horizontal rules by height; the two lines of a double rule count as the same height."""
     found: list[list[Box]] = []
     for box in sorted(flat, key=lambda box: box.middle):
         if found and box.middle - found[-1][0].middle <= apart:
@@ -150,7 +154,7 @@ def _levels(flat: Iterable[Box], apart: float = 2.5) -> list[list[Box]]:
 
 
 def _joined(level: Iterable[Box], apart: float = 0.5) -> list[Box]:
-    """Rules of one height, those that touch made one."""
+    """Join the rules of one height that touch."""
     found: list[Box] = []
     for box in sorted(level):
         if found and box.left - found[-1].right <= apart:

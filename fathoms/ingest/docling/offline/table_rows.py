@@ -1,4 +1,4 @@
-"""The rows of a table: which lines of text belong to one row, and which columns their pieces fill."""
+"""Finds the rows of a table: which lines of text form one row, and which columns their pieces fill."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from fathoms.ingest.docling.offline.table_columns import Columns, Gap
 from fathoms.ingest.docling.offline.table_lines import WORD_SPACE, Rules, Run
 
 NUMBER = re.compile(r"[-+\u2212±~<>≤≥]?[$€£]?\s?\.?\d[\d.,]*\s?[%kKMB]?")
-"""A cell of this form is complete: it is never the rest of the one above it."""
+"""Matches a cell that is a number; such a cell is never the continuation of the cell above it."""
 OVERLAPPING = 0.7
-"""Lines nearer than that many heights overlap: they cannot be two rows."""
+"""Lines that are closer than this many line heights overlap, so they belong to the same row."""
 SAME_CELL = 1.35
-"""Lines farther apart than that many times the usual leading are two rows."""
+"""Lines that are further apart than this many times the usual line spacing belong to different rows."""
 APART = 3
-"""Rules inside the body from which on they stand between rows, and not between groups of rows."""
+"""With at least this many rules inside the body, rules separate single rows rather than groups of rows."""
 
 
 @dataclass
 class Part:
-    """The text of one line in one cell."""
+    """The text of one line in one cell, which covers the columns from `first` to `last`."""
 
     first: int
     last: int
@@ -31,7 +31,7 @@ class Part:
 
 @dataclass
 class Row:
-    """One row: the parts of its lines, from top to bottom."""
+    """One row of a table: the parts of its lines, from top to bottom."""
 
     parts: list[Part] = field(default_factory=list)
 
@@ -40,21 +40,24 @@ class Row:
         return union(part.run.box for part in self.parts)
 
     def filled(self) -> set[int]:
-        """The columns with text."""
+        """Return the columns that contain text."""
         return {column for part in self.parts for column in range(part.first, part.last + 1)}
 
     def last_in(self, column: int) -> Part | None:
-        """The lowest part that covers a column."""
+        """Return the lowest part that covers a column, `None` if there is none."""
         covering = [part for part in self.parts if part.first <= column <= part.last]
         return covering[-1] if covering else None
 
     def spans(self) -> bool:
-        """Does a part cover several columns?"""
+        """Return whether any part covers several columns."""
         return any(part.first < part.last for part in self.parts)
 
 
 def place(line: Run, columns: Columns, *, may_span: bool) -> list[Part]:
-    """The pieces of a line in their columns; where none may span, they are cut between columns."""
+    """Assign the pieces of a line to columns.
+
+    A piece over several columns is cut between them unless `may_span` is set or it is the line's only piece.
+    """
     parts: list[Part] = []
     for piece in line.pieces:
         first, last = columns.reach(piece.box, WORD_SPACE * piece.height / 2)
@@ -66,7 +69,7 @@ def place(line: Run, columns: Columns, *, may_span: bool) -> list[Part]:
 
 
 def cut(piece: Run, columns: Columns, windows: Sequence[Gap]) -> list[Part]:
-    """A piece cut at its widest space within each window; every part goes where most of it stands."""
+    """Cut a piece at its widest space within each window; each part goes to the column with most of it."""
     places = set()
     for left, right in windows:
         spaces = [at for at in range(1, len(piece.words)) if left - 1 <= piece.space(at) <= right + 1]
@@ -77,7 +80,7 @@ def cut(piece: Run, columns: Columns, windows: Sequence[Gap]) -> list[Part]:
 
 
 def _merged(parts: Sequence[Part]) -> list[Part]:
-    """Neighbours that share a column are one part."""
+    """Merge neighbouring parts that share a column."""
     found: list[Part] = []
     for part in parts:
         if found and part.first <= found[-1].last:
@@ -95,7 +98,7 @@ def _merged(parts: Sequence[Part]) -> list[Part]:
 
 
 def body_rows(rows: Sequence[list[Part]], columns: Columns, rules: Rules) -> list[Row]:
-    """The lines of a table's body, joined into rows."""
+    """Join the lines of a table's body to rows."""
     widths = _widths(rows, len(columns))
     leading = _leading(rows)
     inner = rules.between(rows[0][0].run.box.middle, rows[-1][0].run.box.middle) if rows else []
@@ -113,7 +116,7 @@ def body_rows(rows: Sequence[list[Part]], columns: Columns, rules: Rules) -> lis
 def _continues(
     line: Sequence[Part], row: Row, rules: Rules, leading: float, widths: Sequence[float], *, ruled: bool
 ) -> bool:
-    """Does a line go on with the cells of the row above it?"""
+    """Return whether a line continues the cells of the row above it."""
     here = Row(list(line))
     above = max((part for part in row.parts), key=lambda part: part.run.box.middle)
     if rules.between(above.run.box.middle, here.box.middle):
@@ -132,10 +135,11 @@ def _continues(
 
 
 def _may_wrap(here: Row, row: Row, *, ruled: bool) -> bool:
-    """Could the text of a line be the rest of a row, by the columns that it fills?
+    """Return whether a line can be the continuation of a row, judging by the columns that it fills.
 
-    The rest fills fewer columns, and not the first among others, unless rules tell the rows apart. It fills
-    more where the cells of a row stand half way down beside a taller one.
+    A continuation fills fewer columns than the row, and the first column only if it fills no other. Where
+    rules separate the rows, it may fill any columns of the row. It fills more columns only in a row whose
+    first line is part of a taller cell, with the other cells vertically centred beside it.
     """
     new, old = here.filled(), row.filled()
     if new > old:
@@ -146,12 +150,12 @@ def _may_wrap(here: Row, row: Row, *, ruled: bool) -> bool:
 
 
 def _has_number(row: Row) -> bool:
-    """Is a part of the row a number?"""
+    """Return whether any part of the row is a number."""
     return any(NUMBER.fullmatch(part.run.text) for part in row.parts)
 
 
 def _wraps(here: Row, row: Row, column: int, widths: Sequence[float]) -> bool:
-    """Would the first word of a cell's next line not have fitted on the line above?"""
+    """Return whether text wraps here: the first word of the next line would not fit on the line above."""
     above, below = row.last_in(column), here.last_in(column)
     if above is None or below is None:
         return True
@@ -161,7 +165,7 @@ def _wraps(here: Row, row: Row, column: int, widths: Sequence[float]) -> bool:
 
 
 def _widths(rows: Sequence[list[Part]], count: int) -> list[float]:
-    """The widest text of every column."""
+    """Return the width of the widest text in each column."""
     widths = [0.0] * count
     for part in (part for line in rows for part in line):
         if part.first == part.last:
@@ -170,7 +174,10 @@ def _widths(rows: Sequence[list[Part]], count: int) -> list[float]:
 
 
 def _leading(rows: Sequence[list[Part]]) -> float:
-    """The distance of lines that follow one another closely, but do not overlap."""
+    """Return the usual line spacing: the 20th percentile of the distances of lines that do not overlap.
+
+    0 if there is no such pair of lines.
+    """
     middles = [Row(list(line)).box.middle for line in rows]
     heights = [line[0].run.height for line in rows]
     steps = sorted(

@@ -1,4 +1,4 @@
-"""A table structure model for Docling that looks at words and rules only, and needs no weights."""
+"""A Docling table structure model that uses only words and rules, and needs no weights."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from fathoms.ingest.docling.offline.table_lines import Word, read_rules
 
 
 class GeometricTableOptions(BaseTableStructureOptions):  # mypy does not follow Docling
-    """`fathoms_geometric`: rows and columns from where words and rules stand. Nothing to set."""
+    """Options of the table model `fathoms_geometric`; there is nothing to set."""
 
     kind: ClassVar[str] = "fathoms_geometric"
 
 
 class GeometricTableModel(BaseTableStructureModel):  # mypy does not follow Docling
-    """Docling's table stage by `table_grid`: the words of the PDF, or of OCR where the page has none."""
+    """Docling's table stage with `table_grid`; it uses the words of the PDF, or the lines of OCR."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class GeometricTableModel(BaseTableStructureModel):  # mypy does not follow Docl
     def predict_tables(
         self, conv_res: ConversionResult, pages: Sequence[Page]
     ) -> Sequence[TableStructurePrediction]:
-        """The structure of every table that the layout model found."""
+        """Return the structure of every table that the layout model found, per page."""
         predictions = []
         for page in pages:
             prediction = TableStructurePrediction()
@@ -61,13 +61,13 @@ class GeometricTableModel(BaseTableStructureModel):  # mypy does not follow Docl
 
 
 def _tables(page: Page) -> list[Cluster]:
-    """The regions of a page that are tables."""
+    """Return the table regions of a page."""
     layout = page.predictions.layout
     return [cluster for cluster in layout.clusters if cluster.label in TABLE_LABELS] if layout else []
 
 
 def _table(page: Page, cluster: Cluster) -> Table:
-    """One table with its cells."""
+    """Read one table region and return it with its cells."""
     area = box_of(cluster.bbox)
     grid = read_table(table_words(page, cluster), read_rules(page_rules(page), area))
     return Table(
@@ -83,7 +83,10 @@ def _table(page: Page, cluster: Cluster) -> Table:
 
 
 def table_words(page: Page, cluster: Cluster) -> list[Word]:
-    """The words in a table; of the lines that came from OCR, which has no words, each line."""
+    """Return the words in a table.
+
+    OCR gives lines rather than words; each line that overlaps no word of the PDF counts as one word.
+    """
     area = box_of(cluster.bbox)
     words = list(_words(page.parsed_page.word_cells if page.parsed_page else [], area))
     read = [cell for cell in cluster.cells if cell.from_ocr or not words]
@@ -93,7 +96,7 @@ def table_words(page: Page, cluster: Cluster) -> list[Word]:
 
 
 def _words(cells: Iterable[TextCell], area: Box) -> Iterator[Word]:
-    """The cells that lie in an area and are not blank."""
+    """Yield the text cells that lie in an area and are not blank."""
     for cell in cells:
         word = Word(box_of(cell.rect.to_bounding_box()), cell.text.strip())
         if word.text and word.box.inside(area) > 0.5:
