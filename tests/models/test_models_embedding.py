@@ -34,7 +34,8 @@ def test_the_vectors_are_the_embedders_own(minilm: OnnxEmbedder, query: bool) ->
 def test_the_library_and_the_weights_stay_out_of_the_asking_process(minilm: OnnxEmbedder) -> None:
     code = (
         "import sys\n"
-        "from fathoms.models import OnnxEmbedder, embedding\n"
+        "from fathoms.models import OnnxEmbedder\n"
+        "from fathoms.models.embed import process as embedding\n"
         "embedding.check(OnnxEmbedder())\n"
         "assert embedding.embed(OnnxEmbedder(), ['a text']).shape == (1, 384)\n"
         "print(sorted({'onnxruntime', 'tokenizers'} & set(sys.modules)))\n"
@@ -46,7 +47,8 @@ def test_the_library_and_the_weights_stay_out_of_the_asking_process(minilm: Onnx
 def test_what_counts_words_needs_no_process() -> None:
     code = (
         "import subprocess\n"
-        "from fathoms.models import LexicalEmbedder, embedding\n"
+        "from fathoms.models import LexicalEmbedder\n"
+        "from fathoms.models.embed import process as embedding\n"
         "subprocess.Popen = None\n"
         "print(len(embedding.embed(LexicalEmbedder(), ['one', 'two'])))\n"
     )
@@ -94,7 +96,8 @@ def test_a_forked_process_has_a_worker_of_its_own(minilm: OnnxEmbedder) -> None:
     """Two that shared the pipes would read each other's answers."""
     code = (
         "import os\n"
-        "from fathoms.models import OnnxEmbedder, embedding\n"
+        "from fathoms.models import OnnxEmbedder\n"
+        "from fathoms.models.embed import process as embedding\n"
         "first = embedding.embed(OnnxEmbedder(), ['one'])\n"
         "before = embedding._WORKER._running[0].pid\n"
         "child = os.fork()\n"
@@ -125,6 +128,6 @@ def _workers() -> set[int]:
             parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
-        if parent == os.getpid() and b"embedding_worker" in command:
+        if parent == os.getpid() and b"fathoms.models.embed.worker" in command:
             found.add(int(folder.name))
     return found

@@ -57,7 +57,7 @@ def workers_of(parent: int) -> list[int]:
             command = (entry / "cmdline").read_bytes()
         except (OSError, IndexError):
             continue
-        if entry.name.isdigit() and int(status[1]) == parent and b"docling_worker" in command:
+        if entry.name.isdigit() and int(status[1]) == parent and b"fathoms.ingest.docling.worker" in command:
             found.append(int(entry.name))
     return found
 
