@@ -48,10 +48,11 @@ OUTCOMES = {
     "large": "answered 1",
     "utf8": "ModelError 1",
 }
-# a stream without its end broke off, and is asked again; null in a piece of a stream is a piece without text
+# a stream without its end broke off, and is asked again; null in a piece of a stream is a piece without text;
+# an error with a code of 5xx in it is a temporary one, as if it were the status
 DIFFERENT = {
-    "openai-compatible": {"null": "answered 1", "choices": "NoAnswerError 2"},
-    "ollama": {"null": "answered 1"},
+    "openai-compatible": {"null": "answered 1", "choices": "NoAnswerError 2", "error": "ModelError 2"},
+    "ollama": {"null": "answered 1", "error": "ModelError 2"},
     "http": {},
     "http-stream": {"null": "answered 1", "empty": "NoAnswerError 2"},
 }

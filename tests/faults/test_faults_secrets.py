@@ -57,8 +57,8 @@ def test_a_leak_would_be_found(tmp_path: Path) -> None:
     said = subprocess.CompletedProcess([], 0, f"it is {urllib.parse.quote(KEY)}", "")
     (tmp_path / "a.gz").write_bytes(gzip.compress(base64.b64encode(f"Bearer {KEY}".encode())))
     with closing(sqlite3.connect(tmp_path / "b.sqlite")) as database, database:
-        database.execute("CREATE TABLE entries (value BLOB)")
-        database.execute("INSERT INTO entries VALUES (?)", (zlib.compress(f"cut: {KEY[:20]}".encode()),))
+        database.execute("CREATE TABLE sealed (value BLOB)")
+        database.execute("INSERT INTO sealed VALUES (?)", (zlib.compress(f"cut: {KEY[:20]}".encode()),))
     found = {leak.partition(":")[0] for leak in leaks(Project(tmp_path), said, KEY)}
     assert found == {"stdout", "a.gz", "b.sqlite"}
 

@@ -29,7 +29,7 @@ class Hostile(PdfParser):
     """A parser whose reader does what the file's name says."""
 
     kind: str = "hostile"
-    reader: ClassVar[str] = "hostile_reader"
+    reader: ClassVar[str] = "tests.support.hostile_reader"
 
 
 def pdf(folder: Path, deed: str) -> Path:
@@ -65,7 +65,7 @@ def test_every_way_of_dying_has_its_reason(deed: str, reason: str, words: str, t
 
 def test_a_reader_that_cannot_be_loaded_is_a_crash_that_says_why(tmp_path: Path) -> None:
     class Broken(Hostile):
-        reader: ClassVar[str] = "damage"
+        reader: ClassVar[str] = "tests.support.damage"
 
     with pytest.raises(DocumentError, match="KeyError: 'read'") as caught:
         parse_in_child(Broken(), pdf(tmp_path, "any"))
@@ -146,14 +146,14 @@ import signal, sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started us deaf to it
 sys.path.insert(0, sys.argv[1])
-from test_ingest_child import Hostile
+from tests.ingest.test_ingest_child import Hostile
 from fathoms.ingest import parse_all
 parse_all(Hostile(timeout=float(sys.argv[2])), [Path(name) for name in sys.argv[3:]], workers=2)
 """
 
 
 def start_parent(timeout: float, paths: list[Path]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", PARENT, str(HERE), str(timeout), *map(str, paths)]
+    command = [sys.executable, "-c", PARENT, str(HERE.parents[1]), str(timeout), *map(str, paths)]
     return subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
 
 

@@ -232,11 +232,11 @@ def test_this_process_converts_as_the_child_does(tmp_path: Path) -> None:
     needs_docling()
     path = extract(tmp_path, "lumet", 2)
     code = (
-        "import sys; from pathlib import Path; from docling_samples import OFFLINE;"
+        "import sys; from pathlib import Path; from tests.support.docling_samples import OFFLINE;"
         "sys.stdout.write(OFFLINE.parse(Path(sys.argv[1])).model_dump_json())"
     )
     command = [sys.executable, "-c", code, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=True)
     child = parse_in_child(OFFLINE, path)
     assert Document.model_validate_json(done.stdout) == child.model_copy(update={"native": None})
 
