@@ -40,7 +40,7 @@ ELSEWHERE = {
 
 OF_RUNS = [
     "fathoms compare gpt-4.1 gpt-4o",
-    "fathoms compare A B C --metric correctness --profile paper --json",
+    "fathoms compare A B C --metric correctness --profile fathoms --json",
     "fathoms gate nightly nightly~1 nightly~2 nightly~3 nightly~4 --save-baseline baseline.json",
     "fathoms run nightly.yaml",
     "fathoms run nightly.yaml",
