@@ -61,14 +61,14 @@ def gate(
     """
     from fathoms.compare.gate import require_sound
     from fathoms.compare.question_scores import check_metrics, pool, read_scores, write_baseline
-    from fathoms.runs.store import find_run
+    from fathoms.runs.store import find_run, oldest_first
 
     if (baseline is None) == (save_baseline is None):
         raise UsageError("want --baseline RUN to judge by, or --save-baseline FILE to keep one")
     metrics = list(dict.fromkeys(metric or ["correctness"]))
     check_metrics(metrics)
     allowed = allowance(fail_on_error)
-    stored = sorted((find_run(name, out) for name in runs), key=lambda run: run.id)  # ids begin with the time
+    stored = oldest_first(find_run(name, out) for name in runs)
     if save_baseline is not None:
         kept = pool([read_scores(run, profile) for run in stored])
         require_sound(kept, allowed)

@@ -574,6 +574,11 @@ def list_runs(out: Path) -> list[Run]:
     return [Run(path) for path in order]
 
 
+def oldest_first(runs: Iterable[Run]) -> list[Run]:
+    """Order runs as `list_runs` does, wherever they lie; those with an unreadable manifest come first."""
+    return sorted(runs, key=lambda run: _place(run.path) or Place(0, "", run.id))
+
+
 def find_run(reference: str, out: Path) -> Run:
     """Find a run by path, id, `latest`, `NAME` (its newest run) or `NAME~1` (the run before that).
 

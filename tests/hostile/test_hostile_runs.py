@@ -17,7 +17,7 @@ from fathoms.cli import main
 from fathoms.errors import DataError, StoreError
 from fathoms.paths import old_unique_name, safe_name
 from fathoms.runs.folder import LARGEST_TEXT
-from fathoms.runs.store import Run, find_run, list_runs
+from fathoms.runs.store import Run, find_run, list_runs, oldest_first
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply
 from tests.support.project import Project
@@ -106,7 +106,7 @@ from pathlib import Path
 resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30))
 from fathoms.errors import StoreError
 from fathoms.scoring import score_run
-from fathoms.runs.store import Run
+from fathoms.runs.store import Run, oldest_first
 for path in sys.argv[1:]:
     try:
         summary = score_run(Run(Path(path)))
@@ -417,3 +417,11 @@ def test_all_lines_bad_is_said(tmp_path: Path) -> None:
     (run.path / "journal.jsonl").write_bytes(b"[]\n")
     with pytest.raises(DataError, match=r"holds no answers yet \(1 line of journal.jsonl cannot be used"):
         score_run(run)
+
+
+def test_nights_are_judged_in_the_order_in_which_they_were_made(tmp_path: Path) -> None:
+    """A night that was made while the clock was wrong is not the last one."""
+    made = [Run.create(tmp_path, "night", "0" * 8, {"config": {}}) for _ in range(3)]
+    first = made[0].path.rename(tmp_path / made[0].id.replace("20", "29", 1))
+    runs = [Run(first), *made[1:]]
+    assert [run.path for run in oldest_first(reversed(runs))] == [run.path for run in runs]
