@@ -138,7 +138,7 @@ COLUMNS: dict[str, str | None] = {
 
 
 def _row(question: dict[str, Any], repeat: dict[str, Any], profile: str) -> dict[str, Any]:
-    """One row of `Result.scores`."""
+    """Build one row of the table that `Result.scores` returns."""
     answer, error = repeat.get("answer") or {}, repeat.get("error") or {}
     scores, usage = repeat["scores"][profile], answer.get("usage") or {}
     return {

@@ -40,7 +40,7 @@ def out() -> Console:
 
 
 def amount(number: int, noun: str) -> str:
-    """`1 question`, `2 questions`."""
+    """Format a count with its noun in the singular or plural: `1 question`, `2 questions`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 

@@ -70,7 +70,7 @@ class TableRow(_Part):
 
 
 class Table(_Part):
-    """A published table."""
+    """A published table: its printed cells, and where the figures to compare them with come from."""
 
     table: str
     paper: str

@@ -44,7 +44,7 @@ def heard(handler: logging.Handler) -> Iterator[None]:
 
 
 def happened(event: str, *, level: int = logging.INFO, **facts: Any) -> None:
-    """Log an event."""
+    """Log an event of a run, with its facts as a flat mapping."""
     known = {"event": event, **_place.get(), **facts}
     LOGGER.log(level, event, extra={"facts": known}, stacklevel=2)
 

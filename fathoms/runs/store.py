@@ -277,7 +277,7 @@ class Run:
         return Contents(found, flaws)
 
     def entries(self) -> dict[tuple[str, int], Entry]:
-        """The entries of `contents`."""
+        """Return where each readable record stands in the journal, without the damaged lines."""
         return self.contents().entries
 
     def _kept(self, text: bytes) -> _Kept:

@@ -60,7 +60,7 @@ class PythonParser(PdfParser):
         self._file()
 
     def reader_file(self) -> str:
-        """The module's file."""
+        """Return the path of the module that holds `read`."""
         return str(self._file())
 
     def reader_options(self) -> dict[str, Any]:

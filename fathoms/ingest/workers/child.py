@@ -48,7 +48,7 @@ class Children:
         self._running.discard(process)
 
     def stop(self) -> None:
-        """Kill all."""
+        """Kill every running child process, and let no new one start."""
         with self._lock:
             self._stopped = True
             for process in list(self._running):

@@ -102,7 +102,7 @@ class StopSignals:
 
     @contextmanager
     def on(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-        """Handle the signals within a block; does nothing outside the main thread."""
+        """Handle the signals within a block. Outside the main thread, signals are left as they are."""
         before = {}
         for number in _SIGNALS:
             with suppress(NotImplementedError, ValueError, RuntimeError):

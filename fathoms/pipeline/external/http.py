@@ -51,7 +51,7 @@ _NOTE = "the service keeps its own documents: nothing is ingested here"
 
 
 def _question() -> JsonValue:
-    """The default request."""
+    """Return the default request body: the question under the key `question`."""
     return {"question": "{question}"}
 
 

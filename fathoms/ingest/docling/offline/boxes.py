@@ -24,12 +24,12 @@ class Box(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """The vertical middle."""
+        """The y coordinate of the centre, in points from the top of the page."""
         return (self.top + self.bottom) / 2
 
     @property
     def centre(self) -> float:
-        """The horizontal middle."""
+        """The x coordinate of the centre, in points from the left edge of the page."""
         return (self.left + self.right) / 2
 
     @property
