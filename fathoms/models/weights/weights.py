@@ -72,16 +72,12 @@ def files(name: str) -> dict[str, Path]:
     Raises ConfigError for an unknown name, MissingWeightsError for an asset that was not pulled,
     ChecksumError for a damaged file.
     """
-    asset = find(name)
-    if not is_installed(name):
-        raise MissingWeightsError(name)
-    for file in asset.files:
-        path = asset.folder / file.name
+
+    def remembered(path: Path, expected: str) -> str:
         stat = path.stat()
-        found = _verified(path, file.sha256, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
-        if found != file.sha256:
-            raise ChecksumError(path, file.sha256, found)
-    return {file.name: asset.folder / file.name for file in asset.files}
+        return _verified(path, expected, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+
+    return _compared(name, remembered)
 
 
 def verified(name: str) -> dict[str, Path]:
@@ -91,14 +87,28 @@ def verified(name: str) -> dict[str, Path]:
     would run code, because the folder of weights may be a copy of somebody else's. Raises the same errors as
     `files`.
     """
-    found = files(name)
-    for file in find(name).files:
-        path = found[file.name]
+
+    def computed(path: Path, expected: str) -> str:
         stat = path.stat()
-        digest = _digest(path, stat.st_size, stat.st_mtime_ns)
-        if digest != file.sha256:
-            raise ChecksumError(path, file.sha256, digest)
-    return found
+        return _digest(path, stat.st_size, stat.st_mtime_ns)
+
+    return _compared(name, computed)
+
+
+def _compared(name: str, digest: Callable[[Path, str], str]) -> dict[str, Path]:
+    """Return the files of an asset by name, after comparing each with its pinned sha256.
+
+    `digest` gets the path of a file and its pinned sha256, and returns the sha256 that the file has.
+    """
+    asset = find(name)
+    if not is_installed(name):
+        raise MissingWeightsError(name)
+    paths = {file.name: asset.folder / file.name for file in asset.files}
+    for file in asset.files:
+        found = digest(paths[file.name], file.sha256)
+        if found != file.sha256:
+            raise ChecksumError(paths[file.name], file.sha256, found)
+    return paths
 
 
 def is_installed(name: str) -> bool:
