@@ -6,6 +6,7 @@ called, so that `--help` and completion stay fast.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -130,8 +131,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        if console.settings.debug:
-            raise
         return _refused(error)
     except Exception as error:
         return _other(error)
@@ -140,7 +139,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _refused(error: OSError) -> int:
     """Report an OSError that no command handled, such as a full disk; returns the exit code."""
     place = f"{error.filename}: " if error.filename else ""
-    console.complain(f"{place}{error.strerror or error}")
+    if not place and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        place = "the output cannot be written: "
+    if console.settings.debug:
+        console.show_traceback()
+    else:
+        console.complain(f"{place}{error.strerror or type(error).__name__}")
     with suppress(OSError):  # or Python would try to flush stdout again at exit, and fail again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1
@@ -159,9 +163,6 @@ def _other(error: Exception) -> int:
         return 130
     if console.settings.debug:
         console.show_traceback()
-        return 1
-    if isinstance(error, OSError) and error.filename is not None:  # no permission, or the disk is gone
-        console.complain(f"{error.filename}: {error.strerror or type(error).__name__}")
         return 1
     console.complain(f"{type(error).__name__}: {error}\nthis is a defect of fathoms; --debug shows where")
     return 1

@@ -409,7 +409,10 @@ def test_output_to_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fathoms", "ls", "--out", str(tmp_path)]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (done.returncode, done.stderr) == (1, "fathoms: No space left on device\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "fathoms: the output cannot be written: No space left on device\n",
+    )
 
 
 def test_all_lines_bad_is_said(tmp_path: Path) -> None:
