@@ -34,6 +34,7 @@ from fathoms.runner.budget import Budget
 from fathoms.runner.runner import Job, Selection
 from fathoms.runs.cache import Cache
 from fathoms.runs.store import Run, find_run
+from fathoms.safety.waiting import result_of
 from fathoms.scoring import score_run
 from fathoms.types import Record
 
@@ -277,7 +278,7 @@ def _outside_loops(work: Callable[[], T], stop: Stop | None = None) -> T:
     future = pool.submit(work)
     pool.shutdown(wait=False)
     with nullcontext() if stop is None else _interrupts(stop):
-        return future.result()
+        return result_of(future)
 
 
 @contextmanager

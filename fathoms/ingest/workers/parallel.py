@@ -13,6 +13,7 @@ from fathoms.errors import DocumentError
 from fathoms.ingest.parsers.base import OnPage, PdfParser, Readers
 from fathoms.ingest.workers.child import Children
 from fathoms.ingest.workers.readers import readers_of
+from fathoms.safety.waiting import next_of
 from fathoms.types import Document
 
 Outcome = Document | DocumentError
@@ -72,7 +73,7 @@ def _collect(
     outcomes: dict[int, Outcome] = {}
     pages: dict[int, tuple[int, int]] = {}
     while len(outcomes) < len(paths):
-        index, event = events.get()
+        index, event = next_of(events)
         if isinstance(event, Future):
             outcomes[index] = event.result()
             if on_done is not None:

@@ -19,6 +19,7 @@ from typing import Any
 
 from fathoms.pipeline.external.target import message_of, place_of
 from fathoms.safety.masking import Mask
+from fathoms.safety.waiting import result_of
 from fathoms.types import Failure
 
 
@@ -44,8 +45,8 @@ class Caller:
 
     def call(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Call a function and wait for the result; raises RaisedError."""
-        result = self._started(partial(function, *arguments, **options)).result()
-        return _awaiting(result).result() if inspect.isawaitable(result) else result
+        result = result_of(self._started(partial(function, *arguments, **options)))
+        return result_of(_awaiting(result)) if inspect.isawaitable(result) else result
 
     async def acall(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Call a function without blocking the event loop; raises RaisedError.

@@ -1,0 +1,29 @@
+"""Waiting in the main thread so that a signal is handled at once."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, wait
+from queue import Empty, SimpleQueue
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_SECONDS = 0.5
+"""How long a signal waits at most. Python runs signal handlers in the main thread only, and a lock that this
+thread is about to wait for, or a signal that the kernel delivers to another thread, does not wake it up."""
+
+
+def result_of(future: Future[T]) -> T:
+    """Wait for a future and return its result, or raise its exception. Signals are handled meanwhile."""
+    while not wait([future], timeout=_SECONDS).done:
+        pass
+    return future.result()
+
+
+def next_of(queue: SimpleQueue[T]) -> T:
+    """Wait for the next item of a queue. Signals are handled meanwhile."""
+    while True:
+        try:
+            return queue.get(timeout=_SECONDS)
+        except Empty:
+            continue
