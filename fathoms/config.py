@@ -75,6 +75,10 @@ def package_version(name: str) -> str | None:
         return None
 
 
+VERSION = package_version("fathoms") or "unknown"
+"""The version of fathoms itself; unknown in a checkout that is not installed."""
+
+
 def import_target(target: str) -> Any:
     """Import the object that `package.module:name` names; raises ConfigError where there is none."""
     module, _, name = target.partition(":")

@@ -9,17 +9,16 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "fathoms"
 # from the bottom to the top; rooms on one line never import one another
 FLOORS = [
-    {"errors", "types"},
+    {"errors", "stats", "types"},
     {"safety"},
-    {"config", "paths", "stats"},
+    {"config", "paths"},
     {"runs"},
     {"models"},
-    {"corpora", "ingest", "retrieve", "metrics"},
+    {"compare", "corpora", "ingest", "metrics", "retrieve"},
     {"pipeline"},
-    {"importers", "runner", "scoring", "build", "compare"},
-    {"reproduce"},
-    {"report"},
-    {"api", "cli"},
+    {"build", "importers", "report", "runner", "scoring"},
+    {"api", "reproduce"},
+    {"cli"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 # `metrics` can score on a laptop: it sees no parser, no retriever and no run

@@ -54,8 +54,8 @@ def reproduce(
     The figures are computed from the result files that the authors released, or by running the pipelines.
     """
     from fathoms.metrics import Scoring
-    from fathoms.report.reproduced import reproduced_json, reproduced_lines, reproduced_panel
     from fathoms.reproduce import compare, find_results, load_table, released_figures
+    from fathoms.reproduce.display import reproduced_json, reproduced_lines, reproduced_panel
 
     if results is None and not live:
         raise UsageError("reproduce needs --results DIR, or --live to run the pipelines")

@@ -6,7 +6,7 @@ import platform
 from collections.abc import Iterator
 from importlib import metadata
 
-import fathoms
+from fathoms.config import VERSION
 
 PACKAGES = (
     "pydantic",
@@ -32,7 +32,7 @@ PACKAGES = (
 
 def version_lines() -> Iterator[str]:
     """Yield one line per version. The libraries are not imported."""
-    yield f"fathoms {fathoms.__version__}"
+    yield f"fathoms {VERSION}"
     yield f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     for name in PACKAGES:
         try:

@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
 
-import fathoms
+from fathoms.config import VERSION
 from fathoms.errors import DataError, UsageError
 from fathoms.models.calling.lane import seconds_asked
 from fathoms.safety.masking import without_logins
@@ -84,7 +84,7 @@ def download(
         retry=retry_if_exception_type(_RetryableError),
         reraise=True,
     )
-    headers = {"Accept-Encoding": "identity", "User-Agent": f"fathoms/{fathoms.__version__}"}
+    headers = {"Accept-Encoding": "identity", "User-Agent": f"fathoms/{VERSION}"}
     hooks = {"request": [_require_public]} if public_only else {}
     with httpx.Client(
         timeout=policy.timeout, follow_redirects=True, headers=headers, event_hooks=hooks

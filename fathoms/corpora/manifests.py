@@ -7,7 +7,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
-import fathoms
 from fathoms.config import read_yaml, suggest, validate
 from fathoms.errors import UsageError
 from fathoms.paths import cache_dir
@@ -97,7 +96,7 @@ class Manifest(BaseModel):
 
 def data_dir() -> Path:
     """Return the folder of the manifests: `data/` of the checkout, else the copy in the installed package."""
-    package = Path(fathoms.__file__).parent
+    package = Path(__file__).parents[1]
     checkout = package.parent / "data"
     return checkout if (checkout / "sample.yaml").is_file() else package / "_data"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-import fathoms
-from fathoms.config import fingerprint
+from fathoms.config import VERSION, fingerprint
 from fathoms.importers.documents import NO_DOCUMENTS, Parsed
 from fathoms.importers.imported import Imported
 from fathoms.runs.documents import keep_documents
@@ -34,7 +33,7 @@ def keep(imported: Imported, data: str, out: Path, parsed: Parsed = NO_DOCUMENTS
             "parser": parsed.parser,
             "folder": str(parsed.folder) if parsed.folder else None,
         },
-        "versions": {"fathoms": fathoms.__version__},
+        "versions": {"fathoms": VERSION},
     }
     state = fingerprint([record.model_dump(mode="json") for record in imported.records])
     run = Run.create(out, imported.name, state, manifest)

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import fathoms
-from fathoms.config import package_version
+from fathoms.config import VERSION, package_version
 from fathoms.corpora import Corpus
 from fathoms.models.prices import price_data
 from fathoms.pipeline.answering import for_repeat
@@ -79,7 +78,7 @@ def _seeds(experiment: AnyExperiment, repeats: int) -> list[int] | None:
 def versions() -> dict[str, str]:
     """Installed versions of fathoms, Python, and the packages that can change an answer."""
     return {
-        "fathoms": fathoms.__version__,
+        "fathoms": VERSION,
         "python": platform.python_version(),
         **{name: version for name in _PACKAGES if (version := package_version(name))},
     }

@@ -14,8 +14,8 @@ from rich.console import Console
 from fathoms.cli import main
 from fathoms.errors import ConfigError, DataError, UsageError
 from fathoms.metrics import Scoring
-from fathoms.report.reproduced import reproduced_panel
 from fathoms.reproduce import Table, compare, find_results, load_table, released_figures, table_names
+from fathoms.reproduce.display import reproduced_panel
 from tests.support.project import Project
 
 TABLE: dict[str, Any] = {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import fathoms
+from fathoms.config import VERSION
 from fathoms.report.html.assembling import assemble
 from fathoms.report.html.chunks import Budget, Chunk, Details, packed
 from fathoms.report.html.overview import overview_run
@@ -106,7 +106,7 @@ def _overview(
     marks = {row.mark for row in scored.rows}  # the page shows at each run why it is incomplete
     made = {
         "title": f"fathoms: {_title(overviews)}",
-        "version": f"fathoms {fathoms.__version__}",
+        "version": f"fathoms {VERSION}",
         "categories": list(scored.categories)[:MOST_CATEGORIES],
         "runs": overviews,
         "same_questions": same,

@@ -13,7 +13,9 @@ from fathoms.report.terminal import WIDTH, apart, bare_table, note
 from fathoms.report.text import abbreviate, plain, shorten
 
 if TYPE_CHECKING:
-    from fathoms.reproduce import Cell, Comparison, Figures, RowCells, Status, Table
+    from fathoms.reproduce.beside import Cell, Comparison, RowCells, Status
+    from fathoms.reproduce.figures import Figures
+    from fathoms.reproduce.tables import Table
 
 MARKS: dict[Status, str] = {"same": "", "documented": "*", "differs": "!", "not compared": ""}
 COUNTED: dict[Status, str] = {"same": "the same", "documented": "differ as known", "differs": "differ"}
