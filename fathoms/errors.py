@@ -23,20 +23,45 @@ code. A message says what is wrong and, where possible, what to do about it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import IntEnum
 from pathlib import Path
 from typing import ClassVar
+
+
+class ExitCode(IntEnum):
+    """Every exit code of the command line; `meaning` describes it for the documentation."""
+
+    meaning: str
+
+    def __new__(cls, value: int, meaning: str) -> ExitCode:
+        code = int.__new__(cls, value)
+        code._value_ = value
+        code.meaning = meaning
+        return code
+
+    OK = 0, "the command did what was asked"
+    FAILED = (
+        1,
+        "something failed: a document, a model or a file; or more questions failed than `--fail-on-error`"
+        " allows (a number, or a share such as `2%`; none by default)",
+    )
+    UNUSABLE = 2, "the call or the configuration cannot work, or something that it needs is missing"
+    OVER_BUDGET = 3, "stopped by its budget (`--max-cost`, `--max-tokens-total`); `run --resume` continues"
+    GATE_FAILED = 100, "the gate failed: the runs are worse than the baseline"
+    GATE_UNDECIDED = 101, "the gate is undecided and `--strict` was given (without it: 0 and a warning)"
+    INTERRUPTED = 130, "interrupted: answers in flight were awaited and kept, the other questions not asked"
 
 
 class FathomsError(Exception):
     """Base class of all errors of fathoms. `exit_code` is the exit code of the command line."""
 
-    exit_code: ClassVar[int] = 1
+    exit_code: ClassVar[ExitCode] = ExitCode.FAILED
 
 
 class UsageError(FathomsError):
     """The command or call itself cannot work as given."""
 
-    exit_code = 2
+    exit_code = ExitCode.UNUSABLE
 
 
 class ConfigError(UsageError):
@@ -46,7 +71,7 @@ class ConfigError(UsageError):
 class MissingExtraError(FathomsError):
     """A package that belongs to an optional extra is not installed."""
 
-    exit_code = 2
+    exit_code = ExitCode.UNUSABLE
 
     def __init__(self, package: str, extra: str, why: str) -> None:
         super().__init__(f"{why} needs the package '{package}': pip install 'fathoms[{extra}]'")
@@ -55,7 +80,7 @@ class MissingExtraError(FathomsError):
 class MissingWeightsError(FathomsError):
     """Model weights that `fathoms models pull` downloads are not on this machine."""
 
-    exit_code = 2
+    exit_code = ExitCode.UNUSABLE
 
     def __init__(self, asset: str) -> None:
         super().__init__(
@@ -69,7 +94,7 @@ class ServerError(FathomsError):
     The message names the command or the setting that solves the problem.
     """
 
-    exit_code = 2
+    exit_code = ExitCode.UNUSABLE
 
 
 class DataError(FathomsError):

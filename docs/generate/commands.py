@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import typer
-from codes import CODES, MORE_CODES
+from codes import MORE_CODES
 from texts import MADE, code, join, plain, table
 
 from fathoms.cli import app
@@ -16,7 +16,7 @@ def cli_page() -> str:
     """Every command, in the order of `fathoms --help`."""
     root = typer.main.get_command(app)
     codes = (
-        "Every command ends with 0, 1, 2 or 130 ([exit codes](exit-codes.md)), or with what stands under it."
+        "Every command ends with 0, 1, 2 or 130 ([exit codes](exit-codes.md)), or with a code named below it."
     )
     parts = ["# Commands", MADE, codes, "## fathoms", root.help or "", _options(root)]
     return join([*parts, *(part for command in _commands(root, "fathoms") for part in command)])
@@ -83,4 +83,4 @@ def _default_of(option: Any) -> str:
 
 def _codes(path: str) -> str:
     more = MORE_CODES.get(path.removeprefix("fathoms "), ())
-    return "Exit codes: " + "; ".join(f"{code}: {CODES[code]}" for code in more) if more else ""
+    return "Exit codes: " + "; ".join(f"{code}: {code.meaning}" for code in more) if more else ""

@@ -39,7 +39,7 @@ from fathoms.cli import (
     validate,
 )
 from fathoms.cli.harmless import harmless
-from fathoms.errors import FathomsError, UsageError
+from fathoms.errors import ExitCode, FathomsError, UsageError
 
 app = typer.Typer(
     name="fathoms",
@@ -116,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         result = command.main(args=arguments, prog_name="fathoms", standalone_mode=False)
         sys.stdout.flush()  # reports a full disk now, before the exit code is decided
-        return result if isinstance(result, int) else 0
+        return result if isinstance(result, int) else ExitCode.OK
     except FathomsError as error:
         if console.settings.debug:
             console.show_traceback()
@@ -125,11 +125,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         console.complain("stopped")
-        return 130
+        return ExitCode.INTERRUPTED
     except BrokenPipeError:
         # the reader closed the pipe (`fathoms report | head`), which is no error of fathoms
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return ExitCode.FAILED
     except OSError as error:
         return _refused(error)
     except Exception as error:
@@ -147,7 +147,7 @@ def _refused(error: OSError) -> int:
         console.complain(f"{place}{error.strerror or type(error).__name__}")
     with suppress(OSError):  # or Python would try to flush stdout again at exit, and fail again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 1
+    return ExitCode.FAILED
 
 
 def _other(error: Exception) -> int:
@@ -157,15 +157,15 @@ def _other(error: Exception) -> int:
         said = io.StringIO()
         show(file=said)
         print(harmless(said.getvalue()), end="", file=sys.stderr)
-        return int(getattr(error, "exit_code", 2))
+        return int(getattr(error, "exit_code", ExitCode.UNUSABLE))
     if type(error).__name__ == "Abort":
         console.complain("stopped")
-        return 130
+        return ExitCode.INTERRUPTED
     if console.settings.debug:
         console.show_traceback()
-        return 1
+        return ExitCode.FAILED
     console.complain(f"{type(error).__name__}: {error}\nthis is a defect of fathoms; --debug shows where")
-    return 1
+    return ExitCode.FAILED
 
 
 def entry() -> None:

@@ -9,6 +9,7 @@ import typer
 
 from fathoms.cli import completion, console
 from fathoms.cli.options import From, Json
+from fathoms.errors import ExitCode
 
 data_app = typer.Typer(
     help="List, download and verify data sets.", no_args_is_help=True, rich_markup_mode=None
@@ -68,7 +69,7 @@ def data_pull(
     for file in report.files:
         console.say(f"{file.state:<9} {file.file}{': ' + file.detail if file.detail else ''}")
     console.say(f"{report.folder}{'' if report.complete else ': not complete'}")
-    return 0 if report.complete else 1
+    return ExitCode.OK if report.complete else ExitCode.FAILED
 
 
 @data_app.command("verify")
@@ -82,4 +83,4 @@ def data_verify(name: SetName, as_json: Json = False) -> int:
     else:
         for file in files:
             console.say(f"{file.state:<9} {file.file}{': ' + file.detail if file.detail else ''}")
-    return 0 if all(file.state == "verified" for file in files) else 1
+    return ExitCode.OK if all(file.state == "verified" for file in files) else ExitCode.FAILED

@@ -18,7 +18,7 @@ from fathoms.cli import console
 from fathoms.cli.doctor_findings import findings, next_commands
 from fathoms.cli.loading import Set
 from fathoms.cli.options import RUNS, Json, Out
-from fathoms.errors import FathomsError
+from fathoms.errors import ExitCode, FathomsError
 
 if TYPE_CHECKING:
     from fathoms.pipeline.experiment import AnyExperiment
@@ -57,7 +57,7 @@ def doctor(
     else:
         for line in findings(report):
             console.say(line)
-    return 0 if report["ok"] else 1
+    return ExitCode.OK if report["ok"] else ExitCode.FAILED
 
 
 def config_checks(config: Path, settings: Sequence[str] = ()) -> Iterator[dict[str, Any]]:

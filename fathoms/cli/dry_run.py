@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fathoms.cli import console
+from fathoms.errors import ExitCode
 
 if TYPE_CHECKING:
     from fathoms.runner.estimate import Estimate
@@ -36,7 +37,7 @@ def print_plans(jobs: Sequence[Job], selection: Selection, cache: Cache, repeats
     if len(plans) > 1:
         _print_providers(plans)
     console.say("nothing was asked")
-    return 2 if any(found.missing for found in plans) else 0
+    return ExitCode.UNUSABLE if any(found.missing for found in plans) else ExitCode.OK
 
 
 def _print_plan(found: Plan, repeats: int) -> None:

@@ -11,14 +11,12 @@ import typer
 
 from fathoms.cli import console, nightly
 from fathoms.cli.options import RUNS, Json, LogFile, Out, References, allowance
-from fathoms.errors import FathomsError, UsageError
+from fathoms.errors import ExitCode, FathomsError, UsageError
 
 if TYPE_CHECKING:
     from fathoms.compare.gate import Gated
     from fathoms.compare.question_scores import QuestionScores
 from fathoms.cli.options import Metrics, Profile
-
-FAILED, UNDECIDED = 100, 101
 
 
 def gate(
@@ -109,8 +107,8 @@ def _told(
         written = nightly.judged(found, line, gate_suite(found, strict=strict), junit)
     if found.verdict == "UNDECIDED":
         console.complain(undecided(found))
-        return UNDECIDED if strict else int(not written)
-    return FAILED if found.verdict == "FAIL" else int(not written)
+        return ExitCode.GATE_UNDECIDED if strict else int(not written)
+    return ExitCode.GATE_FAILED if found.verdict == "FAIL" else int(not written)
 
 
 def _baseline(reference: str, profile: str | None, out: Path) -> QuestionScores:

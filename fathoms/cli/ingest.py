@@ -11,6 +11,7 @@ import typer
 from fathoms.cli import console
 from fathoms.cli.cache import opened
 from fathoms.cli.options import Json, Refresh
+from fathoms.errors import ExitCode
 
 if TYPE_CHECKING:
     from fathoms.corpora import Corpus
@@ -51,7 +52,7 @@ def ingest(
         console.show_json(reports if len(loaded) > 1 else reports[0])
     elif recall:
         _print_recall(reports)
-    return 1 if any(report["failures"] for report in reports) else 0
+    return ExitCode.FAILED if any(report["failures"] for report in reports) else ExitCode.OK
 
 
 def _ingest(

@@ -13,6 +13,7 @@ import typer
 from fathoms.cli import console
 from fathoms.cli.cache import opened
 from fathoms.cli.options import Json
+from fathoms.errors import ExitCode
 
 if TYPE_CHECKING:
     from fathoms.build import Checked, Reading
@@ -76,7 +77,7 @@ def init(
     console.say(
         f"{file}: two questions to fill in for each of {console.amount(len(reading.documents), 'document')}"
     )
-    return 1 if reading.failures else 0
+    return ExitCode.FAILED if reading.failures else ExitCode.OK
 
 
 @app.command("check")
@@ -120,7 +121,7 @@ def check(
         )
     else:
         _print_findings(found)
-    return 1 if found.count("error") or (strict and found.findings) else 0
+    return ExitCode.FAILED if found.count("error") or (strict and found.findings) else ExitCode.OK
 
 
 @app.command("stats")

@@ -11,7 +11,7 @@ from fathoms.cli import completion, console
 from fathoms.cli.cache import opened
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.cli.run import MaxCost
-from fathoms.errors import UsageError
+from fathoms.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,17 +75,18 @@ def reproduce(
         console.show(*reproduced_panel(table, comparison, ran))
         for line in reproduced_lines(comparison):
             console.say(line)
-    return _code(outcomes) or (1 if results is not None and not comparison.reproduced else 0)
+    differs = results is not None and not comparison.reproduced
+    return _code(outcomes) or (ExitCode.FAILED if differs else ExitCode.OK)
 
 
 def _code(outcomes: Sequence[Outcome]) -> int:
     """The exit code for the runs of `--live`."""
     if any(outcome.stopped and not outcome.over_budget for outcome in outcomes):
-        return 130
+        return ExitCode.INTERRUPTED
     if any(outcome.stopped for outcome in outcomes):
         console.complain("stopped by its budget: the runs can be resumed with 'fathoms run --resume'")
-        return 3
-    return 1 if any(outcome.errors for outcome in outcomes) else 0
+        return ExitCode.OVER_BUDGET
+    return ExitCode.FAILED if any(outcome.errors for outcome in outcomes) else ExitCode.OK
 
 
 def _live(

@@ -13,7 +13,7 @@ import typer
 
 from fathoms.cli import completion, console
 from fathoms.cli.options import RUNS, Out, References
-from fathoms.errors import DataError, UsageError
+from fathoms.errors import DataError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from fathoms.report import RunView
@@ -101,7 +101,7 @@ def _converse(session: Session) -> int:
     """Ask for ratings until all are given or the reviewer stops; returns the exit code."""
     if session.current is None:
         console.say(_standing(session))
-        return 0
+        return ExitCode.OK
     if sys.stdin is None:
         raise UsageError(NO_INPUT)
     if isinstance(sys.stdin, TextIOWrapper):
@@ -125,11 +125,11 @@ def _ended(reader: _Reader) -> int:
     Raises UsageError if there was no input at all.
     """
     if sys.stdin.isatty():
-        return 0
+        return ExitCode.OK
     if not reader.lines:
         raise UsageError(NO_INPUT)
     console.complain("the input ended before all was rated")
-    return 1
+    return ExitCode.FAILED
 
 
 def _standing(session: Session) -> str:

@@ -19,7 +19,7 @@ from fathoms.cli.loading import CORES, Set, Workers, load
 from fathoms.cli.options import RUNS, LogFile, NoCache, Out, Refresh, Trust, allowance
 from fathoms.cli.results import show_results
 from fathoms.cli.results import written as write_results
-from fathoms.errors import UsageError
+from fathoms.errors import ExitCode, UsageError
 from fathoms.safety.limits import MOST_AT_ONCE, MOST_REPEATS
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ NoScore = Annotated[
 FailOnError = Annotated[
     str, typer.Option("--fail-on-error", help="How many questions may fail: a number, or a share such as 2%.")
 ]
-_CODES: dict[str, int] = {"INTERRUPTED": 130, "STOPPED": 3, "FAILED": 1}
+_CODES = {"INTERRUPTED": ExitCode.INTERRUPTED, "STOPPED": ExitCode.OVER_BUDGET, "FAILED": ExitCode.FAILED}
 """Exit code per verdict. If runs end differently, the first one listed here wins."""
 Wanted = Annotated[
     list[Path] | None,
@@ -339,4 +339,4 @@ def _code(outcomes: Sequence[Outcome], allowed: Callable[[int], float]) -> int:
             done = f"{why}: {outcome.done} of {outcome.asked} questions are in {outcome.run.path}"
             console.complain(f"{done}; go on with: fathoms run --resume {outcome.run.path}")
     verdicts = {_verdict(outcome, allowed) for outcome in outcomes}
-    return next((code for verdict, code in _CODES.items() if verdict in verdicts), 0)
+    return next((code for verdict, code in _CODES.items() if verdict in verdicts), ExitCode.OK)

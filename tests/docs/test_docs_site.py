@@ -30,7 +30,7 @@ def test_the_reference_holds_what_it_is_for() -> None:
     assert (
         "| `top_k` | integer, >= 1, <= 100000 | `3` | Number of chunks per question. |" in reference["config"]
     )
-    assert "| 101 | a gate is undecided" in reference["exit-codes"]
+    assert "| 101 | the gate is undecided" in reference["exit-codes"]
     assert "(Wilson 1927)" in reference["metrics"]
     assert "| `data.documents.*.sha256` | string |" in reference["files"]
 
