@@ -31,7 +31,8 @@ def codes_page() -> str:
     ]
     note = (
         "The errors of `fathoms.errors` are exceptions in Python. On the command line, they end the command"
-        " with a message and this exit code. An error of a single question does not end a run; it is recorded."
+        " with a message and this exit code. An error of a single question does not end a run; it is"
+        " recorded."
     )
     parts = ["# Exit codes", MADE, table(("code", "meaning"), rows), "## Errors", note]
     return join([*parts, table(("error", "code", "what"), errors)])

@@ -31,8 +31,8 @@ def config_page() -> str:
         _place(top[key].annotation, key, places)
     head = (
         "A configuration has either the stages from `ingest` to `generate`, or `pipeline`, which replaces"
-        " them. A heading such as `ingest: pdfium` means `ingest: {kind: pdfium}`. A key that is not listed here is"
-        " an error. `fathoms validate CONFIG` prints a configuration with all its defaults."
+        " them. A heading such as `ingest: pdfium` means `ingest: {kind: pdfium}`. A key that is not listed"
+        " here is an error. `fathoms validate CONFIG` prints a configuration with all its defaults."
     )
     parts = ["# Configuration", MADE, head, _keys({key: top[key] for key in keys}, places)]
     for model, title in places.items():
