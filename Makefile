@@ -1,4 +1,4 @@
-# Two commands set everything up: `make demo` runs the main job, `make test` passes the tests.
+# `make demo` installs fathoms and runs the demo. `make test` installs the test dependencies and runs the tests.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -6,25 +6,30 @@ PIP    := $(BIN)/python -m pip
 LOCK   := -c requirements.lock
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
-# tests start hundreds of processes: where modules are not kept compiled, each takes seconds more
+# The tests start hundreds of processes. Without cached bytecode, each of them would take seconds longer to start.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-fast check lint types slow docs reference clean
 
+# Runs the demo: 50 questions with and without retrieval, with small models on this machine.
 demo: $(VENV)/.demo
 	$(BIN)/fathoms models pull smollm2-135m minilm-l6-v2
 	$(BIN)/fathoms run configs/demo.yaml configs/closed-book.yaml
 
+# Runs all tests with coverage, except the long ones (`make slow`).
 test: $(VENV)/.test
 	$(BIN)/fathoms models pull smollm2-135m minilm-l6-v2 minilm-l6-v2-torch easyocr-en layout-cdla
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered --cov-fail-under=90
 
+# Runs only the tests that take less than about five seconds each.
 test-fast: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto -m "not slow and not long"
 
+# Runs the long simulations and benchmarks.
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m long
 
+# Checks lint, formatting and types, and runs the tests.
 check: lint types test
 
 lint: $(VENV)/.test
@@ -34,12 +39,15 @@ lint: $(VENV)/.test
 types: $(VENV)/.test
 	$(BIN)/mypy
 
+# Builds the documentation as a site in site/.
 docs: $(VENV)/.test
 	$(BIN)/python -m mkdocs build --strict
 
+# Writes the generated reference pages and JSON schemas in docs/.
 reference: $(VENV)/.test
 	$(BIN)/python docs/generate
 
+# Deletes the caches of the development tools.
 clean:
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*
 

@@ -1,11 +1,12 @@
-"""Who tells abstentions from statements best: the released flags, the nearest exemplar, or cues?
+"""Compares classifiers of abstentions with human labels: released flags, nearest exemplar, and cues.
 
     python benchmarks/abstention.py LABELS.jsonl
 
-Rows are `{id, question, answer, label, correctness, released_hallucination_flag}`. Judged are the incorrect
-answers labelled `statement` or `abstention`: a released flag tells an abstention only where the answer is
-incorrect. The cross-validated lines choose `least_cosine` on the other folds; all answers to one question are
-in one fold. Speed is measured on one core in processor time, over answers that were not seen before.
+Rows are `{id, question, answer, label, correctness, released_hallucination_flag}`. Only incorrect answers
+with the label `statement` or `abstention` are used, because a released flag identifies an abstention only if
+the answer is incorrect. The cross-validated lines choose `least_cosine` on the other folds; all answers to
+one question are in the same fold. Speed is measured in processor time on one core, over answers that the
+classifier has not seen before.
 """
 
 from __future__ import annotations

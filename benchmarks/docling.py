@@ -1,11 +1,11 @@
-"""What our conversion by Docling costs beside a bare Docling script, and what a second worker brings.
+"""Compares the parser `docling` with a bare Docling script, and measures the gain from a second worker.
 
-    python benchmarks/docling.py            the sample corpus, no OCR, no hub: some minutes
-    python benchmarks/docling.py --ocr      and one page by EasyOCR, full page at scale 3
+    python benchmarks/docling.py            the sample corpus without OCR or hub; takes some minutes
+    python benchmarks/docling.py --ocr      also one page by EasyOCR, as a full page at scale 3
     python benchmarks/docling.py DIR        the PDFs of a folder
 
-Every measurement is a process of its own. CPU seconds a page come from the difference between all documents
-three times and all documents once, so that loading libraries and models is not in them.
+Every measurement is a process of its own. CPU seconds per page are computed from the difference between
+reading all documents three times and once, so that loading libraries and models is not included.
 """
 
 from __future__ import annotations

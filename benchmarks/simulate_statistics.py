@@ -1,4 +1,4 @@
-"""What the intervals, tests and verdicts of `fathoms.stats` do on data whose truth is known.
+"""Checks the intervals, tests and verdicts of `fathoms.stats` on simulated data with known true values.
 
     python benchmarks/simulate_statistics.py [--replications 5000] [--histories 2000] [--json FILE] [TABLE...]
 

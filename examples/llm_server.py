@@ -1,8 +1,8 @@
-"""A small language model behind OpenAI's API, for the examples: llama.cpp's own server on this machine.
+"""Serves a small language model with OpenAI's API for the examples, using llama.cpp's own server.
 
 fathoms models pull smollm2-135m
 python examples/llm_server.py          # http://127.0.0.1:8080/v1, until Ctrl-C
-python examples/llm_server.py 9000     # on another port; 0 takes a free one
+python examples/llm_server.py 9000     # on another port; 0 selects a free port
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Does a damaged cache ever change a figure? Its files are changed at random, and the run is made again.
+"""Damages the cache at random and checks that no figure of a run ever changes because of it.
 
     python benchmarks/campaigns/caches.py --seed 1 --trials 40
 
-Three pipelines fill a cache: dense retrieval, pages as images, and PDFs that are cut into parts; replies are
-kept too, and answers hold what was retrieved. Each trial copies that cache, damages one of its files (the
-seed says which, where and how) and runs the three again. A trial is well if the command ends with the figures
-and the hits of the undisturbed run, or with an exit code and one sentence. Exit code 1 if any is not.
+Three pipelines fill a cache: dense retrieval, pages as images, and PDFs that are split into parts. Replies
+are cached too, and answers contain what was retrieved. Each trial copies the cache, damages one of its files
+(the seed decides which, where and how) and runs the three pipelines again. A trial passes if the command ends
+with the figures and retrieved chunks of the undisturbed run, or with an exit code and one sentence. The exit
+code is 1 if any trial fails.
 """
 
 from __future__ import annotations

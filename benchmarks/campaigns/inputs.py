@@ -1,11 +1,10 @@
-"""Mutates valid configurations and data files by seed, runs commands on them in process, and counts what
-happened.
+"""Mutates valid configurations and data files at random, runs commands on them, and counts the outcomes.
 
     python benchmarks/campaigns/inputs.py --seed 1 --trials 3000
 
-A fault is an exception that nobody foresaw (`defect`), more than 20 seconds of one command (`hang`), or a
-control character on the terminal (`raw`). A complaint should name the file (`place`); one that does not is
-counted apart.
+The commands run in this process. A fault is an unexpected exception (`defect`), a command that takes more
+than 20 seconds (`hang`), or a control character on the terminal (`raw`). A message should name the file
+(`place`); messages that do not are counted separately.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Does a command that is stopped at any moment leave anything wrong behind? Each is stopped, and done again.
+"""Stops commands at random moments and checks that nothing is damaged afterwards.
 
     python benchmarks/campaigns/kill.py --seed 1 --trials 24
 
-`run`, `ingest`, `score` and `report` take turns, and so do SIGKILL, SIGTERM and SIGINT, which is sent at a
-random moment of the time that the command takes undisturbed. A run is then resumed, the other commands are
-given again, and the run is scored. A trial is well if its figures, answers and report are those of the
-undisturbed project, every JSON file is whole, and no unfinished file of a killed process is left. Exit code
-1 if any is not.
+`run`, `ingest`, `score` and `report` are stopped in turn by SIGKILL, SIGTERM or SIGINT, at a random moment of
+the time that the command takes if it is not stopped. Then a run is resumed, any other command is repeated,
+and the run is scored. A trial passes if figures, answers and report are those of an undisturbed project,
+every JSON file is complete, and no unfinished file of a killed process is left. The exit code is 1 if any
+trial fails.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Damages the sample PDFs by seed, parses each through the real isolation, and counts what came out.
+"""Damages PDFs at random, parses each in a child process as fathoms does, and counts the outcomes.
 
     python benchmarks/campaigns/pdfs.py --seed 1 --trials 150
 
-The text of the undamaged file is the truth. A file is `whole` where no more than a fiftieth of it is missing
-and nothing is said; `warned` where a warning of the document says that text may be missing; `failed` where
-it ends in a named failure.
-Faults are `silent` (a fifth of the text or more is missing and nothing says so), `hang` (longer than the
-parser's limit and the start of its process) and `crash` (an exception in this process, which is the parent).
-Less than a fifth missing without a warning is `little`, and no fault.
+The text of the undamaged file is the truth. Outcomes are `whole` (at most a fiftieth of the text is missing,
+without a warning), `warned` (a warning says that text may be missing), `failed` (a failure that is named) and
+`little` (less than a fifth is missing, without a warning). The faults are `silent` (a fifth of the text or
+more is missing, without a warning), `hang` (longer than the parser's time limit and the start of its process)
+and `crash` (an exception in this process, the parent).
 """
 
 from __future__ import annotations

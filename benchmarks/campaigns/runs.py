@@ -1,18 +1,18 @@
-"""Damage the files of a run, and count what the commands say.
+"""Damages the files of a run at random, and counts what the commands do with it.
 
     python benchmarks/campaigns/runs.py --seed 1 --trials 200
 
-A small run is made with the scripted model. Each trial copies it, changes one file (a flipped bit, a cut, a
-file that is gone, a JSON value of another type, a directory, a FIFO or a link in its place) and runs commands
-on it, each in a child process with limits on memory and time. The outcomes:
+A small run is made with the scripted model. Each trial copies it and changes one file: a flipped bit, a
+truncated or missing file, a JSON value of another type, or a directory, a FIFO or a link in its place. Then
+commands are run on the copy, each in a child process with limits on memory and time. The outcomes are:
 
-    same       exit code 0, and the output is that of the whole run
-    told       exit code 0, the output differs, and a warning says why
+    same       exit code 0, and the output is that of the undamaged run
+    told       exit code 0, the output differs, and a warning gives the reason
     as edited  exit code 0 after a JSON value was changed on purpose: the output may differ
     sentence   another exit code, and a sentence that names the run or the file
 
-and the faults: `silent` (exit code 0 and other results without a word), `no place` (a sentence that does not
-say where), `defect`, `traceback`, `hang` (stopped after 20 s), `killed` (for memory).
+The faults are `silent` (exit code 0 and other results without a warning), `no place` (a sentence that names
+neither), `defect`, `traceback`, `hang` (stopped after 20 s) and `killed` (because of its memory).
 """
 
 from __future__ import annotations

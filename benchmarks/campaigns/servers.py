@@ -1,9 +1,9 @@
-"""A campaign against the command line: a loopback server that answers by seed with one fault after another.
+"""Runs three kinds of pipelines against a local server that produces random faults.
 
 Each trial is one `fathoms run` of three pipelines (openai-compatible, ollama, http) with a few questions. A
-trial fails where the command ends with a signal, a traceback or a sentence about a defect, takes more than
-its time or its memory, or keeps neither an answer nor a failure for a question. Prints a table of outcomes;
-exit code 1 for any fault. The same seed gives the same faults.
+trial fails if the command ends with a signal, a traceback or a message about a defect, exceeds its limits on
+time or memory, or records neither an answer nor a failure for a question. Prints a table of outcomes; the
+exit code is 1 if there is any fault. The same seed gives the same faults.
 """
 
 from __future__ import annotations

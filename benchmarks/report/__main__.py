@@ -1,11 +1,11 @@
-"""How long `report.html` takes to write and to open, and how big it is.
+"""Measures how long `report.html` takes to write and to open, and how large it is.
 
     python benchmarks/report --work DIR [--questions 1000] [--no-browser]
 
-Makes five runs of the same made-up questions in DIR, with texts as long as real ones (`corpus.py`),
-scores them, and writes their report; the same every time. Then Chromium opens the file from the disk three
-times, each in a new process, and tells when the leaderboard was drawn and when the list of questions was
-usable.
+Makes five runs of the same made-up questions in DIR, with texts as long as real ones (`corpus.py`), scores
+them, and writes their report. The runs are the same every time. Then Chromium opens the file from disk three
+times, each time in a new process, and reports when the leaderboard was drawn and when the list of questions
+could be used.
 """
 
 from __future__ import annotations

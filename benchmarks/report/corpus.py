@@ -1,4 +1,4 @@
-"""A made-up corpus: pages of text that compress like English, and a question about a fact on each page."""
+"""A made-up corpus: pages of text that compress like English, with a question about a fact on each page."""
 
 from __future__ import annotations
 

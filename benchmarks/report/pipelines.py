@@ -1,4 +1,4 @@
-"""Five pipelines by a script: what each retrieves and answers, written as a run."""
+"""Five simulated pipelines: what each retrieves and answers is scripted and written as a run."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""How fast and how light `fathoms run` is, beside a bare client and two other tools, in Markdown.
+"""Compares the speed and memory of `fathoms run` with a bare client and two other tools; prints Markdown.
 
-    python benchmarks/runner --work DIR                    all of it, medians of 5
+    python benchmarks/runner --work DIR                    all sections, medians of 5 rounds
     python benchmarks/runner --work DIR --quick            50 questions, one round, without the other tools
-    python benchmarks/runner --work DIR --only asking      a section; several may be named
+    python benchmarks/runner --work DIR --only asking      one section; several may be named
 
-All ask the same server (`server.py`), which answers each request after 50 ms. In every round each contestant
-has its turn, so that a busy machine is busy for all. DIR keeps the other tools for the next time.
+All tools ask the same server (`server.py`), which answers each request after 50 ms. In every round each tool
+runs once, so that other load on the machine affects all of them. DIR keeps the other tools for the next time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The same requests by aiohttp and nothing else: what a runner can be measured against.
+"""Sends the same requests with plain aiohttp, as the reference that the tools are compared with.
 
     python benchmarks/runner/bare.py BASE_URL PROMPTS CONCURRENCY [--stream]
 
-PROMPTS is a file with a JSON list of texts; each is one chat completion.
+PROMPTS is a file with a JSON list of texts; each of them is one chat completion.
 """
 
 from __future__ import annotations

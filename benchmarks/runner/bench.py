@@ -1,4 +1,4 @@
-"""What all sections share: the server, the sizes, and how figures are gathered and shown."""
+"""What all sections share: the server, the sizes, and how figures are collected and printed."""
 
 from __future__ import annotations
 

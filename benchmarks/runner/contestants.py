@@ -1,4 +1,4 @@
-"""Those who ask the same questions of the same server, each as a process of its own."""
+"""The tools that are compared: each asks the same questions of the same server, in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one process costs, what the server saw of it, and the machine that both ran on."""
+"""Measures one process, reads what the server recorded about it, and describes the machine."""
 
 from __future__ import annotations
 

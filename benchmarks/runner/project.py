@@ -1,4 +1,4 @@
-"""The questions that all contestants are asked, and the project that fathoms asks them from."""
+"""Makes the questions that all tools ask, and the project for fathoms."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Seconds that scoring takes, of records in memory: phrase recall by itself, and the whole of `score`.
+"""Measures how long scoring takes for records in memory: phrase recall alone, and the whole of `score`.
 
     python benchmarks/runner/scores.py --records 100000 --questions 1000        prints JSON
 
-Every answer differs. With fewer questions than records, a question has several answers, as in a hundred runs
-of one data set.
+All answers are different. With fewer questions than records, each question has several answers, as in a
+hundred runs on one data set.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is measured: each section takes the bench and gives a table and the targets that it decides."""
+"""The sections of the benchmark: each returns a table, and the targets that it checks."""
 
 from __future__ import annotations
 

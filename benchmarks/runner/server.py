@@ -1,11 +1,12 @@
-"""A chat server of OpenAI's API that says the same to everybody after a fixed time, for little CPU.
+"""A chat server with OpenAI's API that gives every request the same answer after a fixed time.
 
     python benchmarks/runner/server.py --latency 0.05     prints its address and serves until it is stopped
 
-`POST .../chat/completions` answers with one JSON or, asked for a stream, an event a word and one of usage.
-`GET .../models` lists the model. `GET /stats` counts the requests and the bytes of their bodies, and says the
-request window: seconds from the first request to the last response. `POST /reset` begins anew, with the body
-`{"latency": 0}` at another latency.
+It uses little CPU time. `POST .../chat/completions` answers with one JSON object or, if a stream is
+requested, with one event per word and one for the usage. `GET .../models` lists the model. `GET /stats`
+returns the number of requests, the bytes of their bodies, and the request window: the seconds from the first
+request to the last response. `POST /reset` resets these counts; the body `{"latency": 0}` sets another
+latency.
 """
 
 from __future__ import annotations

@@ -23,8 +23,9 @@ def codes_page() -> str:
         (code(error.__name__), str(error.exit_code), _first(error.__doc__)) for error in _below(FathomsError)
     ]
     note = (
-        "Errors of `fathoms.errors`: exceptions in Python, one sentence and this code on the command line."
-        " Those of a question end no run: they are recorded with it."
+        "The errors of `fathoms.errors` are exceptions in Python. On the command line, they end the command"
+        " with a message and this exit code. An error of a single question does not end a run; it is"
+        " recorded."
     )
     parts = ["# Exit codes", MADE, table(("code", "meaning"), rows), "## Errors", note]
     return join([*parts, table(("error", "code", "what"), errors)])

@@ -13,7 +13,10 @@ from fathoms.runs.schemas import NAMES, schema
 
 def files_page() -> str:
     """Every key of every file that has a schema."""
-    head = "What each file is for, and the rules that hold everywhere: [A run on disk](../run-format.md)."
+    head = (
+        "[A run on disk](../run-format.md) explains what each file is for, and the rules that apply to all of"
+        " them."
+    )
     parts = ["# The files of a run, key by key", MADE, head]
     for name in NAMES:
         whole = schema(name)

@@ -31,7 +31,8 @@ METRICS = (
 def metrics_page() -> str:
     """What is measured, as its modules say."""
     head = (
-        "What each figure is, with its formula and its source, in the words of the modules that compute it."
+        "This page defines each figure, with its formula and source. The text comes from the modules that"
+        " compute it."
     )
     parts = ["# Metrics", MADE, head]
     for title, name, functions in METRICS:

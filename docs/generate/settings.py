@@ -30,9 +30,9 @@ def config_page() -> str:
     for key in keys:
         _place(top[key].annotation, key, places)
     head = (
-        "`pipeline` stands in the place of the stages from `ingest` to `generate`: a configuration has"
-        " either. A heading such as `ingest: pdfium` stands for `ingest: {kind: pdfium}`. A key that is not"
-        " named here is an error. `fathoms validate CONFIG` prints a configuration with every default in it."
+        "A configuration has either the stages from `ingest` to `generate`, or `pipeline`, which replaces"
+        " them. A heading such as `ingest: pdfium` means `ingest: {kind: pdfium}`. A key that is not listed"
+        " here is an error. `fathoms validate CONFIG` prints a configuration with all its defaults."
     )
     parts = ["# Configuration", MADE, head, _keys({key: top[key] for key in keys}, places)]
     for model, title in places.items():

@@ -1,4 +1,4 @@
-"""A small RAG with Haystack: PDFs in pieces, BM25, and a model behind OpenAI's API."""
+"""A small RAG pipeline with Haystack: split PDFs, BM25 retrieval, and a model behind OpenAI's API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The RAG behind HTTP: uvicorn --app-dir examples/haystack_rag service:app --port 8002"""
+"""Serves the pipeline over HTTP: uvicorn --app-dir examples/haystack_rag service:app --port 8002"""
 
 from __future__ import annotations
 

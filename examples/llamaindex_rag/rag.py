@@ -1,4 +1,4 @@
-"""A small RAG with LlamaIndex: the pages of PDFs in pieces, BM25, and a model behind OpenAI's API."""
+"""A small RAG pipeline with LlamaIndex: split PDF pages, BM25 retrieval, and a model behind OpenAI's API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The RAG behind HTTP: uvicorn --app-dir examples/llamaindex_rag service:app --port 8001"""
+"""Serves the pipeline over HTTP: uvicorn --app-dir examples/llamaindex_rag service:app --port 8001"""
 
 from __future__ import annotations
 
