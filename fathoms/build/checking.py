@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fathoms.build import document_rules, file_rules
 from fathoms.build.finding import Finding, Rule, Subject
-from fathoms.build.reading import Reading
+from fathoms.build.parsing import ParsedPdfs
 from fathoms.build.texts import Texts
 from fathoms.config import suggest
 from fathoms.corpora import find_places, read_questions
@@ -64,7 +64,7 @@ def rule_codes() -> tuple[str, ...]:
 def check(
     path: Path,
     paths: Mapping[str, Path],
-    reading: Reading,
+    reading: ParsedPdfs,
     *,
     match: Match = "word",
     hyphens: Hyphens = "both",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from fathoms.build.finding import Found, Subject
-from fathoms.build.nearest import nearest
+from fathoms.build.similar_text import nearest
 from fathoms.config import Key
 from fathoms.metrics.ingestion import COMMON, is_yes_no
 from fathoms.types import Question

@@ -18,7 +18,7 @@ from typing import Any
 
 from fathoms.config import suggest
 from fathoms.corpora.fathoms_json import written
-from fathoms.corpora.rows import IGNORED, Placed, Row
+from fathoms.corpora.rows import IGNORED, Placed, QuestionRow
 from fathoms.errors import DataError
 from fathoms.safety.inputs import parse_json
 from fathoms.types import Question
@@ -86,7 +86,7 @@ def _table(text: str, name: str) -> list[tuple[int, list[str]]]:
 
 def _check_header(header: list[str], place: str) -> None:
     """Raise DataError for a header that is empty, or that has a duplicate or an unknown column."""
-    known = [*Row.model_fields, "text"]
+    known = [*QuestionRow.model_fields, "text"]
     if not header:
         raise DataError(f"{place}: want a header with the columns 'question' and 'answers'")
     for column in header:
@@ -99,7 +99,7 @@ def _check_header(header: list[str], place: str) -> None:
 
 
 def _value(column: str, cell: str, name: str, line: int) -> Any:
-    """Parse a cell according to its column; a value that does not parse is left for `Row` to reject."""
+    """Parse a cell according to its column; `QuestionRow` rejects values that do not parse."""
     if column == "evidence" or (column in ("answers", "files") and cell.lstrip().startswith("[")):
         return parse_json(cell, name, first_line=line)
     if column == "answers":

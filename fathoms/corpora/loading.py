@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from fathoms.corpora.corpus import Corpus, needs
-from fathoms.corpora.documents import find_pdfs, leads_out, only_inside
 from fathoms.corpora.manifests import Manifest, find_manifest
+from fathoms.corpora.pdfs import find_pdfs, leads_out, only_inside
 from fathoms.corpora.pulled import Pulled, read_record
 from fathoms.corpora.questions import QuestionFile, read_questions
 from fathoms.corpora.sources import FileSource, NamedSource

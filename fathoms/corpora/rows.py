@@ -74,7 +74,7 @@ class GoldEvidence(Evidence):
         return self
 
 
-class Row(BaseModel):
+class QuestionRow(BaseModel):
     """One question as written in a file; the module docstring describes the keys."""
 
     model_config = ConfigDict(extra="forbid")
@@ -117,7 +117,7 @@ class Row(BaseModel):
         return files
 
     @model_validator(mode="after")
-    def _evidence_in_files(self) -> Row:
+    def _evidence_in_files(self) -> QuestionRow:
         for evidence in self.evidence:
             if self.files and evidence.document not in self.files:
                 hint = suggest(evidence.document, self.files)
@@ -131,7 +131,7 @@ def questions_of(rows: Iterable[Placed | DataError]) -> tuple[tuple[Question, ..
     `rows` holds a DataError in place of each row that could not be read. Raises a single QuestionsError that
     lists all invalid rows, or all duplicate ids.
     """
-    checked: list[tuple[str, Row]] = []
+    checked: list[tuple[str, QuestionRow]] = []
     warnings: list[str] = []
     complaints: list[str] = []
     for found in rows:
@@ -169,7 +169,7 @@ def _raise_for(complaints: list[str]) -> None:
         raise QuestionsError(complaints)
 
 
-def _checked(place: str, data: dict[str, Any]) -> tuple[Row, list[str]]:
+def _checked(place: str, data: dict[str, Any]) -> tuple[QuestionRow, list[str]]:
     """Return a validated row without empty answer phrases, and a warning for each variant that had one.
 
     Raises DataError if the row is invalid.
@@ -179,7 +179,7 @@ def _checked(place: str, data: dict[str, Any]) -> tuple[Row, list[str]]:
     if "question" not in data and "text" in data:
         data["question"] = data.pop("text")
     try:
-        row = validate(Row, Source(place, data))
+        row = validate(QuestionRow, Source(place, data))
     except ConfigError as error:
         raise DataError(str(error)) from error
     variants = [[phrase for phrase in variant if phrase.strip()] for variant in row.answers]
@@ -210,7 +210,7 @@ def _ignored(key: str, value: Any) -> bool:
     return value is None or key in IGNORED or key.startswith("_")
 
 
-def _question(row: Row, own_id: str) -> Question:
+def _question(row: QuestionRow, own_id: str) -> Question:
     """Convert a validated row to a `Question`, the type that the rest of fathoms uses."""
     return Question(
         id=own_id,

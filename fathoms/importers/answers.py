@@ -32,7 +32,7 @@ from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Failure, Question, Record
 
 
-class _Row(Parts):
+class _AnswerRow(Parts):
     """One line of the file, parsed."""
 
     id: str | None = None
@@ -50,14 +50,14 @@ class _Questions:
         for question in questions:
             self.by_text.setdefault(fold_space(question.text), []).append(question)
 
-    def find(self, row: _Row) -> Question | None:
+    def find(self, row: _AnswerRow) -> Question | None:
         """Return the question that a row names; `None` if there is none, or several have the same text."""
         if row.id is not None:
             return self.by_id.get(row.id)
         found = self.by_text.get(fold_space(row.question or ""), [])
         return found[0] if len(found) == 1 else None
 
-    def obstacle(self, row: _Row, *, hint: bool) -> str:
+    def obstacle(self, row: _AnswerRow, *, hint: bool) -> str:
         """Return why `find` found no question; `hint` adds a suggestion, which takes time to compute."""
         if row.id is not None:
             return f"no question '{row.id}'" + (did_you_mean(row.id, self.by_id) if hint else "")
@@ -95,9 +95,9 @@ def read_answers(path: Path, questions: Sequence[Question]) -> Imported:
     return Imported(path.stem, None, tuple(records.values()), tuple(questions), tuple(warnings))
 
 
-def _rows(path: Path) -> Iterator[tuple[int, _Row]]:
+def _rows(path: Path) -> Iterator[tuple[int, _AnswerRow]]:
     """Yield the rows with their line numbers; raises a single QuestionsError that lists all invalid rows."""
-    rows: list[tuple[int, _Row]] = []
+    rows: list[tuple[int, _AnswerRow]] = []
     complaints: list[str] = []
     for number, line in enumerate(read_text(path, LARGEST_IMPORT).split("\n"), start=1):
         if line.strip():
@@ -110,13 +110,13 @@ def _rows(path: Path) -> Iterator[tuple[int, _Row]]:
     yield from rows
 
 
-def _parse(line: str, name: str, number: int) -> _Row:
+def _parse(line: str, name: str, number: int) -> _AnswerRow:
     """Parse one row; raises DataError if it is invalid."""
     data, place = parse_json(line, name, first_line=number), f"{name}:{number}"
     if not isinstance(data, dict):
         raise DataError(f"{place}: want an object with 'id' or 'question', and 'answer'")
     try:
-        row = _Row.model_validate(data)
+        row = _AnswerRow.model_validate(data)
     except ValidationError as error:
         raise DataError(f"{place}: {_sentence(data, error)}") from error
     for key, what in misread(row, data):
@@ -134,7 +134,7 @@ def _sentence(data: Mapping[str, Any], error: ValidationError) -> str:
     return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
 
 
-def _record(question: Question, row: _Row) -> Record:
+def _record(question: Question, row: _AnswerRow) -> Record:
     """Convert a row, an answer or a failed call, to a record."""
     return Record(
         question=question,

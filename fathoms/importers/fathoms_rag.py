@@ -47,13 +47,13 @@ _CUT = 500
 _Key = tuple[str, frozenset[str]]
 
 
-class _Row(BaseModel):
+class _ResultPart(BaseModel):
     """Base class of the parts of a result file; unknown keys are ignored, and numbers must be finite."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
-class _ChunkRow(_Row):
+class _RetrievedChunk(_ResultPart):
     """One retrieved chunk.
 
     `page_number` may be the word `Unknown`. The relevance is either in `relevance_score` or in `score`.
@@ -67,13 +67,13 @@ class _ChunkRow(_Row):
     content: str
 
 
-class _Response(_Row):
+class _Response(_ResultPart):
     """One answer with its question, retrieved context and scores."""
 
     category: str
     question: str
     required_files: tuple[str, ...] = ()
-    rag_context: tuple[_ChunkRow, ...] | tuple[str, ...] = ()
+    rag_context: tuple[_RetrievedChunk, ...] | tuple[str, ...] = ()
     pred_answer: str
     ground_truth: tuple[tuple[str, ...], ...] = ()
     correctness_score: float | None = None
@@ -86,7 +86,7 @@ class _Response(_Row):
         return fold_space(self.question), frozenset(self.required_files)
 
 
-class _ResultFile(_Row):
+class _ResultFile(_ResultPart):
     """A whole result file."""
 
     model: str
@@ -205,7 +205,7 @@ def _record(question: Question, response: _Response) -> Record:
     )
 
 
-def _hits(context: Sequence[_ChunkRow | str]) -> tuple[Hit, ...] | None:
+def _hits(context: Sequence[_RetrievedChunk | str]) -> tuple[Hit, ...] | None:
     """Return the retrieved chunks in the order of the file, best first; `None` if the file lists none."""
     hits = []
     for rank, row in enumerate(context, start=1):

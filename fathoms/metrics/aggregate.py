@@ -20,7 +20,7 @@ from fathoms.types import Question, Record
 METRICS = ("correctness", "hallucination", "abstention")
 
 
-class Row(NamedTuple):
+class ScoredRecord(NamedTuple):
     """A record and its score under one profile."""
 
     record: Record
@@ -57,7 +57,7 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
     """
     figures: dict[str, dict[str, Any]] = {}
     for name in scores.rows[0] if scores.rows else ():
-        rows = [Row(record, row[name]) for record, row in zip(records, scores.rows, strict=True)]
+        rows = [ScoredRecord(record, row[name]) for record, row in zip(records, scores.rows, strict=True)]
         head = _head(next((profile for profile in PROFILES if profile.name == name), None), scores.scoring)
         figures[name] = {**head, **_figures(rows)}
         if name != RELEASED:
@@ -84,7 +84,7 @@ def _head(profile: Profile | None, scoring: Scoring) -> dict[str, Any]:
     }
 
 
-def _figures(rows: Iterable[Row]) -> dict[str, Any]:
+def _figures(rows: Iterable[ScoredRecord]) -> dict[str, Any]:
     """Return the `overall` and `categories` figures; categories are in order of first appearance."""
     questions = _question_scores(rows)
     groups: dict[str, list[QuestionScore]] = {}
@@ -107,15 +107,15 @@ def _figures(rows: Iterable[Row]) -> dict[str, Any]:
     return {"overall": overall, "categories": categories}
 
 
-def _question_scores(rows: Iterable[Row]) -> list[QuestionScore]:
+def _question_scores(rows: Iterable[ScoredRecord]) -> list[QuestionScore]:
     """Average the repeats: one value per question and metric."""
-    repeats: dict[str, list[Row]] = {}
+    repeats: dict[str, list[ScoredRecord]] = {}
     for row in rows:
         repeats.setdefault(row.record.question.id, []).append(row)
     return [_question_score(group[0].record.question, group) for group in repeats.values()]
 
 
-def _question_score(question: Question, rows: Sequence[Row]) -> QuestionScore:
+def _question_score(question: Question, rows: Sequence[ScoredRecord]) -> QuestionScore:
     """Average the repeats of one question."""
     return QuestionScore(
         category=question.category,
@@ -150,7 +150,7 @@ def _means(questions: Sequence[QuestionScore]) -> dict[str, Any]:
     }
 
 
-def _abstention_table(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
+def _abstention_table(rows: Iterable[ScoredRecord]) -> dict[str, dict[str, int]]:
     """Count answers by answerable or not and by answered or abstained; failed calls and refusals are not
     counted."""
     table = {name: {"answered": 0, "abstained": 0} for name in ("answerable", "unanswerable")}
@@ -171,7 +171,7 @@ def _shares(table: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, float
     }
 
 
-def _abstention_rates(rows: Iterable[Row]) -> dict[str, Any]:
+def _abstention_rates(rows: Iterable[ScoredRecord]) -> dict[str, Any]:
     """Compute coverage and selective accuracy, as in selective prediction (El-Yaniv and Wiener 2010).
 
     `coverage` is the share of answers to answerable questions that do not abstain. `selective_accuracy` is

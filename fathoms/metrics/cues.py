@@ -23,11 +23,16 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from fathoms.config import Component, fingerprint
+from fathoms.metrics.clause_readings import ClauseReading, read_clauses
 from fathoms.metrics.clauses import normalise
 from fathoms.metrics.grammar import read_grammar
 from fathoms.metrics.labels import Label, Why
-from fathoms.metrics.nearest import OWN_EXEMPLARS, NearestNeighbour, nearest_exemplars, read_exemplars
-from fathoms.metrics.readings import Reading, read_clauses
+from fathoms.metrics.nearest_neighbour import (
+    OWN_EXEMPLARS,
+    NearestNeighbour,
+    nearest_exemplars,
+    read_exemplars,
+)
 from fathoms.models import Embedder, LexicalEmbedder
 from fathoms.types import Verdict
 
@@ -106,7 +111,7 @@ class Cues(Component):
         """Return the clause and the reason behind a verdict's label."""
         return Why(clause=verdict.premise or None, reason=verdict.why)
 
-    def _settle(self, clauses: Sequence[str]) -> dict[str, Reading]:
+    def _settle(self, clauses: Sequence[str]) -> dict[str, ClauseReading]:
         """Decide the undecided clauses: those near to an abstention exemplar abstain, the others answer."""
         if not clauses:
             return {}
@@ -115,18 +120,18 @@ class Cues(Component):
         for clause, nearest in zip(clauses, nearest_exemplars(clauses, exemplars, self.embed), strict=True):
             abstains = nearest.abstains and nearest.cosine >= self.least_cosine
             cue = f"like '{nearest.exemplar}' (cosine {nearest.cosine:.2f})"
-            found[clause] = Reading("abstains" if abstains else "answers", clause, cue)
+            found[clause] = ClauseReading("abstains" if abstains else "answers", clause, cue)
         return found
 
 
-def _known(reading: Reading, settled: Mapping[str, Reading]) -> Reading:
+def _known(reading: ClauseReading, settled: Mapping[str, ClauseReading]) -> ClauseReading:
     """Return the reading itself, or the settled one if it was undecided."""
     if reading.kind != "undecided":
         return reading
     return settled[reading.text]._replace(contrasted=reading.contrasted)
 
 
-def decide(text: str, readings: Sequence[Reading]) -> Decision:
+def decide(text: str, readings: Sequence[ClauseReading]) -> Decision:
     """Decide the label of an answer from the kinds of its clauses; the module docstring has the rules."""
     whole = " ".join(normalise(text).split()).strip(_AROUND)
     if not whole or read_grammar().is_whole("blank", whole):
@@ -147,7 +152,7 @@ def decide(text: str, readings: Sequence[Reading]) -> Decision:
     return Decision("statement", before[0].text, "answers first")
 
 
-def _kind_of_stop(readings: Sequence[Reading], first: Reading) -> Label:
+def _kind_of_stop(readings: Sequence[ClauseReading], first: ClauseReading) -> Label:
     """Return `refusal` if the first abstaining clause refuses, unless the answer says that the source lacks
     the information."""
     missing = [reading for reading in readings if reading.kind in ("abstains", "abstains exactly", "aside")]
@@ -155,7 +160,7 @@ def _kind_of_stop(readings: Sequence[Reading], first: Reading) -> Label:
     return "refusal" if first.kind == "refuses" and not silent else "abstention"
 
 
-def _answer_after(readings: Sequence[Reading], stops: Sequence[int]) -> Reading | None:
+def _answer_after(readings: Sequence[ClauseReading], stops: Sequence[int]) -> ClauseReading | None:
     """Return the last clause that answers after an abstaining clause and is not withdrawn, or `None`."""
     last = readings[stops[-1]]
     behind = stops[-1] if len(stops) > 1 and (_is_final(last) or last.contrasted) else stops[0]
@@ -163,12 +168,12 @@ def _answer_after(readings: Sequence[Reading], stops: Sequence[int]) -> Reading 
     return commits[-1] if commits else None
 
 
-def _is_final(reading: Reading) -> bool:
+def _is_final(reading: ClauseReading) -> bool:
     """Return whether a clause concludes that there is no answer."""
     return read_grammar().find("final", reading.text) is not None
 
 
-def _takes_back(readings: Sequence[Reading], stops: Sequence[int]) -> bool:
+def _takes_back(readings: Sequence[ClauseReading], stops: Sequence[int]) -> bool:
     """Return whether an answer that does not begin with an abstention withdraws its answer at the end.
 
     - It is not withdrawn if it begins with a bare value, or if more than one answering clause follows the
@@ -191,7 +196,7 @@ def _takes_back(readings: Sequence[Reading], stops: Sequence[int]) -> bool:
     return _is_final(silent[-1]) or (opposed and len(stops) > 1 and len(answers) < _AT_LENGTH)
 
 
-def _is_short(reading: Reading) -> bool:
+def _is_short(reading: ClauseReading) -> bool:
     """Return whether a clause is only a value or a name."""
     value = read_grammar().body(reading.text)
     few = reading.kind == "answers" and len(value.split()) <= _SHORT and not _VERB.search(value)

@@ -145,7 +145,7 @@ def score(
     return Scores(scoring, tuple(map(judged.row, records)), judged.new)
 
 
-class Figures:
+class BareScores:
     """Reduces scores to the values that a summary needs, without phrases and reasons, to save memory.
 
     Few distinct scores remain, so equal ones share one object.

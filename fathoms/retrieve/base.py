@@ -1,4 +1,4 @@
-"""The base class of all retrievers, and the corpus that they search."""
+"""The base class of all retrievers, and the index that they search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Corpus:
+class Index:
     """The documents, chunks and vectors that a retriever searches.
 
     `chunks` is empty if the retriever needs only documents. `vectors` is a float32 array of shape
@@ -60,7 +60,7 @@ class Retriever(Component):
 
     @property
     def needs(self) -> Needs:
-        """The part of the corpus that must be prepared before the search."""
+        """The part of the index that must be prepared before the search."""
         return "vectors"
 
     @property
@@ -72,7 +72,7 @@ class Retriever(Component):
         """Raise an error if a requirement (package, weights, server) is missing; called before a run."""
 
     @abstractmethod
-    def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the hits of each question, best first, in the order of the questions."""
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from fathoms.retrieve.base import Corpus, FileHandling, Needs, Retriever, hits
+from fathoms.retrieve.base import FileHandling, Index, Needs, Retriever, hits
 from fathoms.types import Attachment, Chunk, Document, Hit, Question
 
 
@@ -43,9 +43,9 @@ class Files(Retriever):
         """How the files are sent; every hit is a whole file."""
         return FileHandling(self.by, self.form, self.too_long, self.image_dpi)
 
-    def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the files of each question, each with score 1 and without text."""
-        made = {document.id: _attached(document) for document in corpus.documents}
+        made = {document.id: _attached(document) for document in index.documents}
         found = []
         for question in questions:
             names = question.files if self.by == "question-files" and question.files else tuple(made)

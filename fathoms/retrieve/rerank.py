@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from fathoms.models import CrossEncoder
-from fathoms.retrieve.base import Corpus, Needs, TextQuery, as_candidates, hits
+from fathoms.retrieve.base import Index, Needs, TextQuery, as_candidates, hits
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.hybrid import Hybrid
@@ -60,12 +60,12 @@ class Rerank(TextQuery):
         self.first.check()
         self.by.check()
 
-    def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the `top_k` candidates with the highest scores for each question.
 
         Raises ModelError if the reranker fails.
         """
-        rows = self.first.search(corpus, questions)
+        rows = self.first.search(index, questions)
         queries = self.queries(questions)
         pairs = [(query, hit.chunk.indexed) for query, row in zip(queries, rows, strict=True) for hit in row]
         scores = iter(self.by.scores(pairs))

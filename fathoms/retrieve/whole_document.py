@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from fathoms.retrieve.base import Corpus, Needs, Retriever, hits
+from fathoms.retrieve.base import Index, Needs, Retriever, hits
 from fathoms.types import Chunk, Document, Hit, Question
 
 
@@ -30,9 +30,9 @@ class WholeDocument(Retriever):
         """Always `documents`: parsed documents that need not be split into chunks."""
         return "documents"
 
-    def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the documents of each question, each with score 1."""
-        made = {document.id: self._chunk(document) for document in corpus.documents}
+        made = {document.id: self._chunk(document) for document in index.documents}
         found = []
         for question in questions:
             names = question.files if self.by == "question-files" and question.files else tuple(made)

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathoms.build import Reading, check, describe, scaffold
-from fathoms.build.nearest import nearest
 from fathoms.build.precision import interval_width, macro_width, needed
+from fathoms.build.similar_text import nearest
 from fathoms.corpora import read_questions
 from fathoms.errors import DataError
 from fathoms.types import Document, Evidence, Page, Question

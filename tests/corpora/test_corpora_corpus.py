@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fathoms.config import read_yaml, validate
 from fathoms.corpora import Corpus, DataSource, FileSource, NamedSource, load
-from fathoms.corpora.documents import find_pdfs
+from fathoms.corpora.pdfs import find_pdfs
 from fathoms.errors import ConfigError, DataError, UsageError
 from fathoms.types import Evidence, Question
 

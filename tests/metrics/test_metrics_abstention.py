@@ -11,7 +11,7 @@ import pytest
 from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, FathomsError
 from fathoms.metrics import NearestNeighbour, Scoring, score, summarise
-from fathoms.metrics.nearest import OWN_EXEMPLARS, read_exemplars
+from fathoms.metrics.nearest_neighbour import OWN_EXEMPLARS, read_exemplars
 from fathoms.models import LexicalEmbedder, LlamaIndexEmbedder, OnnxEmbedder
 from fathoms.types import Question, Record, Reply, Verdict
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fathoms.errors import ConfigError
-from fathoms.retrieve import ClosedBook, Corpus, Dense
+from fathoms.retrieve import ClosedBook, Dense, Index
 from fathoms.retrieve.llamaindex import LlamaIndexStore
 from fathoms.retrieve.numpy_store import NumpyStore
 from fathoms.types import Chunk, Question
@@ -60,9 +60,9 @@ def test_a_store_that_cannot_be_made(tmp_path: Path, target: str, options: dict[
         LlamaIndexStore(target=target, options=options).search(tmp_path, unit(2, 1), unit(1, 1), 1)
 
 
-def corpus(tmp_path: Path, rows: int) -> Corpus:
+def corpus(tmp_path: Path, rows: int) -> Index:
     chunks = [Chunk(id=f"c{n}", document="d.pdf", pages=(1,), text=str(n)) for n in range(rows)]
-    return Corpus((), chunks, unit(rows, 5), lambda texts: unit(rows, 5)[[int(t) for t in texts]], tmp_path)
+    return Index((), chunks, unit(rows, 5), lambda texts: unit(rows, 5)[[int(t) for t in texts]], tmp_path)
 
 
 def questions(*texts: str) -> list[Question]:
@@ -78,7 +78,7 @@ def test_dense_ranks_from_one(tmp_path: Path) -> None:
 
 def test_fewer_chunks_than_asked_for(tmp_path: Path) -> None:
     assert len(Dense(top_k=30).search(corpus(tmp_path, 2), questions("1"))[0]) == 2
-    empty = Corpus((), [], None, lambda texts: unit(1, 1), tmp_path)
+    empty = Index((), [], None, lambda texts: unit(1, 1), tmp_path)
     assert Dense().search(empty, questions("1")) == [()]
 
 

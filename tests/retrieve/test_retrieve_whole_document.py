@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathoms.retrieve import Corpus, WholeDocument
+from fathoms.retrieve import Index, WholeDocument
 from fathoms.types import Document, Page, Question
 
 
@@ -18,7 +18,7 @@ def document(name: str, *pages: str) -> Document:
 
 
 def search(retriever: WholeDocument, *documents: Document, files: tuple[str, ...] = ()):
-    corpus = Corpus(documents, [], None, lambda texts: None, Path("nowhere"))
+    corpus = Index(documents, [], None, lambda texts: None, Path("nowhere"))
     question = Question(id="q", text="?", category="c", files=files)
     return retriever.search(corpus, [question])[0]
 

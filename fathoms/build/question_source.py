@@ -19,7 +19,7 @@ PARSERS: dict[str, type[Pdfium] | type[PyMuPDF]] = {"pdfium": Pdfium, "pymupdf":
 
 
 @dataclass(frozen=True)
-class Source:
+class QuestionSource:
     """A question file, all its documents by name, the parser to read them, and the profile to search phrases
     with."""
 
@@ -31,7 +31,7 @@ class Source:
 
 def find_source(
     name: str, pdfs: Sequence[Path] = (), *, parser: str | None = None, profile: str | None = None
-) -> Source:
+) -> QuestionSource:
     """Resolve `name` to questions: a question file (with `pdfs`), a configuration, or a built-in data set.
 
     `pdfs` are PDF files or folders of them. `parser` and `profile` override those of the configuration and
@@ -39,18 +39,18 @@ def find_source(
     valid.
     """
     if pdfs:
-        found = Source(Path(name), gather_pdfs(pdfs)[0], Pdfium(), _profile(headline(None)))
+        found = QuestionSource(Path(name), gather_pdfs(pdfs)[0], Pdfium(), _profile(headline(None)))
     elif Path(name).suffix.lower() in (".yaml", ".yml"):
         found = _of_config(Path(name))
     elif name in known_sets():
         path, documents = located(NamedSource(name=name))
-        found = Source(path, documents, Pdfium(), _profile(headline(name)))
+        found = QuestionSource(path, documents, Pdfium(), _profile(headline(name)))
     else:
         raise UsageError(
             f"{name}: add its PDFs, or folders of them; only a config (.yaml) needs none, and the data sets"
             f" {', '.join(known_sets())}"
         )
-    return Source(
+    return QuestionSource(
         found.path,
         found.documents,
         found.parser if parser is None else find_parser(parser),
@@ -66,7 +66,7 @@ def find_parser(kind: str) -> Parser:
     return PARSERS[kind]()
 
 
-def _of_config(path: Path) -> Source:
+def _of_config(path: Path) -> QuestionSource:
     """Resolve a configuration; if its pipeline reads the documents itself, our default parser checks them."""
     experiment = load_experiment(path)
     questions, documents = located(experiment.data, path.parent)
@@ -74,7 +74,9 @@ def _of_config(path: Path) -> Source:
         raise UsageError(f"{path} names no documents that are here: name {questions} and its PDFs instead")
     parser = experiment.ingest if isinstance(experiment, Experiment) else Pdfium()
     name = experiment.data.name if isinstance(experiment.data, NamedSource) else None
-    return Source(questions, documents, parser, _profile(experiment.scoring.profile or headline(name)))
+    return QuestionSource(
+        questions, documents, parser, _profile(experiment.scoring.profile or headline(name))
+    )
 
 
 def _profile(name: str) -> Profile:
