@@ -44,9 +44,9 @@ def _garbled(text: str) -> str | None:
     """Say what is wrong with the characters of a text; `None` if nothing is."""
     for character in text:
         if character == "\ufffd":
-            return "holds U+FFFD, which replaces a character that could not be decoded: write it again"
+            return "contains U+FFFD, which replaces a character that could not be decoded: replace it"
         if unicodedata.category(character) == "Cc" and character not in _LAYOUT:
-            return f"holds the control character U+{ord(character):04X}: take it out"
+            return f"contains the control character U+{ord(character):04X}: remove it"
     try:
         meant = text.encode("cp1252").decode("utf-8")
     except UnicodeError:
@@ -106,7 +106,7 @@ def given_away(subject: Subject) -> Iterator[Found]:
             if variant and not is_yes_no(variant) and all(subject.texts.holds(text, p) for p in variant):
                 said = "', '".join(variant)
                 yield Found(
-                    f"the question holds the answer '{said}': merely repeating the question would be correct",
+                    f"the question contains the answer '{said}': repeating the question scores as correct",
                     number,
                     ("answers", index),
                 )

@@ -62,7 +62,7 @@ def find_parser(kind: str) -> Parser:
     """Return the parser of this kind with its default options; raises UsageError for kinds that need a
     configuration."""
     if kind not in PARSERS:
-        raise UsageError(f"no parser '{kind}' here{suggest(kind, PARSERS)}; a config may name any")
+        raise UsageError(f"unknown parser '{kind}'{suggest(kind, PARSERS)}; others need a configuration file")
     return PARSERS[kind]()
 
 
@@ -71,7 +71,7 @@ def _of_config(path: Path) -> QuestionSource:
     experiment = load_experiment(path)
     questions, documents = located(experiment.data, path.parent)
     if not documents:
-        raise UsageError(f"{path} names no documents that are here: name {questions} and its PDFs instead")
+        raise UsageError(f"{path} names no local documents: name {questions} and its PDFs instead")
     parser = experiment.ingest if isinstance(experiment, Experiment) else Pdfium()
     name = experiment.data.name if isinstance(experiment.data, NamedSource) else None
     return QuestionSource(

@@ -26,7 +26,7 @@ def scaffold(documents: Iterable[Document], ending: str) -> str:
     """
     rows = [row for document in documents for row in _rows(document)]
     if not rows:
-        raise DataError("no PDF that can be read: there is nothing to ask about")
+        raise DataError("none of the PDFs can be read, so there is nothing to ask about")
     if ending == ".csv":
         return dump_rows(rows, COLUMNS)
     if ending == ".json":

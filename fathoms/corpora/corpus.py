@@ -58,7 +58,7 @@ class Corpus:
         _refuse_unknown("category", categories, dict.fromkeys(self.categories))
         _refuse_unknown("question", ids, dict.fromkeys(q.id for q in self.questions))
         if limit is not None and limit < 1:
-            raise UsageError(f"a limit of {limit} questions: want 1 or more")
+            raise UsageError(f"a limit of {limit} questions is not possible: it must be 1 or more")
         wanted = [q for q in self.questions if _matches(q, categories, ids)]
         chosen = [q for q in wanted if needs(q).isdisjoint(self.missing)]
         if not chosen:

@@ -88,10 +88,10 @@ def _check_header(header: list[str], place: str) -> None:
     """Raise DataError for a header that is empty, or that has a duplicate or an unknown column."""
     known = [*QuestionRow.model_fields, "text"]
     if not header:
-        raise DataError(f"{place}: want a header with the columns 'question' and 'answers'")
+        raise DataError(f"{place}: expected a header with the columns 'question' and 'answers'")
     for column in header:
         if header.count(column) > 1:
-            raise DataError(f"{place}: the column '{column}' stands twice")
+            raise DataError(f"{place}: the column '{column}' appears twice")
         if column not in known and column not in IGNORED and not column.startswith("_"):
             raise DataError(
                 f"{place}: unknown column '{column}'{suggest(column, known)}; columns are separated by commas"

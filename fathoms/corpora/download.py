@@ -92,7 +92,7 @@ def download(
         try:
             retrying(_attempt, asked, url, part, policy, on_bytes)
         except _RetryableError as error:
-            kept = "; the same command goes on where this one stopped" if _etag(part).exists() else ""
+            kept = "; run the same command again to resume the download" if _etag(part).exists() else ""
             raise DataError(f"{url}: {error} ({policy.attempts} attempts){kept}") from error
         except httpx.HTTPError as error:
             raise DataError(f"{url}: {error}") from error
@@ -115,7 +115,7 @@ def _require_public(request: httpx.Request) -> None:
             why = f"{near[0]} is not a public address" if near else ""
     if why:
         raise UsageError(
-            f"{without_logins(str(url))} is named by a data set that does not come with fathoms, and {why}:"
+            f"{without_logins(str(url))} comes from a data set that is not part of fathoms, and {why}:"
             " no request was sent; add --trust if you trust the origin of the data set"
         )
 
@@ -160,7 +160,7 @@ def _check_status(response: httpx.Response, policy: Policy) -> None:
         after = seconds_asked(response.headers)
         if after is not None and after > policy.longest_pause:
             # Waiting that long would look like a hang: report the time and let the user decide.
-            raise DataError(f"{response.url}: status {status}, the server asks to come back in {after:.0f} s")
+            raise DataError(f"{response.url}: status {status}, the server asks to wait {after:.0f} s")
         raise _RetryableError(f"status {status} {response.reason_phrase}", after)
     if status not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE):
         raise DataError(f"{response.url}: status {status} {response.reason_phrase}")

@@ -225,7 +225,7 @@ def _from_folder(source: Path) -> Fetch:
     the folder does not exist.
     """
     if not source.is_dir():
-        raise UsageError(f"{source}: no such folder to copy from")
+        raise UsageError(f"{source}: the folder to copy from does not exist")
     found: dict[str, list[Path]] = defaultdict(list)
     for candidate in sorted(source.rglob("*")):
         if candidate.is_file():

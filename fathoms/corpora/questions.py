@@ -57,7 +57,7 @@ def read_questions(path: Path) -> QuestionFile:
     questions, warnings = questions_of(found)
     placed = [row for row in found if not isinstance(row, DataError)]
     if not questions:
-        raise DataError(f"{path}: holds no question")
+        raise DataError(f"{path}: contains no questions")
     lines = tuple(int(place.rpartition(":")[2]) for place, _ in placed)
     sha256 = hashlib.sha256(data).hexdigest()
     return QuestionFile(questions, sha256, warnings, lines, ignored_keys(placed))
@@ -100,5 +100,5 @@ def _read(path: Path) -> bytes:
         return read_file(path)
     except DataError as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            raise UsageError(f"{path}: no such file of questions") from None
+            raise UsageError(f"{path}: question file not found") from None
         raise

@@ -59,7 +59,7 @@ def _refuse_control(name: str) -> None:
     """Raise ValueError for a name that contains a control character or an unpaired surrogate."""
     for character in name:
         if unicodedata.category(character) in ("Cc", "Cs"):
-            raise ValueError(f"holds the control character U+{ord(character):04X}: take it out")
+            raise ValueError(f"contains the control character U+{ord(character):04X}: remove it")
 
 
 class GoldEvidence(Evidence):
@@ -113,7 +113,7 @@ class QuestionRow(BaseModel):
                 raise ValueError(f"'{shown}' is not the name of a file (folders are not part of it)")
             _refuse_control(name)
         if len(set(files)) < len(files):
-            raise ValueError("the same file stands here twice")
+            raise ValueError("the same file is listed twice")
         return files
 
     @model_validator(mode="after")
@@ -190,7 +190,7 @@ def _checked(place: str, data: dict[str, Any]) -> tuple[QuestionRow, list[str]]:
     ]
     variants = [variant for variant in variants if variant]
     if row.answerable and not variants:
-        absent = "is missing" if "answers" not in data else "holds no phrase"
+        absent = "is missing" if "answers" not in data else "contains no phrase"
         raise DataError(f"{place}: 'answers' {absent} (a question without one needs 'answerable: false')")
     return row.model_copy(update={"answers": variants}), notes
 
@@ -201,7 +201,7 @@ def _refuse_half_characters(place: str, data: dict[str, Any]) -> None:
         json.dumps(data, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         raise DataError(
-            f"{place}: \\u{ord(error.object[error.start]):04x} is only half of a character"
+            f"{place}: \\u{ord(error.object[error.start]):04x} is an unpaired surrogate, not a character"
         ) from None
 
 
@@ -238,6 +238,6 @@ def _repeated(ids: Iterable[tuple[str, str]]) -> Iterator[str]:
         if where == place:
             continue
         if earlier == own_id:
-            yield f"{place}: the id '{own_id}' is taken (at {where})"
+            yield f"{place}: the id '{own_id}' is already used at {where}"
         else:
-            yield f"{place}: the id '{own_id}' can be told from '{earlier}' (at {where}) only by its spelling"
+            yield f"{place}: the id '{own_id}' differs from '{earlier}' (at {where}) only in its spelling"

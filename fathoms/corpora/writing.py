@@ -36,7 +36,7 @@ def write_questions(path: Path, questions: Sequence[Question]) -> None:
 def refuse_existing(path: Path) -> None:
     """Raise UsageError if a file exists already."""
     if path.exists() or path.is_symlink():
-        raise UsageError(f"{path} is there already, and nothing is overwritten: name another file")
+        raise UsageError(f"{path} already exists and would be overwritten: name another file")
 
 
 def write_new(path: Path, text: str) -> None:

@@ -90,7 +90,7 @@ def read_answers(path: Path, questions: Sequence[Question]) -> Imported:
             records[question.id] = _record(question, row)
             lines[question.id] = line
     if not records:
-        raise DataError("\n".join([f"{path}: no row answers a question of the set", *warnings[:SHOWN]]))
+        raise DataError("\n".join([f"{path}: no row answers a question of the data set", *warnings[:SHOWN]]))
     warnings += missing_warning(questions, records.values())
     return Imported(path.stem, None, tuple(records.values()), tuple(questions), tuple(warnings))
 
@@ -114,7 +114,7 @@ def _parse(line: str, name: str, number: int) -> _AnswerRow:
     """Parse one row; raises DataError if it is invalid."""
     data, place = parse_json(line, name, first_line=number), f"{name}:{number}"
     if not isinstance(data, dict):
-        raise DataError(f"{place}: want an object with 'id' or 'question', and 'answer'")
+        raise DataError(f"{place}: expected an object with 'answer' and either 'id' or 'question'")
     try:
         row = _AnswerRow.model_validate(data)
     except ValidationError as error:

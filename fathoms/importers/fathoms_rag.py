@@ -121,9 +121,9 @@ def read_result_file(path: Path, questions: Sequence[Question] | None = None) ->
         elif meant:
             warnings.append(f"{place} is a second answer to {meant[-1].id}: {_quote(response)}")
         else:
-            warnings.append(f"{place} is to no question of the set: {_quote(response)}")
+            warnings.append(f"{place} answers no question of the data set: {_quote(response)}")
     if not records:
-        raise DataError(f"{path}: none of its {len(file.responses)} answers is to a question of the set")
+        raise DataError(f"{path}: none of its {len(file.responses)} answers is to a question of the data set")
     warnings += missing_warning(questions, records.values())
     warnings += _cut_warning(path, records.values())
     model = file.api_model or file.model
@@ -223,9 +223,9 @@ def _hits(context: Sequence[_RetrievedChunk | str]) -> tuple[Hit, ...] | None:
 def _differences(place: str, question: Question, response: _Response) -> Iterator[str]:
     """Yield a warning for each difference between file and data set; the values of the data set are used."""
     if response.category != question.category:
-        yield f"{place}: {question.id} is of category '{question.category}', here '{response.category}'"
+        yield f"{place}: category '{response.category}', but '{question.category}' in the data set"
     if response.ground_truth != question.answers:
-        yield f"{place}: the gold answer of {question.id} is another one here"
+        yield f"{place}: the gold answer of {question.id} differs from the one in the data set"
 
 
 def _cut_warning(path: Path, records: Iterable[Record]) -> list[str]:

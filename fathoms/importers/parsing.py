@@ -41,7 +41,7 @@ def parse_folder(folder: Path, parser: Pdfium | PyMuPDF, workers: int = 2) -> Pa
     documents = tuple(item for item in outcomes if isinstance(item, Document))
     failures = [str(item) for item in outcomes if not isinstance(item, Document)]
     if not documents:
-        raise DataError("\n".join([f"{folder} holds no PDF that can be read", *failures]))
+        raise DataError("\n".join([f"{folder} contains no readable PDF", *failures]))
     repaired = [f"{item.id}: {warning}" for item in documents for warning in item.warnings]
     package = parser.packages[0]
     name = f"{parser.kind} ({package} {package_version(package)})"

@@ -65,12 +65,12 @@ def _row(line: str, name: str, number: int) -> Labelled:
     """Parse one row; raises DataError that names its file and line."""
     row, place = parse_json(line, name, first_line=number), f"{name}:{number}"
     if not isinstance(row, dict):
-        raise DataError(f"{place}: want an object with 'id', 'answer' and 'label'")
+        raise DataError(f"{place}: expected an object with 'id', 'answer' and 'label'")
     if row.get("label", "") is None:
         row["label"] = "unlabelled"
     for key in Labelled._fields:
         if not isinstance(row.get(key), str):
-            raise DataError(f"{place}: '{key}' is {'no text' if key in row else 'missing'}")
+            raise DataError(f"{place}: '{key}' is {'not text' if key in row else 'missing'}")
     return Labelled(row["id"], row["answer"], row["label"])
 
 

@@ -144,5 +144,5 @@ def read_exemplars(path: Path) -> Exemplars:
         return validate(Exemplars, read_yaml(path))
     data = parse_json(read_text(path), str(path))
     if not isinstance(data, dict):
-        raise DataError(f"{path}: want an object with the lists 'statement' and 'abstention'")
+        raise DataError(f"{path}: expected an object with the lists 'statement' and 'abstention'")
     return validate(Exemplars, Source(str(path), data))

@@ -26,7 +26,7 @@ def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple
     the same row or no file matches any.
     """
     if not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder of results")
+        raise UsageError(f"{folder}: the folder of results does not exist")
     found: dict[str, Imported] = {}
     places: dict[str, Path] = {}
     strays = []
@@ -41,7 +41,7 @@ def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple
         else:
             found[rows[0]], places[rows[0]] = imported, path
     if not found:
-        raise DataError("\n".join([f"{folder} holds no result file of {table.table}", *strays]))
+        raise DataError("\n".join([f"{folder} contains no result file of {table.table}", *strays]))
     return found, tuple(strays)
 
 

@@ -95,7 +95,7 @@ class Table(_Part):
         for row in self.rows:
             for metric, figures in row.printed.items():
                 if metric not in self.compare:
-                    raise ValueError(f"{row.row}: {metric} is printed, and 'compare' does not name it")
+                    raise ValueError(f"{row.row}: {metric} is printed, but 'compare' does not name it")
                 if len(figures) != len(self.columns):
                     raise ValueError(
                         f"{row.row}: {metric} has {len(figures)} cells for {len(self.columns)} columns"

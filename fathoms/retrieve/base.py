@@ -102,13 +102,13 @@ class TextQuery(Retriever):
 
     @field_validator("query")
     @classmethod
-    def _check_places(cls, query: str) -> str:
-        places = _PLACE.findall(query)
-        unknown = [place for place in places if place not in _PLACES]
-        if unknown:
-            raise ValueError(f"there is no place '{{{unknown[0]}}}'{suggest(unknown[0], _PLACES)}")
-        if "question" not in places:
-            raise ValueError("it must hold {question}")
+    def _check_placeholders(cls, query: str) -> str:
+        placeholders = _PLACEHOLDER.findall(query)
+        for name in placeholders:
+            if name not in ("question", "files"):
+                raise ValueError(f"unknown placeholder '{{{name}}}'{suggest(name, ('question', 'files'))}")
+        if "question" not in placeholders:
+            raise ValueError("must contain {question}")
         return query
 
     def queries(self, questions: Sequence[Question]) -> list[str]:
@@ -116,11 +116,10 @@ class TextQuery(Retriever):
         return [_fill(self.query, question) for question in questions]
 
 
-_PLACE = re.compile(r"\{(\w+)\}")
-_PLACES = ("question", "files")
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 def _fill(template: str, question: Question) -> str:
     """Fill in the template in one pass, so that braces inside a question are left as they are."""
     values = {"question": question.text, "files": ", ".join(question.files)}
-    return _PLACE.sub(lambda place: values[place[1]], template)
+    return _PLACEHOLDER.sub(lambda placeholder: values[placeholder[1]], template)

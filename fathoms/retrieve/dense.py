@@ -49,7 +49,7 @@ class Dense(TextQuery):
         if queries.shape[1] != index.vectors.shape[1]:
             raise ModelError(
                 f"embed: questions have vectors of {queries.shape[1]} numbers, the chunks in the cache of"
-                f" {index.vectors.shape[1]}: the model is another one now; run again with --refresh"
+                f" {index.vectors.shape[1]}: the embedding model has changed; run again with --refresh"
             )
         found = self.store.search(index.folder, index.vectors, queries, min(self.top_k, len(index.chunks)))
         return [hits([(index.chunks[at], score) for at, score in row]) for row in found]

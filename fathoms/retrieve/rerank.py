@@ -69,9 +69,5 @@ class Rerank(TextQuery):
         queries = self.queries(questions)
         pairs = [(query, hit.chunk.indexed) for query, row in zip(queries, rows, strict=True) for hit in row]
         scores = iter(self.by.scores(pairs))
-        return [self._reordered(row, [next(scores) for _ in row]) for row in rows]
-
-    def _reordered(self, row: Sequence[Hit], scores: Sequence[float]) -> tuple[Hit, ...]:
-        """Sort the candidates of one question by their scores and keep the best `top_k`."""
-        scored = [(hit.chunk, score) for hit, score in zip(row, scores, strict=True)]
-        return hits(sorted(scored, key=lambda pair: -pair[1])[: self.top_k])
+        scored = [[(hit.chunk, next(scores)) for hit in row] for row in rows]
+        return [hits(sorted(row, key=lambda pair: -pair[1])[: self.top_k]) for row in scored]

@@ -114,7 +114,7 @@ def test_retry_after_is_waited_for(server: Any, part: Path) -> None:
 
 def test_a_server_that_wants_too_long_a_pause_ends_it(server: Any, part: Path) -> None:
     server.add("/a", BODY, faults=[{"status": 503, "headers": {"Retry-After": "3600"}}])
-    with pytest.raises(DataError, match=r"status 503, the server asks to come back in 3600 s"):
+    with pytest.raises(DataError, match=r"status 503, the server asks to wait 3600 s"):
         download(server.url("/a"), part, policy=QUICK)
     assert len(server.log) == 1
 

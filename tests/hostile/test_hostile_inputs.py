@@ -171,15 +171,15 @@ def test_names_of_questions_are_short_visible_and_told_apart(tmp_path: Path) -> 
     bad = {
         "q.jsonl:1: id: has 201 characters": row(id="x" * 201),
         "q.jsonl:1: category: has 5000 characters": row(category="x" * 5000),
-        "q.jsonl:1: id: holds the control character U+001B": row(id=ESC),
-        "q.jsonl:1: category: holds the control character U+0000": row(category="a\0b"),
-        "holds the control character U+000A": row(files=["a\nb.pdf"]),
-        "q.jsonl:1: \\ud800 is only half of a character": row(id="\ud800"),
+        "q.jsonl:1: id: contains the control character U+001B": row(id=ESC),
+        "q.jsonl:1: category: contains the control character U+0000": row(category="a\0b"),
+        "contains the control character U+000A": row(files=["a\nb.pdf"]),
+        "q.jsonl:1: \\ud800 is an unpaired surrogate": row(id="\ud800"),
         "is not the name of a file": row(files=["../../etc/passwd"]),
-        "(at {path}:1) only by its spelling": "\n".join(
+        "(at {path}:1) only in its spelling": "\n".join(
             [row(id="Ångström 1"), row(id="A\u030angstro\u0308M  1")]
         ),
-        "q.jsonl:2: the id 'a' is taken": "\n".join([row(id="a"), row(id="a")]),
+        "q.jsonl:2: the id 'a' is already used": "\n".join([row(id="a"), row(id="a")]),
     }
     for said, text in bad.items():
         path.write_text(text)

@@ -168,5 +168,5 @@ def test_configs() -> None:
     assert adapter.validate_python(rerank.model_dump(mode="json")) == rerank
     assert Rerank(by=by()).first == Dense(top_k=20)
     assert Rerank(first=BM25(), by=by()).needs == "chunks"
-    with pytest.raises(ValidationError, match=r"it must hold \{passage\}"):
+    with pytest.raises(ValidationError, match=r"must contain \{passage\}"):
         LLMReranker(generate=ScriptedModel(), prompt="{question}")
