@@ -78,7 +78,9 @@ def check(
     file does not exist or `ignore` names an unknown rule, and DataError if the file name's extension is not
     supported.
     """
-    _refuse_unknown(ignore)
+    for code in ignore:
+        if code not in rule_codes():
+            raise UsageError(f"no rule is called '{code}'{suggest(code, rule_codes())}")
     format_of(path)
     try:
         file = read_questions(path)
@@ -94,22 +96,13 @@ def check(
         failures=reading.failures,
         texts=Texts(reading.documents, match, hyphens),
     )
-    findings = _without_unfilled(
-        [
-            subject.finding(rule, found)
-            for rule in RULES
-            if rule.code not in ignore
-            for found in rule.find(subject)
-        ]
-    )
+    rules = [rule for rule in RULES if rule.code not in ignore]
+    findings = [subject.finding(rule, found) for rule in rules for found in rule.find(subject)]
+    # About a question that is still to be filled in, only that is reported.
+    unfilled = {finding.question for finding in findings if finding.code == PLACEHOLDER} - {None}
+    findings = [each for each in findings if each.code == PLACEHOLDER or each.question not in unfilled]
     findings.sort(key=lambda finding: (finding.line is None, finding.line or 0, finding.column or 0))
     return Checked(tuple(findings), len(file.questions), len(paths))
-
-
-def _without_unfilled(findings: list[Finding]) -> list[Finding]:
-    """Drop all findings other than `placeholder` about questions that are still to be filled in."""
-    unfilled = {finding.question for finding in findings if finding.code == PLACEHOLDER}
-    return [f for f in findings if f.code == PLACEHOLDER or f.question is None or f.question not in unfilled]
 
 
 def _invalid(path: Path, complaints: Iterable[str]) -> list[Finding]:
@@ -117,10 +110,11 @@ def _invalid(path: Path, complaints: Iterable[str]) -> list[Finding]:
     place."""
     place = re.compile(rf"{re.escape(str(path))}(?::(\d+))?(?::(\d+))?: (.*)")
     found = []
-    for sentence in complaints:
-        match = place.fullmatch(sentence)
-        line, column, message = match.groups() if match else (None, None, sentence)
-        found.append(Finding(INVALID, "error", message, str(path), _number(line), _number(column)))
+    for complaint in complaints:
+        match = place.fullmatch(complaint)
+        *numbers, message = match.groups() if match else (None, None, complaint)
+        line, column = (int(number) if number else None for number in numbers)
+        found.append(Finding(INVALID, "error", message, str(path), line, column))
     return found
 
 
@@ -128,15 +122,3 @@ def _line_and_note(path: Path, warning: str) -> tuple[int, str]:
     """Split a warning of the question reader (`FILE:LINE: text`) into its line number and its text."""
     line, _, what = warning.removeprefix(f"{path}:").partition(": ")
     return int(line), what
-
-
-def _number(digits: str | None) -> int | None:
-    """Convert a line or column number, which may be missing."""
-    return int(digits) if digits else None
-
-
-def _refuse_unknown(codes: Collection[str]) -> None:
-    """Raise UsageError if a code is not the name of a rule."""
-    for code in codes:
-        if code not in rule_codes():
-            raise UsageError(f"no rule is called '{code}'{suggest(code, rule_codes())}")

@@ -59,11 +59,9 @@ def page_beyond(subject: Subject) -> Iterator[Found]:
                 continue
             count = subject.texts.page_count(evidence.document)
             if evidence.page > count:
-                yield Found(
-                    f"page {evidence.page} of '{evidence.document}', which has {_pages(count)}",
-                    number,
-                    ("evidence", index, "page"),
-                )
+                pages = f"{count} page{'' if count == 1 else 's'}"
+                message = f"page {evidence.page} of '{evidence.document}', which has {pages}"
+                yield Found(message, number, ("evidence", index, "page"))
 
 
 def phrase_absent(subject: Subject) -> Iterator[Found]:
@@ -71,13 +69,13 @@ def phrase_absent(subject: Subject) -> Iterator[Found]:
     document."""
     for number, question, names in _looked_for(subject):
         recall = subject.texts.in_whole(question, names)
+        where = " or ".join(f"'{name}'" for name in names)
+        if not question.files and not question.evidence:
+            where = "any document"
         for phrase in recall.missed:
-            yield Found(
-                f"'{phrase}' is not in {_holders(question, names)} as parsed;"
-                f" {_instead(subject, question, names, phrase)}",
-                number,
-                _key_of(question, recall.variant, phrase),
-            )
+            near = _instead(subject, question, names, phrase)
+            key = _key_of(question, recall.variant, phrase)
+            yield Found(f"'{phrase}' is not in {where} as parsed; {near}", number, key)
 
 
 def _instead(subject: Subject, question: Question, names: tuple[str, ...], phrase: str) -> str:
@@ -103,11 +101,10 @@ def phrase_elsewhere(subject: Subject) -> Iterator[Found]:
         for phrase in whole.found:
             places = [(name, page) for name in names for page in texts.pages_with(name, phrase)]
             if places and not texts.holds(gold, phrase):
-                yield Found(
-                    f"'{phrase}' is not on the pages of the evidence, but on {_listed(places)}",
-                    number,
-                    _key_of(question, whole.variant, phrase),
-                )
+                where = ", ".join(f"page {page} of '{name}'" for name, page in places[:3])
+                more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+                message = f"'{phrase}' is not on the pages of the evidence, but on {where}{more}"
+                yield Found(message, number, _key_of(question, whole.variant, phrase))
 
 
 def quote_absent(subject: Subject) -> Iterator[Found]:
@@ -123,11 +120,8 @@ def quote_absent(subject: Subject) -> Iterator[Found]:
             near = nearest(subject.texts.fold(evidence.quote), {evidence.document: pages})
             hint = f"; nearest is '{near.text}' (page {near.page})" if near else ""
             where = f"page {evidence.page} of " if evidence.page else ""
-            yield Found(
-                f"the quote is not in {where}'{evidence.document}' as parsed{hint}",
-                number,
-                ("evidence", index, "quote"),
-            )
+            message = f"the quote is not in {where}'{evidence.document}' as parsed{hint}"
+            yield Found(message, number, ("evidence", index, "quote"))
 
 
 def common_answer(subject: Subject) -> Iterator[Found]:
@@ -141,12 +135,8 @@ def common_answer(subject: Subject) -> Iterator[Found]:
         if texts and len(held) > share * len(texts):
             worst = max(range(len(counts)), key=lambda index: len(counts[index]))
             phrases = "', '".join(question.answers[worst])
-            yield Found(
-                f"an answer is found in {len(held)} of {len(texts)} {noun}, '{phrases}' in"
-                f" {len(counts[worst])}: use longer phrases",
-                number,
-                ("answers", worst),
-            )
+            message = f"an answer is found in {len(held)} of {len(texts)} {noun}, '{phrases}' in"
+            yield Found(f"{message} {len(counts[worst])}: use longer phrases", number, ("answers", worst))
 
 
 def _others(subject: Subject, question: Question, gold: tuple[str, ...]) -> tuple[str, list[str], float]:
@@ -182,24 +172,20 @@ def _looked_for(subject: Subject) -> Iterator[tuple[int, Question, tuple[str, ..
     answerable ones, except those with a yes or no answer and those with a gold document that was not
     parsed."""
     for number, question in enumerate(subject.questions):
-        variants = [variant for variant in question.answers if variant]
-        if not question.answerable or not variants or any(map(is_yes_no, variants)):
-            continue
         names = subject.texts.gold_documents(question)
-        if names is not None:
+        answered = question.answerable and any(question.answers)
+        if names and answered and not any(map(is_yes_no, question.answers)):
             yield number, question, names
 
 
 def _first_naming(subject: Subject, name: str) -> tuple[int | None, Key]:
     """Return the number and key of the first use of a document's name; `None` and an empty key if it is never
     named."""
-    named = (
-        (number, key)
-        for number, question in enumerate(subject.questions)
-        for key, other in _names(question)
-        if other == name
-    )
-    return next(named, (None, ()))
+    for number, question in enumerate(subject.questions):
+        for key, other in _names(question):
+            if other == name:
+                return number, key
+    return None, ()
 
 
 def _names(question: Question) -> Iterator[tuple[Key, str]]:
@@ -214,21 +200,3 @@ def _key_of(question: Question, variant: int | None, phrase: str) -> Key:
     """Return the key of a phrase of an answer variant."""
     index = variant or 0
     return ("answers", index, question.answers[index].index(phrase))
-
-
-def _holders(question: Question, names: tuple[str, ...]) -> str:
-    """List the documents that should contain a phrase, as text for a message."""
-    if not question.files and not question.evidence:
-        return "any document"
-    return " or ".join(f"'{name}'" for name in names)
-
-
-def _listed(places: list[tuple[str, int]]) -> str:
-    """List the first three places for a message: `page 3 of 'a.pdf', page 5 of 'a.pdf'`."""
-    first = ", ".join(f"page {page} of '{name}'" for name, page in places[:3])
-    return f"{first} and {len(places) - 3} more" if len(places) > 3 else first
-
-
-def _pages(count: int) -> str:
-    """Format a page count: `6 pages`."""
-    return f"{count} page{'' if count == 1 else 's'}"

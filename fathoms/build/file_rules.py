@@ -74,11 +74,8 @@ def _repeated(subject: Subject, *, same_files: bool) -> Iterator[Found]:
         if same_files and twins:
             yield Found(f"the same question as '{twins[0].id}', of the same files", number, ("question",))
         elif not same_files and before and not twins:
-            yield Found(
-                f"the same words as '{before[0].id}', of other files: name what it is about",
-                number,
-                ("question",),
-            )
+            message = f"the same words as '{before[0].id}', of other files: name what it is about"
+            yield Found(message, number, ("question",))
         before.append(question)
 
 
@@ -105,11 +102,8 @@ def given_away(subject: Subject) -> Iterator[Found]:
         for index, variant in enumerate(question.answers):
             if variant and not is_yes_no(variant) and all(subject.texts.holds(text, p) for p in variant):
                 said = "', '".join(variant)
-                yield Found(
-                    f"the question contains the answer '{said}': repeating the question scores as correct",
-                    number,
-                    ("answers", index),
-                )
+                message = f"the question contains the answer '{said}': repeating the question is correct"
+                yield Found(message, number, ("answers", index))
                 break
 
 

@@ -136,7 +136,10 @@ def _attempt(client: httpx.Client, url: str, part: Path, policy: Policy, on_byte
     try:
         with client.stream("GET", url, headers=ask) as response:
             _check_status(response, policy)
-            if not _continues(response, start):
+            # The body is either the whole file or the rest of it from byte `start` on.
+            rest = response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
+            continues = response.status_code == HTTPStatus.PARTIAL_CONTENT and start > 0 and rest
+            if response.status_code != HTTPStatus.OK and not continues:
                 part.unlink(missing_ok=True)
                 raise _RetryableError("the server cannot resume the download")
             if response.status_code == HTTPStatus.OK:
@@ -166,14 +169,6 @@ def _check_status(response: httpx.Response, policy: Policy) -> None:
         raise DataError(f"{response.url}: status {status} {response.reason_phrase}")
     if response.headers.get("Content-Encoding", "identity") != "identity":
         raise DataError(f"{response.url}: the server sent a compressed file although none was asked for")
-
-
-def _continues(response: httpx.Response, start: int) -> bool:
-    """Return whether the body is the whole file or the rest of it from byte `start` on."""
-    if response.status_code == HTTPStatus.OK:
-        return True
-    rest = response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
-    return response.status_code == HTTPStatus.PARTIAL_CONTENT and start > 0 and rest
 
 
 def _receive(

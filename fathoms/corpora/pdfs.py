@@ -93,15 +93,11 @@ def _by_name(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]]:
         first = found.setdefault(path.name, path)
         if first is path:
             continue
-        if not _same(first, path):
+        try:
+            same = first.is_file() and path.is_file() and sha256_file(first) == sha256_file(path)
+        except OSError:  # a file that cannot be read counts as different
+            same = False
+        if not same:
             raise DataError(f"two different documents are called '{path.name}': {first} and {path}")
         warnings.append(f"{path}: the same file as {first}, used once")
     return dict(sorted(found.items())), tuple(warnings)
-
-
-def _same(first: Path, second: Path) -> bool:
-    """Whether two files hold the same bytes; what cannot be read is not the same as anything."""
-    try:
-        return first.is_file() and second.is_file() and sha256_file(first) == sha256_file(second)
-    except OSError:
-        return False

@@ -11,7 +11,7 @@ from fathoms.config import suggest
 from fathoms.corpora.csv_table import csv_rows
 from fathoms.corpora.fathoms_json import json_rows
 from fathoms.corpora.jsonl import jsonl_rows
-from fathoms.corpora.places import Places, json_places, jsonl_places, table_places
+from fathoms.corpora.places import Places, json_places, jsonl_places
 from fathoms.corpora.rows import Placed, ignored_keys, questions_of
 from fathoms.errors import DataError, UsageError
 from fathoms.safety.inputs import decode, read_file
@@ -72,7 +72,7 @@ def find_places(path: Path, file: QuestionFile) -> Places:
     if hashlib.sha256(data).hexdigest() != file.sha256:
         raise DataError(f"{path}: changed while it was read; try again")
     if format_of(path) == ".csv":
-        return table_places(file.lines)
+        return Places(file.lines)
     find = json_places if format_of(path) == ".json" else jsonl_places
     return find(decode(data, path), file.lines)
 

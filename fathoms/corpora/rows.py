@@ -50,11 +50,6 @@ def _variants(value: Any) -> Any:
     return value
 
 
-def _names(value: Any) -> Any:
-    """Wrap a single file name in a list."""
-    return [value] if isinstance(value, str) else value
-
-
 def _refuse_control(name: str) -> None:
     """Raise ValueError for a name that contains a control character or an unpaired surrogate."""
     for character in name:
@@ -81,7 +76,9 @@ class QuestionRow(BaseModel):
 
     question: str
     answers: Annotated[list[list[str]], BeforeValidator(_variants)] = []
-    files: Annotated[list[str], BeforeValidator(_names)] = []
+    files: Annotated[
+        list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+    ] = []
     category: str = "Uncategorised"
     id: str | None = None
     evidence: list[GoldEvidence] = []
@@ -146,13 +143,14 @@ def questions_of(rows: Iterable[Placed | DataError]) -> tuple[tuple[Question, ..
             continue
         checked.append((place, row))
         warnings += notes
-    _raise_for(complaints)
+    if complaints:
+        raise QuestionsError(complaints)
     derived = question_ids([row.category for _, row in checked])
     ids = [row.id or own_id for (_, row), own_id in zip(checked, derived, strict=True)]
-    _raise_for(list(_repeated(zip([place for place, _ in checked], ids, strict=True))))
-    return tuple(_question(row, own_id) for (_, row), own_id in zip(checked, ids, strict=True)), tuple(
-        warnings
-    )
+    if repeated := list(_repeated(zip([place for place, _ in checked], ids, strict=True))):
+        raise QuestionsError(repeated)
+    questions = tuple(_question(row, own_id) for (_, row), own_id in zip(checked, ids, strict=True))
+    return questions, tuple(warnings)
 
 
 def ignored_keys(rows: Iterable[Placed]) -> tuple[str, ...]:
@@ -163,18 +161,16 @@ def ignored_keys(rows: Iterable[Placed]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _raise_for(complaints: list[str]) -> None:
-    """Raise QuestionsError if there are complaints."""
-    if complaints:
-        raise QuestionsError(complaints)
-
-
 def _checked(place: str, data: dict[str, Any]) -> tuple[QuestionRow, list[str]]:
     """Return a validated row without empty answer phrases, and a warning for each variant that had one.
 
     Raises DataError if the row is invalid.
     """
-    _refuse_half_characters(place, data)
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:  # JSON can spell an unpaired surrogate, UTF-8 cannot encode it
+        surrogate = f"\\u{ord(error.object[error.start]):04x}"
+        raise DataError(f"{place}: {surrogate} is an unpaired surrogate, not a character") from None
     data = {key: value for key, value in data.items() if not _ignored(key, value)}
     if "question" not in data and "text" in data:
         data["question"] = data.pop("text")
@@ -193,16 +189,6 @@ def _checked(place: str, data: dict[str, Any]) -> tuple[QuestionRow, list[str]]:
         absent = "is missing" if "answers" not in data else "contains no phrase"
         raise DataError(f"{place}: 'answers' {absent} (a question without one needs 'answerable: false')")
     return row.model_copy(update={"answers": variants}), notes
-
-
-def _refuse_half_characters(place: str, data: dict[str, Any]) -> None:
-    """Raise DataError for an unpaired surrogate: JSON can spell one, but it cannot be encoded as UTF-8."""
-    try:
-        json.dumps(data, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise DataError(
-            f"{place}: \\u{ord(error.object[error.start]):04x} is an unpaired surrogate, not a character"
-        ) from None
 
 
 def _ignored(key: str, value: Any) -> bool:

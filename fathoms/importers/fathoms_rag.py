@@ -24,7 +24,7 @@ whose retrieval is not known).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -108,9 +108,13 @@ def read_result_file(path: Path, questions: Sequence[Question] | None = None) ->
         questions = _own_questions(file.responses)
     wanted: dict[_Key, list[Question]] = {}
     for question in questions:
-        wanted.setdefault(_key(question), []).append(question)
+        wanted.setdefault((fold_space(question.text), frozenset(question.files)), []).append(question)
     records: dict[str, Record] = {}
-    warnings = list(_ambiguities(path, wanted.values()))
+    warnings = []
+    for same in wanted.values():
+        if len(same) > 1:
+            ids = ", ".join(question.id for question in same)
+            warnings.append(f"{path}: {ids} have the same text and files: they get its answers in order")
     for number, response in enumerate(file.responses, start=1):
         place = f"{path}: response {number}"
         meant = wanted.get(response.key, [])
@@ -125,18 +129,16 @@ def read_result_file(path: Path, questions: Sequence[Question] | None = None) ->
     if not records:
         raise DataError(f"{path}: none of its {len(file.responses)} answers is to a question of the data set")
     warnings += missing_warning(questions, records.values())
-    warnings += _cut_warning(path, records.values())
-    model = file.api_model or file.model
     found = tuple(records.values())
-    return Imported(path.stem, model, found, tuple(questions), tuple(warnings), _pipeline(file.responses))
-
-
-def _pipeline(responses: Iterable[_Response]) -> str:
-    """Return the name of the pipeline in Table I of the paper, recognised by the form of the contexts."""
-    first = next((response.rag_context[0] for response in responses if response.rag_context), None)
-    if first is None:
-        return "Closed"  # closed APIs do not tell what they retrieved
-    return "Docling with EasyOCR" if isinstance(first, str) else "LlamaIndex RAG"
+    if cut := sum(any(not hit.chunk.whole for hit in record.hits or ()) for record in found):
+        warnings.append(f"{path}: the chunks of {cut} answers are cut at {_CUT} characters by the file")
+    # The pipelines of Table I of the paper differ in the form of the retrieved context.
+    contexts = [response.rag_context[0] for response in file.responses if response.rag_context]
+    pipeline = "Closed"  # closed APIs do not tell what they retrieved
+    if contexts:
+        pipeline = "Docling with EasyOCR" if isinstance(contexts[0], str) else "LlamaIndex RAG"
+    model = file.api_model or file.model
+    return Imported(path.stem, model, found, tuple(questions), tuple(warnings), pipeline)
 
 
 def _parse(path: Path) -> _ResultFile:
@@ -169,19 +171,6 @@ def _own_questions(responses: Sequence[_Response]) -> list[Question]:
         )
         for own_id, response in zip(ids, first.values(), strict=True)
     ]
-
-
-def _key(question: Question) -> _Key:
-    """Return the text and files of a question, which are compared with those of a response."""
-    return fold_space(question.text), frozenset(question.files)
-
-
-def _ambiguities(path: Path, groups: Iterable[Sequence[Question]]) -> Iterator[str]:
-    """Yield a warning for every group of questions that have the same text and files."""
-    for group in groups:
-        if len(group) > 1:
-            ids = ", ".join(question.id for question in group)
-            yield f"{path}: {ids} have the same text and files: they get its answers in order"
 
 
 def _record(question: Question, response: _Response) -> Record:
@@ -226,12 +215,6 @@ def _differences(place: str, question: Question, response: _Response) -> Iterato
         yield f"{place}: category '{response.category}', but '{question.category}' in the data set"
     if response.ground_truth != question.answers:
         yield f"{place}: the gold answer of {question.id} differs from the one in the data set"
-
-
-def _cut_warning(path: Path, records: Iterable[Record]) -> list[str]:
-    """Return a warning if the file contains only the beginnings of some chunks."""
-    cut = sum(any(not hit.chunk.whole for hit in record.hits or ()) for record in records)
-    return [f"{path}: the chunks of {cut} answers are cut at {_CUT} characters by the file"] if cut else []
 
 
 def _quote(response: _Response) -> str:

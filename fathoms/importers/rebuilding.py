@@ -30,20 +30,14 @@ def rebuild(imported: Imported, documents: Iterable[Document], splitter: Sentenc
     if not cut:
         return imported
     wanted = {hit.chunk.document for hit in cut}
-    pieces = _split([document for document in documents if document.id in wanted], splitter)
+    pieces: dict[tuple[str, int], list[str]] = {}
+    for document in documents:
+        for chunk in splitter.chunk(document) if document.id in wanted else ():
+            pieces.setdefault((chunk.document, chunk.pages[0]), []).append(chunk.text)
     records = tuple(_rebuilt(record, pieces) for record in imported.records)
     left = sum(not hit.chunk.whole for record in records for hit in record.hits or ())
     warning = f"{imported.name}: {len(cut) - left} of {len(cut)} cut chunks were rebuilt from their pages"
     return replace(imported, records=records, warnings=(*imported.warnings, warning))
-
-
-def _split(documents: Iterable[Document], splitter: SentenceChunker) -> dict[tuple[str, int], list[str]]:
-    """Return the pieces of every page, by document and page number."""
-    pieces: dict[tuple[str, int], list[str]] = {}
-    for document in documents:
-        for chunk in splitter.chunk(document):
-            pieces.setdefault((chunk.document, chunk.pages[0]), []).append(chunk.text)
-    return pieces
 
 
 def _rebuilt(record: Record, pieces: _Pieces) -> Record:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from fathoms.metrics.intervals import Sample, mean_intervals, overall_intervals, rate_interval
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.score_records import RELEASED, RecordScore, Scores, Scoring
-from fathoms.types import Question, Record
+from fathoms.types import Record
 
 METRICS = ("correctness", "hallucination", "abstention")
 
@@ -61,12 +61,16 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
         head = _head(next((profile for profile in PROFILES if profile.name == name), None), scores.scoring)
         figures[name] = {**head, **_figures(rows)}
         if name != RELEASED:
-            figures[name]["labels"] = dict(Counter(score.abstention for _, score in rows if score.abstention))
-            figures[name]["abstention_table"] = _abstention_table(rows)
-            figures[name]["abstention_rates"] = {
-                **_shares(figures[name]["abstention_table"]),
-                **_abstention_rates(rows),
+            table = _abstention_table(rows)
+            shares = {
+                group: {
+                    cell: n / sum(line.values()) if any(line.values()) else None for cell, n in line.items()
+                }
+                for group, line in table.items()
             }
+            figures[name]["labels"] = dict(Counter(score.abstention for _, score in rows if score.abstention))
+            figures[name]["abstention_table"] = table
+            figures[name]["abstention_rates"] = {**shares, **_abstention_rates(rows)}
     return figures
 
 
@@ -112,20 +116,21 @@ def _question_scores(rows: Iterable[ScoredRecord]) -> list[QuestionScore]:
     repeats: dict[str, list[ScoredRecord]] = {}
     for row in rows:
         repeats.setdefault(row.record.question.id, []).append(row)
-    return [_question_score(group[0].record.question, group) for group in repeats.values()]
-
-
-def _question_score(question: Question, rows: Sequence[ScoredRecord]) -> QuestionScore:
-    """Average the repeats of one question."""
-    return QuestionScore(
-        category=question.category,
-        correctness=mean(row.score.correctness for row in rows),
-        hallucination=mean(row.score.hallucination for row in rows),
-        abstention=mean(row.score.abstained for row in rows) if question.answerable else None,
-        errors=sum(row.record.error is not None for row in rows),
-        repeats=len(rows),
-        documents=frozenset(item.document for item in question.evidence) or frozenset(question.files),
-    )
+    found = []
+    for group in repeats.values():
+        question = group[0].record.question
+        found.append(
+            QuestionScore(
+                category=question.category,
+                correctness=mean(row.score.correctness for row in group),
+                hallucination=mean(row.score.hallucination for row in group),
+                abstention=mean(row.score.abstained for row in group) if question.answerable else None,
+                errors=sum(row.record.error is not None for row in group),
+                repeats=len(group),
+                documents=frozenset(item.document for item in question.evidence) or frozenset(question.files),
+            )
+        )
+    return found
 
 
 def _samples(questions: Iterable[QuestionScore]) -> dict[str, list[Sample]]:
@@ -159,16 +164,6 @@ def _abstention_table(rows: Iterable[ScoredRecord]) -> dict[str, dict[str, int]]
             line = table["answerable" if record.question.answerable else "unanswerable"]
             line["abstained" if score.abstained else "answered"] += 1
     return table
-
-
-def _shares(table: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, float | None]]:
-    """Return each cell of the abstention table as a share of its row, or `None` if the row is empty."""
-    return {
-        name: {
-            cell: number / sum(line.values()) if any(line.values()) else None for cell, number in line.items()
-        }
-        for name, line in table.items()
-    }
 
 
 def _abstention_rates(rows: Iterable[ScoredRecord]) -> dict[str, Any]:

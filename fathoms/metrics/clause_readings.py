@@ -70,18 +70,13 @@ def _in_context(reading: ClauseReading, before: Sequence[ClauseReading], listing
     find, last = read_grammar().find, before[-1].kind
     if reading.kind == "answers" and last == "talk" and find("anaphor", reading.text):
         return reading._replace(kind="talk")
-    if reading.contrasted and last in _SILENT and _turns(reading):
+    turns = reading.kind in ("talk", "cites") and find("turn", reading.text)
+    if reading.contrasted and last in _SILENT and (turns or reading.kind == "answers"):
         return reading._replace(kind="commits")
     about = last in _ABOUT_THE_SOURCE or (reading.contrasted and last == "cites")
     if reading.kind == "undecided" and about and find("hanging", reading.text):
         return reading._replace(kind="abstains")
     return reading
-
-
-def _turns(reading: ClauseReading) -> bool:
-    """Return whether a clause answers, given that it is contrasted with a clause that abstains."""
-    hints = reading.kind in ("talk", "cites") and read_grammar().find("turn", reading.text)
-    return reading.kind == "answers" or bool(hints)
 
 
 def read_clause(clause: Clause) -> ClauseReading:
@@ -106,8 +101,9 @@ def _read_suspect(clause: Clause) -> ClauseReading | None:
     find, text = read_grammar().find, clause.text
     if cue := find("refusal", text):
         return ClauseReading("refuses", text, cue)
-    exact = bool(find("exact", text))
-    cue = _clear_cue(text)
+    exact, body = bool(find("exact", text)), read_grammar().body(text)
+    # A clear cue may also begin the text after its lead.
+    cue = find("clear", text) or (find("clear", body) if body != text else None)
     if not cue:
         likely = find("likely", text)
         cue = likely or find("vague", text)
@@ -118,9 +114,3 @@ def _read_suspect(clause: Clause) -> ClauseReading | None:
     if clause.conceded or find("aside", text):
         return ClauseReading("aside", text, cue)
     return ClauseReading("abstains exactly" if exact or find("asks", text) else "abstains", text, cue)
-
-
-def _clear_cue(text: str) -> str | None:
-    """Return a clear cue in a clause, or in the text after its lead; `None` if there is none."""
-    find, body = read_grammar().find, read_grammar().body(text)
-    return find("clear", text) or (find("clear", body) if body != text else None)

@@ -16,7 +16,7 @@ decides.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -102,7 +102,10 @@ class Cues(Component):
         settled = self._settle(list(dict.fromkeys(undecided)))
         verdicts = {}
         for text, clauses in readings.items():
-            known = [_known(each, settled) for each in clauses]
+            known = [
+                settled[each.text]._replace(contrasted=each.contrasted) if each.kind == "undecided" else each
+                for each in clauses
+            ]
             label, clause, why = decide(text, known)
             verdicts[text] = Verdict(claim=text, premise=clause, label=label, why=why)
         return [verdicts[text] for text in texts]
@@ -122,13 +125,6 @@ class Cues(Component):
             cue = f"like '{nearest.exemplar}' (cosine {nearest.cosine:.2f})"
             found[clause] = ClauseReading("abstains" if abstains else "answers", clause, cue)
         return found
-
-
-def _known(reading: ClauseReading, settled: Mapping[str, ClauseReading]) -> ClauseReading:
-    """Return the reading itself, or the settled one if it was undecided."""
-    if reading.kind != "undecided":
-        return reading
-    return settled[reading.text]._replace(contrasted=reading.contrasted)
 
 
 def decide(text: str, readings: Sequence[ClauseReading]) -> Decision:

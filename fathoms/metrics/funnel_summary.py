@@ -99,26 +99,22 @@ def _stage(funnels: Sequence[Funnel], stage: Stage) -> _Figures:
     return _Figures(*rows[0]) if len(rows) == 1 else _Figures(*map(mean, zip(*rows, strict=True)))
 
 
-def _means(questions: Sequence[_QuestionFunnel]) -> dict[str, dict[str, Any]]:
-    """Average the stages of one category."""
-    return {
-        stage: _stage_means([question.stages[stage] for question in questions if question.stages])
-        for stage in STAGES
-    }
+def _means(questions: Sequence[_QuestionFunnel]) -> dict[Stage, dict[str, Any]]:
+    """Average the stages of one category, with the number of questions behind each mean."""
+    found = {}
+    for stage in STAGES:
+        figures = [question.stages[stage] for question in questions if question.stages]
+        found[stage] = {
+            "recall": mean(figure.recall for figure in figures),
+            "n": sum(figure.recall is not None for figure in figures),
+            "lost": mean(figure.lost for figure in figures),
+            "gained": mean(figure.gained for figure in figures),
+            "compared": sum(figure.lost is not None for figure in figures),
+        }
+    return found
 
 
-def _stage_means(figures: Sequence[_Figures]) -> dict[str, Any]:
-    """Return the means over some questions, with the number of questions behind each mean."""
-    return {
-        "recall": mean(figure.recall for figure in figures),
-        "n": sum(figure.recall is not None for figure in figures),
-        "lost": mean(figure.lost for figure in figures),
-        "gained": mean(figure.gained for figure in figures),
-        "compared": sum(figure.lost is not None for figure in figures),
-    }
-
-
-def _macro(categories: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
+def _macro(categories: Sequence[Mapping[Stage, Mapping[str, Any]]]) -> dict[Stage, dict[str, Any]]:
     """Return the unweighted means of the categories; question counts are added up."""
     return {
         stage: {

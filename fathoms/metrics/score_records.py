@@ -186,9 +186,13 @@ def _score_record(
     record: Record, profile: Profile, configured: Classifier, verdicts: Mapping[str, Verdict]
 ) -> RecordScore:
     """Score one record under one profile; `verdicts` are those of the profile's classifier, by text."""
-    refused = record.answer is not None and record.answer.refusal is not None
-    verdict = verdicts.get(record.answer.text) if record.answer and not refused else None
-    label = _label(record, verdict)
+    verdict: Verdict | None = None
+    label: Label | None = None
+    if record.answer is not None and record.answer.refusal is not None:
+        label = "refusal"
+    elif record.answer is not None:
+        verdict = verdicts.get(record.answer.text)
+        label = label_of(verdict) if verdict else "empty"
     text = record.answer.text if record.answer else ""
     recall = phrase_recall(text, record.question.answers, profile.match, profile.hyphens_for(record))
     scored = record.question.answerable and recall.variant is not None
@@ -202,15 +206,6 @@ def _score_record(
         missed=recall.missed if scored else (),
         why=profile.classifier(configured).explain(verdict) if verdict else None,
     )
-
-
-def _label(record: Record, verdict: Verdict | None) -> Label | None:
-    """Return the label of a record's answer, or `None` for a failed call."""
-    if record.answer is None:
-        return None
-    if record.answer.refusal is not None:
-        return "refusal"
-    return label_of(verdict) if verdict else "empty"
 
 
 def _released(record: Record) -> RecordScore:

@@ -37,18 +37,18 @@ def figures_of(table: Table, records: Sequence[Record], scores: Scores) -> Figur
     """
     by_profile = summarise(records, scores)
     known = {metric: name for metric, name in table.compare.items() if name in by_profile}
+    ours: Columns = {}
+    if "hallucination" in table.compare:
+        wanted = table.compare.get("correctness", OURS)
+        profile = wanted if all(wanted in row for row in scores.rows) else OURS
+        rows = tuple({profile: _ours(row, profile)} for row in scores.rows)
+        summary = summarise(records, replace(scores, rows=rows))
+        ours = _columns(table, summary[profile], "hallucination")
     return Figures(
         metrics={metric: _columns(table, by_profile[name], metric) for metric, name in known.items()},
-        ours=_ours_by_column(table, records, scores) if "hallucination" in table.compare else {},
+        ours=ours,
         errors=sum(record.error is not None for record in records),
     )
-
-
-def _ours_by_column(table: Table, records: Sequence[Record], scores: Scores) -> Columns:
-    """Compute hallucination with the classifier of fathoms and, if there is one, the table's correctness."""
-    wanted = table.compare.get("correctness", OURS)
-    profile = wanted if all(wanted in row for row in scores.rows) else OURS
-    return _columns(table, summarise(records, _with_ours(scores, profile))[profile], "hallucination")
 
 
 def _columns(table: Table, figures: Mapping[str, Any], metric: str) -> Columns:
@@ -59,11 +59,6 @@ def _columns(table: Table, figures: Mapping[str, Any], metric: str) -> Columns:
         for column, name in table.columns.items()
     }
     return {column: group.get(metric) for column, group in groups.items()}
-
-
-def _with_ours(scores: Scores, profile: str) -> Scores:
-    """Replace hallucination in all scores by that of the classifier of fathoms."""
-    return replace(scores, rows=tuple({profile: _ours(row, profile)} for row in scores.rows))
 
 
 def _ours(row: Mapping[str, RecordScore], profile: str) -> RecordScore:

@@ -31,7 +31,10 @@ def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple
     places: dict[str, Path] = {}
     strays = []
     for path in sorted(folder.glob(_PATTERNS[table.results])):
-        imported = _read(table, path)
+        if table.questions is None:
+            imported = read_result_file(path)
+        else:
+            imported = read_answers(path, read_questions(table.questions).questions)
         names = " ".join(map(_fold, (path.stem, imported.model or "")))
         rows = [row.row for row in table.rows if all(_fold(word) in names for word in row.words)]
         if len(rows) != 1:
@@ -43,13 +46,6 @@ def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple
     if not found:
         raise DataError("\n".join([f"{folder} contains no result file of {table.table}", *strays]))
     return found, tuple(strays)
-
-
-def _read(table: Table, path: Path) -> Imported:
-    """Read one result file in the table's format."""
-    if table.questions is None:
-        return read_result_file(path)
-    return read_answers(path, read_questions(table.questions).questions)
 
 
 def released_figures(table: Table, results: Mapping[str, Imported], scoring: Scoring) -> dict[str, Figures]:

@@ -77,7 +77,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "skipped": ({"answers": [["41.5"], []]}, "variant 2 of the answers is empty, skipped"),
     "given-away": (
         {"question": "Is the tower 41.5 or 40 m tall?"},
-        "the question contains the answer '41.5': repeating the question scores as correct",
+        "the question contains the answer '41.5': repeating the question is correct",
     ),
     "phrase-absent": (
         {"answers": [["hollin sed cooperative"]], "evidence": []},
@@ -265,7 +265,7 @@ HOSTILE: dict[str, tuple[str, bytes, tuple[int | None, int | None, str]]] = {
     "half-a-character": (
         "q.json",
         b'[{"question": "\\ud800", "answers": "x"}]',
-        (1, None, "\\ud800 is only"),
+        (1, None, "\\ud800 is an unpaired"),
     ),
     "nested": ("q.json", b"[" * 100_000, (1, None, "nested too deep")),
     "ids": (

@@ -42,7 +42,7 @@ def test_a_broken_connection_is_resumed_and_no_byte_is_sent_twice(server: Any, p
 
 def test_a_later_call_goes_on_where_the_first_gave_up(server: Any, part: Path) -> None:
     server.add("/a", BODY, faults=[{"cut": 200_000}])
-    with pytest.raises(DataError, match=r"1 attempts\); the same command goes on"):
+    with pytest.raises(DataError, match=r"1 attempts\); run the same command again"):
         download(server.url("/a"), part, policy=Policy(attempts=1))
     assert part.stat().st_size == 200_000
     download(server.url("/a"), part, policy=QUICK)
