@@ -91,7 +91,7 @@ def check(
         path=path,
         questions=file.questions,
         places=find_places(path, file),
-        skipped=tuple(_line_and_note(path, warning) for warning in file.warnings),
+        skipped=tuple(_line_and_text(path, warning) for warning in file.warnings),
         paths=paths,
         failures=reading.failures,
         texts=Texts(reading.documents, match, hyphens),
@@ -106,8 +106,7 @@ def check(
 
 
 def _invalid(path: Path, complaints: Iterable[str]) -> list[Finding]:
-    """Turn the complaints of the question reader into findings; a `FILE:LINE:COLUMN:` prefix becomes their
-    place."""
+    """Turn complaints of the question reader, with their `FILE:LINE:COLUMN:` prefix, into findings."""
     place = re.compile(rf"{re.escape(str(path))}(?::(\d+))?(?::(\d+))?: (.*)")
     found = []
     for complaint in complaints:
@@ -118,7 +117,7 @@ def _invalid(path: Path, complaints: Iterable[str]) -> list[Finding]:
     return found
 
 
-def _line_and_note(path: Path, warning: str) -> tuple[int, str]:
+def _line_and_text(path: Path, warning: str) -> tuple[int, str]:
     """Split a warning of the question reader (`FILE:LINE: text`) into its line number and its text."""
     line, _, what = warning.removeprefix(f"{path}:").partition(": ")
     return int(line), what

@@ -43,8 +43,7 @@ def unreadable_document(subject: Subject) -> Iterator[Found]:
 
 
 def damaged_document(subject: Subject) -> Iterator[Found]:
-    """Report each document that the parser repaired or read only in part, at the first question that names
-    it."""
+    """Report each document that was repaired or read in part, at the first question that names it."""
     for name, document in subject.texts.documents.items():
         if document.warnings:
             remarks = "; ".join(document.warnings)
@@ -65,8 +64,7 @@ def page_beyond(subject: Subject) -> Iterator[Found]:
 
 
 def phrase_absent(subject: Subject) -> Iterator[Found]:
-    """Report phrases of the best-matching answer variant that are not in the parsed text of any gold
-    document."""
+    """Report phrases of the best-matching answer variant that no parsed gold document contains."""
     for number, question, names in _looked_for(subject):
         recall = subject.texts.in_whole(question, names)
         where = " or ".join(f"'{name}'" for name in names)
@@ -130,7 +128,14 @@ def common_answer(subject: Subject) -> Iterator[Found]:
     the pages."""
     for number, question, names in _looked_for(subject):
         noun, texts, share = _others(subject, question, names)
-        counts = [_holding(subject, variant, texts) for variant in question.answers]
+        counts = [
+            {
+                index
+                for index, text in enumerate(texts)
+                if variant and all(subject.texts.holds(text, phrase) for phrase in variant)
+            }
+            for variant in question.answers
+        ]
         held = set().union(*counts)
         if texts and len(held) > share * len(texts):
             worst = max(range(len(counts)), key=lambda index: len(counts[index]))
@@ -158,15 +163,6 @@ def _others(subject: Subject, question: Question, gold: tuple[str, ...]) -> tupl
     return "pages", list(pages.values()) if len(pages) >= FEW_PAGES else [], HALF
 
 
-def _holding(subject: Subject, variant: tuple[str, ...], texts: list[str]) -> set[int]:
-    """Return the indices of the texts that hold every phrase of a variant."""
-    return {
-        index
-        for index, text in enumerate(texts)
-        if variant and all(subject.texts.holds(text, phrase) for phrase in variant)
-    }
-
-
 def _looked_for(subject: Subject) -> Iterator[tuple[int, Question, tuple[str, ...]]]:
     """Yield the questions whose phrases are searched for, with their number and gold documents: the
     answerable ones, except those with a yes or no answer and those with a gold document that was not
@@ -179,8 +175,7 @@ def _looked_for(subject: Subject) -> Iterator[tuple[int, Question, tuple[str, ..
 
 
 def _first_naming(subject: Subject, name: str) -> tuple[int | None, Key]:
-    """Return the number and key of the first use of a document's name; `None` and an empty key if it is never
-    named."""
+    """Return the question number and the key of the first use of a name, or `(None, ())`."""
     for number, question in enumerate(subject.questions):
         for key, other in _names(question):
             if other == name:

@@ -32,8 +32,7 @@ def placeholder(subject: Subject) -> Iterator[Found]:
 
 
 def encoding(subject: Subject) -> Iterator[Found]:
-    """Report control characters and characters left behind by a wrong encoding, which no document
-    contains."""
+    """Report control characters and traces of a wrong encoding, which no document contains."""
     for number, question in enumerate(subject.questions):
         for key, text in _texts(question):
             if (fault := _garbled(text)) is not None:
@@ -95,8 +94,7 @@ def empty_phrase(subject: Subject) -> Iterator[Found]:
 
 
 def given_away(subject: Subject) -> Iterator[Found]:
-    """Report an answer that its own question contains: a model that repeats the question would score as
-    correct."""
+    """Report an answer that its question contains: merely repeating the question would be correct."""
     for number, question in enumerate(subject.questions):
         text = subject.texts.fold(question.text)
         for index, variant in enumerate(question.answers):

@@ -1,5 +1,4 @@
-"""Creates a project to start from: a configuration, a PDF of the sample corpus, its questions, and a
-README."""
+"""Creates a project to start from: a configuration, a sample PDF, its questions, and a README."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Resolves what the user named as questions: a file with its PDFs, a configuration, or a built-in data
-set."""
+"""Resolves what the user named as questions: a file with its PDFs, a configuration, or a data set."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ PARSERS: dict[str, type[Pdfium] | type[PyMuPDF]] = {"pdfium": Pdfium, "pymupdf":
 
 @dataclass(frozen=True)
 class QuestionSource:
-    """A question file, all its documents by name, the parser to read them, and the profile to search phrases
-    with."""
+    """A question file, its documents by name, their parser, and the profile for finding phrases."""
 
     path: Path
     documents: Mapping[str, Path]
@@ -59,8 +57,7 @@ def find_source(
 
 
 def find_parser(kind: str) -> Parser:
-    """Return the parser of this kind with its default options; raises UsageError for kinds that need a
-    configuration."""
+    """Return the parser of this kind with default options; raises UsageError for any other kind."""
     if kind not in PARSERS:
         raise UsageError(f"unknown parser '{kind}'{suggest(kind, PARSERS)}; others need a configuration file")
     return PARSERS[kind]()

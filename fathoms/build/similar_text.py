@@ -77,8 +77,7 @@ def nearest(phrase: str, documents: Mapping[str, Mapping[int, str]]) -> Near | N
 
 
 def _likely(phrase: str, text: str) -> Iterator[tuple[float, str]]:
-    """Yield the few pieces of a page that share most with a phrase, each after the share of characters and
-    pairs that they have in common."""
+    """Yield the pieces of a page that share most with a phrase, each after its share of characters."""
     import numpy as np
 
     if not text.strip():
@@ -111,8 +110,7 @@ def _words(text: str) -> _Words:
 
 
 def _kinds(text: str) -> Numbers:
-    """Map each character of a text, and then each pair of neighbouring characters, to a number below
-    `_KINDS`."""
+    """Map each character, and then each pair of neighbours, to a number below `_KINDS`."""
     import numpy as np
 
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.int64)

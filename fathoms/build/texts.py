@@ -67,8 +67,7 @@ class Texts:
         return recall_in(texts, question.answers, self.match, self.hyphens)
 
     def gold_text(self, question: Question) -> str:
-        """Return the normalised text of the pages given as evidence, which is the first stage of the
-        funnel."""
+        """Return the normalised text of the gold pages, which is the first stage of the funnel."""
         return self.parsed.gold(gold_pages(question), self.match)
 
     def recall(self, text: str, question: Question) -> PhraseRecall:

@@ -37,7 +37,7 @@ def write_questions(path: Path, questions: Sequence[Question]) -> None:
 
 
 def refuse_existing(path: Path) -> None:
-    """Raise UsageError if a file exists already."""
+    """Raise UsageError if a file already exists."""
     if path.exists() or path.is_symlink():
         raise UsageError(f"{path} already exists and would be overwritten: name another file")
 

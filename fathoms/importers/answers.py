@@ -11,9 +11,8 @@ the call failed; `error` then gives the reason (it is ignored otherwise). The ot
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -95,8 +94,8 @@ def read_answers(path: Path, questions: Sequence[Question]) -> Imported:
     return Imported(path.stem, None, tuple(records.values()), tuple(questions), tuple(warnings))
 
 
-def _rows(path: Path) -> Iterator[tuple[int, _AnswerRow]]:
-    """Yield the rows with their line numbers; raises a single QuestionsError that lists all invalid rows."""
+def _rows(path: Path) -> list[tuple[int, _AnswerRow]]:
+    """Return the rows with their line numbers; raises a single QuestionsError that lists all invalid rows."""
     rows: list[tuple[int, _AnswerRow]] = []
     complaints: list[str] = []
     for number, line in enumerate(read_text(path, LARGEST_IMPORT).split("\n"), start=1):
@@ -107,7 +106,7 @@ def _rows(path: Path) -> Iterator[tuple[int, _AnswerRow]]:
                 complaints.append(str(error))
     if complaints:
         raise QuestionsError(complaints)
-    yield from rows
+    return rows
 
 
 def _parse(line: str, name: str, number: int) -> _AnswerRow:
@@ -118,20 +117,16 @@ def _parse(line: str, name: str, number: int) -> _AnswerRow:
     try:
         row = _AnswerRow.model_validate(data)
     except ValidationError as error:
-        raise DataError(f"{place}: {_sentence(data, error)}") from error
+        first = error.errors()[0]
+        what = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+        if first["type"] == "missing" and first["loc"] == ("answer",):
+            what = f"'answer' is missing{did_you_mean('answer', data)}"
+        raise DataError(f"{place}: {what}") from error
     for key, what in misread(row, data):
         raise DataError(f"{place}: {dotted(key)}: {what}")
     if row.id is None and row.question is None:
         raise DataError(f"{place}: 'id' or 'question' is missing{did_you_mean('question', data)}")
     return row
-
-
-def _sentence(data: Mapping[str, Any], error: ValidationError) -> str:
-    """Return the first validation error as a message for the user."""
-    first = error.errors()[0]
-    if first["type"] == "missing" and first["loc"] == ("answer",):
-        return f"'answer' is missing{did_you_mean('answer', data)}"
-    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
 
 
 def _record(question: Question, row: _AnswerRow) -> Record:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from fathoms.importers.imported import Imported
 from fathoms.ingest import SentenceChunker
-from fathoms.types import Chunk, Document, Record
+from fathoms.types import Document, Hit
 
 _NOT_LETTERS = re.compile(r"[\W_]+")
 
@@ -34,30 +34,28 @@ def rebuild(imported: Imported, documents: Iterable[Document], splitter: Sentenc
     for document in documents:
         for chunk in splitter.chunk(document) if document.id in wanted else ():
             pieces.setdefault((chunk.document, chunk.pages[0]), []).append(chunk.text)
-    records = tuple(_rebuilt(record, pieces) for record in imported.records)
+    records = tuple(
+        record
+        if record.hits is None
+        else record.model_copy(update={"hits": tuple(_rebuilt(hit, pieces) for hit in record.hits)})
+        for record in imported.records
+    )
     left = sum(not hit.chunk.whole for record in records for hit in record.hits or ())
     warning = f"{imported.name}: {len(cut) - left} of {len(cut)} cut chunks were rebuilt from their pages"
     return replace(imported, records=records, warnings=(*imported.warnings, warning))
 
 
-def _rebuilt(record: Record, pieces: _Pieces) -> Record:
-    """Return the record with all chunks replaced that can be rebuilt."""
-    if record.hits is None or all(hit.chunk.whole for hit in record.hits):
-        return record
-    hits = tuple(hit.model_copy(update={"chunk": _whole(hit.chunk, pieces)}) for hit in record.hits)
-    return record.model_copy(update={"hits": hits})
-
-
-def _whole(chunk: Chunk, pieces: _Pieces) -> Chunk:
-    """Return the whole chunk; the chunk itself if it is not cut or no single piece of its page matches."""
+def _rebuilt(hit: Hit, pieces: _Pieces) -> Hit:
+    """Return the hit with its whole chunk; unchanged if not exactly one piece of its page matches."""
+    chunk = hit.chunk
     if chunk.whole or not chunk.pages:
-        return chunk
+        return hit
     beginning = _letters(chunk.text.removesuffix("..."))
     candidates = pieces.get((chunk.document, chunk.pages[0]), ())
     found = [text for text in candidates if _letters(text).startswith(beginning)]
     if len(found) != 1:
-        return chunk
-    return chunk.model_copy(update={"text": found[0], "whole": True})
+        return hit
+    return hit.model_copy(update={"chunk": chunk.model_copy(update={"text": found[0], "whole": True})})
 
 
 def _letters(text: str) -> str:

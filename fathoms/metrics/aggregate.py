@@ -75,8 +75,7 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
 
 
 def _head(profile: Profile | None, scoring: Scoring) -> dict[str, Any]:
-    """Return the rules behind a profile's figures; all are `None` for released scores, whose rules are
-    unknown."""
+    """Return the rules behind a profile's figures; all `None` for released scores."""
     if profile is None:
         return {"match": None, "hyphens": None, "classifier": None, "classifier_key": None}
     classifier = profile.classifier(scoring.abstention)
@@ -156,8 +155,7 @@ def _means(questions: Sequence[QuestionScore]) -> dict[str, Any]:
 
 
 def _abstention_table(rows: Iterable[ScoredRecord]) -> dict[str, dict[str, int]]:
-    """Count answers by answerable or not and by answered or abstained; failed calls and refusals are not
-    counted."""
+    """Count answers by answerable and by abstained, without failed calls and refusals."""
     table = {name: {"answered": 0, "abstained": 0} for name in ("answerable", "unanswerable")}
     for record, score in rows:
         if score.abstained is not None:
@@ -191,7 +189,6 @@ def _abstention_rates(rows: Iterable[ScoredRecord]) -> dict[str, Any]:
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the values that are not `None` (summed with `math.fsum`), or `None` if there are
-    none."""
+    """Return the mean (with `math.fsum`) of the values that are not `None`, or `None` if none is."""
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None

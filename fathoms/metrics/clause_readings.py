@@ -60,8 +60,7 @@ def read_clauses(text: str) -> list[ClauseReading]:
 
 
 def _in_context(reading: ClauseReading, before: Sequence[ClauseReading], listing: bool) -> ClauseReading:
-    """Adjust the kind of a clause to the clauses before it; `listing` says it is in a list of the source's
-    contents."""
+    """Adjust the kind to the clauses before; `listing`: inside a list of the source's contents."""
     if reading.kind == "answers" and listing:
         # items listed under "the document mentions:" do not answer the question either
         return reading._replace(kind="talk")

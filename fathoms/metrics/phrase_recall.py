@@ -154,8 +154,7 @@ def _left_edge(phrase: str) -> str:
 
 
 def _right_edge(phrase: str) -> str:
-    """Return a pattern that rejects a letter, a digit or the rest of a number after the phrase; a full stop
-    may follow."""
+    """Return a pattern that rejects a letter, a digit or the rest of a number after the phrase."""
     edge = rf"(?!{_WORD})" if _ENDS_WORD.search(phrase) else ""
     if _ENDS_NUMBER.search(phrase):
         # "1" is not found in "1.5", but it is found in "1." at the end of a sentence.

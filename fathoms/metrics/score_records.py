@@ -51,8 +51,7 @@ class Scoring(BaseModel):
         )
 
     def check(self) -> None:
-        """Check before scoring that the exemplars can be read and the embedder is installed; raises the
-        errors that scoring would raise."""
+        """Check the exemplars and the embedder; raises the errors that scoring would raise."""
         self.abstention.check()
 
 
@@ -115,7 +114,13 @@ class Judged:
             profile.name: _score_record(record, profile, configured, self.verdicts[profile.abstention])
             for profile in self.profiles
         }
-        return {**row, RELEASED: _released(record)} if self.imported else row
+        if self.imported:
+            flag = record.released.get("hallucination")
+            row[RELEASED] = RecordScore(
+                correctness=record.released.get("correctness"),
+                hallucination=None if flag is None else int(flag),
+            )
+        return row
 
 
 def judge(
@@ -146,23 +151,19 @@ def score(
 
 
 class BareScores:
-    """Reduces scores to the values that a summary needs, without phrases and reasons, to save memory.
-
-    Few distinct scores remain, so equal ones share one object.
-    """
+    """Reduces scores to what a summary needs; equal ones share one object, to save memory."""
 
     def __init__(self) -> None:
         self._kept: dict[str, RecordScore] = {}
 
     def of(self, row: Mapping[str, RecordScore]) -> dict[str, RecordScore]:
         """Return the scores of a record, by profile, reduced to their figures."""
-        return {name: self._figures(value) for name, value in row.items()}
-
-    def _figures(self, value: RecordScore) -> RecordScore:
-        """Return the reduced score, reusing an equal one from an earlier call."""
-        funnel = value.funnel.model_copy(update={"missed": {}}) if value.funnel else None
-        bare = value.model_copy(update={"matched": (), "missed": (), "why": None, "funnel": funnel})
-        return self._kept.setdefault(bare.model_dump_json(), bare)
+        reduced = {}
+        for name, value in row.items():
+            funnel = value.funnel.model_copy(update={"missed": {}}) if value.funnel else None
+            bare = value.model_copy(update={"matched": (), "missed": (), "why": None, "funnel": funnel})
+            reduced[name] = self._kept.setdefault(bare.model_dump_json(), bare)
+        return reduced
 
 
 def _verdicts(
@@ -205,12 +206,4 @@ def _score_record(
         matched=recall.found if scored else (),
         missed=recall.missed if scored else (),
         why=profile.classifier(configured).explain(verdict) if verdict else None,
-    )
-
-
-def _released(record: Record) -> RecordScore:
-    """Return the correctness and the hallucination flag that an imported record came with."""
-    flag = record.released.get("hallucination")
-    return RecordScore(
-        correctness=record.released.get("correctness"), hallucination=None if flag is None else int(flag)
     )

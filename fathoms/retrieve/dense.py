@@ -18,8 +18,7 @@ Store = Annotated[NumpyStore | LlamaIndexStore, Field(discriminator="kind")]
 
 
 class Dense(TextQuery):
-    """`kind: dense`: exact or approximate nearest-neighbour search by cosine similarity over all
-    documents."""
+    """`kind: dense`: nearest-neighbour search by cosine similarity, exact or approximate by store."""
 
     neutral: ClassVar[frozenset[str]] = frozenset({"store"})
 

@@ -96,6 +96,5 @@ def _pages(document: Document, evidence: Evidence) -> set[int]:
 
 
 def _letters(text: str) -> str:
-    """Reduce a text to its letters and digits, because parsers differ in spaces, hyphens at line ends and
-    ligatures."""
+    """Return only the letters and digits: parsers differ in spaces, hyphens and ligatures."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))

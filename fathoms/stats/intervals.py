@@ -19,8 +19,7 @@ RESAMPLES = 9_999
 
 
 class Interval(NamedTuple):
-    """The bounds of a mean, and the method that computed them: `wilson`, `wilson-conservative`, `mover` or
-    `bca`."""
+    """The bounds of a mean; `method` is `wilson`, `wilson-conservative`, `mover` or `bca`."""
 
     low: float
     high: float

@@ -65,7 +65,7 @@ def test_a_limit_goes_round_the_categories() -> None:
         ({"ids": ["z9"]}, "unknown question 'z9' (there are: t1, t2, i1, t3, i2, x1, t4)"),
         ({"limit": 0}, "a limit of 0 questions is not possible: it must be 1 or more"),
         ({"categories": ["Cross"]}, "the chosen questions of 'toy' need documents that are missing: c.pdf"),
-        ({"categories": ["Cross"], "ids": ["t1"]}, "no question of 'toy' is in all of the chosen categories"),
+        ({"categories": ["Cross"], "ids": ["t1"]}, "no question of 'toy' matches both the chosen categories"),
     ],
 )
 def test_a_selection_that_cannot_be(selection: dict[str, Any], complaint: str) -> None:
