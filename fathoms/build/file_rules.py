@@ -94,13 +94,13 @@ def empty_phrase(subject: Subject) -> Iterator[Found]:
 
 
 def given_away(subject: Subject) -> Iterator[Found]:
-    """Report an answer that its question contains: merely repeating the question would be correct."""
+    """Report an answer that its question contains: repeating the question would score as correct."""
     for number, question in enumerate(subject.questions):
         text = subject.texts.fold(question.text)
         for index, variant in enumerate(question.answers):
             if variant and not is_yes_no(variant) and all(subject.texts.holds(text, p) for p in variant):
                 said = "', '".join(variant)
-                message = f"the question contains the answer '{said}': repeating the question is correct"
+                message = f"the question states the answer '{said}': repeating the question would be correct"
                 yield Found(message, number, ("answers", index))
                 break
 

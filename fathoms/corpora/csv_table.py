@@ -138,25 +138,12 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return value
-    if isinstance(value, list | tuple):
-        short = _short(value)
-        return json.dumps(value, ensure_ascii=False) if short is None else short
-    return json.dumps(value)
-
-
-def _short(items: Sequence[Any]) -> str | None:
-    """Return a list of file names or answer variants in the ` | ` notation.
-
-    Returns `None` where that notation would not read back as the same list.
-    """
-    if any(isinstance(item, dict) for item in items):
-        return None
-    parts = [item if isinstance(item, str) else " & ".join(item) for item in items]
-    cell = " | ".join(parts)
-    if cell.lstrip().startswith("["):
-        return None
-    column = "files" if isinstance(items[0], str) else "answers"
-    same = cell.strip() and _value(column, cell, "", 0) == [
-        item if isinstance(item, str) else list(item) for item in items
-    ]
-    return cell if same else None
+    if not isinstance(value, list | tuple):
+        return json.dumps(value)
+    if not any(isinstance(item, dict) for item in value):
+        cell = " | ".join(item if isinstance(item, str) else " & ".join(item) for item in value)
+        column = "files" if isinstance(value[0], str) else "answers"
+        same = [item if isinstance(item, str) else list(item) for item in value]
+        if cell.strip() and not cell.lstrip().startswith("[") and _value(column, cell, "", 0) == same:
+            return cell
+    return json.dumps(value, ensure_ascii=False)

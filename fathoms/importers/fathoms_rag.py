@@ -127,7 +127,9 @@ def read_result_file(path: Path, questions: Sequence[Question] | None = None) ->
         else:
             warnings.append(f"{place} answers no question of the data set: {_quote(response)}")
     if not records:
-        raise DataError(f"{path}: none of its {len(file.responses)} answers is to a question of the data set")
+        raise DataError(
+            f"{path}: none of its {len(file.responses)} answers belongs to a question of the data set"
+        )
     warnings += missing_warning(questions, records.values())
     found = tuple(records.values())
     if cut := sum(any(not hit.chunk.whole for hit in record.hits or ()) for record in found):

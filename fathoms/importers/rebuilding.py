@@ -6,15 +6,12 @@ the same text. Only letters and digits are compared, because parsers rarely agre
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from fathoms.importers.imported import Imported
+from fathoms.importers.imported import Imported, fold_letters
 from fathoms.ingest import SentenceChunker
 from fathoms.types import Document, Hit
-
-_NOT_LETTERS = re.compile(r"[\W_]+")
 
 _Pieces = Mapping[tuple[str, int], Sequence[str]]
 """The texts of the chunks of each page, by document and page number."""
@@ -50,14 +47,9 @@ def _rebuilt(hit: Hit, pieces: _Pieces) -> Hit:
     chunk = hit.chunk
     if chunk.whole or not chunk.pages:
         return hit
-    beginning = _letters(chunk.text.removesuffix("..."))
+    beginning = fold_letters(chunk.text.removesuffix("..."))
     candidates = pieces.get((chunk.document, chunk.pages[0]), ())
-    found = [text for text in candidates if _letters(text).startswith(beginning)]
+    found = [text for text in candidates if fold_letters(text).startswith(beginning)]
     if len(found) != 1:
         return hit
     return hit.model_copy(update={"chunk": chunk.model_copy(update={"text": found[0], "whole": True})})
-
-
-def _letters(text: str) -> str:
-    """Return only the letters and digits of a text, in lower case."""
-    return _NOT_LETTERS.sub("", text).lower()

@@ -69,9 +69,10 @@ def _in_context(reading: ClauseReading, before: Sequence[ClauseReading], listing
     find, last = read_grammar().find, before[-1].kind
     if reading.kind == "answers" and last == "talk" and find("anaphor", reading.text):
         return reading._replace(kind="talk")
-    turns = reading.kind in ("talk", "cites") and find("turn", reading.text)
-    if reading.contrasted and last in _SILENT and (turns or reading.kind == "answers"):
-        return reading._replace(kind="commits")
+    if reading.contrasted and last in _SILENT:
+        turns = reading.kind in ("talk", "cites") and find("turn", reading.text)
+        if turns or reading.kind == "answers":
+            return reading._replace(kind="commits")
     about = last in _ABOUT_THE_SOURCE or (reading.contrasted and last == "cites")
     if reading.kind == "undecided" and about and find("hanging", reading.text):
         return reading._replace(kind="abstains")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from fathoms.corpora import read_questions
 from fathoms.errors import DataError, UsageError
 from fathoms.importers import Imported, read_answers, read_result_file
+from fathoms.importers.imported import fold_letters
 from fathoms.metrics import Scoring, score
 from fathoms.reproduce.figures import Figures, figures_of
 from fathoms.reproduce.tables import Table
 
 _PATTERNS = {"fathoms-rag": "*.json", "answers": "*.jsonl"}
-_NOT_LETTERS = re.compile(r"[\W_]+")
 
 
 def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple[str, ...]]:
@@ -35,8 +34,8 @@ def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple
             imported = read_result_file(path)
         else:
             imported = read_answers(path, read_questions(table.questions).questions)
-        names = " ".join(map(_fold, (path.stem, imported.model or "")))
-        rows = [row.row for row in table.rows if all(_fold(word) in names for word in row.words)]
+        names = " ".join(map(fold_letters, (path.stem, imported.model or "")))
+        rows = [row.row for row in table.rows if all(fold_letters(word) in names for word in row.words)]
         if len(rows) != 1:
             strays.append(f"{path} matches no row of {table.table}, or more than one")
         elif rows[0] in found:
@@ -54,8 +53,3 @@ def released_figures(table: Table, results: Mapping[str, Imported], scoring: Sco
         row: figures_of(table, imported.records, score(imported.records, scoring))
         for row, imported in results.items()
     }
-
-
-def _fold(text: str) -> str:
-    """Return only the letters and digits of a text, in lower case."""
-    return _NOT_LETTERS.sub("", text).lower()

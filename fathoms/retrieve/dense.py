@@ -18,7 +18,7 @@ Store = Annotated[NumpyStore | LlamaIndexStore, Field(discriminator="kind")]
 
 
 class Dense(TextQuery):
-    """`kind: dense`: nearest-neighbour search by cosine similarity, exact or approximate by store."""
+    """`kind: dense`: exact or approximate nearest-neighbour search by cosine similarity."""
 
     neutral: ClassVar[frozenset[str]] = frozenset({"store"})
 

@@ -77,7 +77,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "skipped": ({"answers": [["41.5"], []]}, "variant 2 of the answers is empty, skipped"),
     "given-away": (
         {"question": "Is the tower 41.5 or 40 m tall?"},
-        "the question contains the answer '41.5': repeating the question is correct",
+        "the question states the answer '41.5': repeating the question would be correct",
     ),
     "phrase-absent": (
         {"answers": [["hollin sed cooperative"]], "evidence": []},
