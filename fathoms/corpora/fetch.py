@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fathoms.corpora.manifests import Manifest, ManifestFile, find_manifest, known_sets
-from fathoms.corpora.pulled import PulledFile, describe, read_record, write_record
+from fathoms.corpora.pulled import Pulled, PulledFile, describe, read_record, write_record
 from fathoms.errors import ChecksumError, DataError, UsageError
 from fathoms.paths import sha256_file, sweep, temporary_path
 
@@ -154,7 +154,7 @@ def _pull_all(manifest: Manifest, folder: Path, fetch: Fetch) -> tuple[FileRepor
         if new is None:
             reports.append(FileReport(entry.file, "missing"))
             continue
-        pulled = pulled.with_file(entry.file, new)
+        pulled = Pulled(files={**pulled.files, entry.file: new})
         write_record(folder, pulled)  # after every file, so that an interrupted pull keeps its records
         state: State = "mismatch" if new.warning else "pulled" if new.from_network else "copied"
         reports.append(FileReport(entry.file, state, new.bytes, new.warning or new.origin))

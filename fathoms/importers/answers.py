@@ -49,22 +49,21 @@ class _Questions:
         for question in questions:
             self.by_text.setdefault(fold_space(question.text), []).append(question)
 
-    def find(self, row: _AnswerRow) -> Question | None:
-        """Return the question that a row names; `None` if there is none, or several have the same text."""
+    def find(self, row: _AnswerRow, *, hint: bool) -> Question | str:
+        """Return the question that a row names, or why there is none; `hint` adds a suggestion to the reason,
+        which takes time to compute."""
         if row.id is not None:
-            return self.by_id.get(row.id)
-        found = self.by_text.get(fold_space(row.question or ""), [])
-        return found[0] if len(found) == 1 else None
-
-    def obstacle(self, row: _AnswerRow, *, hint: bool) -> str:
-        """Return why `find` found no question; `hint` adds a suggestion, which takes time to compute."""
-        if row.id is not None:
+            if row.id in self.by_id:
+                return self.by_id[row.id]
             return f"no question '{row.id}'" + (did_you_mean(row.id, self.by_id) if hint else "")
         text = fold_space(row.question or "")
-        if text in self.by_text:
-            ids = ", ".join(question.id for question in self.by_text[text])
-            return f"several questions have this text: name one by 'id' ({ids})"
-        return f"no question '{text[:80]}'" + (did_you_mean(text, self.by_text) if hint else "")
+        found = self.by_text.get(text, [])
+        if not found:
+            return f"no question '{text[:80]}'" + (did_you_mean(text, self.by_text) if hint else "")
+        if len(found) == 1:
+            return found[0]
+        ids = ", ".join(question.id for question in found)
+        return f"several questions have this text: name one by 'id' ({ids})"
 
 
 def read_answers(path: Path, questions: Sequence[Question]) -> Imported:
@@ -79,9 +78,9 @@ def read_answers(path: Path, questions: Sequence[Question]) -> Imported:
     lines: dict[str, int] = {}
     warnings: list[str] = []
     for line, row in _rows(path):
-        question = known.find(row)
-        if question is None:
-            warnings.append(f"{path}:{line}: {known.obstacle(row, hint=len(warnings) < SHOWN)}")
+        question = known.find(row, hint=len(warnings) < SHOWN)
+        if isinstance(question, str):
+            warnings.append(f"{path}:{line}: {question}")
         elif question.id in records:
             first = lines[question.id]
             warnings.append(f"{path}:{line}: a second answer to {question.id} (the first is on line {first})")

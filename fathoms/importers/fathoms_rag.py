@@ -128,7 +128,7 @@ def read_result_file(path: Path, questions: Sequence[Question] | None = None) ->
             warnings.append(f"{place} answers no question of the data set: {_quote(response)}")
     if not records:
         raise DataError(
-            f"{path}: none of its {len(file.responses)} answers belongs to a question of the data set"
+            f"{path}: none of its {len(file.responses)} answers matches the questions of the data set"
         )
     warnings += missing_warning(questions, records.values())
     found = tuple(records.values())

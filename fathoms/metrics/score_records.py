@@ -135,7 +135,13 @@ def judge(
     the errors of reading the exemplars and of embedding.
     """
     texts = [record.answer.text for record in records if record.answer and record.answer.refusal is None]
-    verdicts, new = _verdicts(texts, scoring.abstention, known or {}, profiles)
+    verdicts: dict[str, dict[str, Verdict]] = {}
+    new: dict[str, Verdict] = {}
+    classifiers = {profile.abstention: profile.classifier(scoring.abstention) for profile in profiles}
+    for rule, classifier in classifiers.items():
+        # If the configured classifier equals the plain one, `new` already has its verdicts.
+        verdicts[rule], made = label_answers(texts, classifier, ChainMap(new, dict(known or {})))
+        new.update(made)
     return Judged(scoring, profiles, verdicts, any(record.released for record in records), new)
 
 
@@ -164,23 +170,6 @@ class BareScores:
             bare = value.model_copy(update={"matched": (), "missed": (), "why": None, "funnel": funnel})
             reduced[name] = self._kept.setdefault(bare.model_dump_json(), bare)
         return reduced
-
-
-def _verdicts(
-    texts: Sequence[str],
-    configured: Classifier,
-    known: Mapping[str, Verdict],
-    profiles: Sequence[Profile],
-) -> tuple[dict[str, dict[str, Verdict]], dict[str, Verdict]]:
-    """Return the verdicts by abstention rule and text, and the new ones by key; each classifier runs once."""
-    classifiers = {profile.abstention: profile.classifier(configured) for profile in profiles}
-    verdicts: dict[str, dict[str, Verdict]] = {}
-    new: dict[str, Verdict] = {}
-    for rule, classifier in classifiers.items():
-        # If the configured classifier equals the plain one, `new` already has its verdicts.
-        verdicts[rule], made = label_answers(texts, classifier, ChainMap(new, dict(known)))
-        new.update(made)
-    return verdicts, new
 
 
 def _score_record(
