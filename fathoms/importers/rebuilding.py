@@ -32,9 +32,9 @@ def rebuild(imported: Imported, documents: Iterable[Document], splitter: Sentenc
         for chunk in splitter.chunk(document) if document.id in wanted else ():
             pieces.setdefault((chunk.document, chunk.pages[0]), []).append(chunk.text)
     records = tuple(
-        record
-        if record.hits is None
-        else record.model_copy(update={"hits": tuple(_rebuilt(hit, pieces) for hit in record.hits)})
+        record.model_copy(update={"hits": tuple(_rebuilt(hit, pieces) for hit in record.hits)})
+        if record.hits
+        else record
         for record in imported.records
     )
     left = sum(not hit.chunk.whole for record in records for hit in record.hits or ())

@@ -62,12 +62,10 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
         figures[name] = {**head, **_figures(rows)}
         if name != RELEASED:
             table = _abstention_table(rows)
-            shares = {
-                group: {
-                    cell: n / sum(line.values()) if any(line.values()) else None for cell, n in line.items()
-                }
-                for group, line in table.items()
-            }
+            shares: dict[str, dict[str, float | None]] = {}
+            for group, line in table.items():
+                total = sum(line.values())
+                shares[group] = {cell: n / total if total else None for cell, n in line.items()}
             figures[name]["labels"] = dict(Counter(score.abstention for _, score in rows if score.abstention))
             figures[name]["abstention_table"] = table
             figures[name]["abstention_rates"] = {**shares, **_abstention_rates(rows)}
@@ -102,9 +100,7 @@ def _figures(rows: Iterable[ScoredRecord]) -> dict[str, Any]:
     overall = {
         **micro,
         **macro,
-        "micro_correctness": micro["correctness"],
-        "micro_hallucination": micro["hallucination"],
-        "micro_abstention": micro["abstention"],
+        **{f"micro_{metric}": micro[metric] for metric in METRICS},
         "intervals": overall_intervals([_samples(group) for group in groups.values()]),
     }
     return {"overall": overall, "categories": categories}
@@ -145,9 +141,7 @@ def _samples(questions: Iterable[QuestionScore]) -> dict[str, list[Sample]]:
 def _means(questions: Sequence[QuestionScore]) -> dict[str, Any]:
     """Return the means over some questions, with the number of questions behind each mean."""
     return {
-        "correctness": mean(question.correctness for question in questions),
-        "hallucination": mean(question.hallucination for question in questions),
-        "abstention": mean(question.abstention for question in questions),
+        **{metric: mean(getattr(question, metric) for question in questions) for metric in METRICS},
         "n": sum(question.correctness is not None for question in questions),
         "hallucination_n": sum(question.hallucination is not None for question in questions),
         "errors": sum(question.errors for question in questions),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fathoms.metrics import RecordScore, Scores, hallucination, summarise
+from fathoms.metrics import Scores, hallucination, summarise
 from fathoms.reproduce.tables import Table
 from fathoms.types import Record
 
@@ -41,8 +41,11 @@ def figures_of(table: Table, records: Sequence[Record], scores: Scores) -> Figur
     if "hallucination" in table.compare:
         wanted = table.compare.get("correctness", OURS)
         profile = wanted if all(wanted in row for row in scores.rows) else OURS
-        rows = tuple({profile: _ours(row, profile)} for row in scores.rows)
-        summary = summarise(records, replace(scores, rows=rows))
+        rows = []
+        for row in scores.rows:
+            flag = hallucination(row[OURS].abstention, row[profile].correctness)
+            rows.append({profile: row[profile].model_copy(update={"hallucination": flag})})
+        summary = summarise(records, replace(scores, rows=tuple(rows)))
         ours = _columns(table, summary[profile], "hallucination")
     return Figures(
         metrics={metric: _columns(table, by_profile[name], metric) for metric, name in known.items()},
@@ -59,10 +62,3 @@ def _columns(table: Table, figures: Mapping[str, Any], metric: str) -> Columns:
         for column, name in table.columns.items()
     }
     return {column: group.get(metric) for column, group in groups.items()}
-
-
-def _ours(row: Mapping[str, RecordScore], profile: str) -> RecordScore:
-    """Score one answer by the profile's correctness and the label of the classifier of fathoms."""
-    score = row[profile]
-    flag = hallucination(row[OURS].abstention, score.correctness)
-    return score.model_copy(update={"hallucination": flag})

@@ -1,4 +1,4 @@
-"""A corpus of given texts, for retrievers that need no vectors."""
+"""An index of given texts, for retrievers that need no vectors."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def make(tmp_path: Path) -> Make:
         rows = np.array(counts, dtype=np.float32).reshape(-1, 26)
         return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)
 
-    def corpus(texts: Sequence[str]) -> Index:
+    def index(texts: Sequence[str]) -> Index:
         chunks = [
             Chunk(id=f"c{n}", document="d.pdf", pages=(n + 1,), text=text) for n, text in enumerate(texts)
         ]
         return Index((), chunks, vectors(texts), vectors, tmp_path)
 
-    return corpus
+    return index
 
 
 @pytest.fixture
