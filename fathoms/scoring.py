@@ -11,7 +11,7 @@ from typing import Any
 from fathoms.config import Source, override, validate
 from fathoms.errors import ConfigError, DataError, StoreError
 from fathoms.metrics import (
-    Figures,
+    BareScores,
     Judged,
     RecordScore,
     RunTexts,
@@ -145,7 +145,7 @@ def _write_views(
     for index, ((question, _), entry) in enumerate(entries.items()):
         groups.setdefault(question, []).append((index, entry))
     rows: dict[int, dict[str, RecordScore]] = {}
-    figures = Figures()
+    figures = BareScores()
     for repeats in groups.values():
         records = list(run.read(entry for _, entry in repeats))
         scored = [with_funnels(record, judged.row(record), texts, told) for record in records]

@@ -13,7 +13,7 @@ METRICS = (
     ("Profiles", "metrics.profiles", ()),
     ("What counts as the same text", "metrics.folding", ()),
     ("Abstention by cues", "metrics.cues", ()),
-    ("Abstention by the nearest exemplar", "metrics.nearest", ()),
+    ("Abstention by the nearest exemplar", "metrics.nearest_neighbour", ()),
     ("The funnel", "metrics.funnel", ()),
     ("Recall in the documents as parsed", "metrics.ingestion", ("gold_text_recall",)),
     ("Categories and runs", "metrics.aggregate", ("summarise", "_abstention_rates")),

@@ -12,16 +12,16 @@ from __future__ import annotations
 
 from fathoms.build.checking import Checked, check, rule_codes
 from fathoms.build.finding import Finding
-from fathoms.build.reading import Reading, read_documents
+from fathoms.build.parsing import ParsedPdfs, read_documents
+from fathoms.build.question_source import QuestionSource, find_parser, find_source
 from fathoms.build.scaffold import scaffold
-from fathoms.build.source import Source, find_parser, find_source
-from fathoms.build.statistics import describe
+from fathoms.build.set_statistics import describe
 
 __all__ = [
     "Checked",
     "Finding",
-    "Reading",
-    "Source",
+    "ParsedPdfs",
+    "QuestionSource",
     "check",
     "describe",
     "find_parser",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fathoms.build import document_rules, file_rules
 from fathoms.build.finding import Finding, Rule, Subject
-from fathoms.build.reading import Reading
+from fathoms.build.parsing import ParsedPdfs
 from fathoms.build.texts import Texts
 from fathoms.config import suggest
 from fathoms.corpora import find_places, read_questions
@@ -64,7 +64,7 @@ def rule_codes() -> tuple[str, ...]:
 def check(
     path: Path,
     paths: Mapping[str, Path],
-    reading: Reading,
+    reading: ParsedPdfs,
     *,
     match: Match = "word",
     hyphens: Hyphens = "both",
@@ -78,7 +78,9 @@ def check(
     file does not exist or `ignore` names an unknown rule, and DataError if the file name's extension is not
     supported.
     """
-    _refuse_unknown(ignore)
+    for code in ignore:
+        if code not in rule_codes():
+            raise UsageError(f"no rule is called '{code}'{suggest(code, rule_codes())}")
     format_of(path)
     try:
         file = read_questions(path)
@@ -89,54 +91,33 @@ def check(
         path=path,
         questions=file.questions,
         places=find_places(path, file),
-        skipped=tuple(_line_and_note(path, warning) for warning in file.warnings),
+        skipped=tuple(_line_and_text(path, warning) for warning in file.warnings),
         paths=paths,
         failures=reading.failures,
         texts=Texts(reading.documents, match, hyphens),
     )
-    findings = _without_unfilled(
-        [
-            subject.finding(rule, found)
-            for rule in RULES
-            if rule.code not in ignore
-            for found in rule.find(subject)
-        ]
-    )
+    rules = [rule for rule in RULES if rule.code not in ignore]
+    findings = [subject.finding(rule, found) for rule in rules for found in rule.find(subject)]
+    # About a question that is still to be filled in, only that is reported.
+    unfilled = {finding.question for finding in findings if finding.code == PLACEHOLDER} - {None}
+    findings = [each for each in findings if each.code == PLACEHOLDER or each.question not in unfilled]
     findings.sort(key=lambda finding: (finding.line is None, finding.line or 0, finding.column or 0))
     return Checked(tuple(findings), len(file.questions), len(paths))
 
 
-def _without_unfilled(findings: list[Finding]) -> list[Finding]:
-    """Drop all findings other than `placeholder` about questions that are still to be filled in."""
-    unfilled = {finding.question for finding in findings if finding.code == PLACEHOLDER}
-    return [f for f in findings if f.code == PLACEHOLDER or f.question is None or f.question not in unfilled]
-
-
 def _invalid(path: Path, complaints: Iterable[str]) -> list[Finding]:
-    """Turn the complaints of the question reader into findings; a `FILE:LINE:COLUMN:` prefix becomes their
-    place."""
+    """Turn complaints of the question reader, with their `FILE:LINE:COLUMN:` prefix, into findings."""
     place = re.compile(rf"{re.escape(str(path))}(?::(\d+))?(?::(\d+))?: (.*)")
     found = []
-    for sentence in complaints:
-        match = place.fullmatch(sentence)
-        line, column, message = match.groups() if match else (None, None, sentence)
-        found.append(Finding(INVALID, "error", message, str(path), _number(line), _number(column)))
+    for complaint in complaints:
+        match = place.fullmatch(complaint)
+        *numbers, message = match.groups() if match else (None, None, complaint)
+        line, column = (int(number) if number else None for number in numbers)
+        found.append(Finding(INVALID, "error", message, str(path), line, column))
     return found
 
 
-def _line_and_note(path: Path, warning: str) -> tuple[int, str]:
+def _line_and_text(path: Path, warning: str) -> tuple[int, str]:
     """Split a warning of the question reader (`FILE:LINE: text`) into its line number and its text."""
     line, _, what = warning.removeprefix(f"{path}:").partition(": ")
     return int(line), what
-
-
-def _number(digits: str | None) -> int | None:
-    """Convert a line or column number, which may be missing."""
-    return int(digits) if digits else None
-
-
-def _refuse_unknown(codes: Collection[str]) -> None:
-    """Raise UsageError if a code is not the name of a rule."""
-    for code in codes:
-        if code not in rule_codes():
-            raise UsageError(f"no rule is called '{code}'{suggest(code, rule_codes())}")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from fathoms.build.finding import Found, Subject
-from fathoms.build.nearest import nearest
+from fathoms.build.similar_text import nearest
 from fathoms.config import Key
 from fathoms.metrics.ingestion import COMMON, is_yes_no
 from fathoms.types import Question
@@ -43,8 +43,7 @@ def unreadable_document(subject: Subject) -> Iterator[Found]:
 
 
 def damaged_document(subject: Subject) -> Iterator[Found]:
-    """Report each document that the parser repaired or read only in part, at the first question that names
-    it."""
+    """Report each document that was repaired or read in part, at the first question that names it."""
     for name, document in subject.texts.documents.items():
         if document.warnings:
             remarks = "; ".join(document.warnings)
@@ -59,25 +58,22 @@ def page_beyond(subject: Subject) -> Iterator[Found]:
                 continue
             count = subject.texts.page_count(evidence.document)
             if evidence.page > count:
-                yield Found(
-                    f"page {evidence.page} of '{evidence.document}', which has {_pages(count)}",
-                    number,
-                    ("evidence", index, "page"),
-                )
+                pages = f"{count} page{'' if count == 1 else 's'}"
+                message = f"page {evidence.page} of '{evidence.document}', which has {pages}"
+                yield Found(message, number, ("evidence", index, "page"))
 
 
 def phrase_absent(subject: Subject) -> Iterator[Found]:
-    """Report phrases of the best-matching answer variant that are not in the parsed text of any gold
-    document."""
+    """Report phrases of the best-matching answer variant that no parsed gold document contains."""
     for number, question, names in _looked_for(subject):
         recall = subject.texts.in_whole(question, names)
+        where = " or ".join(f"'{name}'" for name in names)
+        if not question.files and not question.evidence:
+            where = "any document"
         for phrase in recall.missed:
-            yield Found(
-                f"'{phrase}' is not in {_holders(question, names)} as parsed;"
-                f" {_instead(subject, question, names, phrase)}",
-                number,
-                _key_of(question, recall.variant, phrase),
-            )
+            near = _instead(subject, question, names, phrase)
+            key = _key_of(question, recall.variant, phrase)
+            yield Found(f"'{phrase}' is not in {where} as parsed; {near}", number, key)
 
 
 def _instead(subject: Subject, question: Question, names: tuple[str, ...], phrase: str) -> str:
@@ -103,11 +99,10 @@ def phrase_elsewhere(subject: Subject) -> Iterator[Found]:
         for phrase in whole.found:
             places = [(name, page) for name in names for page in texts.pages_with(name, phrase)]
             if places and not texts.holds(gold, phrase):
-                yield Found(
-                    f"'{phrase}' is not on the pages of the evidence, but on {_listed(places)}",
-                    number,
-                    _key_of(question, whole.variant, phrase),
-                )
+                where = ", ".join(f"page {page} of '{name}'" for name, page in places[:3])
+                more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+                message = f"'{phrase}' is not on the pages of the evidence, but on {where}{more}"
+                yield Found(message, number, _key_of(question, whole.variant, phrase))
 
 
 def quote_absent(subject: Subject) -> Iterator[Found]:
@@ -123,11 +118,8 @@ def quote_absent(subject: Subject) -> Iterator[Found]:
             near = nearest(subject.texts.fold(evidence.quote), {evidence.document: pages})
             hint = f"; nearest is '{near.text}' (page {near.page})" if near else ""
             where = f"page {evidence.page} of " if evidence.page else ""
-            yield Found(
-                f"the quote is not in {where}'{evidence.document}' as parsed{hint}",
-                number,
-                ("evidence", index, "quote"),
-            )
+            message = f"the quote is not in {where}'{evidence.document}' as parsed{hint}"
+            yield Found(message, number, ("evidence", index, "quote"))
 
 
 def common_answer(subject: Subject) -> Iterator[Found]:
@@ -136,17 +128,20 @@ def common_answer(subject: Subject) -> Iterator[Found]:
     the pages."""
     for number, question, names in _looked_for(subject):
         noun, texts, share = _others(subject, question, names)
-        counts = [_holding(subject, variant, texts) for variant in question.answers]
+        counts = [
+            {
+                index
+                for index, text in enumerate(texts)
+                if variant and all(subject.texts.holds(text, phrase) for phrase in variant)
+            }
+            for variant in question.answers
+        ]
         held = set().union(*counts)
         if texts and len(held) > share * len(texts):
             worst = max(range(len(counts)), key=lambda index: len(counts[index]))
             phrases = "', '".join(question.answers[worst])
-            yield Found(
-                f"an answer is found in {len(held)} of {len(texts)} {noun}, '{phrases}' in"
-                f" {len(counts[worst])}: use longer phrases",
-                number,
-                ("answers", worst),
-            )
+            message = f"an answer is found in {len(held)} of {len(texts)} {noun}, '{phrases}' in"
+            yield Found(f"{message} {len(counts[worst])}: use longer phrases", number, ("answers", worst))
 
 
 def _others(subject: Subject, question: Question, gold: tuple[str, ...]) -> tuple[str, list[str], float]:
@@ -168,38 +163,24 @@ def _others(subject: Subject, question: Question, gold: tuple[str, ...]) -> tupl
     return "pages", list(pages.values()) if len(pages) >= FEW_PAGES else [], HALF
 
 
-def _holding(subject: Subject, variant: tuple[str, ...], texts: list[str]) -> set[int]:
-    """Return the indices of the texts that hold every phrase of a variant."""
-    return {
-        index
-        for index, text in enumerate(texts)
-        if variant and all(subject.texts.holds(text, phrase) for phrase in variant)
-    }
-
-
 def _looked_for(subject: Subject) -> Iterator[tuple[int, Question, tuple[str, ...]]]:
     """Yield the questions whose phrases are searched for, with their number and gold documents: the
     answerable ones, except those with a yes or no answer and those with a gold document that was not
     parsed."""
     for number, question in enumerate(subject.questions):
-        variants = [variant for variant in question.answers if variant]
-        if not question.answerable or not variants or any(map(is_yes_no, variants)):
-            continue
         names = subject.texts.gold_documents(question)
-        if names is not None:
+        answered = question.answerable and any(question.answers)
+        if names and answered and not any(map(is_yes_no, question.answers)):
             yield number, question, names
 
 
 def _first_naming(subject: Subject, name: str) -> tuple[int | None, Key]:
-    """Return the number and key of the first use of a document's name; `None` and an empty key if it is never
-    named."""
-    named = (
-        (number, key)
-        for number, question in enumerate(subject.questions)
-        for key, other in _names(question)
-        if other == name
-    )
-    return next(named, (None, ()))
+    """Return the question number and the key of the first use of a name, or `(None, ())`."""
+    for number, question in enumerate(subject.questions):
+        for key, other in _names(question):
+            if other == name:
+                return number, key
+    return None, ()
 
 
 def _names(question: Question) -> Iterator[tuple[Key, str]]:
@@ -214,21 +195,3 @@ def _key_of(question: Question, variant: int | None, phrase: str) -> Key:
     """Return the key of a phrase of an answer variant."""
     index = variant or 0
     return ("answers", index, question.answers[index].index(phrase))
-
-
-def _holders(question: Question, names: tuple[str, ...]) -> str:
-    """List the documents that should contain a phrase, as text for a message."""
-    if not question.files and not question.evidence:
-        return "any document"
-    return " or ".join(f"'{name}'" for name in names)
-
-
-def _listed(places: list[tuple[str, int]]) -> str:
-    """List the first three places for a message: `page 3 of 'a.pdf', page 5 of 'a.pdf'`."""
-    first = ", ".join(f"page {page} of '{name}'" for name, page in places[:3])
-    return f"{first} and {len(places) - 3} more" if len(places) > 3 else first
-
-
-def _pages(count: int) -> str:
-    """Format a page count: `6 pages`."""
-    return f"{count} page{'' if count == 1 else 's'}"

@@ -32,8 +32,7 @@ def placeholder(subject: Subject) -> Iterator[Found]:
 
 
 def encoding(subject: Subject) -> Iterator[Found]:
-    """Report control characters and characters left behind by a wrong encoding, which no document
-    contains."""
+    """Report control characters and traces of a wrong encoding, which no document contains."""
     for number, question in enumerate(subject.questions):
         for key, text in _texts(question):
             if (fault := _garbled(text)) is not None:
@@ -44,9 +43,9 @@ def _garbled(text: str) -> str | None:
     """Say what is wrong with the characters of a text; `None` if nothing is."""
     for character in text:
         if character == "\ufffd":
-            return "holds U+FFFD, which replaces a character that could not be decoded: write it again"
+            return "contains U+FFFD, which replaces a character that could not be decoded: replace it"
         if unicodedata.category(character) == "Cc" and character not in _LAYOUT:
-            return f"holds the control character U+{ord(character):04X}: take it out"
+            return f"contains the control character U+{ord(character):04X}: remove it"
     try:
         meant = text.encode("cp1252").decode("utf-8")
     except UnicodeError:
@@ -74,11 +73,8 @@ def _repeated(subject: Subject, *, same_files: bool) -> Iterator[Found]:
         if same_files and twins:
             yield Found(f"the same question as '{twins[0].id}', of the same files", number, ("question",))
         elif not same_files and before and not twins:
-            yield Found(
-                f"the same words as '{before[0].id}', of other files: name what it is about",
-                number,
-                ("question",),
-            )
+            message = f"the same words as '{before[0].id}', of other files: name what it is about"
+            yield Found(message, number, ("question",))
         before.append(question)
 
 
@@ -98,18 +94,14 @@ def empty_phrase(subject: Subject) -> Iterator[Found]:
 
 
 def given_away(subject: Subject) -> Iterator[Found]:
-    """Report an answer that its own question contains: a model that repeats the question would score as
-    correct."""
+    """Report an answer that its question contains: repeating the question would score as correct."""
     for number, question in enumerate(subject.questions):
         text = subject.texts.fold(question.text)
         for index, variant in enumerate(question.answers):
             if variant and not is_yes_no(variant) and all(subject.texts.holds(text, p) for p in variant):
                 said = "', '".join(variant)
-                yield Found(
-                    f"the question holds the answer '{said}': merely repeating the question would be correct",
-                    number,
-                    ("answers", index),
-                )
+                message = f"the question states the answer '{said}': repeating the question would be correct"
+                yield Found(message, number, ("answers", index))
                 break
 
 

@@ -69,18 +69,15 @@ class Subject:
         question: str | None = None
         line, column = found.line, None
         if found.number is not None:
-            line, column = self.places.at(found.number, self._written(found.number, found.key))
+            line, key = self.places.lines[found.number], found.key
+            if key[:1] == ("answers",) and any(line == other for other, _ in self.skipped):
+                # The reader skipped answer variants, so the indices of the others do not match the file.
+                key = key[:1]
+            line, column = self.places.at(found.number, key)
             question = self.questions[found.number].id
         elif found.category is not None:
             line, column = self.places.categories.get(found.category, (None, None))
         return Finding(rule.code, rule.severity, found.message, str(self.path), line, column, question)
-
-    def _written(self, number: int, key: Key) -> Key:
-        """Return the key as it is in the file: if the reader skipped answer variants of this question, the
-        indices of the others no longer match the file, so the key is cut to `answers`."""
-        line = self.places.lines[number]
-        moved = key[:1] == ("answers",) and any(line == other for other, _ in self.skipped)
-        return key[:1] if moved else key
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,4 @@
-"""How precise a mean over n questions can be: the width of its confidence interval, known before any is
-asked."""
+"""How precise a mean over n questions can be: the width of its confidence interval."""
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ def interval_width(n: int) -> float:
 
 
 def macro_width(sizes: Sequence[int]) -> float:
-    """Return the largest possible width for the unweighted mean of categories with `sizes` questions (by
-    MOVER)."""
+    """Return the largest width (by MOVER) for the mean of categories with `sizes` questions."""
     import numpy as np
 
     from fathoms.stats.intervals import mover, wilson

@@ -1,5 +1,4 @@
-"""Creates a project to start from: a configuration, a PDF of the sample corpus, its questions, and a
-README."""
+"""Creates a project to start from: a configuration, a sample PDF, its questions, and a README."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ def make_project(folder: Path) -> list[Path]:
     contents = project_files()
     there = [name for name in contents if (folder / name).exists() or (folder / name).is_symlink()]
     if there:
-        raise UsageError(f"{folder} holds {', '.join(there)} already: name another folder")
+        raise UsageError(f"{folder} already contains {', '.join(there)}: name another folder")
     try:
         for name, data in contents.items():
             write_atomic(folder / name, data)

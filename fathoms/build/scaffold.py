@@ -1,5 +1,4 @@
-"""Writes a question file to start from, with two rows per PDF; `check` reports the rows that are not filled
-in."""
+"""Writes a question file to fill in, with two rows per PDF; `check` reports unfilled rows."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ def scaffold(documents: Iterable[Document], ending: str) -> str:
     """
     rows = [row for document in documents for row in _rows(document)]
     if not rows:
-        raise DataError("no PDF that can be read: there is nothing to ask about")
+        raise DataError("none of the PDFs can be read, so there is nothing to ask about")
     if ending == ".csv":
         return dump_rows(rows, COLUMNS)
     if ending == ".json":
@@ -38,7 +37,10 @@ def scaffold(documents: Iterable[Document], ending: str) -> str:
 def _rows(document: Document) -> list[dict[str, Any]]:
     """Return the two rows of a document."""
     count = document.page_count or len(document.pages)
-    about = f"{document.id}: {count} page{'' if count == 1 else 's'}; begins: {_beginning(document)}"
+    lines = (line.strip() for page in document.pages for line in page.text.splitlines())
+    first = next((line for line in lines if line), "")
+    beginning = f"'{first[:_LONGEST_TITLE]}'" if first else "with no text as parsed (a scan?)"
+    about = f"{document.id}: {count} page{'' if count == 1 else 's'}; begins: {beginning}"
     return [
         {
             "category": CATEGORY,
@@ -57,10 +59,3 @@ def _rows(document: Document) -> list[dict[str, Any]]:
             "comment": f"{about}; the right reaction is to say that it is not there",
         },
     ]
-
-
-def _beginning(document: Document) -> str:
-    """Return the first line of text of a document, in quotes."""
-    lines = (line.strip() for page in document.pages for line in page.text.splitlines())
-    first = next((line for line in lines if line), "")
-    return f"'{first[:_LONGEST_TITLE]}'" if first else "with no text as parsed (a scan?)"

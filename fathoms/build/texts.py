@@ -26,7 +26,13 @@ class Texts:
         self, documents: Mapping[str, Document], match: Match = "word", hyphens: Hyphens = "both"
     ) -> None:
         if match == "substring":
-            documents = {name: _unbroken(document) for name, document in documents.items()}
+            unbroken = {}
+            for name, document in documents.items():
+                pages = [
+                    page.model_copy(update={"text": _LINE_END.sub(" ", page.text)}) for page in document.pages
+                ]
+                unbroken[name] = document.model_copy(update={"pages": tuple(pages)})
+            documents = unbroken
         self.documents = documents
         self.match = match
         self.hyphens = hyphens
@@ -34,7 +40,7 @@ class Texts:
         self._pages: dict[str, dict[int, str]] = {}
 
     def fold(self, text: str) -> str:
-        """Normalise a text for comparison."""
+        """Normalise a short text for comparison; cached."""
         return _folded(text, self.match)
 
     def page_count(self, name: str) -> int:
@@ -61,8 +67,7 @@ class Texts:
         return recall_in(texts, question.answers, self.match, self.hyphens)
 
     def gold_text(self, question: Question) -> str:
-        """Return the normalised text of the pages given as evidence, which is the first stage of the
-        funnel."""
+        """Return the normalised text of the gold pages, which is the first stage of the funnel."""
         return self.parsed.gold(gold_pages(question), self.match)
 
     def recall(self, text: str, question: Question) -> PhraseRecall:
@@ -78,13 +83,4 @@ class Texts:
         return [number for number, text in self.pages(name).items() if self.holds(text, phrase)]
 
 
-@lru_cache(maxsize=4096)
-def _folded(text: str, match: Match) -> str:
-    """Normalise one short text, cached."""
-    return fold_text(text, match)
-
-
-def _unbroken(document: Document) -> Document:
-    """Return a copy of the document in which every page is a single line."""
-    pages = (page.model_copy(update={"text": _LINE_END.sub(" ", page.text)}) for page in document.pages)
-    return document.model_copy(update={"pages": tuple(pages)})
+_folded = lru_cache(maxsize=4096)(fold_text)

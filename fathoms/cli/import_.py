@@ -12,7 +12,7 @@ from fathoms.cli.options import RUNS, Out
 from fathoms.errors import UsageError
 
 if TYPE_CHECKING:
-    from fathoms.importers import Imported, Parsed
+    from fathoms.importers import Imported, ParsedFolder
     from fathoms.runs.store import Run
 
 app = typer.Typer(
@@ -79,7 +79,7 @@ def answers(
     return _keep([named], questions.stem, out, _parse(documents, parser))
 
 
-def _parse(folder: Path | None, kind: str) -> Parsed:
+def _parse(folder: Path | None, kind: str) -> ParsedFolder:
     """Parse the PDFs of a folder and print the warnings; no documents if `folder` is `None`."""
     from fathoms.config import suggest
     from fathoms.importers import NO_DOCUMENTS, parse_folder
@@ -96,7 +96,7 @@ def _parse(folder: Path | None, kind: str) -> Parsed:
     return parsed
 
 
-def _rebuilt(imported: Imported, parsed: Parsed) -> Imported:
+def _rebuilt(imported: Imported, parsed: ParsedFolder) -> Imported:
     """Restore chunks that the result file cut short, if LlamaIndex's splitter is installed."""
     from dataclasses import replace
 
@@ -110,7 +110,7 @@ def _rebuilt(imported: Imported, parsed: Parsed) -> Imported:
         return replace(imported, warnings=(*imported.warnings, f"chunks that are cut stay so: {error}"))
 
 
-def _keep(imported: list[Imported], data: str, out: Path, parsed: Parsed) -> int:
+def _keep(imported: list[Imported], data: str, out: Path, parsed: ParsedFolder) -> int:
     """Store the runs, score them and print the scores, along with warnings about the files."""
     from fathoms import scoring
     from fathoms.importers import keep

@@ -16,7 +16,7 @@ from fathoms.cli.options import Json
 from fathoms.errors import ExitCode
 
 if TYPE_CHECKING:
-    from fathoms.build import Checked, Reading
+    from fathoms.build import Checked, ParsedPdfs
     from fathoms.ingest import Parser
 
 app = typer.Typer(
@@ -165,7 +165,7 @@ def convert(
     return 0
 
 
-def _read(documents: Mapping[str, Path], parser: Parser) -> Reading:
+def _read(documents: Mapping[str, Path], parser: Parser) -> ParsedPdfs:
     """Parse documents, or take them from the cache."""
     from fathoms.build import read_documents
 

@@ -22,7 +22,7 @@ from fathoms.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from fathoms.stats.difference import Paired
-    from fathoms.stats.gate import Check, Verdict
+    from fathoms.stats.gate import Check, GateVerdict
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class GateCheck:
 
     metric: str
     category: str | None
-    verdict: Verdict
+    verdict: GateVerdict
     nights: tuple[GateNight, ...]
     p: float
     questions: int
@@ -65,7 +65,7 @@ class GateCheck:
 class Gated:
     """The verdict of a gate with its settings and checks; `judge` is the baseline's abstention classifier."""
 
-    verdict: Verdict
+    verdict: GateVerdict
     runs: tuple[str, ...]
     baseline: tuple[str, ...]
     profile: str

@@ -9,11 +9,11 @@ rules that all formats share are in `rows`.
 from __future__ import annotations
 
 from fathoms.corpora.corpus import Corpus
-from fathoms.corpora.documents import gather_pdfs
 from fathoms.corpora.fathoms_json import dump_fathoms_json
 from fathoms.corpora.fetch import FileReport, PullReport, SetInfo, list_sets, pull, verify
 from fathoms.corpora.loading import load, located
 from fathoms.corpora.manifests import data_dir, find_manifest, known_sets
+from fathoms.corpora.pdfs import gather_pdfs
 from fathoms.corpora.places import Place, Places
 from fathoms.corpora.questions import QuestionFile, find_places, read_questions
 from fathoms.corpora.sources import DataSource, FileSource, NamedSource

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -55,45 +55,37 @@ class Corpus:
         """
         # Dictionaries rather than lists: both are looked up once per question.
         categories, ids = dict.fromkeys(categories), dict.fromkeys(ids)
-        _refuse_unknown("category", categories, dict.fromkeys(self.categories))
-        _refuse_unknown("question", ids, dict.fromkeys(q.id for q in self.questions))
+        known_ids = dict.fromkeys(q.id for q in self.questions)
+        known = {"category": dict.fromkeys(self.categories), "question": known_ids}
+        for noun, names in (("category", categories), ("question", ids)):
+            for name in names:
+                if name not in known[noun]:
+                    hint = suggest(name, list(known[noun]))
+                    raise UsageError(f"unknown {noun} '{name}'{hint if len(hint) <= LONGEST_HINT else ''}")
         if limit is not None and limit < 1:
-            raise UsageError(f"a limit of {limit} questions: want 1 or more")
-        wanted = [q for q in self.questions if _matches(q, categories, ids)]
+            raise UsageError(f"a limit of {limit} questions is not possible: it must be 1 or more")
+        wanted = [
+            q
+            for q in self.questions
+            if (not categories or q.category in categories) and (not ids or q.id in ids)
+        ]
+        if not wanted:
+            raise UsageError(f"no question of '{self.name}' matches both the chosen categories and ids")
         chosen = [q for q in wanted if needs(q).isdisjoint(self.missing)]
         if not chosen:
-            raise UsageError(self._nothing_to_ask(wanted))
-        return tuple(chosen if limit is None else self._round_robin(chosen)[:limit])
-
-    def _round_robin(self, questions: Iterable[Question]) -> list[Question]:
-        """Reorder questions by taking one of each category in turn until none is left."""
+            lacking = ", ".join(sorted(set().union(*map(needs, wanted)).intersection(self.missing)))
+            raise UsageError(
+                f"the chosen questions of '{self.name}' need documents that are missing: {lacking}"
+            )
+        if limit is None:
+            return tuple(chosen)
         piles: dict[str, list[Question]] = {category: [] for category in self.categories}
-        for question in questions:
+        for question in chosen:
             piles[question.category].append(question)
         rounds = chain.from_iterable(zip_longest(*piles.values()))
-        return [question for question in rounds if question is not None]
-
-    def _nothing_to_ask(self, wanted: Sequence[Question]) -> str:
-        """Return the error message for an empty selection."""
-        if not wanted:
-            return f"no question of '{self.name}' is in all of the chosen categories and ids"
-        lacking = sorted(set().union(*map(needs, wanted)).intersection(self.missing))
-        return f"the chosen questions of '{self.name}' need documents that are missing: {', '.join(lacking)}"
+        return tuple(q for q in rounds if q is not None)[:limit]
 
 
 def needs(question: Question) -> frozenset[str]:
     """Return the documents that must be present for a question to be asked: its files and its evidence."""
     return frozenset(question.files) | {evidence.document for evidence in question.evidence}
-
-
-def _matches(question: Question, categories: Collection[str], ids: Collection[str]) -> bool:
-    """Return whether a question passes both filters; an empty filter passes every question."""
-    return (not categories or question.category in categories) and (not ids or question.id in ids)
-
-
-def _refuse_unknown(noun: str, wanted: Iterable[str], known: Collection[str]) -> None:
-    """Raise UsageError for the first name that the corpus does not have."""
-    for name in wanted:
-        if name not in known:
-            hint = suggest(name, list(known))
-            raise UsageError(f"unknown {noun} '{name}'{hint if len(hint) <= LONGEST_HINT else ''}")

@@ -18,7 +18,7 @@ from typing import Any
 
 from fathoms.config import suggest
 from fathoms.corpora.fathoms_json import written
-from fathoms.corpora.rows import IGNORED, Placed, Row
+from fathoms.corpora.rows import IGNORED, Placed, QuestionRow
 from fathoms.errors import DataError
 from fathoms.safety.inputs import parse_json
 from fathoms.types import Question
@@ -86,12 +86,12 @@ def _table(text: str, name: str) -> list[tuple[int, list[str]]]:
 
 def _check_header(header: list[str], place: str) -> None:
     """Raise DataError for a header that is empty, or that has a duplicate or an unknown column."""
-    known = [*Row.model_fields, "text"]
+    known = [*QuestionRow.model_fields, "text"]
     if not header:
-        raise DataError(f"{place}: want a header with the columns 'question' and 'answers'")
+        raise DataError(f"{place}: expected a header with the columns 'question' and 'answers'")
     for column in header:
         if header.count(column) > 1:
-            raise DataError(f"{place}: the column '{column}' stands twice")
+            raise DataError(f"{place}: the column '{column}' appears twice")
         if column not in known and column not in IGNORED and not column.startswith("_"):
             raise DataError(
                 f"{place}: unknown column '{column}'{suggest(column, known)}; columns are separated by commas"
@@ -99,7 +99,7 @@ def _check_header(header: list[str], place: str) -> None:
 
 
 def _value(column: str, cell: str, name: str, line: int) -> Any:
-    """Parse a cell according to its column; a value that does not parse is left for `Row` to reject."""
+    """Parse a cell according to its column; `QuestionRow` rejects values that do not parse."""
     if column == "evidence" or (column in ("answers", "files") and cell.lstrip().startswith("[")):
         return parse_json(cell, name, first_line=line)
     if column == "answers":
@@ -138,25 +138,12 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return value
-    if isinstance(value, list | tuple):
-        short = _short(value)
-        return json.dumps(value, ensure_ascii=False) if short is None else short
-    return json.dumps(value)
-
-
-def _short(items: Sequence[Any]) -> str | None:
-    """Return a list of file names or answer variants in the ` | ` notation.
-
-    Returns `None` where that notation would not read back as the same list.
-    """
-    if any(isinstance(item, dict) for item in items):
-        return None
-    parts = [item if isinstance(item, str) else " & ".join(item) for item in items]
-    cell = " | ".join(parts)
-    if cell.lstrip().startswith("["):
-        return None
-    column = "files" if isinstance(items[0], str) else "answers"
-    same = cell.strip() and _value(column, cell, "", 0) == [
-        item if isinstance(item, str) else list(item) for item in items
-    ]
-    return cell if same else None
+    if not isinstance(value, list | tuple):
+        return json.dumps(value)
+    if not any(isinstance(item, dict) for item in value):
+        cell = " | ".join(item if isinstance(item, str) else " & ".join(item) for item in value)
+        column = "files" if isinstance(value[0], str) else "answers"
+        same = [item if isinstance(item, str) else list(item) for item in value]
+        if cell.strip() and not cell.lstrip().startswith("[") and _value(column, cell, "", 0) == same:
+            return cell
+    return json.dumps(value, ensure_ascii=False)

@@ -92,7 +92,7 @@ def download(
         try:
             retrying(_attempt, asked, url, part, policy, on_bytes)
         except _RetryableError as error:
-            kept = "; the same command goes on where this one stopped" if _etag(part).exists() else ""
+            kept = "; run the same command again to resume the download" if _etag(part).exists() else ""
             raise DataError(f"{url}: {error} ({policy.attempts} attempts){kept}") from error
         except httpx.HTTPError as error:
             raise DataError(f"{url}: {error}") from error
@@ -115,7 +115,7 @@ def _require_public(request: httpx.Request) -> None:
             why = f"{near[0]} is not a public address" if near else ""
     if why:
         raise UsageError(
-            f"{without_logins(str(url))} is named by a data set that does not come with fathoms, and {why}:"
+            f"{without_logins(str(url))} comes from a data set that is not part of fathoms, and {why}:"
             " no request was sent; add --trust if you trust the origin of the data set"
         )
 
@@ -136,7 +136,10 @@ def _attempt(client: httpx.Client, url: str, part: Path, policy: Policy, on_byte
     try:
         with client.stream("GET", url, headers=ask) as response:
             _check_status(response, policy)
-            if not _continues(response, start):
+            # The body is either the whole file or the rest of it from byte `start` on.
+            rest = response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
+            continues = response.status_code == HTTPStatus.PARTIAL_CONTENT and start > 0 and rest
+            if response.status_code != HTTPStatus.OK and not continues:
                 part.unlink(missing_ok=True)
                 raise _RetryableError("the server cannot resume the download")
             if response.status_code == HTTPStatus.OK:
@@ -160,20 +163,12 @@ def _check_status(response: httpx.Response, policy: Policy) -> None:
         after = seconds_asked(response.headers)
         if after is not None and after > policy.longest_pause:
             # Waiting that long would look like a hang: report the time and let the user decide.
-            raise DataError(f"{response.url}: status {status}, the server asks to come back in {after:.0f} s")
+            raise DataError(f"{response.url}: status {status}, the server asks to wait {after:.0f} s")
         raise _RetryableError(f"status {status} {response.reason_phrase}", after)
     if status not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE):
         raise DataError(f"{response.url}: status {status} {response.reason_phrase}")
     if response.headers.get("Content-Encoding", "identity") != "identity":
         raise DataError(f"{response.url}: the server sent a compressed file although none was asked for")
-
-
-def _continues(response: httpx.Response, start: int) -> bool:
-    """Return whether the body is the whole file or the rest of it from byte `start` on."""
-    if response.status_code == HTTPStatus.OK:
-        return True
-    rest = response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
-    return response.status_code == HTTPStatus.PARTIAL_CONTENT and start > 0 and rest
 
 
 def _receive(

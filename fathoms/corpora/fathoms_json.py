@@ -29,7 +29,7 @@ def json_rows(text: str, name: str) -> Iterator[Placed | DataError]:
         yield from _objects(data, name, "entry", _object_lines(text, depth=1))
         return
     if not isinstance(data, dict):
-        raise DataError(f"{name}:1: want {{category: [questions]}} or a list of questions")
+        raise DataError(f"{name}:1: expected {{category: [questions]}} or a list of questions")
     lines = _object_lines(text, depth=2)
     for category, entries in data.items():
         if not isinstance(entries, list):
@@ -41,7 +41,7 @@ def json_rows(text: str, name: str) -> Iterator[Placed | DataError]:
                 continue
             place, row = found
             if row.get("category", category) != category:
-                yield DataError(f"{place}: category '{row['category']}' stands under '{category}'")
+                yield DataError(f"{place}: category '{row['category']}' is listed under '{category}'")
             else:
                 yield place, {**row, "category": category}
 

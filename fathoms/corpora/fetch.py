@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fathoms.corpora.manifests import Manifest, ManifestFile, find_manifest, known_sets
-from fathoms.corpora.pulled import PulledFile, describe, read_record, write_record
+from fathoms.corpora.pulled import Pulled, PulledFile, describe, read_record, write_record
 from fathoms.errors import ChecksumError, DataError, UsageError
 from fathoms.paths import sha256_file, sweep, temporary_path
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int, int | None], None]
 """Called with a file name, the number of bytes received so far and the total, `None` if not known."""
+
+
+State = Literal["pulled", "copied", "present", "missing", "mismatch", "verified", "changed", "unpinned"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class FileReport:
     """
 
     file: str
-    state: Literal["pulled", "copied", "present", "missing", "mismatch", "verified", "changed", "unpinned"]
+    state: State
     bytes: int | None = None
     detail: str = ""
 
@@ -138,43 +141,26 @@ def _pull_all(manifest: Manifest, folder: Path, fetch: Fetch) -> tuple[FileRepor
     refused: list[DataError] = []
     for entry in manifest.files:
         path, old = folder / entry.file, pulled.files.get(entry.file)
-        if _is_good(path, entry, old):
+        # A file is kept if it matches its record, or its pin if there is no record, and the pin in any case.
+        here = sha256_file(path) if path.is_file() else None
+        if here and here == (old.sha256 if old else entry.sha256) and entry.sha256 in (None, here):
             reports.append(FileReport(entry.file, "present", path.stat().st_size))
             continue
         try:
-            new = fetch(entry, path, _expected(entry, old))
+            new = fetch(entry, path, entry.sha256 or (old.sha256 if old and old.from_network else None))
         except (ChecksumError, _NotAPdfError) as error:
             refused.append(error)
             continue
-        if new:
-            pulled = pulled.with_file(entry.file, new)
-            write_record(folder, pulled)  # after every file, so that an interrupted pull keeps its records
-        reports.append(_report(entry, new))
+        if new is None:
+            reports.append(FileReport(entry.file, "missing"))
+            continue
+        pulled = Pulled(files={**pulled.files, entry.file: new})
+        write_record(folder, pulled)  # after every file, so that an interrupted pull keeps its records
+        state: State = "mismatch" if new.warning else "pulled" if new.from_network else "copied"
+        reports.append(FileReport(entry.file, state, new.bytes, new.warning or new.origin))
     if refused:
         raise refused[0]
     return tuple(reports)
-
-
-def _is_good(path: Path, entry: ManifestFile, old: PulledFile | None) -> bool:
-    """Return whether a file is present and matches both its record and its pinned sha256."""
-    if not path.is_file():
-        return False
-    found = sha256_file(path)
-    return found == (old.sha256 if old else entry.sha256) and entry.sha256 in (None, found)
-
-
-def _expected(entry: ManifestFile, old: PulledFile | None) -> str | None:
-    """Return the pinned sha256, else the one recorded at a download, else `None`."""
-    return entry.sha256 or (old.sha256 if old and old.from_network else None)
-
-
-def _report(entry: ManifestFile, new: PulledFile | None) -> FileReport:
-    """Return the report on a file that was just fetched."""
-    if new is None:
-        return FileReport(entry.file, "missing")
-    if new.warning:
-        return FileReport(entry.file, "mismatch", new.bytes, new.warning)
-    return FileReport(entry.file, "pulled" if new.from_network else "copied", new.bytes, new.origin)
 
 
 def _from_network(on_progress: Progress | None, policy: Policy | None, *, public_only: bool) -> Fetch:
@@ -210,9 +196,8 @@ def _refuse_wrong(part: Path, path: Path, expected: str | None) -> None:
         part.replace(rejected)
         raise ChecksumError(rejected, str(expected), found)
     with part.open("rb") as file:
-        is_pdf = b"%PDF-" in file.read(
-            1024
-        )  # PDF readers accept the header anywhere in the first 1,024 bytes
+        # PDF readers accept the header anywhere in the first 1,024 bytes.
+        is_pdf = b"%PDF-" in file.read(1024)
     if path.suffix.lower() == ".pdf" and not is_pdf:
         part.replace(rejected)
         raise _NotAPdfError(f"{rejected}: the server sent something that is not a PDF")
@@ -225,7 +210,7 @@ def _from_folder(source: Path) -> Fetch:
     the folder does not exist.
     """
     if not source.is_dir():
-        raise UsageError(f"{source}: no such folder to copy from")
+        raise UsageError(f"{source}: the folder to copy from does not exist")
     found: dict[str, list[Path]] = defaultdict(list)
     for candidate in sorted(source.rglob("*")):
         if candidate.is_file():
@@ -257,45 +242,44 @@ def verify(name: str | Manifest, dest: Path | None = None) -> tuple[FileReport, 
     manifest = find_manifest(name) if isinstance(name, str) else name
     folder = dest or manifest.folder
     pulled = read_record(folder)
-    return tuple(
-        _verified(folder / entry.file, entry, pulled.files.get(entry.file)) for entry in manifest.files
-    )
-
-
-def _verified(path: Path, entry: ManifestFile, record: PulledFile | None) -> FileReport:
-    """Return the report on one file of a data set."""
-    if not path.is_file():
-        return FileReport(entry.file, "missing")
-    size, found = path.stat().st_size, sha256_file(path)
-    expected = record.sha256 if record else entry.sha256
-    if expected is None:
-        return FileReport(entry.file, "unpinned", size)
-    if found != expected:
-        return FileReport(entry.file, "changed", size, f"sha256 is {found}, expected {expected}")
-    if record and record.warning:
-        return FileReport(entry.file, "mismatch", size, record.warning)
-    return FileReport(entry.file, "verified", size)
+    reports = []
+    for entry in manifest.files:
+        path, record = folder / entry.file, pulled.files.get(entry.file)
+        if not path.is_file():
+            reports.append(FileReport(entry.file, "missing"))
+            continue
+        found, expected = sha256_file(path), record.sha256 if record else entry.sha256
+        state: State = "verified"
+        detail = ""
+        if expected is None:
+            state = "unpinned"
+        elif found != expected:
+            state, detail = "changed", f"sha256 is {found}, expected {expected}"
+        elif record and record.warning:
+            state, detail = "mismatch", record.warning
+        reports.append(FileReport(entry.file, state, path.stat().st_size, detail))
+    return tuple(reports)
 
 
 def list_sets() -> tuple[SetInfo, ...]:
-    """Return all data sets that come with fathoms, sorted by name."""
-    return tuple(_info(find_manifest(name)) for name in known_sets())
-
-
-def _info(manifest: Manifest) -> SetInfo:
-    """Count the files of a data set that are on this machine; their contents are not checked."""
-    paths = [manifest.folder / entry.file for entry in manifest.files]
-    sizes = [path.stat().st_size for path in paths if path.is_file()]
-    state: Literal["shipped", "pulled", "partial", "absent"] = "partial" if sizes else "absent"
-    if len(sizes) == len(paths):
-        state = "shipped" if manifest.shipped else "pulled"
-    return SetInfo(
-        name=manifest.name,
-        title=manifest.title,
-        licence=manifest.licence,
-        folder=manifest.folder,
-        files=len(paths),
-        here=len(sizes),
-        bytes=sum(sizes),
-        state=state,
-    )
+    """Return all data sets that come with fathoms, sorted by name; the contents of files are not checked."""
+    infos = []
+    for manifest in map(find_manifest, known_sets()):
+        paths = [manifest.folder / entry.file for entry in manifest.files]
+        sizes = [path.stat().st_size for path in paths if path.is_file()]
+        state: Literal["shipped", "pulled", "partial", "absent"] = "partial" if sizes else "absent"
+        if len(sizes) == len(paths):
+            state = "shipped" if manifest.shipped else "pulled"
+        infos.append(
+            SetInfo(
+                manifest.name,
+                manifest.title,
+                manifest.licence,
+                manifest.folder,
+                files=len(paths),
+                here=len(sizes),
+                bytes=sum(sizes),
+                state=state,
+            )
+        )
+    return tuple(infos)

@@ -18,17 +18,11 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60] or hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def question_id(category: str, ordinal: int, size: int) -> str:
-    """Return an id such as `text-only-07`: the slug of the category and the question's number in it, from 1.
-
-    The number is padded with zeros to the number of digits of `size`, the count of questions in the
-    category, and to two digits at least.
-    """
-    return f"{slug(category)}-{ordinal:0{max(2, len(str(size)))}d}"
-
-
 def question_ids(categories: Sequence[str]) -> list[str]:
     """Return an id for each question of a file, given the questions' categories in file order.
+
+    An id such as `text-only-07` is the slug of the category and the question's number in it, from 1, padded
+    with zeros to the number of digits of the category's size, and to two digits at least.
 
     Categories with equal slugs share one count, so that ids are unique. Editing questions, appending
     questions and adding some to other categories changes no existing id. Inserting, removing or reordering
@@ -41,5 +35,5 @@ def question_ids(categories: Sequence[str]) -> list[str]:
     for category in categories:
         name = slug(category)
         seen[name] += 1
-        ids.append(question_id(category, seen[name], sizes[name]))
+        ids.append(f"{name}-{seen[name]:0{max(2, len(str(sizes[name])))}d}")
     return ids

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from fathoms.corpora.corpus import Corpus, needs
-from fathoms.corpora.documents import find_pdfs, leads_out, only_inside
 from fathoms.corpora.manifests import Manifest, find_manifest
+from fathoms.corpora.pdfs import find_pdfs, leads_out, only_inside
 from fathoms.corpora.pulled import Pulled, read_record
 from fathoms.corpora.questions import QuestionFile, read_questions
 from fathoms.corpora.sources import FileSource, NamedSource
@@ -51,12 +51,11 @@ def _load_files(source: FileSource, base: Path) -> Corpus:
     path = _at(source.questions, base)
     questions = read_questions(path)
     if source.documents is None:
-        return _corpus(path.stem, questions, {}, missing=(), warnings=questions.warnings)
+        return _corpus(path.stem, questions, {}, (), ())
     folder = _at(source.documents, base)
     documents, warnings = find_pdfs(folder)
-    missing = _missing(questions, documents)
-    _raise_for_missing(source.missing, questions, missing, f"in {folder}")
-    return _corpus(path.stem, questions, documents, missing, questions.warnings + warnings)
+    missing = _missing(source.missing, questions, documents, (), f"in {folder}")
+    return _corpus(path.stem, questions, documents, missing, warnings)
 
 
 def _load_named(source: NamedSource, base: Path) -> Corpus:
@@ -67,10 +66,10 @@ def _load_named(source: NamedSource, base: Path) -> Corpus:
     documents, warnings = _named_documents(manifest, source, base)
     files = {**documents, manifest.questions.file: path}
     warnings += _verify(manifest, read_record(manifest.folder), files)
-    missing = _missing(questions, documents, [entry.file for entry in manifest.documents])
     where = f"in {_at(source.documents, base)}" if source.documents else f"({_how_to_get(manifest)})"
-    _raise_for_missing(source.missing, questions, missing, where)
-    return _corpus(manifest.name, questions, documents, missing, questions.warnings + warnings)
+    named = [entry.file for entry in manifest.documents]
+    missing = _missing(source.missing, questions, documents, named, where)
+    return _corpus(manifest.name, questions, documents, missing, warnings)
 
 
 def _named_questions(manifest: Manifest, source: NamedSource, base: Path) -> Path:
@@ -125,25 +124,25 @@ def _verify(manifest: Manifest, pulled: Pulled, files: Mapping[str, Path]) -> tu
 
 
 def _missing(
-    questions: QuestionFile, documents: Collection[str], named: Collection[str] = ()
+    policy: Literal["fail", "skip"],
+    questions: QuestionFile,
+    documents: Collection[str],
+    named: Collection[str],
+    where: str,
 ) -> tuple[str, ...]:
-    """Return the documents that the questions or the manifest name but that are not present, sorted."""
-    wanted = set(named).union(*map(needs, questions.questions))
-    return tuple(sorted(wanted.difference(documents)))
+    """Return the documents that the questions or the manifest name but that are not present, sorted.
 
-
-def _raise_for_missing(
-    policy: Literal["fail", "skip"], questions: QuestionFile, missing: tuple[str, ...], where: str
-) -> None:
-    """Raise DataError for missing documents.
-
-    With the policy `skip` this happens only if not a single question can be asked without them.
+    Raises DataError if there are any. With the policy `skip` it does so only if not a single question can be
+    asked without them.
     """
+    wanted = set(named).union(*map(needs, questions.questions))
+    missing = tuple(sorted(wanted.difference(documents)))
     total = len(questions.questions)
     possible = sum(needs(question).isdisjoint(missing) for question in questions.questions)
     if missing and (policy == "fail" or not possible):
-        way_out = f"; 'missing: skip' asks the {possible} of {total} questions that do without them"
+        way_out = f"; 'missing: skip' asks the {possible} of {total} questions that do not need them"
         raise DataError(f"documents are missing {where}: {', '.join(missing)}{way_out if possible else ''}")
+    return missing
 
 
 def _corpus(
@@ -153,7 +152,7 @@ def _corpus(
     missing: tuple[str, ...],
     warnings: tuple[str, ...],
 ) -> Corpus:
-    """Build the corpus from its parts."""
+    """Build the corpus from its parts; `warnings` are those about documents."""
     return Corpus(
         name=name,
         questions=questions.questions,
@@ -161,7 +160,7 @@ def _corpus(
         categories=questions.categories,
         questions_sha256=questions.sha256,
         missing=missing,
-        warnings=warnings,
+        warnings=questions.warnings + warnings,
     )
 
 

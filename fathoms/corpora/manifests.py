@@ -15,7 +15,7 @@ from fathoms.paths import cache_dir
 def _plain_name(name: str) -> str:
     """Return the name unchanged; raise ValueError if it is hidden or could lead out of its folder."""
     if not name.isprintable() or not name or name.startswith(".") or "/" in name or "\\" in name:
-        raise ValueError("want the name of a file, without a folder")
+        raise ValueError("must be a file name without a folder")
     return name
 
 
@@ -61,7 +61,7 @@ class Manifest(BaseModel):
     def _consistent(self) -> Manifest:
         names = [entry.file for entry in self.files]
         if len({name.casefold() for name in names}) < len(names):
-            raise ValueError("a file stands twice in this data set (capital and small letters are the same)")
+            raise ValueError("two files of this data set have the same name (ignoring case)")
         if len({entry.url is None for entry in self.files}) > 1:
             raise ValueError("either every file has a 'url' or none has (they lie in the folder NAME/)")
         return self

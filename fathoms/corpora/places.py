@@ -39,11 +39,6 @@ class Places:
         return known.get(key, (self.lines[number], None))
 
 
-def table_places(lines: Sequence[int]) -> Places:
-    """Return the places in a CSV file: only the line on which each row begins."""
-    return Places(lines)
-
-
 def jsonl_places(text: str, lines: Sequence[int]) -> Places:
     """Return the places in a JSON lines file; `lines` are the line numbers of its questions."""
     written = text.split("\n")

@@ -43,10 +43,6 @@ class Pulled(BaseModel):
     version: Literal[1] = 1
     files: dict[str, PulledFile] = {}
 
-    def with_file(self, name: str, file: PulledFile) -> Pulled:
-        """Return a copy of the record in which one file is added or replaced."""
-        return Pulled(files={**self.files, name: file})
-
 
 def describe(path: Path, origin: str, warning: str | None = None) -> PulledFile:
     """Return the record of a file that has just been downloaded or copied."""

@@ -11,7 +11,7 @@ from fathoms.config import suggest
 from fathoms.corpora.csv_table import csv_rows
 from fathoms.corpora.fathoms_json import json_rows
 from fathoms.corpora.jsonl import jsonl_rows
-from fathoms.corpora.places import Places, json_places, jsonl_places, table_places
+from fathoms.corpora.places import Places, json_places, jsonl_places
 from fathoms.corpora.rows import Placed, ignored_keys, questions_of
 from fathoms.errors import DataError, UsageError
 from fathoms.safety.inputs import decode, read_file
@@ -57,7 +57,7 @@ def read_questions(path: Path) -> QuestionFile:
     questions, warnings = questions_of(found)
     placed = [row for row in found if not isinstance(row, DataError)]
     if not questions:
-        raise DataError(f"{path}: holds no question")
+        raise DataError(f"{path}: contains no questions")
     lines = tuple(int(place.rpartition(":")[2]) for place, _ in placed)
     sha256 = hashlib.sha256(data).hexdigest()
     return QuestionFile(questions, sha256, warnings, lines, ignored_keys(placed))
@@ -72,7 +72,7 @@ def find_places(path: Path, file: QuestionFile) -> Places:
     if hashlib.sha256(data).hexdigest() != file.sha256:
         raise DataError(f"{path}: changed while it was read; try again")
     if format_of(path) == ".csv":
-        return table_places(file.lines)
+        return Places(file.lines)
     find = json_places if format_of(path) == ".json" else jsonl_places
     return find(decode(data, path), file.lines)
 
@@ -100,5 +100,5 @@ def _read(path: Path) -> bytes:
         return read_file(path)
     except DataError as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            raise UsageError(f"{path}: no such file of questions") from None
+            raise UsageError(f"{path}: question file not found") from None
         raise

@@ -50,16 +50,11 @@ def _variants(value: Any) -> Any:
     return value
 
 
-def _names(value: Any) -> Any:
-    """Wrap a single file name in a list."""
-    return [value] if isinstance(value, str) else value
-
-
 def _refuse_control(name: str) -> None:
     """Raise ValueError for a name that contains a control character or an unpaired surrogate."""
     for character in name:
         if unicodedata.category(character) in ("Cc", "Cs"):
-            raise ValueError(f"holds the control character U+{ord(character):04X}: take it out")
+            raise ValueError(f"contains the control character U+{ord(character):04X}: remove it")
 
 
 class GoldEvidence(Evidence):
@@ -74,14 +69,16 @@ class GoldEvidence(Evidence):
         return self
 
 
-class Row(BaseModel):
+class QuestionRow(BaseModel):
     """One question as written in a file; the module docstring describes the keys."""
 
     model_config = ConfigDict(extra="forbid")
 
     question: str
     answers: Annotated[list[list[str]], BeforeValidator(_variants)] = []
-    files: Annotated[list[str], BeforeValidator(_names)] = []
+    files: Annotated[
+        list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+    ] = []
     category: str = "Uncategorised"
     id: str | None = None
     evidence: list[GoldEvidence] = []
@@ -113,11 +110,11 @@ class Row(BaseModel):
                 raise ValueError(f"'{shown}' is not the name of a file (folders are not part of it)")
             _refuse_control(name)
         if len(set(files)) < len(files):
-            raise ValueError("the same file stands here twice")
+            raise ValueError("the same file is listed twice")
         return files
 
     @model_validator(mode="after")
-    def _evidence_in_files(self) -> Row:
+    def _evidence_in_files(self) -> QuestionRow:
         for evidence in self.evidence:
             if self.files and evidence.document not in self.files:
                 hint = suggest(evidence.document, self.files)
@@ -131,7 +128,7 @@ def questions_of(rows: Iterable[Placed | DataError]) -> tuple[tuple[Question, ..
     `rows` holds a DataError in place of each row that could not be read. Raises a single QuestionsError that
     lists all invalid rows, or all duplicate ids.
     """
-    checked: list[tuple[str, Row]] = []
+    checked: list[tuple[str, QuestionRow]] = []
     warnings: list[str] = []
     complaints: list[str] = []
     for found in rows:
@@ -146,13 +143,14 @@ def questions_of(rows: Iterable[Placed | DataError]) -> tuple[tuple[Question, ..
             continue
         checked.append((place, row))
         warnings += notes
-    _raise_for(complaints)
+    if complaints:
+        raise QuestionsError(complaints)
     derived = question_ids([row.category for _, row in checked])
     ids = [row.id or own_id for (_, row), own_id in zip(checked, derived, strict=True)]
-    _raise_for(list(_repeated(zip([place for place, _ in checked], ids, strict=True))))
-    return tuple(_question(row, own_id) for (_, row), own_id in zip(checked, ids, strict=True)), tuple(
-        warnings
-    )
+    if repeated := list(_repeated(zip([place for place, _ in checked], ids, strict=True))):
+        raise QuestionsError(repeated)
+    questions = tuple(_question(row, own_id) for (_, row), own_id in zip(checked, ids, strict=True))
+    return questions, tuple(warnings)
 
 
 def ignored_keys(rows: Iterable[Placed]) -> tuple[str, ...]:
@@ -163,23 +161,21 @@ def ignored_keys(rows: Iterable[Placed]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _raise_for(complaints: list[str]) -> None:
-    """Raise QuestionsError if there are complaints."""
-    if complaints:
-        raise QuestionsError(complaints)
-
-
-def _checked(place: str, data: dict[str, Any]) -> tuple[Row, list[str]]:
+def _checked(place: str, data: dict[str, Any]) -> tuple[QuestionRow, list[str]]:
     """Return a validated row without empty answer phrases, and a warning for each variant that had one.
 
     Raises DataError if the row is invalid.
     """
-    _refuse_half_characters(place, data)
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:  # JSON can spell an unpaired surrogate, UTF-8 cannot encode it
+        surrogate = f"\\u{ord(error.object[error.start]):04x}"
+        raise DataError(f"{place}: {surrogate} is an unpaired surrogate, not a character") from None
     data = {key: value for key, value in data.items() if not _ignored(key, value)}
     if "question" not in data and "text" in data:
         data["question"] = data.pop("text")
     try:
-        row = validate(Row, Source(place, data))
+        row = validate(QuestionRow, Source(place, data))
     except ConfigError as error:
         raise DataError(str(error)) from error
     variants = [[phrase for phrase in variant if phrase.strip()] for variant in row.answers]
@@ -190,19 +186,9 @@ def _checked(place: str, data: dict[str, Any]) -> tuple[Row, list[str]]:
     ]
     variants = [variant for variant in variants if variant]
     if row.answerable and not variants:
-        absent = "is missing" if "answers" not in data else "holds no phrase"
+        absent = "is missing" if "answers" not in data else "contains no phrase"
         raise DataError(f"{place}: 'answers' {absent} (a question without one needs 'answerable: false')")
     return row.model_copy(update={"answers": variants}), notes
-
-
-def _refuse_half_characters(place: str, data: dict[str, Any]) -> None:
-    """Raise DataError for an unpaired surrogate: JSON can spell one, but it cannot be encoded as UTF-8."""
-    try:
-        json.dumps(data, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise DataError(
-            f"{place}: \\u{ord(error.object[error.start]):04x} is only half of a character"
-        ) from None
 
 
 def _ignored(key: str, value: Any) -> bool:
@@ -210,7 +196,7 @@ def _ignored(key: str, value: Any) -> bool:
     return value is None or key in IGNORED or key.startswith("_")
 
 
-def _question(row: Row, own_id: str) -> Question:
+def _question(row: QuestionRow, own_id: str) -> Question:
     """Convert a validated row to a `Question`, the type that the rest of fathoms uses."""
     return Question(
         id=own_id,
@@ -238,6 +224,6 @@ def _repeated(ids: Iterable[tuple[str, str]]) -> Iterator[str]:
         if where == place:
             continue
         if earlier == own_id:
-            yield f"{place}: the id '{own_id}' is taken (at {where})"
+            yield f"{place}: the id '{own_id}' is already used at {where}"
         else:
-            yield f"{place}: the id '{own_id}' can be told from '{earlier}' (at {where}) only by its spelling"
+            yield f"{place}: the id '{own_id}' differs from '{earlier}' (at {where}) only in its spelling"

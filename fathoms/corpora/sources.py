@@ -55,7 +55,7 @@ def _spelled_out(value: Any) -> Any:
     if isinstance(value, str):
         return {"name": value}
     if not isinstance(value, Mapping | FileSource | NamedSource):
-        raise ValueError("want the name of a data set, or {questions: FILE, documents: FOLDER}")
+        raise ValueError("expected the name of a data set, or {questions: FILE, documents: FOLDER}")
     return value
 
 

@@ -29,14 +29,17 @@ def write_questions(path: Path, questions: Sequence[Question]) -> None:
     represent, and StoreError if the file cannot be written.
     """
     text = DUMPERS[format_of(path)](questions)
-    _raise_if_changed(path, questions, read_text(text, path))
+    back = set(read_text(text, path))
+    for question in questions:
+        if question not in back:
+            raise DataError(f"{path}: '{question.id}' cannot be written as {format_of(path)} without a loss")
     write_new(path, text)
 
 
 def refuse_existing(path: Path) -> None:
-    """Raise UsageError if a file exists already."""
+    """Raise UsageError if a file already exists."""
     if path.exists() or path.is_symlink():
-        raise UsageError(f"{path} is there already, and nothing is overwritten: name another file")
+        raise UsageError(f"{path} already exists and would be overwritten: name another file")
 
 
 def write_new(path: Path, text: str) -> None:
@@ -46,11 +49,3 @@ def write_new(path: Path, text: str) -> None:
         write_atomic(path, text.encode())
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
-
-
-def _raise_if_changed(path: Path, questions: Sequence[Question], read: Sequence[Question]) -> None:
-    """Raise DataError for the first question that does not read back unchanged."""
-    back = set(read)
-    for question in questions:
-        if question not in back:
-            raise DataError(f"{path}: '{question.id}' cannot be written as {format_of(path)} without a loss")

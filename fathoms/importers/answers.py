@@ -11,9 +11,8 @@ the call failed; `error` then gives the reason (it is ignored otherwise). The ot
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -32,7 +31,7 @@ from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Failure, Question, Record
 
 
-class _Row(Parts):
+class _AnswerRow(Parts):
     """One line of the file, parsed."""
 
     id: str | None = None
@@ -50,22 +49,21 @@ class _Questions:
         for question in questions:
             self.by_text.setdefault(fold_space(question.text), []).append(question)
 
-    def find(self, row: _Row) -> Question | None:
-        """Return the question that a row names; `None` if there is none, or several have the same text."""
+    def find(self, row: _AnswerRow, *, hint: bool) -> Question | str:
+        """Return the question that a row names, or why there is none; `hint` adds a suggestion to the reason,
+        which takes time to compute."""
         if row.id is not None:
-            return self.by_id.get(row.id)
-        found = self.by_text.get(fold_space(row.question or ""), [])
-        return found[0] if len(found) == 1 else None
-
-    def obstacle(self, row: _Row, *, hint: bool) -> str:
-        """Return why `find` found no question; `hint` adds a suggestion, which takes time to compute."""
-        if row.id is not None:
+            if row.id in self.by_id:
+                return self.by_id[row.id]
             return f"no question '{row.id}'" + (did_you_mean(row.id, self.by_id) if hint else "")
         text = fold_space(row.question or "")
-        if text in self.by_text:
-            ids = ", ".join(question.id for question in self.by_text[text])
-            return f"several questions have this text: name one by 'id' ({ids})"
-        return f"no question '{text[:80]}'" + (did_you_mean(text, self.by_text) if hint else "")
+        found = self.by_text.get(text, [])
+        if not found:
+            return f"no question '{text[:80]}'" + (did_you_mean(text, self.by_text) if hint else "")
+        if len(found) == 1:
+            return found[0]
+        ids = ", ".join(question.id for question in found)
+        return f"several questions have this text: name one by 'id' ({ids})"
 
 
 def read_answers(path: Path, questions: Sequence[Question]) -> Imported:
@@ -80,9 +78,9 @@ def read_answers(path: Path, questions: Sequence[Question]) -> Imported:
     lines: dict[str, int] = {}
     warnings: list[str] = []
     for line, row in _rows(path):
-        question = known.find(row)
-        if question is None:
-            warnings.append(f"{path}:{line}: {known.obstacle(row, hint=len(warnings) < SHOWN)}")
+        question = known.find(row, hint=len(warnings) < SHOWN)
+        if isinstance(question, str):
+            warnings.append(f"{path}:{line}: {question}")
         elif question.id in records:
             first = lines[question.id]
             warnings.append(f"{path}:{line}: a second answer to {question.id} (the first is on line {first})")
@@ -90,14 +88,14 @@ def read_answers(path: Path, questions: Sequence[Question]) -> Imported:
             records[question.id] = _record(question, row)
             lines[question.id] = line
     if not records:
-        raise DataError("\n".join([f"{path}: no row answers a question of the set", *warnings[:SHOWN]]))
+        raise DataError("\n".join([f"{path}: no row answers a question of the data set", *warnings[:SHOWN]]))
     warnings += missing_warning(questions, records.values())
     return Imported(path.stem, None, tuple(records.values()), tuple(questions), tuple(warnings))
 
 
-def _rows(path: Path) -> Iterator[tuple[int, _Row]]:
-    """Yield the rows with their line numbers; raises a single QuestionsError that lists all invalid rows."""
-    rows: list[tuple[int, _Row]] = []
+def _rows(path: Path) -> list[tuple[int, _AnswerRow]]:
+    """Return the rows with their line numbers; raises a single QuestionsError that lists all invalid rows."""
+    rows: list[tuple[int, _AnswerRow]] = []
     complaints: list[str] = []
     for number, line in enumerate(read_text(path, LARGEST_IMPORT).split("\n"), start=1):
         if line.strip():
@@ -107,18 +105,22 @@ def _rows(path: Path) -> Iterator[tuple[int, _Row]]:
                 complaints.append(str(error))
     if complaints:
         raise QuestionsError(complaints)
-    yield from rows
+    return rows
 
 
-def _parse(line: str, name: str, number: int) -> _Row:
+def _parse(line: str, name: str, number: int) -> _AnswerRow:
     """Parse one row; raises DataError if it is invalid."""
     data, place = parse_json(line, name, first_line=number), f"{name}:{number}"
     if not isinstance(data, dict):
-        raise DataError(f"{place}: want an object with 'id' or 'question', and 'answer'")
+        raise DataError(f"{place}: expected an object with 'answer' and either 'id' or 'question'")
     try:
-        row = _Row.model_validate(data)
+        row = _AnswerRow.model_validate(data)
     except ValidationError as error:
-        raise DataError(f"{place}: {_sentence(data, error)}") from error
+        first = error.errors()[0]
+        what = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+        if first["type"] == "missing" and first["loc"] == ("answer",):
+            what = f"'answer' is missing{did_you_mean('answer', data)}"
+        raise DataError(f"{place}: {what}") from error
     for key, what in misread(row, data):
         raise DataError(f"{place}: {dotted(key)}: {what}")
     if row.id is None and row.question is None:
@@ -126,15 +128,7 @@ def _parse(line: str, name: str, number: int) -> _Row:
     return row
 
 
-def _sentence(data: Mapping[str, Any], error: ValidationError) -> str:
-    """Return the first validation error as a message for the user."""
-    first = error.errors()[0]
-    if first["type"] == "missing" and first["loc"] == ("answer",):
-        return f"'answer' is missing{did_you_mean('answer', data)}"
-    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
-
-
-def _record(question: Question, row: _Row) -> Record:
+def _record(question: Question, row: _AnswerRow) -> Record:
     """Convert a row, an answer or a failed call, to a record."""
     return Record(
         question=question,

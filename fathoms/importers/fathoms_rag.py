@@ -24,7 +24,7 @@ whose retrieval is not known).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -47,13 +47,13 @@ _CUT = 500
 _Key = tuple[str, frozenset[str]]
 
 
-class _Row(BaseModel):
+class _ResultPart(BaseModel):
     """Base class of the parts of a result file; unknown keys are ignored, and numbers must be finite."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
-class _ChunkRow(_Row):
+class _RetrievedChunk(_ResultPart):
     """One retrieved chunk.
 
     `page_number` may be the word `Unknown`. The relevance is either in `relevance_score` or in `score`.
@@ -67,13 +67,13 @@ class _ChunkRow(_Row):
     content: str
 
 
-class _Response(_Row):
+class _Response(_ResultPart):
     """One answer with its question, retrieved context and scores."""
 
     category: str
     question: str
     required_files: tuple[str, ...] = ()
-    rag_context: tuple[_ChunkRow, ...] | tuple[str, ...] = ()
+    rag_context: tuple[_RetrievedChunk, ...] | tuple[str, ...] = ()
     pred_answer: str
     ground_truth: tuple[tuple[str, ...], ...] = ()
     correctness_score: float | None = None
@@ -86,7 +86,7 @@ class _Response(_Row):
         return fold_space(self.question), frozenset(self.required_files)
 
 
-class _ResultFile(_Row):
+class _ResultFile(_ResultPart):
     """A whole result file."""
 
     model: str
@@ -108,9 +108,13 @@ def read_result_file(path: Path, questions: Sequence[Question] | None = None) ->
         questions = _own_questions(file.responses)
     wanted: dict[_Key, list[Question]] = {}
     for question in questions:
-        wanted.setdefault(_key(question), []).append(question)
+        wanted.setdefault((fold_space(question.text), frozenset(question.files)), []).append(question)
     records: dict[str, Record] = {}
-    warnings = list(_ambiguities(path, wanted.values()))
+    warnings = []
+    for same in wanted.values():
+        if len(same) > 1:
+            ids = ", ".join(question.id for question in same)
+            warnings.append(f"{path}: {ids} have the same text and files: they get its answers in order")
     for number, response in enumerate(file.responses, start=1):
         place = f"{path}: response {number}"
         meant = wanted.get(response.key, [])
@@ -121,22 +125,22 @@ def read_result_file(path: Path, questions: Sequence[Question] | None = None) ->
         elif meant:
             warnings.append(f"{place} is a second answer to {meant[-1].id}: {_quote(response)}")
         else:
-            warnings.append(f"{place} is to no question of the set: {_quote(response)}")
+            warnings.append(f"{place} answers no question of the data set: {_quote(response)}")
     if not records:
-        raise DataError(f"{path}: none of its {len(file.responses)} answers is to a question of the set")
+        raise DataError(
+            f"{path}: none of its {len(file.responses)} answers matches the questions of the data set"
+        )
     warnings += missing_warning(questions, records.values())
-    warnings += _cut_warning(path, records.values())
-    model = file.api_model or file.model
     found = tuple(records.values())
-    return Imported(path.stem, model, found, tuple(questions), tuple(warnings), _pipeline(file.responses))
-
-
-def _pipeline(responses: Iterable[_Response]) -> str:
-    """Return the name of the pipeline in Table I of the paper, recognised by the form of the contexts."""
-    first = next((response.rag_context[0] for response in responses if response.rag_context), None)
-    if first is None:
-        return "Closed"  # closed APIs do not tell what they retrieved
-    return "Docling with EasyOCR" if isinstance(first, str) else "LlamaIndex RAG"
+    if cut := sum(any(not hit.chunk.whole for hit in record.hits or ()) for record in found):
+        warnings.append(f"{path}: the chunks of {cut} answers are cut at {_CUT} characters by the file")
+    # The pipelines of Table I of the paper differ in the form of the retrieved context.
+    contexts = [response.rag_context[0] for response in file.responses if response.rag_context]
+    pipeline = "Closed"  # closed APIs do not tell what they retrieved
+    if contexts:
+        pipeline = "Docling with EasyOCR" if isinstance(contexts[0], str) else "LlamaIndex RAG"
+    model = file.api_model or file.model
+    return Imported(path.stem, model, found, tuple(questions), tuple(warnings), pipeline)
 
 
 def _parse(path: Path) -> _ResultFile:
@@ -171,19 +175,6 @@ def _own_questions(responses: Sequence[_Response]) -> list[Question]:
     ]
 
 
-def _key(question: Question) -> _Key:
-    """Return the text and files of a question, which are compared with those of a response."""
-    return fold_space(question.text), frozenset(question.files)
-
-
-def _ambiguities(path: Path, groups: Iterable[Sequence[Question]]) -> Iterator[str]:
-    """Yield a warning for every group of questions that have the same text and files."""
-    for group in groups:
-        if len(group) > 1:
-            ids = ", ".join(question.id for question in group)
-            yield f"{path}: {ids} have the same text and files: they get its answers in order"
-
-
 def _record(question: Question, response: _Response) -> Record:
     """Convert one response to a record."""
     failed = _ERROR_TEXT.fullmatch(response.pred_answer.strip()) is not None
@@ -205,7 +196,7 @@ def _record(question: Question, response: _Response) -> Record:
     )
 
 
-def _hits(context: Sequence[_ChunkRow | str]) -> tuple[Hit, ...] | None:
+def _hits(context: Sequence[_RetrievedChunk | str]) -> tuple[Hit, ...] | None:
     """Return the retrieved chunks in the order of the file, best first; `None` if the file lists none."""
     hits = []
     for rank, row in enumerate(context, start=1):
@@ -223,15 +214,9 @@ def _hits(context: Sequence[_ChunkRow | str]) -> tuple[Hit, ...] | None:
 def _differences(place: str, question: Question, response: _Response) -> Iterator[str]:
     """Yield a warning for each difference between file and data set; the values of the data set are used."""
     if response.category != question.category:
-        yield f"{place}: {question.id} is of category '{question.category}', here '{response.category}'"
+        yield f"{place}: category '{response.category}', but '{question.category}' in the data set"
     if response.ground_truth != question.answers:
-        yield f"{place}: the gold answer of {question.id} is another one here"
-
-
-def _cut_warning(path: Path, records: Iterable[Record]) -> list[str]:
-    """Return a warning if the file contains only the beginnings of some chunks."""
-    cut = sum(any(not hit.chunk.whole for hit in record.hits or ()) for record in records)
-    return [f"{path}: the chunks of {cut} answers are cut at {_CUT} characters by the file"] if cut else []
+        yield f"{place}: the gold answer of {question.id} differs from the one in the data set"
 
 
 def _quote(response: _Response) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -47,6 +48,11 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     """Return ` (did you mean 'x'?)` with the closest name, or an empty text if no name is close."""
     near = difflib.get_close_matches(word, names, n=1)
     return f" (did you mean '{near[0]}'?)" if near else ""
+
+
+def fold_letters(text: str) -> str:
+    """Return only the letters and digits of a text, in lower case."""
+    return re.sub(r"[\W_]+", "", text).lower()
 
 
 def fold_space(text: str) -> str:

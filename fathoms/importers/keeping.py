@@ -6,13 +6,13 @@ from collections import Counter
 from pathlib import Path
 
 from fathoms.config import VERSION, fingerprint
-from fathoms.importers.documents import NO_DOCUMENTS, Parsed
 from fathoms.importers.imported import Imported
+from fathoms.importers.parsing import NO_DOCUMENTS, ParsedFolder
 from fathoms.runs.documents import keep_documents
 from fathoms.runs.store import Run
 
 
-def keep(imported: Imported, data: str, out: Path, parsed: Parsed = NO_DOCUMENTS) -> Run:
+def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOCUMENTS) -> Run:
     """Write imported answers as a new, unscored run under `out`, and return the run.
 
     `data` is the name of the data set. The parsed documents are stored with the run: the funnel needs them.

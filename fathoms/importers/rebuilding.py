@@ -6,15 +6,12 @@ the same text. Only letters and digits are compared, because parsers rarely agre
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from fathoms.importers.imported import Imported
+from fathoms.importers.imported import Imported, fold_letters
 from fathoms.ingest import SentenceChunker
-from fathoms.types import Chunk, Document, Record
-
-_NOT_LETTERS = re.compile(r"[\W_]+")
+from fathoms.types import Document, Hit
 
 _Pieces = Mapping[tuple[str, int], Sequence[str]]
 """The texts of the chunks of each page, by document and page number."""
@@ -30,42 +27,29 @@ def rebuild(imported: Imported, documents: Iterable[Document], splitter: Sentenc
     if not cut:
         return imported
     wanted = {hit.chunk.document for hit in cut}
-    pieces = _split([document for document in documents if document.id in wanted], splitter)
-    records = tuple(_rebuilt(record, pieces) for record in imported.records)
+    pieces: dict[tuple[str, int], list[str]] = {}
+    for document in documents:
+        for chunk in splitter.chunk(document) if document.id in wanted else ():
+            pieces.setdefault((chunk.document, chunk.pages[0]), []).append(chunk.text)
+    records = tuple(
+        record.model_copy(update={"hits": tuple(_rebuilt(hit, pieces) for hit in record.hits)})
+        if record.hits
+        else record
+        for record in imported.records
+    )
     left = sum(not hit.chunk.whole for record in records for hit in record.hits or ())
     warning = f"{imported.name}: {len(cut) - left} of {len(cut)} cut chunks were rebuilt from their pages"
     return replace(imported, records=records, warnings=(*imported.warnings, warning))
 
 
-def _split(documents: Iterable[Document], splitter: SentenceChunker) -> dict[tuple[str, int], list[str]]:
-    """Return the pieces of every page, by document and page number."""
-    pieces: dict[tuple[str, int], list[str]] = {}
-    for document in documents:
-        for chunk in splitter.chunk(document):
-            pieces.setdefault((chunk.document, chunk.pages[0]), []).append(chunk.text)
-    return pieces
-
-
-def _rebuilt(record: Record, pieces: _Pieces) -> Record:
-    """Return the record with all chunks replaced that can be rebuilt."""
-    if record.hits is None or all(hit.chunk.whole for hit in record.hits):
-        return record
-    hits = tuple(hit.model_copy(update={"chunk": _whole(hit.chunk, pieces)}) for hit in record.hits)
-    return record.model_copy(update={"hits": hits})
-
-
-def _whole(chunk: Chunk, pieces: _Pieces) -> Chunk:
-    """Return the whole chunk; the chunk itself if it is not cut or no single piece of its page matches."""
+def _rebuilt(hit: Hit, pieces: _Pieces) -> Hit:
+    """Return the hit with its whole chunk; unchanged if not exactly one piece of its page matches."""
+    chunk = hit.chunk
     if chunk.whole or not chunk.pages:
-        return chunk
-    beginning = _letters(chunk.text.removesuffix("..."))
+        return hit
+    beginning = fold_letters(chunk.text.removesuffix("..."))
     candidates = pieces.get((chunk.document, chunk.pages[0]), ())
-    found = [text for text in candidates if _letters(text).startswith(beginning)]
+    found = [text for text in candidates if fold_letters(text).startswith(beginning)]
     if len(found) != 1:
-        return chunk
-    return chunk.model_copy(update={"text": found[0], "whole": True})
-
-
-def _letters(text: str) -> str:
-    """Return only the letters and digits of a text, in lower case."""
-    return _NOT_LETTERS.sub("", text).lower()
+        return hit
+    return hit.model_copy(update={"chunk": chunk.model_copy(update={"text": found[0], "whole": True})})

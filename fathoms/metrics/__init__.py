@@ -24,12 +24,12 @@ from fathoms.metrics.ingestion import (
     gold_text_recall,
     summarise_gold_text,
 )
-from fathoms.metrics.nearest import NearestNeighbour
+from fathoms.metrics.nearest_neighbour import NearestNeighbour
 from fathoms.metrics.phrase_recall import PhraseRecall, phrase_recall
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.score_records import (
     RELEASED,
-    Figures,
+    BareScores,
     Judged,
     RecordScore,
     Scores,
@@ -44,9 +44,9 @@ __all__ = [
     "PROFILES",
     "RELEASED",
     "STAGES",
+    "BareScores",
     "Classifier",
     "Cues",
-    "Figures",
     "Funnel",
     "GoldText",
     "Judged",

@@ -10,7 +10,7 @@ from pydantic import Field
 from fathoms.config import fingerprint
 from fathoms.metrics.cues import Cues
 from fathoms.metrics.labels import Label
-from fathoms.metrics.nearest import NearestNeighbour
+from fathoms.metrics.nearest_neighbour import NearestNeighbour
 from fathoms.types import Verdict
 
 Classifier = Annotated[Cues | NearestNeighbour, Field(discriminator="kind")]

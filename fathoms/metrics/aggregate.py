@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from fathoms.metrics.intervals import Sample, mean_intervals, overall_intervals, rate_interval
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.score_records import RELEASED, RecordScore, Scores, Scoring
-from fathoms.types import Question, Record
+from fathoms.types import Record
 
 METRICS = ("correctness", "hallucination", "abstention")
 
 
-class Row(NamedTuple):
+class ScoredRecord(NamedTuple):
     """A record and its score under one profile."""
 
     record: Record
@@ -57,22 +57,23 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
     """
     figures: dict[str, dict[str, Any]] = {}
     for name in scores.rows[0] if scores.rows else ():
-        rows = [Row(record, row[name]) for record, row in zip(records, scores.rows, strict=True)]
+        rows = [ScoredRecord(record, row[name]) for record, row in zip(records, scores.rows, strict=True)]
         head = _head(next((profile for profile in PROFILES if profile.name == name), None), scores.scoring)
         figures[name] = {**head, **_figures(rows)}
         if name != RELEASED:
+            table = _abstention_table(rows)
+            shares: dict[str, dict[str, float | None]] = {}
+            for group, line in table.items():
+                total = sum(line.values())
+                shares[group] = {cell: n / total if total else None for cell, n in line.items()}
             figures[name]["labels"] = dict(Counter(score.abstention for _, score in rows if score.abstention))
-            figures[name]["abstention_table"] = _abstention_table(rows)
-            figures[name]["abstention_rates"] = {
-                **_shares(figures[name]["abstention_table"]),
-                **_abstention_rates(rows),
-            }
+            figures[name]["abstention_table"] = table
+            figures[name]["abstention_rates"] = {**shares, **_abstention_rates(rows)}
     return figures
 
 
 def _head(profile: Profile | None, scoring: Scoring) -> dict[str, Any]:
-    """Return the rules behind a profile's figures; all are `None` for released scores, whose rules are
-    unknown."""
+    """Return the rules behind a profile's figures; all `None` for released scores."""
     if profile is None:
         return {"match": None, "hyphens": None, "classifier": None, "classifier_key": None}
     classifier = profile.classifier(scoring.abstention)
@@ -84,7 +85,7 @@ def _head(profile: Profile | None, scoring: Scoring) -> dict[str, Any]:
     }
 
 
-def _figures(rows: Iterable[Row]) -> dict[str, Any]:
+def _figures(rows: Iterable[ScoredRecord]) -> dict[str, Any]:
     """Return the `overall` and `categories` figures; categories are in order of first appearance."""
     questions = _question_scores(rows)
     groups: dict[str, list[QuestionScore]] = {}
@@ -99,33 +100,32 @@ def _figures(rows: Iterable[Row]) -> dict[str, Any]:
     overall = {
         **micro,
         **macro,
-        "micro_correctness": micro["correctness"],
-        "micro_hallucination": micro["hallucination"],
-        "micro_abstention": micro["abstention"],
+        **{f"micro_{metric}": micro[metric] for metric in METRICS},
         "intervals": overall_intervals([_samples(group) for group in groups.values()]),
     }
     return {"overall": overall, "categories": categories}
 
 
-def _question_scores(rows: Iterable[Row]) -> list[QuestionScore]:
+def _question_scores(rows: Iterable[ScoredRecord]) -> list[QuestionScore]:
     """Average the repeats: one value per question and metric."""
-    repeats: dict[str, list[Row]] = {}
+    repeats: dict[str, list[ScoredRecord]] = {}
     for row in rows:
         repeats.setdefault(row.record.question.id, []).append(row)
-    return [_question_score(group[0].record.question, group) for group in repeats.values()]
-
-
-def _question_score(question: Question, rows: Sequence[Row]) -> QuestionScore:
-    """Average the repeats of one question."""
-    return QuestionScore(
-        category=question.category,
-        correctness=mean(row.score.correctness for row in rows),
-        hallucination=mean(row.score.hallucination for row in rows),
-        abstention=mean(row.score.abstained for row in rows) if question.answerable else None,
-        errors=sum(row.record.error is not None for row in rows),
-        repeats=len(rows),
-        documents=frozenset(item.document for item in question.evidence) or frozenset(question.files),
-    )
+    found = []
+    for group in repeats.values():
+        question = group[0].record.question
+        found.append(
+            QuestionScore(
+                category=question.category,
+                correctness=mean(row.score.correctness for row in group),
+                hallucination=mean(row.score.hallucination for row in group),
+                abstention=mean(row.score.abstained for row in group) if question.answerable else None,
+                errors=sum(row.record.error is not None for row in group),
+                repeats=len(group),
+                documents=frozenset(item.document for item in question.evidence) or frozenset(question.files),
+            )
+        )
+    return found
 
 
 def _samples(questions: Iterable[QuestionScore]) -> dict[str, list[Sample]]:
@@ -141,18 +141,15 @@ def _samples(questions: Iterable[QuestionScore]) -> dict[str, list[Sample]]:
 def _means(questions: Sequence[QuestionScore]) -> dict[str, Any]:
     """Return the means over some questions, with the number of questions behind each mean."""
     return {
-        "correctness": mean(question.correctness for question in questions),
-        "hallucination": mean(question.hallucination for question in questions),
-        "abstention": mean(question.abstention for question in questions),
+        **{metric: mean(getattr(question, metric) for question in questions) for metric in METRICS},
         "n": sum(question.correctness is not None for question in questions),
         "hallucination_n": sum(question.hallucination is not None for question in questions),
         "errors": sum(question.errors for question in questions),
     }
 
 
-def _abstention_table(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
-    """Count answers by answerable or not and by answered or abstained; failed calls and refusals are not
-    counted."""
+def _abstention_table(rows: Iterable[ScoredRecord]) -> dict[str, dict[str, int]]:
+    """Count answers by answerable and by abstained, without failed calls and refusals."""
     table = {name: {"answered": 0, "abstained": 0} for name in ("answerable", "unanswerable")}
     for record, score in rows:
         if score.abstained is not None:
@@ -161,17 +158,7 @@ def _abstention_table(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
     return table
 
 
-def _shares(table: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, float | None]]:
-    """Return each cell of the abstention table as a share of its row, or `None` if the row is empty."""
-    return {
-        name: {
-            cell: number / sum(line.values()) if any(line.values()) else None for cell, number in line.items()
-        }
-        for name, line in table.items()
-    }
-
-
-def _abstention_rates(rows: Iterable[Row]) -> dict[str, Any]:
+def _abstention_rates(rows: Iterable[ScoredRecord]) -> dict[str, Any]:
     """Compute coverage and selective accuracy, as in selective prediction (El-Yaniv and Wiener 2010).
 
     `coverage` is the share of answers to answerable questions that do not abstain. `selective_accuracy` is
@@ -196,7 +183,6 @@ def _abstention_rates(rows: Iterable[Row]) -> dict[str, Any]:
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the values that are not `None` (summed with `math.fsum`), or `None` if there are
-    none."""
+    """Return the mean (with `math.fsum`) of the values that are not `None`, or `None` if none is."""
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None

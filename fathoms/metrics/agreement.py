@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,12 +65,12 @@ def _row(line: str, name: str, number: int) -> Labelled:
     """Parse one row; raises DataError that names its file and line."""
     row, place = parse_json(line, name, first_line=number), f"{name}:{number}"
     if not isinstance(row, dict):
-        raise DataError(f"{place}: want an object with 'id', 'answer' and 'label'")
+        raise DataError(f"{place}: expected an object with 'id', 'answer' and 'label'")
     if row.get("label", "") is None:
         row["label"] = "unlabelled"
     for key in Labelled._fields:
         if not isinstance(row.get(key), str):
-            raise DataError(f"{place}: '{key}' is {'no text' if key in row else 'missing'}")
+            raise DataError(f"{place}: '{key}' is {'not text' if key in row else 'missing'}")
     return Labelled(row["id"], row["answer"], row["label"])
 
 
@@ -95,7 +95,10 @@ def agree(rows: Sequence[Labelled], classifier: Classifier) -> dict[str, Any]:
     return {
         **figures(counts),
         "intervals": intervals(counts),
-        "confusion": _confusion(counts),
+        "confusion": {
+            "statement": {"statement": counts.agreed, "abstention": counts.false},
+            "abstention": {"statement": counts.missed, "abstention": counts.hits},
+        },
         "kinds": dict(Counter(labels)),
         "left_out": dict(Counter(row.label for row in rows if row.label not in LABELS)),
         "hedged": _both_ways(counts, said[len(known) :]),
@@ -178,12 +181,8 @@ def _bootstrap(counts: Counts, seed: int) -> dict[str, tuple[float, float] | Non
     import numpy as np
 
     n, tails = sum(counts), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
-    draws = (
-        np.random.default_rng(seed)
-        .multinomial(n, (np.array(counts) + 0.5) / (n + 2), size=_DRAWS)
-        .astype(float)
-    )
-    hits, false, missed, agreed = draws.T
+    draws = np.random.default_rng(seed).multinomial(n, (np.array(counts) + 0.5) / (n + 2), size=_DRAWS)
+    hits, false, missed, agreed = draws.T.astype(float)
     chance = (hits + missed) * (hits + false) + (false + agreed) * (missed + agreed)
     found: dict[str, tuple[float, float] | None] = {}
     for name, part, whole in (
@@ -195,18 +194,10 @@ def _bootstrap(counts: Counts, seed: int) -> dict[str, tuple[float, float] | Non
     return found
 
 
-def _confusion(counts: Counts) -> dict[str, dict[str, int]]:
-    """Return the confusion matrix, keyed by human label and then by classifier label."""
-    return {
-        "statement": {"statement": counts.agreed, "abstention": counts.false},
-        "abstention": {"statement": counts.missed, "abstention": counts.hits},
-    }
-
-
 def _both_ways(counts: Counts, said: Sequence[str]) -> Mapping[str, dict[str, Any]]:
     """Return the figures with hedged answers counted as abstentions, and as statements."""
-    ways: Iterator[tuple[str, Counts]] = (
-        (f"as_{label}", Counts(*map(sum, zip(counts, count([(label, each) for each in said]), strict=True))))
-        for label in reversed(LABELS)
-    )
-    return {name: figures(both) for name, both in ways} if said else {}
+    found = {}
+    for label in reversed(LABELS) if said else ():
+        hedged = count([(label, each) for each in said])
+        found[f"as_{label}"] = figures(Counts(*map(sum, zip(counts, hedged, strict=True))))
+    return found

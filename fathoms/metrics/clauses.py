@@ -65,15 +65,11 @@ def normalise(text: str) -> str:
 
     Quotations are replaced because they are not the answer's own words, unless the whole text is one.
     """
-    text = _HEADING.sub(_without_heading, text.translate(_MARKS))
+    # A heading is removed; the white space before any other line stays.
+    text = _HEADING.sub(lambda line: "" if line["heading"] else line[0], text.translate(_MARKS))
     if not re.fullmatch(r'\s*"[^"]*"\s*', text):
         text = _QUOTE.sub('"quote"', text)
     return text.lower()
-
-
-def _without_heading(line: re.Match[str]) -> str:
-    """Remove a heading; keep the white space before any other line."""
-    return "" if line["heading"] else line[0]
 
 
 def split_clauses(text: str) -> list[Clause]:
@@ -87,7 +83,11 @@ def split_clauses(text: str) -> list[Clause]:
 
 def _cut(sentence: str) -> Iterator[Clause]:
     """Split a sentence into clauses; text in parentheses comes last."""
-    pieces = ["", *_JOINT.split(_fronted(_PARENTHESIS.sub("", sentence)))]
+    main = _PARENTHESIS.sub("", sentence)
+    if _INTERJECTION.search(main):
+        # In front, an interjection (`the number, however, is ...`) does not split the sentence.
+        main = f"however, {_INTERJECTION.sub(' ', main)}"
+    pieces = ["", *_JOINT.split(main)]
     for joint, part in zip(pieces[::2], pieces[1::2], strict=True):
         yield from _cut_concession(part.strip(" ,.!"), bool(_CONTRAST.match(f"{joint}{part}")))
     for aside in _PARENTHESIS.findall(sentence):
@@ -101,9 +101,3 @@ def _cut_concession(part: str, contrasted: bool) -> Iterator[Clause]:
         granted, part = (part[: comma.start()], part[comma.end() :]) if comma else (part, "")
         yield Clause(granted, conceded=True)
     yield Clause(part, contrasted=contrasted)
-
-
-def _fronted(sentence: str) -> str:
-    """Move an interjection (`the number, however, is ...`) to the front, so that it does not split the
-    sentence."""
-    return f"however, {_INTERJECTION.sub(' ', sentence)}" if _INTERJECTION.search(sentence) else sentence

@@ -16,18 +16,23 @@ decides.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pydantic import Field
 
 from fathoms.config import Component, fingerprint
+from fathoms.metrics.clause_readings import ClauseReading, read_clauses
 from fathoms.metrics.clauses import normalise
 from fathoms.metrics.grammar import read_grammar
 from fathoms.metrics.labels import Label, Why
-from fathoms.metrics.nearest import OWN_EXEMPLARS, NearestNeighbour, nearest_exemplars, read_exemplars
-from fathoms.metrics.readings import Reading, read_clauses
+from fathoms.metrics.nearest_neighbour import (
+    OWN_EXEMPLARS,
+    NearestNeighbour,
+    nearest_exemplars,
+    read_exemplars,
+)
 from fathoms.models import Embedder, LexicalEmbedder
 from fathoms.types import Verdict
 
@@ -71,11 +76,7 @@ class Cues(Component):
 
     @property
     def key(self) -> str:
-        """A fingerprint of everything that decides a label: options, cues, exemplars, and the embedder with
-        its weights, but not its library versions.
-
-        Raises the same errors as `NearestNeighbour.key`.
-        """
+        """A fingerprint of everything that decides a label: see `NearestNeighbour.key`, and the cues."""
         return fingerprint("cues", self.revision, read_grammar().key, self.least_cosine, self.plain().key)
 
     def plain(self) -> NearestNeighbour:
@@ -83,8 +84,7 @@ class Cues(Component):
         return NearestNeighbour(exemplars=self.exemplars, embed=self.embed).plain()
 
     def check(self) -> None:
-        """Check that the exemplars can be read and the embedder is installed, with the errors of
-        `classify`."""
+        """Check the exemplars and the embedder; raises the errors that `classify` would raise."""
         self.plain().check()
 
     def classify(self, texts: Sequence[str]) -> list[Verdict]:
@@ -97,7 +97,10 @@ class Cues(Component):
         settled = self._settle(list(dict.fromkeys(undecided)))
         verdicts = {}
         for text, clauses in readings.items():
-            known = [_known(each, settled) for each in clauses]
+            known = [
+                settled[each.text]._replace(contrasted=each.contrasted) if each.kind == "undecided" else each
+                for each in clauses
+            ]
             label, clause, why = decide(text, known)
             verdicts[text] = Verdict(claim=text, premise=clause, label=label, why=why)
         return [verdicts[text] for text in texts]
@@ -106,7 +109,7 @@ class Cues(Component):
         """Return the clause and the reason behind a verdict's label."""
         return Why(clause=verdict.premise or None, reason=verdict.why)
 
-    def _settle(self, clauses: Sequence[str]) -> dict[str, Reading]:
+    def _settle(self, clauses: Sequence[str]) -> dict[str, ClauseReading]:
         """Decide the undecided clauses: those near to an abstention exemplar abstain, the others answer."""
         if not clauses:
             return {}
@@ -115,18 +118,11 @@ class Cues(Component):
         for clause, nearest in zip(clauses, nearest_exemplars(clauses, exemplars, self.embed), strict=True):
             abstains = nearest.abstains and nearest.cosine >= self.least_cosine
             cue = f"like '{nearest.exemplar}' (cosine {nearest.cosine:.2f})"
-            found[clause] = Reading("abstains" if abstains else "answers", clause, cue)
+            found[clause] = ClauseReading("abstains" if abstains else "answers", clause, cue)
         return found
 
 
-def _known(reading: Reading, settled: Mapping[str, Reading]) -> Reading:
-    """Return the reading itself, or the settled one if it was undecided."""
-    if reading.kind != "undecided":
-        return reading
-    return settled[reading.text]._replace(contrasted=reading.contrasted)
-
-
-def decide(text: str, readings: Sequence[Reading]) -> Decision:
+def decide(text: str, readings: Sequence[ClauseReading]) -> Decision:
     """Decide the label of an answer from the kinds of its clauses; the module docstring has the rules."""
     whole = " ".join(normalise(text).split()).strip(_AROUND)
     if not whole or read_grammar().is_whole("blank", whole):
@@ -137,38 +133,31 @@ def decide(text: str, readings: Sequence[Reading]) -> Decision:
     if not stops:
         return Decision("statement", "", "no clause abstains")
     first, last = readings[stops[0]], readings[stops[-1]]
-    if after := _answer_after(readings, stops):
-        return Decision("statement", after.text, "answers after all")
+    # An answer after the first abstaining clause counts, unless a later one withdraws it.
+    withdrawn = len(stops) > 1 and (_is_final(last) or last.contrasted)
+    after = readings[(stops[-1] if withdrawn else stops[0]) + 1 :]
+    if commits := [reading for reading in after if reading.kind == "commits"]:
+        return Decision("statement", commits[-1].text, "answers after all")
     before = [reading for reading in readings[: stops[0]] if reading.kind in (*_ANSWERS, "cites")]
     if not before:
-        return Decision(_kind_of_stop(readings, first), first.text, f"cue: {first.cue}")
+        # A clause that refuses is no refusal if the answer also says that the source lacks the information.
+        missing = [
+            reading for reading in readings if reading.kind in ("abstains", "abstains exactly", "aside")
+        ]
+        silent = any(read_grammar().find("anchor", reading.text) for reading in missing)
+        label: Label = "refusal" if first.kind == "refuses" and not silent else "abstention"
+        return Decision(label, first.text, f"cue: {first.cue}")
     if _takes_back(readings, stops):
         return Decision("abstention", last.text, f"cue: {last.cue}")
     return Decision("statement", before[0].text, "answers first")
 
 
-def _kind_of_stop(readings: Sequence[Reading], first: Reading) -> Label:
-    """Return `refusal` if the first abstaining clause refuses, unless the answer says that the source lacks
-    the information."""
-    missing = [reading for reading in readings if reading.kind in ("abstains", "abstains exactly", "aside")]
-    silent = any(read_grammar().find("anchor", reading.text) for reading in missing)
-    return "refusal" if first.kind == "refuses" and not silent else "abstention"
-
-
-def _answer_after(readings: Sequence[Reading], stops: Sequence[int]) -> Reading | None:
-    """Return the last clause that answers after an abstaining clause and is not withdrawn, or `None`."""
-    last = readings[stops[-1]]
-    behind = stops[-1] if len(stops) > 1 and (_is_final(last) or last.contrasted) else stops[0]
-    commits = [reading for reading in readings[behind + 1 :] if reading.kind == "commits"]
-    return commits[-1] if commits else None
-
-
-def _is_final(reading: Reading) -> bool:
+def _is_final(reading: ClauseReading) -> bool:
     """Return whether a clause concludes that there is no answer."""
     return read_grammar().find("final", reading.text) is not None
 
 
-def _takes_back(readings: Sequence[Reading], stops: Sequence[int]) -> bool:
+def _takes_back(readings: Sequence[ClauseReading], stops: Sequence[int]) -> bool:
     """Return whether an answer that does not begin with an abstention withdraws its answer at the end.
 
     - It is not withdrawn if it begins with a bare value, or if more than one answering clause follows the
@@ -181,7 +170,9 @@ def _takes_back(readings: Sequence[Reading], stops: Sequence[int]) -> bool:
     """
     answers = [reading for reading in readings[: stops[-1]] if reading.kind in _ANSWERS]
     after = [reading for reading in readings[stops[-1] :] if reading.kind in _ANSWERS]
-    if _is_short(readings[0]) or len(after) > 1:
+    value = read_grammar().body(readings[0].text)
+    short = readings[0].kind == "answers" and len(value.split()) <= _SHORT and not _VERB.search(value)
+    if short or _BARE.fullmatch(value) or len(after) > 1:
         return False
     silent = [readings[stop] for stop in stops]
     opposed = any(reading.contrasted for reading in silent)
@@ -189,10 +180,3 @@ def _takes_back(readings: Sequence[Reading], stops: Sequence[int]) -> bool:
         return True
     opposed = opposed or not any(_DIGIT.search(reading.text) for reading in answers)
     return _is_final(silent[-1]) or (opposed and len(stops) > 1 and len(answers) < _AT_LENGTH)
-
-
-def _is_short(reading: Reading) -> bool:
-    """Return whether a clause is only a value or a name."""
-    value = read_grammar().body(reading.text)
-    few = reading.kind == "answers" and len(value.split()) <= _SHORT and not _VERB.search(value)
-    return few or _BARE.fullmatch(value) is not None

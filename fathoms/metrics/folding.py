@@ -45,8 +45,7 @@ def fold_plain(text: str, *, hyphens: bool) -> str:
 
 
 def fold_words(text: str, *, hyphens: bool) -> str:
-    """Normalise text by the rule in the module docstring; with `hyphens`, all dashes but minus signs become
-    spaces."""
+    """Normalise text by our own rule; with `hyphens`, all dashes but minus signs become spaces."""
     text = _GROUPED.sub(_ungrouped, text)
     if not text.isascii():
         text = _NOT_ASCII.sub(_fold_character, unicodedata.normalize("NFC", text))
@@ -91,8 +90,7 @@ def _minus_or_space(dash: re.Match[str]) -> str:
 
 @lru_cache(maxsize=4096)
 def _fold_letter(character: str) -> str:
-    """Replace a character by its plain form (straight quotes, NFKC), except superscripts, subscripts and
-    fractions."""
+    """Replace a character by its plain form, except superscripts, subscripts and fractions."""
     if character in _REPLACED:
         return _REPLACED[character]
     if unicodedata.decomposition(character).startswith(_KEPT):

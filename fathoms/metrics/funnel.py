@@ -26,7 +26,7 @@ from functools import lru_cache
 from fathoms.metrics.ingestion import GoldText, ParsedTexts, gold_pages, gold_text_recall
 from fathoms.metrics.phrase_recall import Hyphens, Match, fold_text, recall_in, stands_in
 from fathoms.metrics.stages import STAGES, Funnel, Stage
-from fathoms.types import Chunk, Document, Prompt, Question, Record
+from fathoms.types import Chunk, Document, Question, Record
 
 # Reasons in the gold answer itself; a question left out as `no-text` can still be measured at later stages.
 _LEFT_OUT = ("unanswerable", "yes-no", "common")
@@ -106,12 +106,9 @@ def prompted(record: Record) -> _Texts:
     if any(part.reply.prompt_cut for part in parts):
         return None
     prompts = [part.prompt for part in parts] or [record.prompt]
-    return None if any(map(_shows_more, prompts)) else [prompt.context for prompt in prompts]
-
-
-def _shows_more(prompt: Prompt) -> bool:
-    """Return whether the prompt has files or images besides its text."""
-    return any(message.files or message.images for message in prompt.messages)
+    if any(message.files or message.images for prompt in prompts for message in prompt.messages):
+        return None
+    return [prompt.context for prompt in prompts]
 
 
 def funnel(
@@ -138,7 +135,10 @@ def funnel(
     }
     recalls: dict[Stage, float | None] = {
         "documents": gold.recall,
-        **{stage: _recall(held, question, match, hyphens) for stage, held in found.items()},
+        **{
+            stage: None if held is None else recall_in(held, question.answers, match, hyphens).value
+            for stage, held in found.items()
+        },
         "answer": correctness,
     }
     if gold.recall is not None:
@@ -186,17 +186,10 @@ def _missing_from(
     return missing
 
 
-def _recall(held: list[str] | None, question: Question, match: Match, hyphens: Hyphens) -> float | None:
-    """Return the phrase recall in some folded texts, or `None` if they are unknown."""
-    return None if held is None else recall_in(held, question.answers, match, hyphens).value
-
-
 def _folded(texts: _Texts, match: Match) -> list[str] | None:
     """Fold texts so that phrases can be searched for in them."""
     return None if texts is None else [_fold(text, match) for text in texts]
 
 
-@lru_cache(maxsize=1024)
-def _fold(text: str, match: Match) -> str:
-    """Fold one text; cached, because the same chunk is retrieved for many questions."""
-    return fold_text(text, match)
+# Cached, because the same chunk is retrieved for many questions.
+_fold = lru_cache(maxsize=1024)(fold_text)

@@ -73,7 +73,15 @@ def _summary(records: Sequence[Record], funnels: Iterable[Funnel | None]) -> dic
     for record, found in zip(records, funnels, strict=True):
         if found is not None:
             repeats.setdefault(record.question.id, []).append((record, found))
-    questions = [_question(group) for group in repeats.values()]
+    questions = []
+    for group in repeats.values():
+        # Repeats share the gold answer, so either all of them are left out or none.
+        record, first = group[0]
+        stages: dict[Stage, _Figures] = {}
+        for stage in STAGES if not first.left_out else ():
+            rows = [(f.recall(stage), f.lost.get(stage), f.gained.get(stage)) for _, f in group]
+            stages[stage] = _Figures(*map(mean, zip(*rows, strict=True)))
+        questions.append(_QuestionFunnel(record.question.category, first.left_out, first.chance, stages))
     groups: dict[str, list[_QuestionFunnel]] = {}
     for question in questions:
         groups.setdefault(question.category, []).append(question)
@@ -86,39 +94,22 @@ def _summary(records: Sequence[Record], funnels: Iterable[Funnel | None]) -> dic
     }
 
 
-def _question(repeats: Sequence[tuple[Record, Funnel]]) -> _QuestionFunnel:
-    """Average the repeats of one question; they share the gold answer, so either all are left out or none."""
-    (record, first), funnels = repeats[0], [found for _, found in repeats]
-    stages = {} if first.left_out else {stage: _stage(funnels, stage) for stage in STAGES}
-    return _QuestionFunnel(record.question.category, first.left_out, first.chance, stages)
+def _means(questions: Sequence[_QuestionFunnel]) -> dict[Stage, dict[str, Any]]:
+    """Average the stages of one category, with the number of questions behind each mean."""
+    found = {}
+    for stage in STAGES:
+        figures = [question.stages[stage] for question in questions if question.stages]
+        found[stage] = {
+            "recall": mean(figure.recall for figure in figures),
+            "n": sum(figure.recall is not None for figure in figures),
+            "lost": mean(figure.lost for figure in figures),
+            "gained": mean(figure.gained for figure in figures),
+            "compared": sum(figure.lost is not None for figure in figures),
+        }
+    return found
 
 
-def _stage(funnels: Sequence[Funnel], stage: Stage) -> _Figures:
-    """Average one stage of one question over its repeats."""
-    rows = [(found.recall(stage), found.lost.get(stage), found.gained.get(stage)) for found in funnels]
-    return _Figures(*rows[0]) if len(rows) == 1 else _Figures(*map(mean, zip(*rows, strict=True)))
-
-
-def _means(questions: Sequence[_QuestionFunnel]) -> dict[str, dict[str, Any]]:
-    """Average the stages of one category."""
-    return {
-        stage: _stage_means([question.stages[stage] for question in questions if question.stages])
-        for stage in STAGES
-    }
-
-
-def _stage_means(figures: Sequence[_Figures]) -> dict[str, Any]:
-    """Return the means over some questions, with the number of questions behind each mean."""
-    return {
-        "recall": mean(figure.recall for figure in figures),
-        "n": sum(figure.recall is not None for figure in figures),
-        "lost": mean(figure.lost for figure in figures),
-        "gained": mean(figure.gained for figure in figures),
-        "compared": sum(figure.lost is not None for figure in figures),
-    }
-
-
-def _macro(categories: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
+def _macro(categories: Sequence[Mapping[Stage, Mapping[str, Any]]]) -> dict[Stage, dict[str, Any]]:
     """Return the unweighted means of the categories; question counts are added up."""
     return {
         stage: {

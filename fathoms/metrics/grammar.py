@@ -49,12 +49,8 @@ def read_grammar() -> Grammar:
     patterns: dict[str, list[re.Pattern[str]]] = {}
     for language in data["languages"].values():
         for kind, cues in language.items():
-            patterns.setdefault(kind, []).extend(re.compile(_expand(cue, slots)) for cue in cues)
+            for cue in cues:
+                while _SLOT.search(cue):  # a slot may contain slots
+                    cue = _SLOT.sub(lambda slot: slots[slot[1]], cue)
+                patterns.setdefault(kind, []).append(re.compile(cue))
     return Grammar({kind: tuple(cues) for kind, cues in patterns.items()}, fingerprint(data))
-
-
-def _expand(pattern: str, slots: Mapping[str, str]) -> str:
-    """Replace every `<slot>` in a pattern, including slots within slots."""
-    while _SLOT.search(pattern):
-        pattern = _SLOT.sub(lambda slot: slots[slot[1]], pattern)
-    return pattern

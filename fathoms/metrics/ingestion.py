@@ -136,7 +136,10 @@ def summarise_gold_text(found: Iterable[GoldText], common: Collection[str] = ())
     groups: dict[str, list[GoldText]] = {}
     for row in rows:
         groups.setdefault(row.question.category, []).append(row)
-    categories = {name: _figures(group) for name, group in groups.items()}
+    categories = {
+        name: {"recall": mean(row.recall for row in group), "n": sum(row.recall is not None for row in group)}
+        for name, group in groups.items()
+    }
     reasons = [row.left_out for row in rows if row.left_out]
     overall = {
         "recall": mean(figures["recall"] for figures in categories.values()),
@@ -150,12 +153,6 @@ def summarise_gold_text(found: Iterable[GoldText], common: Collection[str] = ())
         "chance": mean(row.chance for row in rows),
         "missed": {row.question.id: list(row.missed) for row in rows if row.missed},
     }
-
-
-def _figures(rows: Sequence[GoldText]) -> dict[str, Any]:
-    """Return the mean recall over some questions and their number."""
-    recalls = [row.recall for row in rows]
-    return {"recall": mean(recalls), "n": len(recalls) - recalls.count(None)}
 
 
 def is_yes_no(variant: Sequence[str]) -> bool:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-    from fathoms.stats.intervals import Interval
-
 
 class Sample(NamedTuple):
     """The value of a metric for one question, whether it is a mean over repeats, and its gold documents."""
@@ -45,8 +43,15 @@ def overall_intervals(categories: Sequence[Samples]) -> dict[str, dict[str, Any]
     found: dict[str, dict[str, Any] | None] = {}
     for metric in metrics:
         strata = [list(samples[metric]) for samples in categories if samples[metric]]
-        found[metric] = _macro(strata) if strata else None
-        found[f"micro_{metric}"] = _micro(strata) if strata else None
+        if not strata:
+            found[metric] = found[f"micro_{metric}"] = None
+            continue
+        groups, clustered = _clustered(strata)
+        macro = _stratified(strata, [1 / len(strata)] * len(strata))
+        found[metric] = {**macro, "groups": groups, "clustered": clustered}
+        # The sizes of the categories are taken as fixed.
+        total = sum(map(len, strata))
+        found[f"micro_{metric}"] = _stratified(strata, [len(samples) / total for samples in strata])
     return found
 
 
@@ -59,7 +64,7 @@ def rate_interval(rate: float, questions: int, answers: int) -> dict[str, Any]:
 
     low, high = wilson(rate, questions)
     method = "wilson" if answers == questions else "wilson-conservative"
-    return _as_json(Interval(float(low), float(high), method), questions)
+    return {**Interval(float(low), float(high), method)._asdict(), "n": questions}
 
 
 def _plain(samples: Sequence[Sample]) -> dict[str, Any]:
@@ -67,20 +72,7 @@ def _plain(samples: Sequence[Sample]) -> dict[str, Any]:
     from fathoms.stats.intervals import mean_interval
 
     repeated = any(sample.repeated for sample in samples)
-    return _as_json(mean_interval(_values(samples), repeated=repeated), len(samples))
-
-
-def _macro(strata: Sequence[Sequence[Sample]]) -> dict[str, Any]:
-    """Return the interval of the unweighted mean of the categories."""
-    found = _stratified(strata, [1 / len(strata)] * len(strata))
-    groups, clustered = _clustered(strata)
-    return {**found, "groups": groups, "clustered": clustered}
-
-
-def _micro(strata: Sequence[Sequence[Sample]]) -> dict[str, Any]:
-    """Return the interval of the mean over all questions; the sizes of the categories are taken as fixed."""
-    total = sum(map(len, strata))
-    return _stratified(strata, [len(samples) / total for samples in strata])
+    return {**mean_interval(_values(samples), repeated=repeated)._asdict(), "n": len(samples)}
 
 
 def _stratified(strata: Sequence[Sequence[Sample]], weights: Sequence[float]) -> dict[str, Any]:
@@ -92,7 +84,7 @@ def _stratified(strata: Sequence[Sequence[Sample]], weights: Sequence[float]) ->
     if len(strata) == 1:
         return _plain(strata[0])
     found = stratified_interval([_values(samples) for samples in strata], np.array(weights))
-    return _as_json(found, sum(map(len, strata)))
+    return {**found._asdict(), "n": sum(map(len, strata))}
 
 
 def _clustered(strata: Sequence[Sequence[Sample]]) -> tuple[int | None, dict[str, float] | None]:
@@ -119,8 +111,3 @@ def _values(samples: Sequence[Sample]) -> NDArray[float64]:
     import numpy as np
 
     return np.array([sample.value for sample in samples], dtype=float)
-
-
-def _as_json(interval: Interval, n: int) -> dict[str, Any]:
-    """Return the interval in the form of a run's summary."""
-    return {**interval._asdict(), "n": n}

@@ -40,7 +40,5 @@ def marks(text: str, phrases: Sequence[str], match: Match, hyphens: Hyphens) -> 
     return sorted(Mark(*place, number) for place, number in places.items())
 
 
-@lru_cache(maxsize=512)
-def _folded(text: str, match: Match) -> str:
-    """Fold one text; cached, because the same chunk is retrieved for many questions."""
-    return fold_text(text, match)
+# Cached, because the same chunk is retrieved for many questions.
+_folded = lru_cache(maxsize=512)(fold_text)

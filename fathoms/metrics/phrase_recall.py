@@ -97,14 +97,10 @@ def recall_in(
 
 def stands_in(texts: Sequence[str], phrase: str, match: Match, hyphens: Hyphens) -> bool:
     """Return whether any of the folded texts contains the phrase."""
-    return any(_stands_in(text, phrase, match, hyphens) for text in texts)
-
-
-def _stands_in(text: str, phrase: str, match: Match, hyphens: Hyphens) -> bool:
-    """Return whether one folded text contains the phrase."""
     if match == "substring":
-        return fold_plain(phrase, hyphens=hyphens == "both") in text
-    return any(True for _ in spans(text, phrase, match, hyphens))
+        folded = fold_plain(phrase, hyphens=hyphens == "both")
+        return any(folded in text for text in texts)
+    return any(True for text in texts for _ in spans(text, phrase, match, hyphens))
 
 
 def spans(text: str, phrase: str, match: Match, hyphens: Hyphens) -> Iterator[tuple[int, int]]:
@@ -113,7 +109,7 @@ def spans(text: str, phrase: str, match: Match, hyphens: Hyphens) -> Iterator[tu
     A phrase that is empty after folding has no places.
     """
     if match == "substring":
-        whole = Whole(fold_plain(phrase, hyphens=hyphens == "both"), _edge(""), _edge(""))
+        whole = _Whole(fold_plain(phrase, hyphens=hyphens == "both"), _edge(""), _edge(""))
     else:
         whole = _whole(phrase, hyphens)
     size = len(whole.phrase)
@@ -125,7 +121,7 @@ def spans(text: str, phrase: str, match: Match, hyphens: Hyphens) -> Iterator[tu
         at = text.find(whole.phrase, at + size if held else at + 1)
 
 
-class Whole(NamedTuple):
+class _Whole(NamedTuple):
     """A folded phrase, with the patterns that must match at its start and at its end."""
 
     phrase: str
@@ -134,10 +130,10 @@ class Whole(NamedTuple):
 
 
 @lru_cache(maxsize=16_384)
-def _whole(phrase: str, hyphens: Hyphens) -> Whole:
+def _whole(phrase: str, hyphens: Hyphens) -> _Whole:
     """Prepare a phrase for the `word` rule; cached, like its few distinct patterns, which compile slowly."""
     folded = fold_words(phrase, hyphens=hyphens == "both")
-    return Whole(folded, _edge(_left_edge(folded)), _edge(_right_edge(folded)))
+    return _Whole(folded, _edge(_left_edge(folded)), _edge(_right_edge(folded)))
 
 
 @lru_cache
@@ -158,8 +154,7 @@ def _left_edge(phrase: str) -> str:
 
 
 def _right_edge(phrase: str) -> str:
-    """Return a pattern that rejects a letter, a digit or the rest of a number after the phrase; a full stop
-    may follow."""
+    """Return a pattern that rejects a letter, a digit or the rest of a number after the phrase."""
     edge = rf"(?!{_WORD})" if _ENDS_WORD.search(phrase) else ""
     if _ENDS_NUMBER.search(phrase):
         # "1" is not found in "1.5", but it is found in "1." at the end of a sentence.

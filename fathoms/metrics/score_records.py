@@ -51,8 +51,7 @@ class Scoring(BaseModel):
         )
 
     def check(self) -> None:
-        """Check before scoring that the exemplars can be read and the embedder is installed; raises the
-        errors that scoring would raise."""
+        """Check the exemplars and the embedder; raises the errors that scoring would raise."""
         self.abstention.check()
 
 
@@ -115,7 +114,13 @@ class Judged:
             profile.name: _score_record(record, profile, configured, self.verdicts[profile.abstention])
             for profile in self.profiles
         }
-        return {**row, RELEASED: _released(record)} if self.imported else row
+        if self.imported:
+            flag = record.released.get("hallucination")
+            row[RELEASED] = RecordScore(
+                correctness=record.released.get("correctness"),
+                hallucination=None if flag is None else int(flag),
+            )
+        return row
 
 
 def judge(
@@ -130,7 +135,13 @@ def judge(
     the errors of reading the exemplars and of embedding.
     """
     texts = [record.answer.text for record in records if record.answer and record.answer.refusal is None]
-    verdicts, new = _verdicts(texts, scoring.abstention, known or {}, profiles)
+    verdicts: dict[str, dict[str, Verdict]] = {}
+    new: dict[str, Verdict] = {}
+    classifiers = {profile.abstention: profile.classifier(scoring.abstention) for profile in profiles}
+    for rule, classifier in classifiers.items():
+        # If the configured classifier equals the plain one, `new` already has its verdicts.
+        verdicts[rule], made = label_answers(texts, classifier, ChainMap(new, dict(known or {})))
+        new.update(made)
     return Judged(scoring, profiles, verdicts, any(record.released for record in records), new)
 
 
@@ -145,50 +156,33 @@ def score(
     return Scores(scoring, tuple(map(judged.row, records)), judged.new)
 
 
-class Figures:
-    """Reduces scores to the values that a summary needs, without phrases and reasons, to save memory.
-
-    Few distinct scores remain, so equal ones share one object.
-    """
+class BareScores:
+    """Reduces scores to what a summary needs; equal ones share one object, to save memory."""
 
     def __init__(self) -> None:
         self._kept: dict[str, RecordScore] = {}
 
     def of(self, row: Mapping[str, RecordScore]) -> dict[str, RecordScore]:
         """Return the scores of a record, by profile, reduced to their figures."""
-        return {name: self._figures(value) for name, value in row.items()}
-
-    def _figures(self, value: RecordScore) -> RecordScore:
-        """Return the reduced score, reusing an equal one from an earlier call."""
-        funnel = value.funnel.model_copy(update={"missed": {}}) if value.funnel else None
-        bare = value.model_copy(update={"matched": (), "missed": (), "why": None, "funnel": funnel})
-        return self._kept.setdefault(bare.model_dump_json(), bare)
-
-
-def _verdicts(
-    texts: Sequence[str],
-    configured: Classifier,
-    known: Mapping[str, Verdict],
-    profiles: Sequence[Profile],
-) -> tuple[dict[str, dict[str, Verdict]], dict[str, Verdict]]:
-    """Return the verdicts by abstention rule and text, and the new ones by key; each classifier runs once."""
-    classifiers = {profile.abstention: profile.classifier(configured) for profile in profiles}
-    verdicts: dict[str, dict[str, Verdict]] = {}
-    new: dict[str, Verdict] = {}
-    for rule, classifier in classifiers.items():
-        # If the configured classifier equals the plain one, `new` already has its verdicts.
-        verdicts[rule], made = label_answers(texts, classifier, ChainMap(new, dict(known)))
-        new.update(made)
-    return verdicts, new
+        reduced = {}
+        for name, value in row.items():
+            funnel = value.funnel.model_copy(update={"missed": {}}) if value.funnel else None
+            bare = value.model_copy(update={"matched": (), "missed": (), "why": None, "funnel": funnel})
+            reduced[name] = self._kept.setdefault(bare.model_dump_json(), bare)
+        return reduced
 
 
 def _score_record(
     record: Record, profile: Profile, configured: Classifier, verdicts: Mapping[str, Verdict]
 ) -> RecordScore:
     """Score one record under one profile; `verdicts` are those of the profile's classifier, by text."""
-    refused = record.answer is not None and record.answer.refusal is not None
-    verdict = verdicts.get(record.answer.text) if record.answer and not refused else None
-    label = _label(record, verdict)
+    verdict: Verdict | None = None
+    label: Label | None = None
+    if record.answer is not None and record.answer.refusal is not None:
+        label = "refusal"
+    elif record.answer is not None:
+        verdict = verdicts.get(record.answer.text)
+        label = label_of(verdict) if verdict else "empty"
     text = record.answer.text if record.answer else ""
     recall = phrase_recall(text, record.question.answers, profile.match, profile.hyphens_for(record))
     scored = record.question.answerable and recall.variant is not None
@@ -201,21 +195,4 @@ def _score_record(
         matched=recall.found if scored else (),
         missed=recall.missed if scored else (),
         why=profile.classifier(configured).explain(verdict) if verdict else None,
-    )
-
-
-def _label(record: Record, verdict: Verdict | None) -> Label | None:
-    """Return the label of a record's answer, or `None` for a failed call."""
-    if record.answer is None:
-        return None
-    if record.answer.refusal is not None:
-        return "refusal"
-    return label_of(verdict) if verdict else "empty"
-
-
-def _released(record: Record) -> RecordScore:
-    """Return the correctness and the hallucination flag that an imported record came with."""
-    flag = record.released.get("hallucination")
-    return RecordScore(
-        correctness=record.released.get("correctness"), hallucination=None if flag is None else int(flag)
     )

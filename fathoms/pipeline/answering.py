@@ -18,7 +18,7 @@ from fathoms.models.caching import ReplyCache
 from fathoms.models.calling.lane import Lane
 from fathoms.pipeline.attachments import Fitting, in_requests
 from fathoms.pipeline.prompt import PromptBuilder
-from fathoms.retrieve import Corpus, FileHandling, Retriever
+from fathoms.retrieve import FileHandling, Index, Retriever
 from fathoms.runs.usage import total
 from fathoms.safety.masking import without_known
 from fathoms.safety.transport import apart
@@ -42,7 +42,7 @@ class Ingested:
     generate: ChatModel
     documents: tuple[Document, ...]
     failures: tuple[DocumentError, ...]
-    corpus: Corpus
+    index: Index
     fingerprints: dict[str, str]
     folder: Path
     replies: ReplyCache | None = None
@@ -65,7 +65,7 @@ class Ingested:
             "pages": sum(len(document.pages) for document in self.documents),
             "tables": total("table"),
             "pictures": total("picture"),
-            "chunks": len(self.corpus.chunks),
+            "chunks": len(self.index.chunks),
             "warnings": {d.id: list(d.warnings) for d in self.documents if d.warnings},
             "failures": {failure.document: failure.detail for failure in self.failures},
         }
@@ -82,7 +82,7 @@ class Ingested:
 
         Raises ConfigError where the attached files of a question are more than the model accepts.
         """
-        rows = self.retriever.search(self.corpus, questions)
+        rows = self.retriever.search(self.index, questions)
         found = {question.id: row for question, row in zip(questions, rows, strict=True)}
         files = self.retriever.files
         return found if files is None else self._attach(files, questions, found)

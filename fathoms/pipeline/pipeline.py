@@ -41,7 +41,7 @@ from fathoms.models.embed import process as embedding
 from fathoms.paths import publish, sealed, temporary_folder
 from fathoms.pipeline.answering import Ingested, file_limits
 from fathoms.pipeline.prompt import PromptBuilder
-from fathoms.retrieve import AnyRetriever, Corpus, Dense
+from fathoms.retrieve import AnyRetriever, Dense, Index
 from fathoms.runs.cache import Cache, tell_damage
 from fathoms.types import Chunk, Document
 
@@ -196,7 +196,7 @@ class Pipeline(Component):
             generate=self.generate,
             documents=tuple(parsed),
             failures=tuple(failures),
-            corpus=Corpus(
+            index=Index(
                 documents=parsed,
                 chunks=chunks,
                 vectors=vectors,

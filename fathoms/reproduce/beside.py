@@ -65,13 +65,12 @@ def compare(
     table: Table, figures: Mapping[str, Figures], rows: Sequence[TableRow] | None = None
 ) -> Comparison:
     """Compare every cell of the table, or of some of its `rows`, with `figures`, keyed by row name."""
-    return Comparison(tuple(_row(table, row, figures.get(row.row)) for row in rows or table.rows))
-
-
-def _row(table: Table, row: TableRow, figures: Figures | None) -> RowCells:
-    """Compare one row."""
-    ours = {} if figures is None else {c: table.text(value) for c, value in figures.ours.items()}
-    return RowCells(row.row, tuple(_cells(table, row, figures)), ours)
+    compared = []
+    for row in rows or table.rows:
+        found = figures.get(row.row)
+        ours = {} if found is None else {c: table.text(value) for c, value in found.ours.items()}
+        compared.append(RowCells(row.row, tuple(_cells(table, row, found)), ours))
+    return Comparison(tuple(compared))
 
 
 def _cells(table: Table, row: TableRow, figures: Figures | None) -> Iterator[Cell]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fathoms.metrics import RecordScore, Scores, hallucination, summarise
+from fathoms.metrics import Scores, hallucination, summarise
 from fathoms.reproduce.tables import Table
 from fathoms.types import Record
 
@@ -37,18 +37,21 @@ def figures_of(table: Table, records: Sequence[Record], scores: Scores) -> Figur
     """
     by_profile = summarise(records, scores)
     known = {metric: name for metric, name in table.compare.items() if name in by_profile}
+    ours: Columns = {}
+    if "hallucination" in table.compare:
+        wanted = table.compare.get("correctness", OURS)
+        profile = wanted if all(wanted in row for row in scores.rows) else OURS
+        rows = []
+        for row in scores.rows:
+            flag = hallucination(row[OURS].abstention, row[profile].correctness)
+            rows.append({profile: row[profile].model_copy(update={"hallucination": flag})})
+        summary = summarise(records, replace(scores, rows=tuple(rows)))
+        ours = _columns(table, summary[profile], "hallucination")
     return Figures(
         metrics={metric: _columns(table, by_profile[name], metric) for metric, name in known.items()},
-        ours=_ours_by_column(table, records, scores) if "hallucination" in table.compare else {},
+        ours=ours,
         errors=sum(record.error is not None for record in records),
     )
-
-
-def _ours_by_column(table: Table, records: Sequence[Record], scores: Scores) -> Columns:
-    """Compute hallucination with the classifier of fathoms and, if there is one, the table's correctness."""
-    wanted = table.compare.get("correctness", OURS)
-    profile = wanted if all(wanted in row for row in scores.rows) else OURS
-    return _columns(table, summarise(records, _with_ours(scores, profile))[profile], "hallucination")
 
 
 def _columns(table: Table, figures: Mapping[str, Any], metric: str) -> Columns:
@@ -59,15 +62,3 @@ def _columns(table: Table, figures: Mapping[str, Any], metric: str) -> Columns:
         for column, name in table.columns.items()
     }
     return {column: group.get(metric) for column, group in groups.items()}
-
-
-def _with_ours(scores: Scores, profile: str) -> Scores:
-    """Replace hallucination in all scores by that of the classifier of fathoms."""
-    return replace(scores, rows=tuple({profile: _ours(row, profile)} for row in scores.rows))
-
-
-def _ours(row: Mapping[str, RecordScore], profile: str) -> RecordScore:
-    """Score one answer by the profile's correctness and the label of the classifier of fathoms."""
-    score = row[profile]
-    flag = hallucination(row[OURS].abstention, score.correctness)
-    return score.model_copy(update={"hallucination": flag})

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from fathoms.corpora import read_questions
 from fathoms.errors import DataError, UsageError
 from fathoms.importers import Imported, read_answers, read_result_file
+from fathoms.importers.imported import fold_letters
 from fathoms.metrics import Scoring, score
 from fathoms.reproduce.figures import Figures, figures_of
 from fathoms.reproduce.tables import Table
 
 _PATTERNS = {"fathoms-rag": "*.json", "answers": "*.jsonl"}
-_NOT_LETTERS = re.compile(r"[\W_]+")
 
 
 def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple[str, ...]]:
@@ -26,14 +25,17 @@ def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple
     the same row or no file matches any.
     """
     if not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder of results")
+        raise UsageError(f"{folder}: the folder of results does not exist")
     found: dict[str, Imported] = {}
     places: dict[str, Path] = {}
     strays = []
     for path in sorted(folder.glob(_PATTERNS[table.results])):
-        imported = _read(table, path)
-        names = " ".join(map(_fold, (path.stem, imported.model or "")))
-        rows = [row.row for row in table.rows if all(_fold(word) in names for word in row.words)]
+        if table.questions is None:
+            imported = read_result_file(path)
+        else:
+            imported = read_answers(path, read_questions(table.questions).questions)
+        names = " ".join(map(fold_letters, (path.stem, imported.model or "")))
+        rows = [row.row for row in table.rows if all(fold_letters(word) in names for word in row.words)]
         if len(rows) != 1:
             strays.append(f"{path} matches no row of {table.table}, or more than one")
         elif rows[0] in found:
@@ -41,15 +43,8 @@ def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple
         else:
             found[rows[0]], places[rows[0]] = imported, path
     if not found:
-        raise DataError("\n".join([f"{folder} holds no result file of {table.table}", *strays]))
+        raise DataError("\n".join([f"{folder} contains no result file of {table.table}", *strays]))
     return found, tuple(strays)
-
-
-def _read(table: Table, path: Path) -> Imported:
-    """Read one result file in the table's format."""
-    if table.questions is None:
-        return read_result_file(path)
-    return read_answers(path, read_questions(table.questions).questions)
 
 
 def released_figures(table: Table, results: Mapping[str, Imported], scoring: Scoring) -> dict[str, Figures]:
@@ -58,8 +53,3 @@ def released_figures(table: Table, results: Mapping[str, Imported], scoring: Sco
         row: figures_of(table, imported.records, score(imported.records, scoring))
         for row, imported in results.items()
     }
-
-
-def _fold(text: str) -> str:
-    """Return only the letters and digits of a text, in lower case."""
-    return _NOT_LETTERS.sub("", text).lower()

@@ -95,7 +95,7 @@ class Table(_Part):
         for row in self.rows:
             for metric, figures in row.printed.items():
                 if metric not in self.compare:
-                    raise ValueError(f"{row.row}: {metric} is printed, and 'compare' does not name it")
+                    raise ValueError(f"{row.row}: {metric} is printed, but 'compare' does not name it")
                 if len(figures) != len(self.columns):
                     raise ValueError(
                         f"{row.row}: {metric} has {len(figures)} cells for {len(self.columns)} columns"
@@ -128,8 +128,7 @@ class Table(_Part):
         return next((d for d in self.differences if (d.row, d.metric, d.column) == wanted), None)
 
     def select(self, names: tuple[str, ...]) -> tuple[TableRow, ...]:
-        """Return the rows with these names, or all rows without a name; raises UsageError for an unknown
-        name."""
+        """Return the named rows, or all if none is named; raises UsageError for an unknown name."""
         known = [row.row for row in self.rows]
         for name in names:
             if name not in known:

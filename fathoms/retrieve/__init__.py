@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fathoms.retrieve.base import Corpus, FileHandling, Retriever
+from fathoms.retrieve.base import FileHandling, Index, Retriever
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.closed_book import ClosedBook
 from fathoms.retrieve.dense import Dense
@@ -29,11 +29,11 @@ __all__ = [
     "BM25",
     "AnyRetriever",
     "ClosedBook",
-    "Corpus",
     "Dense",
     "FileHandling",
     "Files",
     "Hybrid",
+    "Index",
     "Oracle",
     "Rerank",
     "Retriever",

@@ -1,4 +1,4 @@
-"""The base class of all retrievers, and the corpus that they search."""
+"""The base class of all retrievers, and the index that they search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Corpus:
+class Index:
     """The documents, chunks and vectors that a retriever searches.
 
     `chunks` is empty if the retriever needs only documents. `vectors` is a float32 array of shape
@@ -60,7 +60,7 @@ class Retriever(Component):
 
     @property
     def needs(self) -> Needs:
-        """The part of the corpus that must be prepared before the search."""
+        """The part of the index that must be prepared before the search."""
         return "vectors"
 
     @property
@@ -72,7 +72,7 @@ class Retriever(Component):
         """Raise an error if a requirement (package, weights, server) is missing; called before a run."""
 
     @abstractmethod
-    def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the hits of each question, best first, in the order of the questions."""
 
 
@@ -102,13 +102,13 @@ class TextQuery(Retriever):
 
     @field_validator("query")
     @classmethod
-    def _check_places(cls, query: str) -> str:
-        places = _PLACE.findall(query)
-        unknown = [place for place in places if place not in _PLACES]
-        if unknown:
-            raise ValueError(f"there is no place '{{{unknown[0]}}}'{suggest(unknown[0], _PLACES)}")
-        if "question" not in places:
-            raise ValueError("it must hold {question}")
+    def _check_placeholders(cls, query: str) -> str:
+        placeholders = _PLACEHOLDER.findall(query)
+        for name in placeholders:
+            if name not in ("question", "files"):
+                raise ValueError(f"unknown placeholder '{{{name}}}'{suggest(name, ('question', 'files'))}")
+        if "question" not in placeholders:
+            raise ValueError("must contain {question}")
         return query
 
     def queries(self, questions: Sequence[Question]) -> list[str]:
@@ -116,11 +116,10 @@ class TextQuery(Retriever):
         return [_fill(self.query, question) for question in questions]
 
 
-_PLACE = re.compile(r"\{(\w+)\}")
-_PLACES = ("question", "files")
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 def _fill(template: str, question: Question) -> str:
     """Fill in the template in one pass, so that braces inside a question are left as they are."""
     values = {"question": question.text, "files": ", ".join(question.files)}
-    return _PLACE.sub(lambda place: values[place[1]], template)
+    return _PLACEHOLDER.sub(lambda placeholder: values[placeholder[1]], template)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.errors import MissingExtraError
-from fathoms.retrieve.base import Corpus, Needs, TextQuery, hits
+from fathoms.retrieve.base import Index, Needs, TextQuery, hits
 from fathoms.safety.limits import MOST_CHUNKS
 from fathoms.types import Hit, Question
 
@@ -31,7 +31,7 @@ class BM25(TextQuery):
       half of the chunks has no weight;
     - `atire`: ln(N / n); the fraction is also multiplied by k1 + 1.
 
-    A chunk with score 0 is not returned. Chunks with equal scores keep their order in the corpus.
+    A chunk with score 0 is not returned. Chunks with equal scores keep their order in the index.
     """
 
     packages: ClassVar[tuple[str, ...]] = ("bm25s", "pystemmer")
@@ -61,19 +61,19 @@ class BM25(TextQuery):
         """Raise MissingExtraError if bm25s or PyStemmer is not installed."""
         _libraries()
 
-    def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the `top_k` chunks with the highest scores for each question."""
-        words = self._words([chunk.indexed for chunk in corpus.chunks])
+        words = self._words([chunk.indexed for chunk in index.chunks])
         if not any(words):
             return [() for _ in questions]
         library, _ = _libraries()
-        index = library.BM25(k1=self.k1, b=self.b, method=self.method, dtype="float64")
-        index.index(words, show_progress=False)
+        searcher = library.BM25(k1=self.k1, b=self.b, method=self.method, dtype="float64")
+        searcher.index(words, show_progress=False)
         found = []
         for query in self._words(self.queries(questions)):
-            scores = index.get_scores_from_ids(index.get_tokens_ids(query))
+            scores = searcher.get_scores_from_ids(searcher.get_tokens_ids(query))
             best = (-scores).argsort(kind="stable")[: self.top_k]
-            found.append(hits([(corpus.chunks[at], float(scores[at])) for at in best if scores[at] > 0]))
+            found.append(hits([(index.chunks[at], float(scores[at])) for at in best if scores[at] > 0]))
         return found
 
     def _words(self, texts: Sequence[str]) -> list[list[str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from fathoms.retrieve.base import Corpus, Needs, Retriever
+from fathoms.retrieve.base import Index, Needs, Retriever
 from fathoms.types import Hit, Question
 
 
@@ -22,6 +22,6 @@ class ClosedBook(Retriever):
         """Always `nothing`: no document is read."""
         return "nothing"
 
-    def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return an empty tuple of hits for each question."""
         return [() for _ in questions]

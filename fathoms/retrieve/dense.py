@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.errors import ModelError
-from fathoms.retrieve.base import Corpus, TextQuery, hits
+from fathoms.retrieve.base import Index, TextQuery, hits
 from fathoms.retrieve.llamaindex import LlamaIndexStore
 from fathoms.retrieve.numpy_store import NumpyStore
 from fathoms.safety.limits import MOST_CHUNKS
@@ -18,8 +18,7 @@ Store = Annotated[NumpyStore | LlamaIndexStore, Field(discriminator="kind")]
 
 
 class Dense(TextQuery):
-    """`kind: dense`: exact or approximate nearest-neighbour search by cosine similarity over all
-    documents."""
+    """`kind: dense`: exact or approximate nearest-neighbour search by cosine similarity."""
 
     neutral: ClassVar[frozenset[str]] = frozenset({"store"})
 
@@ -37,19 +36,19 @@ class Dense(TextQuery):
         """Check the store; raises ConfigError if its class cannot be imported."""
         self.store.check()
 
-    def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """Return the `top_k` nearest chunks of each question, or all chunks if the corpus has fewer.
+    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+        """Return the `top_k` nearest chunks of each question, or all chunks if the index has fewer.
 
         Raises ModelError if the vectors of questions and chunks differ in length.
         """
-        if not corpus.chunks or not questions or corpus.vectors is None:
+        if not index.chunks or not questions or index.vectors is None:
             return [() for _ in questions]
-        queries = corpus.embed(self.queries(questions))
+        queries = index.embed(self.queries(questions))
         # the server now runs another model under the same name than when the chunks were embedded
-        if queries.shape[1] != corpus.vectors.shape[1]:
+        if queries.shape[1] != index.vectors.shape[1]:
             raise ModelError(
                 f"embed: questions have vectors of {queries.shape[1]} numbers, the chunks in the cache of"
-                f" {corpus.vectors.shape[1]}: the model is another one now; run again with --refresh"
+                f" {index.vectors.shape[1]}: the embedding model has changed; run again with --refresh"
             )
-        found = self.store.search(corpus.folder, corpus.vectors, queries, min(self.top_k, len(corpus.chunks)))
-        return [hits([(corpus.chunks[index], score) for index, score in row]) for row in found]
+        found = self.store.search(index.folder, index.vectors, queries, min(self.top_k, len(index.chunks)))
+        return [hits([(index.chunks[at], score) for at, score in row]) for row in found]

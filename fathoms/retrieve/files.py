@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from fathoms.retrieve.base import Corpus, FileHandling, Needs, Retriever, hits
-from fathoms.types import Attachment, Chunk, Document, Hit, Question
+from fathoms.retrieve.base import FileHandling, Index, Needs, Retriever, hits
+from fathoms.types import Attachment, Chunk, Hit, Question
 
 
 class Files(Retriever):
@@ -43,24 +43,18 @@ class Files(Retriever):
         """How the files are sent; every hit is a whole file."""
         return FileHandling(self.by, self.form, self.too_long, self.image_dpi)
 
-    def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the files of each question, each with score 1 and without text."""
-        made = {document.id: _attached(document) for document in corpus.documents}
+        made = {}
+        for document in index.documents:
+            name, pages = document.id, tuple(range(1, (document.page_count or len(document.pages)) + 1))
+            size = document.path.stat().st_size
+            file = Attachment(
+                document=name, pages=pages, path=document.path, sha256=document.sha256, size=size
+            )
+            made[name] = Chunk(id=f"{name}#file", document=name, pages=pages, modality="file", file=file)
         found = []
         for question in questions:
             names = question.files if self.by == "question-files" and question.files else tuple(made)
             found.append(hits([(made[name], 1.0) for name in dict.fromkeys(names) if name in made]))
         return found
-
-
-def _attached(document: Document) -> Chunk:
-    """Make a chunk that stands for the whole file of a document."""
-    pages = tuple(range(1, (document.page_count or len(document.pages)) + 1))
-    file = Attachment(
-        document=document.id,
-        pages=pages,
-        path=document.path,
-        sha256=document.sha256,
-        size=document.path.stat().st_size,
-    )
-    return Chunk(id=f"{document.id}#file", document=document.id, pages=pages, modality="file", file=file)

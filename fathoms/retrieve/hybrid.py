@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from fathoms.retrieve.base import Corpus, Needs, Retriever, as_candidates, hits
+from fathoms.retrieve.base import Index, Needs, Retriever, as_candidates, hits
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
 from fathoms.safety.limits import MOST_CHUNKS
@@ -23,7 +23,7 @@ class Hybrid(Retriever):
         weight / (k + rank)
 
     over the rankings that contain it, with ranks counted from 1. The scores of the retrievers are not used,
-    so they need not be comparable. Chunks with equal sums keep their order in the corpus.
+    so they need not be comparable. Chunks with equal sums keep their order in the index.
     """
 
     neutral: ClassVar[frozenset[str]] = frozenset({"of"})
@@ -64,18 +64,16 @@ class Hybrid(Retriever):
         for part in self.of:
             part.check()
 
-    def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the `top_k` chunks with the highest sums for each question."""
-        rankings = [part.search(corpus, questions) for part in self.of]
-        order = {chunk.id: place for place, chunk in enumerate(corpus.chunks)}
-        return [self._fused(rows, order) for rows in zip(*rankings, strict=True)]
-
-    def _fused(self, rankings: Sequence[Sequence[Hit]], order: dict[str, int]) -> tuple[Hit, ...]:
-        """Fuse the rankings of one question; `order` maps the id of a chunk to its position in the corpus."""
-        scores: dict[str, float] = defaultdict(float)
-        for ranking, weight in zip(rankings, self.weights or [1.0] * len(rankings), strict=True):
-            for hit in ranking:
-                scores[hit.chunk.id] += weight / (self.k + hit.rank)
-        chunks = {hit.chunk.id: hit.chunk for ranking in rankings for hit in ranking}
-        best = sorted(scores, key=lambda name: (-scores[name], order[name]))[: self.top_k]
-        return hits([(chunks[name], scores[name]) for name in best])
+        position = {chunk.id: number for number, chunk in enumerate(index.chunks)}
+        weights = self.weights or [1.0] * len(self.of)
+        found = []
+        for rankings in zip(*(part.search(index, questions) for part in self.of), strict=True):
+            scores: dict[str, float] = defaultdict(float)
+            for ranking, weight in zip(rankings, weights, strict=True):
+                for hit in ranking:
+                    scores[hit.chunk.id] += weight / (self.k + hit.rank)
+            best = sorted((-score, position[name]) for name, score in scores.items())[: self.top_k]
+            found.append(hits([(index.chunks[at], -score) for score, at in best]))
+        return found

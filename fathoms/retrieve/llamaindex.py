@@ -66,7 +66,9 @@ class LlamaIndexStore(Component):
         except ImportError as error:
             raise MissingExtraError("llama-index-core", "llamaindex", "a LlamaIndex vector store") from error
 
-        ids = {_id(folder.name, index): index for index in range(len(vectors))}
+        ids = {
+            str(uuid.uuid5(uuid.NAMESPACE_OID, f"{folder.name}:{row}")): row for row in range(len(vectors))
+        }
         nodes = [TextNode(id_=name, text=name, embedding=vectors[at].tolist()) for name, at in ids.items()]
         wanted = [VectorStoreQuery(query_embedding=query.tolist(), similarity_top_k=k) for query in queries]
         try:
@@ -91,11 +93,6 @@ class LlamaIndexStore(Component):
             return import_target(self.target)(**_built(resolved(self.options), folder))
         except (TypeError, ValueError) as error:
             raise ConfigError(f"store {self.target}: {error}") from error
-
-
-def _id(index: str, row: int) -> str:
-    """Return the id of one row of an index."""
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{index}:{row}"))
 
 
 def _scored(result: Any) -> list[tuple[str, float]]:

@@ -60,7 +60,7 @@ class LLMReranker(Component):
     def _has_places(cls, prompt: str) -> str:
         missing = {"question", "passage"} - set(_PLACE.findall(prompt))
         if missing:
-            raise ValueError(f"it must hold {{{min(missing)}}}")
+            raise ValueError(f"must contain {{{min(missing)}}}")
         return prompt
 
     def identity(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import Field
 
 from fathoms.errors import ConfigError
-from fathoms.retrieve.base import Corpus, Needs, Retriever, hits
+from fathoms.retrieve.base import Index, Needs, Retriever, hits
 from fathoms.safety.limits import MOST_CHUNKS
 from fathoms.types import Chunk, Document, Evidence, Hit, Question
 
@@ -34,7 +34,7 @@ class Oracle(Retriever):
         """Always `chunks`, which carry the numbers of their pages."""
         return "chunks"
 
-    def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the chunks on the gold pages of each question, each with score 1, in the order of the
         evidence and then of the chunks.
 
@@ -48,8 +48,8 @@ class Oracle(Retriever):
                 f"retrieve: kind 'oracle' needs gold pages, and {len(unplaced)} answerable questions have"
                 f" none ({named}): give them 'evidence' with a page or a quote"
             )
-        documents = {document.id: document for document in corpus.documents}
-        return [_gold(question, documents, corpus.chunks, self.top_k) for question in questions]
+        documents = {document.id: document for document in index.documents}
+        return [_gold(question, documents, index.chunks, self.top_k) for question in questions]
 
 
 def _says_where(evidence: Evidence) -> bool:
@@ -96,6 +96,5 @@ def _pages(document: Document, evidence: Evidence) -> set[int]:
 
 
 def _letters(text: str) -> str:
-    """Reduce a text to its letters and digits, because parsers differ in spaces, hyphens at line ends and
-    ligatures."""
+    """Return only the letters and digits: parsers differ in spaces, hyphens and ligatures."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))

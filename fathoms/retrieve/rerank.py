@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from fathoms.models import CrossEncoder
-from fathoms.retrieve.base import Corpus, Needs, TextQuery, as_candidates, hits
+from fathoms.retrieve.base import Index, Needs, TextQuery, as_candidates, hits
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.hybrid import Hybrid
@@ -60,18 +60,14 @@ class Rerank(TextQuery):
         self.first.check()
         self.by.check()
 
-    def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the `top_k` candidates with the highest scores for each question.
 
         Raises ModelError if the reranker fails.
         """
-        rows = self.first.search(corpus, questions)
+        rows = self.first.search(index, questions)
         queries = self.queries(questions)
         pairs = [(query, hit.chunk.indexed) for query, row in zip(queries, rows, strict=True) for hit in row]
         scores = iter(self.by.scores(pairs))
-        return [self._reordered(row, [next(scores) for _ in row]) for row in rows]
-
-    def _reordered(self, row: Sequence[Hit], scores: Sequence[float]) -> tuple[Hit, ...]:
-        """Sort the candidates of one question by their scores and keep the best `top_k`."""
-        scored = [(hit.chunk, score) for hit, score in zip(row, scores, strict=True)]
-        return hits(sorted(scored, key=lambda pair: -pair[1])[: self.top_k])
+        scored = [[(hit.chunk, next(scores)) for hit in row] for row in rows]
+        return [hits(sorted(row, key=lambda pair: -pair[1])[: self.top_k]) for row in scored]

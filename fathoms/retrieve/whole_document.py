@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from fathoms.retrieve.base import Corpus, Needs, Retriever, hits
+from fathoms.retrieve.base import Index, Needs, Retriever, hits
 from fathoms.types import Chunk, Document, Hit, Question
 
 
@@ -30,27 +30,25 @@ class WholeDocument(Retriever):
         """Always `documents`: parsed documents that need not be split into chunks."""
         return "documents"
 
-    def search(self, corpus: Corpus, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the documents of each question, each with score 1."""
-        made = {document.id: self._chunk(document) for document in corpus.documents}
+        made = {}
+        for document in index.documents:
+            text = document.text
+            kept = text[: self.max_chars]
+            made[document.id] = Chunk(
+                id=f"{document.id}#all",
+                document=document.id,
+                pages=_pages(document, len(kept)),
+                text=kept,
+                dropped=len(text) - len(kept),
+            )
         found = []
         for question in questions:
             names = question.files if self.by == "question-files" and question.files else tuple(made)
             chunks = [made[name] for name in dict.fromkeys(names) if name in made]
             found.append(hits([(chunk, 1.0) for chunk in chunks if chunk.text.strip()]))
         return found
-
-    def _chunk(self, document: Document) -> Chunk:
-        """Make a chunk of the beginning of a document, with the numbers of the pages that it covers."""
-        text = document.text
-        kept = text[: self.max_chars]
-        return Chunk(
-            id=f"{document.id}#all",
-            document=document.id,
-            pages=_pages(document, len(kept)),
-            text=kept,
-            dropped=len(text) - len(kept),
-        )
 
 
 def _pages(document: Document, length: int) -> tuple[int, ...]:

@@ -45,21 +45,19 @@ def connected(sets: Sequence[Iterable[Hashable]]) -> list[int]:
     own.
     """
     parent = list(range(len(sets)))
+
+    def root(index: int) -> int:  # union-find with path halving
+        while parent[index] != index:
+            parent[index] = parent[parent[index]]
+            index = parent[index]
+        return index
+
     first: dict[Hashable, int] = {}
     for index, members in enumerate(sets):
         for member in members:
-            parent[_root(parent, index)] = _root(parent, first.setdefault(member, index))
-    roots = [_root(parent, index) for index in range(len(sets))]
-    names = {root: number for number, root in enumerate(dict.fromkeys(roots))}
-    return [names[root] for root in roots]
-
-
-def _root(parent: list[int], index: int) -> int:
-    """Return the representative of a set's group (union-find with path halving)."""
-    while parent[index] != index:
-        parent[index] = parent[parent[index]]
-        index = parent[index]
-    return index
+            parent[root(index)] = root(first.setdefault(member, index))
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(root(index), len(numbers)) for index in range(len(sets))]
 
 
 def cr2_interval(

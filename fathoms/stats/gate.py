@@ -23,7 +23,7 @@ from scipy.special import ndtri
 from fathoms.stats.difference import Paired, bounds, worse_p
 from fathoms.stats.paired import holm
 
-Verdict = Literal["PASS", "FAIL", "UNDECIDED"]
+GateVerdict = Literal["PASS", "FAIL", "UNDECIDED"]
 POWER = 0.8
 """The probability of passing that `questions_needed` asks for."""
 
@@ -46,7 +46,7 @@ class Check:
     `p` is the largest p value of the runs, after Holm's correction over all checks.
     """
 
-    verdict: Verdict
+    verdict: GateVerdict
     nights: tuple[Night, ...]
     p: float
 
@@ -66,7 +66,7 @@ def judge(checks: Sequence[Sequence[Paired]], margin: float, alpha: float) -> li
     ]
 
 
-def overall(checks: Sequence[Check]) -> Verdict:
+def overall(checks: Sequence[Check]) -> GateVerdict:
     """Return FAIL if any check fails, PASS if all pass, and UNDECIDED otherwise."""
     verdicts = {check.verdict for check in checks}
     if "FAIL" in verdicts:
@@ -92,7 +92,7 @@ def _night(found: Paired, z: float) -> Night:
     return Night(float(found.mean), float(low), float(high), float(worse_p(found)))
 
 
-def _verdict(runs: Sequence[Night], p: float, margin: float, alpha: float) -> Verdict:
+def _verdict(runs: Sequence[Night], p: float, margin: float, alpha: float) -> GateVerdict:
     """Decide one check; a p value below alpha is equivalent to an upper bound below 0."""
     if p < alpha and all(night.delta <= -margin for night in runs):
         return "FAIL"

@@ -19,8 +19,7 @@ RESAMPLES = 9_999
 
 
 class Interval(NamedTuple):
-    """The bounds of a mean, and the method that computed them: `wilson`, `wilson-conservative`, `mover` or
-    `bca`."""
+    """The bounds of a mean; `method` is `wilson`, `wilson-conservative`, `mover` or `bca`."""
 
     low: float
     high: float
@@ -90,16 +89,11 @@ def stratified_interval(
     equal, it is MOVER of Wilson's intervals, because a bootstrap would treat that stratum as without error.
     """
     if any(np.ptp(values) == 0 for values in strata):
-        return _mover_of_wilson(strata, weights, confidence)
+        means = np.array([values.mean() for values in strata])
+        lows, highs = wilson(means, [values.size for values in strata], confidence)
+        low, high = mover(means, lows, highs, weights)
+        return Interval(max(float(low), 0.0), min(float(high), 1.0), "mover")
     return _bca(strata, weights, confidence, resamples, np.random.default_rng(seed))
-
-
-def _mover_of_wilson(strata: Sequence[Array], weights: Array, confidence: float) -> Interval:
-    """Combine the Wilson intervals of the strata by MOVER."""
-    means = np.array([values.mean() for values in strata])
-    lows, highs = wilson(means, [values.size for values in strata], confidence)
-    low, high = mover(means, lows, highs, weights)
-    return Interval(max(float(low), 0.0), min(float(high), 1.0), "mover")
 
 
 def _bca(
@@ -117,7 +111,16 @@ def _bca(
     below = ((drawn < estimate - slack).mean() + (drawn <= estimate + slack).mean()) / 2
     bias = ndtri(np.clip(below, 1 / (resamples + 1), resamples / (resamples + 1)))
     ends = bias + np.array([-1, 1]) * normal_quantile(confidence)
-    levels = ndtr(bias + ends / (1 - _acceleration(strata, weights) * ends))
+    # The jackknife: leaving a value out changes a weighted mean in proportion to the value's distance from
+    # the mean of its stratum.
+    moves = np.concatenate(
+        [
+            weight * (values - values.mean()) / values.size
+            for weight, values in zip(weights, strata, strict=True)
+        ]
+    )
+    acceleration = float(np.sum(moves**3) / (6 * np.sum(moves**2) ** 1.5))
+    levels = ndtr(bias + ends / (1 - acceleration * ends))
     low, high = np.quantile(drawn, levels)
     return Interval(float(low), float(high), "bca")
 
@@ -131,14 +134,3 @@ def _resampled_means(values: Array, resamples: int, rng: np.random.Generator) ->
     draws = rng.multinomial(values.size, counts / values.size, size=resamples)
     means: Array = draws @ levels / values.size
     return means
-
-
-def _acceleration(strata: Sequence[Array], weights: Array) -> float:
-    """Compute the BCa acceleration from the jackknife: leaving a value out changes a weighted mean in
-    proportion to the value's distance from the mean of its stratum."""
-    parts = [
-        weight * (values - values.mean()) / values.size
-        for weight, values in zip(weights, strata, strict=True)
-    ]
-    moves = np.concatenate(parts)
-    return float(np.sum(moves**3) / (6 * np.sum(moves**2) ** 1.5))

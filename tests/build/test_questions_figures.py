@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathoms.build import Reading, check, describe, scaffold
-from fathoms.build.nearest import nearest
+from fathoms.build import ParsedPdfs, check, describe, scaffold
 from fathoms.build.precision import interval_width, macro_width, needed
+from fathoms.build.similar_text import nearest
 from fathoms.corpora import read_questions
 from fathoms.errors import DataError
 from fathoms.types import Document, Evidence, Page, Question
@@ -142,7 +142,7 @@ def test_a_scaffold_is_read_and_refused(tmp_path: Path, ending: str) -> None:
     assert [question.answerable for question in read] == [True, False, True, False]
     assert read_questions(path).ignored == ("comment",)
     paths = {document.id: document.path for document in DOCUMENTS}
-    found = check(path, paths, Reading({document.id: document for document in DOCUMENTS}, {}))
+    found = check(path, paths, ParsedPdfs({document.id: document for document in DOCUMENTS}, {}))
     refused = {finding.question for finding in found.findings if finding.code == "placeholder"}
     assert refused == {question.id for question in read}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fathoms.build import Checked, Reading, check, rule_codes
+from fathoms.build import Checked, ParsedPdfs, check, rule_codes
 from fathoms.build.checking import RULES
 from fathoms.errors import DataError, UsageError
 from fathoms.types import Document, Page
@@ -40,7 +40,7 @@ def checked(
     """Check some rows, a line each; `few-questions` is left out unless it is asked for."""
     path = folder / "q.jsonl"
     path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
-    reading = Reading({name: document(name, texts) for name, texts in pages.items()}, failures or {})
+    reading = ParsedPdfs({name: document(name, texts) for name, texts in pages.items()}, failures or {})
     names = {name: Path(name) for name in [*pages, *(failures or {})]}
     return check(path, names, reading, **{"ignore": ["few-questions"], **options})
 
@@ -57,7 +57,7 @@ def test_a_good_question_has_no_finding(tmp_path: Path) -> None:
 
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "placeholder": ({"question": "FILL IN: a question"}, "still to be filled in"),
-    "encoding": ({"reference": "41.5\u0000"}, "holds the control character U+0000: take it out"),
+    "encoding": ({"reference": "41.5\u0000"}, "contains the control character U+0000: remove it"),
     "empty-phrase": (
         {"answers": [["41.5"], ["--"]]},
         "'--' is empty after normalisation: no answer can contain it",
@@ -77,7 +77,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "skipped": ({"answers": [["41.5"], []]}, "variant 2 of the answers is empty, skipped"),
     "given-away": (
         {"question": "Is the tower 41.5 or 40 m tall?"},
-        "the question holds the answer '41.5': merely repeating the question would be correct",
+        "the question states the answer '41.5': repeating the question would be correct",
     ),
     "phrase-absent": (
         {"answers": [["hollin sed cooperative"]], "evidence": []},
@@ -204,7 +204,7 @@ def test_a_repaired_document_is_named(tmp_path: Path) -> None:
     path.write_text(json.dumps({"question": "How tall?", "answers": "41.5", "files": ["varn.pdf"]}))
     repaired = document("varn.pdf", PAGES["varn.pdf"]).model_copy(update={"warnings": ("no end", "rebuilt")})
     found = check(
-        path, {"varn.pdf": Path("varn.pdf")}, Reading({"varn.pdf": repaired}, {}), ignore=["few-questions"]
+        path, {"varn.pdf": Path("varn.pdf")}, ParsedPdfs({"varn.pdf": repaired}, {}), ignore=["few-questions"]
     )
     assert told(found) == [("damaged-document", 1, "'varn.pdf' may have lost text: no end; rebuilt")]
     assert found.findings[0].column == 56
@@ -234,7 +234,7 @@ def test_empty_categories(tmp_path: Path) -> None:
     path = tmp_path / "q.json"
     none = {"question": "Who owns it?", "files": ["lune.pdf"], "answerable": False}
     path.write_text(json.dumps({"A": [GOOD], "B": [], "C": [none]}, indent=1))
-    reading = Reading({name: document(name, texts) for name, texts in PAGES.items()}, {})
+    reading = ParsedPdfs({name: document(name, texts) for name, texts in PAGES.items()}, {})
     found = check(path, {name: Path(name) for name in PAGES}, reading, ignore=["few-questions"])
     assert [(code, line, message[:14]) for code, line, message in told(found)] == [
         ("empty-category", 21, "'B' has no que"),
@@ -259,19 +259,19 @@ HOSTILE: dict[str, tuple[str, bytes, tuple[int | None, int | None, str]]] = {
     ),
     "utf-16": ("q.json", "[]".encode("utf-16"), (1, None, "not UTF-8 (it is UTF-16): save it as UTF-8")),
     "latin-1": ("q.csv", b"question,answers\nW\xe9?,x\n", (2, None, "not UTF-8: save it as UTF-8")),
-    "a-number": ("q.json", b"7", (1, None, "want {category: [questions]} or a list")),
+    "a-number": ("q.json", b"7", (1, None, "expected {category: [questions]} or a list")),
     "a-wrong-type": ("q.jsonl", b'{"question": 7, "answers": "x"}', (1, None, "question: input should be")),
     "nul": ("q.json", b'[{"question": "a\x00", "answers": "x"}]', (1, 17, "not valid JSON: Invalid control")),
     "half-a-character": (
         "q.json",
         b'[{"question": "\\ud800", "answers": "x"}]',
-        (1, None, "\\ud800 is only"),
+        (1, None, "\\ud800 is an unpaired"),
     ),
     "nested": ("q.json", b"[" * 100_000, (1, None, "nested too deep")),
     "ids": (
         "q.csv",
         b"id,question,answers\nq,a,x\nq,b,y\n",
-        (3, None, "the id 'q' is taken (at "),
+        (3, None, "the id 'q' is already used at "),
     ),
     "cells": ("q.csv", b"question,answers\na,b,c\n", (2, None, "3 cells under a header of 2 columns")),
     "quote": ("q.csv", b'question,answers\n"a,b\n', (2, None, "not valid CSV: unexpected end of data")),
@@ -281,8 +281,8 @@ HOSTILE: dict[str, tuple[str, bytes, tuple[int | None, int | None, str]]] = {
         b"question,answers\na," + b"x" * (64 * 2**20 + 1),
         (2, None, "not valid CSV: field"),
     ),
-    "empty": ("q.csv", b"", (1, None, "want a header with the columns")),
-    "no-question": ("q.json", b"[]", (None, None, "holds no question")),
+    "empty": ("q.csv", b"", (1, None, "expected a header with the columns")),
+    "no-question": ("q.json", b"[]", (None, None, "contains no questions")),
 }
 
 
@@ -290,7 +290,7 @@ HOSTILE: dict[str, tuple[str, bytes, tuple[int | None, int | None, str]]] = {
 def test_a_file_that_cannot_be_read_is_a_finding(tmp_path: Path, case: str) -> None:
     name, content, (line, column, message) = HOSTILE[case]
     (tmp_path / name).write_bytes(content)
-    found = check(tmp_path / name, {}, Reading({}, {}))
+    found = check(tmp_path / name, {}, ParsedPdfs({}, {}))
     (finding,) = found.findings
     assert (finding.code, finding.severity) == ("invalid", "error")
     assert (finding.line, finding.column) == (line, column)
@@ -301,7 +301,7 @@ def test_a_file_that_cannot_be_read_is_a_finding(tmp_path: Path, case: str) -> N
 def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
     path = tmp_path / "q.csv"
     path.write_bytes(b"\xef\xbb\xbfquestion,answers,files\nHow tall?,41.5,varn.pdf\n")
-    reading = Reading({"varn.pdf": document("varn.pdf", PAGES["varn.pdf"])}, {})
+    reading = ParsedPdfs({"varn.pdf": document("varn.pdf", PAGES["varn.pdf"])}, {})
     found = check(path, {"varn.pdf": Path("varn.pdf")}, reading, ignore=["few-questions"])
     assert found.findings == ()
 
@@ -309,8 +309,8 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
 def test_nul_in_a_table_is_named(tmp_path: Path) -> None:
     path = tmp_path / "q.csv"
     path.write_bytes(b"question,answers\nHow\x00 tall?,41.5\n")
-    found = check(path, {}, Reading({}, {}), ignore=["few-questions"])
-    assert told(found) == [("encoding", 2, "holds the control character U+0000: take it out")]
+    found = check(path, {}, ParsedPdfs({}, {}), ignore=["few-questions"])
+    assert told(found) == [("encoding", 2, "contains the control character U+0000: remove it")]
 
 
 def test_a_rule_that_there_is_not(tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_a_rule_that_there_is_not(tmp_path: Path) -> None:
 
 def test_an_ending_that_nobody_knows(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no format of questions ends in '\.xlsx'"):
-        check(tmp_path / "q.xlsx", {}, Reading({}, {}))
+        check(tmp_path / "q.xlsx", {}, ParsedPdfs({}, {}))
 
 
 def test_every_rule_is_explained(root: Path) -> None:

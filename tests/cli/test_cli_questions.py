@@ -50,7 +50,7 @@ def test_from_a_scaffold_to_a_good_file(project: Project, capfd: pytest.CaptureF
 def test_nothing_is_overwritten(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
     before = (project.path / "questions.json").read_bytes()
     assert questions("init", "questions.json", "pdfs") == 2
-    assert "is there already, and nothing is overwritten" in capfd.readouterr().err
+    assert "already exists and would be overwritten" in capfd.readouterr().err
     assert questions("convert", "questions.json", "questions.json") == 2
     assert (project.path / "questions.json").read_bytes() == before
 
@@ -104,15 +104,18 @@ def test_a_config_and_single_pdfs(capfd: pytest.CaptureFixture[str], project: Pr
     ("arguments", "sentence"),
     [
         (["questions.json"], "questions.json: add its PDFs, or folders of them"),
-        (["questions.json", "nowhere"], "nowhere: no such PDF or folder of PDFs"),
-        (["questions.json", "questions.json"], "questions.json: want a PDF, or a folder of PDFs"),
+        (["questions.json", "nowhere"], "nowhere: there is no such file or folder"),
+        (["questions.json", "questions.json"], "questions.json: expected a PDF or a folder of PDFs"),
         (["questions.json", "empty"], "no PDF there"),
-        (["nothing.json", "pdfs"], "nothing.json: no such file of questions"),
-        (["tiny.yaml", "--parser", "pdfum"], "no parser 'pdfum' here (did you mean 'pdfium'?)"),
+        (["nothing.json", "pdfs"], "nothing.json: question file not found"),
+        (["tiny.yaml", "--parser", "pdfum"], "unknown parser 'pdfum' (did you mean 'pdfium'?)"),
         (["tiny.yaml", "--profile", "papre"], "no profile 'papre' (did you mean 'paper'?)"),
         (["tiny.yaml", "--ignore", "given"], "no rule is called 'given'"),
         (["nothing.yaml"], "nothing.yaml: no such file"),
-        (["own.yaml"], "own.yaml names no documents that are here: name questions.json and its PDFs instead"),
+        (
+            ["own.yaml"],
+            "own.yaml names no local documents: name questions.json and its PDFs instead",
+        ),
     ],
 )
 def test_calls_that_cannot_work(

@@ -99,7 +99,7 @@ def test_the_sample_goes_through_every_format(root: Path, tmp_path: Path) -> Non
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "q.csv"
     path.write_text("mine")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         write_questions(path, [Question(id="1", text="Why?", category="A", answers=(("rain",),))])
     assert path.read_text() == "mine"
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fathoms.config import read_yaml, validate
 from fathoms.corpora import Corpus, DataSource, FileSource, NamedSource, load
-from fathoms.corpora.documents import find_pdfs
+from fathoms.corpora.pdfs import find_pdfs
 from fathoms.errors import ConfigError, DataError, UsageError
 from fathoms.types import Evidence, Question
 
@@ -63,9 +63,9 @@ def test_a_limit_goes_round_the_categories() -> None:
     [
         ({"categories": ["Image"]}, "unknown category 'Image' (did you mean 'Images'?)"),
         ({"ids": ["z9"]}, "unknown question 'z9' (there are: t1, t2, i1, t3, i2, x1, t4)"),
-        ({"limit": 0}, "a limit of 0 questions: want 1 or more"),
+        ({"limit": 0}, "a limit of 0 questions is not possible: it must be 1 or more"),
         ({"categories": ["Cross"]}, "the chosen questions of 'toy' need documents that are missing: c.pdf"),
-        ({"categories": ["Cross"], "ids": ["t1"]}, "no question of 'toy' is in all of the chosen categories"),
+        ({"categories": ["Cross"], "ids": ["t1"]}, "no question of 'toy' matches both the chosen categories"),
     ],
 )
 def test_a_selection_that_cannot_be(selection: dict[str, Any], complaint: str) -> None:
@@ -152,9 +152,9 @@ def test_a_pipeline_with_its_own_documents_needs_no_folder(base: Path) -> None:
 def test_relative_paths_start_at_the_configuration(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(base)
     source = FileSource(questions=Path("q.json"), documents=Path("papers"), missing="skip")
-    with pytest.raises(UsageError, match=r"elsewhere/q\.json: no such file of questions$"):
+    with pytest.raises(UsageError, match=r"elsewhere/q\.json: question file not found$"):
         load(source, base / "elsewhere")
-    with pytest.raises(UsageError, match=r"elsewhere/papers: no such folder of documents"):
+    with pytest.raises(UsageError, match=r"elsewhere/papers: the folder of documents does not exist"):
         load(source.model_copy(update={"questions": base / "q.json"}), base / "elsewhere")
 
 
@@ -197,7 +197,7 @@ def test_what_data_may_say(tmp_path: Path, text: str, source: NamedSource | File
             "{name: smaple}",
             "1:8: data.name: no data set of that name (did you mean 'sample'?)",
         ),
-        ("3", "1:1: data: want the name of a data set, or {questions: FILE, documents: FOLDER}"),
+        ("3", "1:1: data: expected the name of a data set, or {questions: FILE, documents: FOLDER}"),
         ("{documents: papers}", "'data.questions' is missing"),
         ("{questions: q.json, documets: p}", "1:27: unknown key 'documets' (did you mean 'documents'?)"),
         ("{name: sample, missing: maybe}", "data.missing: input should be 'fail' or 'skip'"),

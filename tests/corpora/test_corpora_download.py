@@ -42,7 +42,7 @@ def test_a_broken_connection_is_resumed_and_no_byte_is_sent_twice(server: Any, p
 
 def test_a_later_call_goes_on_where_the_first_gave_up(server: Any, part: Path) -> None:
     server.add("/a", BODY, faults=[{"cut": 200_000}])
-    with pytest.raises(DataError, match=r"1 attempts\); the same command goes on"):
+    with pytest.raises(DataError, match=r"1 attempts\); run the same command again"):
         download(server.url("/a"), part, policy=Policy(attempts=1))
     assert part.stat().st_size == 200_000
     download(server.url("/a"), part, policy=QUICK)
@@ -114,7 +114,7 @@ def test_retry_after_is_waited_for(server: Any, part: Path) -> None:
 
 def test_a_server_that_wants_too_long_a_pause_ends_it(server: Any, part: Path) -> None:
     server.add("/a", BODY, faults=[{"status": 503, "headers": {"Retry-After": "3600"}}])
-    with pytest.raises(DataError, match=r"status 503, the server asks to come back in 3600 s"):
+    with pytest.raises(DataError, match=r"status 503, the server asks to wait 3600 s"):
         download(server.url("/a"), part, policy=QUICK)
     assert len(server.log) == 1
 

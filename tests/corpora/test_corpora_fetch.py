@@ -77,7 +77,7 @@ def test_the_record_says_what_came_from_where(toy: Manifest, server: Any) -> Non
 
 def test_a_broken_pull_goes_on_with_the_next_call(toy: Manifest, server: Any) -> None:
     server.add("/a", PAPER, faults=[{"cut": 30_000}, {"status": 503}])
-    with pytest.raises(DataError, match=r"503.*; the same command goes on where this one stopped"):
+    with pytest.raises(DataError, match=r"503.*; run the same command again to resume the download"):
         pull(toy, policy=QUICK)
     report = pull(toy, policy=QUICK)
     assert states(report.files) == {"q.json": "present", "a.pdf": "pulled", "b.pdf": "pulled"}
@@ -157,7 +157,7 @@ def test_a_copy_does_not_bind_the_network(toy: Manifest, tmp_path: Path) -> None
 
 
 def test_folders_that_cannot_be_used(toy: Manifest, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"nowhere: no such folder to copy from"):
+    with pytest.raises(UsageError, match=r"nowhere: the folder to copy from does not exist"):
         pull(toy, source=tmp_path / "nowhere")
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(DataError, match=r"file: cannot be written"):
@@ -269,9 +269,9 @@ documents:
     [
         ("title", "titel", ":2:1: unknown key 'titel' (did you mean 'title'?)"),
         ("name: toy", "name: tot", ":1:1: 'tot' has to be 'toy', as the file is called"),
-        ("a.pdf", "../a.pdf", ":6:6: documents.0.file: want the name of a file"),
+        ("a.pdf", "../a.pdf", ":6:6: documents.0.file: must be a file name without a folder"),
         ("https://example.org/a", "ftp://example.org/a", ":6:19: documents.0.url: string should match"),
-        ("a.pdf", "q.json", "a file stands twice in this data set"),
+        ("a.pdf", "q.json", "two files of this data set have the same name"),
         (', url: "https://example.org/a"', "", "either every file has a 'url' or none has"),
     ],
 )

@@ -136,7 +136,7 @@ BROKEN = {
     "syntax": ("q.json", '{"Tables": [\n  {"question" "x"}]}', ":2:15: not valid JSON: Expecting ':'"),
     "syntax-in-a-line": ("q.jsonl", row() + '\n{"question": }', ":2:14: not valid JSON: Expecting value"),
     "cut-off": ("q.json", '{"Tables": [\n', ":2:1: not valid JSON: Expecting value"),
-    "a-number": ("q.json", "3", ":1: want {category: [questions]} or a list"),
+    "a-number": ("q.json", "3", ":1: expected {category: [questions]} or a list"),
     "a-list-in-a-line": ("q.jsonl", row() + "\n[1]", ":2: a line has to be an object"),
     "nan": ("q.jsonl", '{"question": NaN}', ":1: not valid JSON: NaN"),
     "too-deep": ("q.json", "[" * 100_000, ":1: nested too deep"),
@@ -147,7 +147,7 @@ BROKEN = {
     "category-in-category": (
         "q.json",
         '{"Tables":\n [' + row(category="Images") + "]}",
-        ":2: category 'Images' stands under 'Tables'",
+        ":2: category 'Images' is listed under 'Tables'",
     ),
     "unknown-key": (
         "q.json",
@@ -161,24 +161,24 @@ BROKEN = {
         row(question=3),
         ":1: question: input should be a valid string (this is 3)",
     ),
-    "half-a-character": ("q.jsonl", row(question="\ud83d"), r":1: \ud83d is only half of a character"),
+    "half-a-character": ("q.jsonl", row(question="\ud83d"), r":1: \ud83d is an unpaired surrogate"),
     "no-answers": ("q.jsonl", '{"question": "Why?"}', ":1: 'answers' is missing"),
-    "only-empty-answers": ("q.jsonl", row(answers=[[""], []]), ":1: 'answers' holds no phrase"),
+    "only-empty-answers": ("q.jsonl", row(answers=[[""], []]), ":1: 'answers' contains no phrase"),
     "answer-no-text": ("q.jsonl", row(answers=[["x", 3]]), ":1: answers.0.1: input should be a valid string"),
     "empty-category": ("q.jsonl", row(category=""), ":1: category: is empty"),
     "empty-id": ("q.jsonl", row(id=" "), ":1: id: is empty"),
-    "id-twice": ("q.jsonl", row(id="x") + "\n" + row(id="x"), ":2: the id 'x' is taken (at "),
+    "id-twice": ("q.jsonl", row(id="x") + "\n" + row(id="x"), ":2: the id 'x' is already used at "),
     "id-as-derived": (
         "q.jsonl",
         row(id="uncategorised-02") + "\n" + row(),
-        ":2: the id 'uncategorised-02' is taken",
+        ":2: the id 'uncategorised-02' is already used",
     ),
     "a-path-as-file": (
         "q.jsonl",
         row(files=["papers/a.pdf"]),
         ":1: files: 'papers/a.pdf' is not the name of a file",
     ),
-    "file-twice": ("q.jsonl", row(files=["a.pdf", "a.pdf"]), ":1: files: the same file stands here twice"),
+    "file-twice": ("q.jsonl", row(files=["a.pdf", "a.pdf"]), ":1: files: the same file is listed twice"),
     "page-zero": (
         "q.jsonl",
         row(evidence=[{"document": "a.pdf", "page": 0}]),
@@ -205,12 +205,12 @@ BROKEN = {
         row(answerable="maybe"),
         ":1: answerable: input should be a valid boolean",
     ),
-    "empty-file": ("q.jsonl", "\n", ": holds no question"),
-    "empty-csv": ("q.csv", "", ":1: want a header"),
-    "header-alone": ("q.csv", "question,answers\n", ": holds no question"),
+    "empty-file": ("q.jsonl", "\n", ": contains no questions"),
+    "empty-csv": ("q.csv", "", ":1: expected a header"),
+    "header-alone": ("q.csv", "question,answers\n", ": contains no questions"),
     "column": ("q.csv", "qestion,answers\n", ":1: unknown column 'qestion' (did you mean 'question'?)"),
     "semicolons": ("q.csv", "question;answers\nWhy?;rain\n", ":1: unknown column 'question;answers'"),
-    "column-twice": ("q.csv", "question,answers,answers\n", ":1: the column 'answers' stands twice"),
+    "column-twice": ("q.csv", "question,answers,answers\n", ":1: the column 'answers' appears twice"),
     "cells": ("q.csv", 'question,answers\n"a\nb",x\nWhy?,rain, or snow\n', ":4: 3 cells under a header of 2"),
     "quotes": ("q.csv", 'question,answers\nWhy?,"rain\n', ":2: not valid CSV: unexpected end of data"),
     "csv-json": ("q.csv", "question,answers\nWhy?,[rain]\n", ":2:2: not valid JSON: Expecting value"),
@@ -237,7 +237,7 @@ def test_what_is_wrong_is_said_with_its_place(
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"none\.json: no such file of questions$"):
+    with pytest.raises(UsageError, match=r"none\.json: question file not found$"):
         read_questions(tmp_path / "none.json")
     (tmp_path / "folder.json").mkdir()
     with pytest.raises(DataError, match=r"folder\.json: cannot be read: Is a directory$"):

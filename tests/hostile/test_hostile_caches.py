@@ -66,7 +66,7 @@ def ingested(project: Project, found: Cache) -> tuple[Any, list[Any]]:
     ready = pipeline.prepare(documents, found)
     texts = ("How tall is the Varn tower?", "What does ore cost in Lune?")
     questions = [Question(id=text, text=text, category="c") for text in texts]
-    return ready.corpus.vectors, list(ready.retrieve(questions).values())
+    return ready.index.vectors, list(ready.retrieve(questions).values())
 
 
 def test_a_damaged_index_changes_no_result(project: Project, caplog: pytest.LogCaptureFixture) -> None:

@@ -20,12 +20,12 @@ from fathoms.cli.console import Bars
 from fathoms.compare.question_scores import read_baseline
 from fathoms.config import override, parse_yaml, read_yaml, validate
 from fathoms.corpora import find_manifest, load, read_questions
-from fathoms.corpora.documents import find_pdfs, gather_pdfs
+from fathoms.corpora.pdfs import find_pdfs, gather_pdfs
 from fathoms.corpora.sources import FileSource
 from fathoms.errors import DataError, FathomsError, QuestionsError, StoreError, UsageError
 from fathoms.importers import read_answers, read_result_file
 from fathoms.metrics.agreement import read_labels
-from fathoms.metrics.nearest import read_exemplars
+from fathoms.metrics.nearest_neighbour import read_exemplars
 from fathoms.report.junit import Case, Suite, junit
 from fathoms.report.latex import escape as latex_escape
 from fathoms.report.text import abbreviate, unseen_escaped
@@ -171,15 +171,15 @@ def test_names_of_questions_are_short_visible_and_told_apart(tmp_path: Path) -> 
     bad = {
         "q.jsonl:1: id: has 201 characters": row(id="x" * 201),
         "q.jsonl:1: category: has 5000 characters": row(category="x" * 5000),
-        "q.jsonl:1: id: holds the control character U+001B": row(id=ESC),
-        "q.jsonl:1: category: holds the control character U+0000": row(category="a\0b"),
-        "holds the control character U+000A": row(files=["a\nb.pdf"]),
-        "q.jsonl:1: \\ud800 is only half of a character": row(id="\ud800"),
+        "q.jsonl:1: id: contains the control character U+001B": row(id=ESC),
+        "q.jsonl:1: category: contains the control character U+0000": row(category="a\0b"),
+        "contains the control character U+000A": row(files=["a\nb.pdf"]),
+        "q.jsonl:1: \\ud800 is an unpaired surrogate": row(id="\ud800"),
         "is not the name of a file": row(files=["../../etc/passwd"]),
-        "(at {path}:1) only by its spelling": "\n".join(
+        "(at {path}:1) only in its spelling": "\n".join(
             [row(id="Ångström 1"), row(id="A\u030angstro\u0308M  1")]
         ),
-        "q.jsonl:2: the id 'a' is taken": "\n".join([row(id="a"), row(id="a")]),
+        "q.jsonl:2: the id 'a' is already used": "\n".join([row(id="a"), row(id="a")]),
     }
     for said, text in bad.items():
         path.write_text(text)

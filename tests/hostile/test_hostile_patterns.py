@@ -14,7 +14,7 @@ from fathoms.metrics.abstention import label_answers
 from fathoms.metrics.clauses import split_clauses
 from fathoms.metrics.cues import Cues
 from fathoms.metrics.folding import fold_words
-from fathoms.metrics.nearest import NearestNeighbour
+from fathoms.metrics.nearest_neighbour import NearestNeighbour
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.models.chat.closed_errors import Fault, is_file_gone, quoted, refusal_in
 from fathoms.models.chat.reasoning import split_reasoning

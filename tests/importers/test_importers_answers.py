@@ -119,7 +119,7 @@ def test_strangers_duplicates_and_gaps_are_named(write: Any) -> None:
     ("row", "complaint"),
     [
         ("{", ":2: not valid JSON"),
-        ("[1]", "want an object"),
+        ("[1]", "expected an object"),
         ({"id": "text-only-01", "answr": "4"}, "'answer' is missing (did you mean 'answr'?)"),
         ({"qestion": "What is x?", "answer": "4"}, "'id' or 'question' is missing (did you mean 'qestion'?)"),
         ({"id": 1, "answer": "4"}, "id: "),

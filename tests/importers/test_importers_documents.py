@@ -77,7 +77,7 @@ def test_a_folder_is_parsed_and_kept_with_the_run(tmp_path: Path) -> None:
 
 def test_a_folder_without_a_readable_pdf(tmp_path: Path) -> None:
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
-    with pytest.raises(DataError, match="holds no PDF that can be read"):
+    with pytest.raises(DataError, match="contains no readable PDF"):
         parse_folder(tmp_path, Pdfium())
 
 

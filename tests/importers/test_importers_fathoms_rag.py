@@ -135,8 +135,8 @@ def test_matched_by_text_and_files(write: Any) -> None:
     assert [record.question.id for record in imported.records] == ["two"]
     assert imported.records[0].question.answers == (("cnn",),)
     assert [warning.removeprefix(f"{path}: ") for warning in imported.warnings] == [
-        "response 1: the gold answer of two is another one here",
-        "response 2 is to no question of the set: 'What is it?' (c.pdf)",
+        "response 1: the gold answer of two differs from the one in the data set",
+        "response 2 answers no question of the data set: 'What is it?' (c.pdf)",
         "2 of 3 questions have no answer: one, three",
     ]
 

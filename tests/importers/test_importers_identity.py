@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathoms.corpora.ids import question_id, question_ids, slug
+from fathoms.corpora.ids import question_ids, slug
 
 
 def test_slug() -> None:
@@ -14,9 +14,9 @@ def test_slug() -> None:
     assert slug("画像") == slug("画像") != slug("表")
 
 
-def test_question_id() -> None:
-    assert question_id("Text-Only", 1, 31) == "text-only-01"
-    assert question_id("Tables", 7, 120) == "tables-007"
+def test_question_ids_are_padded_to_the_size_of_the_category() -> None:
+    assert question_ids(["Text-Only"] * 31)[0] == "text-only-01"
+    assert question_ids(["Tables"] * 120)[6] == "tables-007"
 
 
 def test_question_ids_count_by_category_in_order() -> None:

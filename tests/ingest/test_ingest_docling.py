@@ -283,7 +283,7 @@ def test_what_only_the_export_needs_converts_nothing_again(tmp_path: Path) -> No
         ready = made.prepare(
             {path.name: path}, cache, workers=1, progress=lambda *told: stages.append(told[0])
         )
-        return " ".join(chunk.text for chunk in ready.corpus.chunks)
+        return " ".join(chunk.text for chunk in ready.index.chunks)
 
     assert "LEFT 31.5 ml" not in texts(pipeline("page"))
     assert "page" in stages

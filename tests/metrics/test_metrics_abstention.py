@@ -11,7 +11,7 @@ import pytest
 from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, FathomsError
 from fathoms.metrics import NearestNeighbour, Scoring, score, summarise
-from fathoms.metrics.nearest import OWN_EXEMPLARS, read_exemplars
+from fathoms.metrics.nearest_neighbour import OWN_EXEMPLARS, read_exemplars
 from fathoms.models import LexicalEmbedder, LlamaIndexEmbedder, OnnxEmbedder
 from fathoms.types import Question, Record, Reply, Verdict
 
@@ -75,7 +75,7 @@ def test_json_and_yaml_are_one_shape(colours: Path, tmp_path: Path) -> None:
         ("a.yaml", "statement: [a]\nabstention: []\n", "a.yaml:2"),
         ("a.json", '{"statement": ["a"]}', "abstention"),
         ("a.json", "[", "a.json:1:2: not valid JSON"),
-        ("a.json", "[]", "want an object"),
+        ("a.json", "[]", "expected an object"),
     ],
 )
 def test_exemplars_that_cannot_be_used(tmp_path: Path, name: str, text: str, complaint: str) -> None:

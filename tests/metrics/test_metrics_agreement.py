@@ -112,9 +112,9 @@ def test_nothing_to_compare_with() -> None:
     ("line", "message"),
     [
         ("{", r"labels\.jsonl:3:2: not valid JSON"),
-        ("[1]", r"labels\.jsonl:3: want an object"),
+        ("[1]", r"labels\.jsonl:3: expected an object"),
         ('{"id": "x", "label": "statement"}', r"labels\.jsonl:3: 'answer' is missing"),
-        ('{"id": "x", "answer": 12, "label": "statement"}', r"labels\.jsonl:3: 'answer' is no text"),
+        ('{"id": "x", "answer": 12, "label": "statement"}', r"labels\.jsonl:3: 'answer' is not text"),
     ],
 )
 def test_a_row_that_cannot_be_read_is_named(tmp_path: Path, line: str, message: str) -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from fathoms.config import Source, validate
 from fathoms.metrics import Cues, NearestNeighbour, Scoring, score
+from fathoms.metrics.clause_readings import read_clauses
 from fathoms.metrics.clauses import Clause, split_clauses
-from fathoms.metrics.readings import read_clauses
 from fathoms.models import OnnxEmbedder
 from fathoms.types import Question, Record, Reply
 

@@ -17,7 +17,7 @@ from fathoms.models import CrossEncoder, Embedder, OnnxEmbedder, SentenceTransfo
 from fathoms.models.weights.assets import ASSETS
 from fathoms.models.weights.hub import library
 from fathoms.models.weights.weights import is_installed
-from fathoms.retrieve import BM25, Corpus, Rerank
+from fathoms.retrieve import BM25, Index, Rerank
 from fathoms.types import Chunk, Question
 
 NAME = "minilm-l6-v2-torch"
@@ -202,13 +202,13 @@ def test_the_scores_are_the_librarys_own(reader: str) -> None:
 
 def test_reranked_by_a_cross_encoder(reader: str, tmp_path: Path) -> None:
     chunks = [Chunk(id=f"c{n}", document="d", pages=(1,), text=text) for n, text in enumerate(PASSAGES)]
-    corpus = Corpus((), chunks, None, lambda texts: np.zeros((0, 0), np.float32), tmp_path)
+    index = Index((), chunks, None, lambda texts: np.zeros((0, 0), np.float32), tmp_path)
     question = Question(id="q", text="how dry", category="c")
     by = CrossEncoder(model=reader, device="cpu")
     retriever = Rerank(first=BM25(top_k=4), by=by, top_k=2)
     retriever.check()
-    (first,) = retriever.first.search(corpus, [question])
-    (found,) = retriever.search(corpus, [question])
+    (first,) = retriever.first.search(index, [question])
+    (found,) = retriever.search(index, [question])
     assert {hit.chunk.id for hit in first} == {"c0", "c1", "c3", "c4"}  # those with the word "dry"
     assert [hit.chunk.id for hit in found] == ["c4", "c1"]
     assert retriever.identity()["by"]["weights"].keys() >= {"config.json", "model.safetensors"}

@@ -64,7 +64,7 @@ def test_closed_book_reads_nothing(project: Project) -> None:
     assert list(closed.fingerprints({"a.pdf": "1"})) == ["retrieve", "prompt", "generate"]
     assert closed.fingerprints({"a.pdf": "1"}) == closed.fingerprints({"b.pdf": "2"})
     ingested = closed.prepare({"gone.pdf": project.path / "gone.pdf"}, Cache())
-    assert (ingested.documents, ingested.corpus.chunks) == ((), [])
+    assert (ingested.documents, ingested.index.chunks) == ((), [])
 
 
 def documents(project: Project) -> dict[str, Path]:
@@ -80,8 +80,8 @@ def test_the_cache_saves_parsing_and_embedding(project: Project) -> None:
     again = pipeline().prepare(documents(project), cache, progress=lambda stage, *_: heard.append(stage))
     assert heard == []
     assert again.documents == first.documents
-    assert again.corpus.chunks == first.corpus.chunks
-    assert (again.corpus.vectors == first.corpus.vectors).all()  # type: ignore[union-attr]
+    assert again.index.chunks == first.index.chunks
+    assert (again.index.vectors == first.index.vectors).all()  # type: ignore[union-attr]
     assert again.report() == first.report()
 
 
@@ -102,7 +102,7 @@ def test_a_renamed_or_moved_copy_is_not_parsed_again(project: Project) -> None:
     heard: list[str] = []
     found = pipeline().prepare(moved, cache, progress=lambda stage, *_: heard.append(stage))
     assert "parse" not in heard
-    assert {chunk.document for chunk in found.corpus.chunks} == {"copy.pdf"}
+    assert {chunk.document for chunk in found.index.chunks} == {"copy.pdf"}
 
 
 def test_an_answer_carries_its_way(project: Project) -> None:
@@ -162,7 +162,7 @@ def test_a_damaged_index_is_made_again(project: Project, damage: bytes) -> None:
     (path,) = cache.folder.glob("indexes/*/vectors.npy")
     whole = path.read_bytes()
     path.write_bytes(damage)
-    assert pipeline().prepare(documents(project), cache).corpus.vectors is not None
+    assert pipeline().prepare(documents(project), cache).index.vectors is not None
     assert path.read_bytes() == whole
 
 
@@ -203,7 +203,7 @@ def test_a_document_that_cannot_be_rendered_is_one_that_cannot_be_read(tmp_path:
     shown = pipeline(chunk=PageChunker(image_dpi=20), ingest=PyMuPDF(on_error="skip"))
     ingested = shown.prepare(documents, Cache(tmp_path / "cache"))
     assert [failure.document for failure in ingested.failures] == ["cut.pdf"]
-    assert [(chunk.document, chunk.image is not None) for chunk in ingested.corpus.chunks] == [
+    assert [(chunk.document, chunk.image is not None) for chunk in ingested.index.chunks] == [
         ("whole.pdf", True)
     ]
     strict = shown.model_copy(update={"ingest": PyMuPDF()})

@@ -98,9 +98,9 @@ def test_a_difference_counts_unless_it_is_known_to_the_digit(tmp_path: Path) -> 
 def test_results_that_cannot_be_told_apart_or_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="two files match the row 'tiny'"):
         find_results(table(), write_results(tmp_path / "two", "tiny-1b_RAG.json", "tiny_1b RAG.json"))
-    with pytest.raises(DataError, match="holds no result file of Table 1"):
+    with pytest.raises(DataError, match="contains no result file of Table 1"):
         find_results(table(), write_results(tmp_path / "none", "else.json"))
-    with pytest.raises(UsageError, match="no such folder"):
+    with pytest.raises(UsageError, match="the folder of results does not exist"):
         find_results(table(), tmp_path / "nowhere")
 
 

@@ -1,4 +1,4 @@
-"""A corpus of given texts, for retrievers that need no vectors."""
+"""An index of given texts, for retrievers that need no vectors."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from string import ascii_lowercase
 import numpy as np
 import pytest
 
-from fathoms.retrieve import Corpus
+from fathoms.retrieve import Index
 from fathoms.types import Chunk, Question
 
-Make = Callable[[Sequence[str]], Corpus]
+Make = Callable[[Sequence[str]], Index]
 
 
 @pytest.fixture
@@ -24,13 +24,13 @@ def make(tmp_path: Path) -> Make:
         rows = np.array(counts, dtype=np.float32).reshape(-1, 26)
         return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)
 
-    def corpus(texts: Sequence[str]) -> Corpus:
+    def index(texts: Sequence[str]) -> Index:
         chunks = [
             Chunk(id=f"c{n}", document="d.pdf", pages=(n + 1,), text=text) for n, text in enumerate(texts)
         ]
-        return Corpus((), chunks, vectors(texts), vectors, tmp_path)
+        return Index((), chunks, vectors(texts), vectors, tmp_path)
 
-    return corpus
+    return index
 
 
 @pytest.fixture

@@ -58,13 +58,13 @@ def test_nothing_to_find(make, ask, texts: list[str]) -> None:
 
 
 def test_stems_and_stopwords(make, ask) -> None:
-    corpus = make(["watering the fields", "the cat"])
+    index = make(["watering the fields", "the cat"])
     stem, exact = (
-        BM25(stemmer=stemmer).search(corpus, ask("water a field"))[0] for stemmer in ("english", "none")
+        BM25(stemmer=stemmer).search(index, ask("water a field"))[0] for stemmer in ("english", "none")
     )
     assert [hit.chunk.id for hit in stem] == ["c0"]
     assert exact == ()
-    assert [hit.chunk.id for hit in BM25(stopwords="none").search(corpus, ask("the"))[0]] == ["c1", "c0"]
+    assert [hit.chunk.id for hit in BM25(stopwords="none").search(index, ask("the"))[0]] == ["c1", "c0"]
 
 
 def test_single_characters_are_words(make, ask) -> None:
@@ -73,13 +73,13 @@ def test_single_characters_are_words(make, ask) -> None:
 
 
 def test_top_k_and_the_text_that_is_searched_with(make, ask) -> None:
-    corpus = make(["seed one", "seed two", "seed three", "valve"])
-    assert len(BM25(top_k=2).search(corpus, ask("seed"))[0]) == 2
-    (found,) = BM25(query="valve {question}", top_k=1).search(corpus, ask("x"))
+    index = make(["seed one", "seed two", "seed three", "valve"])
+    assert len(BM25(top_k=2).search(index, ask("seed"))[0]) == 2
+    (found,) = BM25(query="valve {question}", top_k=1).search(index, ask("x"))
     assert [hit.chunk.text for hit in found] == ["valve"]
 
 
 def test_headers_are_searched(make, ask) -> None:
-    corpus = make(["one", "two"])
-    corpus.chunks[1] = corpus.chunks[1].model_copy(update={"header": "pelnorite.pdf, page 3"})
-    assert BM25().search(corpus, ask("pelnorite"))[0][0].chunk.id == "c1"
+    index = make(["one", "two"])
+    index.chunks[1] = index.chunks[1].model_copy(update={"header": "pelnorite.pdf, page 3"})
+    assert BM25().search(index, ask("pelnorite"))[0][0].chunk.id == "c1"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fathoms.errors import ConfigError
-from fathoms.retrieve import ClosedBook, Corpus, Dense
+from fathoms.retrieve import ClosedBook, Dense, Index
 from fathoms.retrieve.llamaindex import LlamaIndexStore
 from fathoms.retrieve.numpy_store import NumpyStore
 from fathoms.types import Chunk, Question
@@ -60,9 +60,9 @@ def test_a_store_that_cannot_be_made(tmp_path: Path, target: str, options: dict[
         LlamaIndexStore(target=target, options=options).search(tmp_path, unit(2, 1), unit(1, 1), 1)
 
 
-def corpus(tmp_path: Path, rows: int) -> Corpus:
+def index(tmp_path: Path, rows: int) -> Index:
     chunks = [Chunk(id=f"c{n}", document="d.pdf", pages=(1,), text=str(n)) for n in range(rows)]
-    return Corpus((), chunks, unit(rows, 5), lambda texts: unit(rows, 5)[[int(t) for t in texts]], tmp_path)
+    return Index((), chunks, unit(rows, 5), lambda texts: unit(rows, 5)[[int(t) for t in texts]], tmp_path)
 
 
 def questions(*texts: str) -> list[Question]:
@@ -70,17 +70,17 @@ def questions(*texts: str) -> list[Question]:
 
 
 def test_dense_ranks_from_one(tmp_path: Path) -> None:
-    found = Dense(top_k=3).search(corpus(tmp_path, 9), questions("4", "7"))
+    found = Dense(top_k=3).search(index(tmp_path, 9), questions("4", "7"))
     assert [row[0].chunk.id for row in found] == ["c4", "c7"]
     assert [hit.rank for hit in found[0]] == [1, 2, 3]
     assert found[0][0].score == pytest.approx(1.0, abs=1e-6)
 
 
 def test_fewer_chunks_than_asked_for(tmp_path: Path) -> None:
-    assert len(Dense(top_k=30).search(corpus(tmp_path, 2), questions("1"))[0]) == 2
-    empty = Corpus((), [], None, lambda texts: unit(1, 1), tmp_path)
+    assert len(Dense(top_k=30).search(index(tmp_path, 2), questions("1"))[0]) == 2
+    empty = Index((), [], None, lambda texts: unit(1, 1), tmp_path)
     assert Dense().search(empty, questions("1")) == [()]
 
 
 def test_closed_book_finds_nothing(tmp_path: Path) -> None:
-    assert ClosedBook().search(corpus(tmp_path, 9), questions("4")) == [()]
+    assert ClosedBook().search(index(tmp_path, 9), questions("4")) == [()]

@@ -87,10 +87,10 @@ def test_what_cannot_work(options: dict, message: str) -> None:
 
 def test_real_vectors(make, ask) -> None:
     """With an embedder of words the hybrid finds what both of its parts do."""
-    corpus = make(["voles gnawed the cables", "the yield was 2.91 t/ha", "tips of pelnorite"])
+    index = make(["voles gnawed the cables", "the yield was 2.91 t/ha", "tips of pelnorite"])
     embed = LexicalEmbedder()
-    vectors = embed.embed([chunk.text for chunk in corpus.chunks])
-    corpus = type(corpus)((), corpus.chunks, vectors, embed.embed_queries, corpus.folder)
-    (found,) = Hybrid(top_k=1).search(corpus, ask("What gnawed cables?"))
+    vectors = embed.embed([chunk.text for chunk in index.chunks])
+    index = type(index)((), index.chunks, vectors, embed.embed_queries, index.folder)
+    (found,) = Hybrid(top_k=1).search(index, ask("What gnawed cables?"))
     assert found[0].chunk.id == "c0"
     assert found[0].score == pytest.approx(2 / 61)

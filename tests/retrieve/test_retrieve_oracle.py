@@ -11,7 +11,7 @@ from fathoms.errors import ConfigError
 from fathoms.ingest import Pdfium
 from fathoms.models import ScriptedModel
 from fathoms.pipeline.pipeline import Pipeline
-from fathoms.retrieve import Corpus, Oracle
+from fathoms.retrieve import Index, Oracle
 from fathoms.runs.cache import Cache
 from fathoms.types import Chunk, Document, Evidence, Page, Question
 
@@ -33,9 +33,9 @@ CHUNKS = [
 
 
 def search(*evidence: Evidence, answerable: bool = True, top_k: int | None = None) -> list[str]:
-    corpus = Corpus(DOCUMENTS, CHUNKS, None, lambda texts: None, Path("nowhere"))
+    index = Index(DOCUMENTS, CHUNKS, None, lambda texts: None, Path("nowhere"))
     question = Question(id="q1", text="?", category="c", evidence=evidence, answerable=answerable)
-    (found,) = Oracle(top_k=top_k).search(corpus, [question])
+    (found,) = Oracle(top_k=top_k).search(index, [question])
     assert [hit.rank for hit in found] == list(range(1, len(found) + 1))
     assert {hit.score for hit in found} <= {1.0}
     return [hit.chunk.id for hit in found]

@@ -18,10 +18,10 @@ def test_the_places_are_filled_in_and_other_braces_are_text() -> None:
 @pytest.mark.parametrize(
     ("query", "complaint"),
     [
-        ("{question} {file}", r"no place '\{file\}' \(did you mean 'files'\?\)"),
-        ("{questions}", r"no place '\{questions\}' \(did you mean 'question'\?\)"),
-        ("{files}", r"it must hold \{question\}"),
-        ("", r"it must hold \{question\}"),
+        ("{question} {file}", r"unknown placeholder '\{file\}' \(did you mean 'files'\?\)"),
+        ("{questions}", r"unknown placeholder '\{questions\}' \(did you mean 'question'\?\)"),
+        ("{files}", r"must contain \{question\}"),
+        ("", r"must contain \{question\}"),
     ],
 )
 def test_a_query_that_cannot_be_meant(query: str, complaint: str) -> None:

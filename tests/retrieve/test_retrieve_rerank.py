@@ -59,9 +59,9 @@ def test_a_failing_model_is_an_error(make, ask) -> None:
 def test_many_questions_at_once(make, ask) -> None:
     """Each question's own candidates, with its own text in the prompt."""
     model = ScriptedModel(replies={"Question: seed third": "1", "passage": "2"}, latency=0.01)
-    corpus = make(TEXTS)
+    index = make(TEXTS)
     rows = Rerank(first=BM25(), by=LLMReranker(generate=model)).search(
-        corpus, ask("seed third", "zebra", "second")
+        index, ask("seed third", "zebra", "second")
     )
     assert [[hit.chunk.id for hit in row] for row in rows] == [["c2", "c1", "c0"], [], ["c1"]]
     assert [{hit.score for hit in row} for row in rows] == [{1.0}, set(), {2.0}]
@@ -81,9 +81,9 @@ def test_no_candidate_no_call(make, ask) -> None:
 
 
 def test_braces_are_text(make, ask) -> None:
-    corpus = make(["seed {question} {passage}"])
+    index = make(["seed {question} {passage}"])
     graded = by(replies={"Passage:\nseed {question} {passage}": "8"}, default="1")
-    (found,) = Rerank(first=BM25(), by=graded).search(corpus, ask("seed {passage}"))
+    (found,) = Rerank(first=BM25(), by=graded).search(index, ask("seed {passage}"))
     assert found[0].score == 8
 
 
@@ -125,15 +125,15 @@ def test_a_reply_that_fills_the_window_is_refused() -> None:
 
 def test_a_passage_that_does_not_fit_is_shortened(make, ask, caplog: pytest.LogCaptureFixture) -> None:
     """By hand: "seed?" and the passage leave 4 of the 5 words of the prompt for the passage."""
-    corpus = make(["seed one two three four", "seed"])
+    index = make(["seed one two three four", "seed"])
     model = ScriptedModel(
         context_window=8, max_tokens=3, replies={"three": "9", "two": "7"}, default="1", fail_on={"four": "!"}
     )
     reranker = LLMReranker(generate=model, prompt="{question} {passage}")
     with caplog.at_level(logging.WARNING, "fathoms"):
-        (found,) = Rerank(first=BM25(), by=reranker).search(corpus, ask("seed?"))
+        (found,) = Rerank(first=BM25(), by=reranker).search(index, ask("seed?"))
     assert [(hit.chunk.id, hit.score) for hit in found] == [("c0", 9.0), ("c1", 1.0)]
-    assert found[0].chunk == corpus.chunks[0]
+    assert found[0].chunk == index.chunks[0]
     assert [record.getMessage() for record in caplog.records] == [
         "1 of 2 passages were shortened to fit the context of the reranker"
     ]
@@ -168,5 +168,5 @@ def test_configs() -> None:
     assert adapter.validate_python(rerank.model_dump(mode="json")) == rerank
     assert Rerank(by=by()).first == Dense(top_k=20)
     assert Rerank(first=BM25(), by=by()).needs == "chunks"
-    with pytest.raises(ValidationError, match=r"it must hold \{passage\}"):
+    with pytest.raises(ValidationError, match=r"must contain \{passage\}"):
         LLMReranker(generate=ScriptedModel(), prompt="{question}")

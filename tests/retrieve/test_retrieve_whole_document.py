@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathoms.retrieve import Corpus, WholeDocument
+from fathoms.retrieve import Index, WholeDocument
 from fathoms.types import Document, Page, Question
 
 
@@ -18,9 +18,9 @@ def document(name: str, *pages: str) -> Document:
 
 
 def search(retriever: WholeDocument, *documents: Document, files: tuple[str, ...] = ()):
-    corpus = Corpus(documents, [], None, lambda texts: None, Path("nowhere"))
+    index = Index(documents, [], None, lambda texts: None, Path("nowhere"))
     question = Question(id="q", text="?", category="c", files=files)
-    return retriever.search(corpus, [question])[0]
+    return retriever.search(index, [question])[0]
 
 
 A, B, C = document("a.pdf", "12345", "", "678"), document("b.pdf", "beta"), document("c.pdf", "gamma")

@@ -15,7 +15,7 @@ from fathoms.types import Document
 
 
 @dataclass(frozen=True)
-class Reading:
+class ParsedPdfs:
     """The parsed documents by name, and for each of the others the reason why it could not be parsed."""
 
     documents: Mapping[str, Document]
@@ -29,7 +29,7 @@ def read_documents(
     *,
     workers: int = 2,
     progress: Progress = silent,
-) -> Reading:
+) -> ParsedPdfs:
     """Parse PDFs with the same cache keys as a pipeline, so that a later run finds them in the cache.
 
     Documents that cannot be parsed do not raise; they are listed in `failures`. Raises MissingExtraError if
@@ -40,4 +40,4 @@ def read_documents(
     ready = pipeline.prepare(paths, cache, workers=workers, progress=progress)
     documents = {document.id: document for document in ready.documents}
     failures = {error.document: error.detail for error in ready.failures}
-    return Reading(documents, failures)
+    return ParsedPdfs(documents, failures)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from functools import lru_cache
 from heapq import nlargest
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -32,15 +33,6 @@ class Near(NamedTuple):
     """A piece of a page and its similarity to the phrase, from 0 to 1."""
 
     likeness: float
-    document: str
-    page: int
-    text: str
-
-
-class _Piece(NamedTuple):
-    """A run of words, and the share of characters and pairs that it has in common with the phrase."""
-
-    shared: float
     document: str
     page: int
     text: str
@@ -69,23 +61,23 @@ def nearest(phrase: str, documents: Mapping[str, Mapping[int, str]]) -> Near | N
     if len(phrase) < 2:
         return None
     pieces = (
-        piece
+        (shared, name, number, piece)
         for name, pages in documents.items()
         for number, text in pages.items()
-        for piece in _likely(phrase, name, number, text)
+        for shared, piece in _likely(phrase, text)
     )
     matcher = SequenceMatcher(None, "", phrase, autojunk=False)
     best: Near | None = None
-    for piece in nlargest(_FEW, pieces, key=lambda piece: piece.shared):
-        matcher.set_seq1(piece.text)
+    for _, document, page, piece in nlargest(_FEW, pieces, key=itemgetter(0)):
+        matcher.set_seq1(piece)
         likeness = matcher.ratio()
         if likeness >= LEAST and (best is None or likeness > best.likeness):
-            best = Near(likeness, piece.document, piece.page, piece.text)
+            best = Near(likeness, document, page, piece)
     return best
 
 
-def _likely(phrase: str, document: str, page: int, text: str) -> Iterator[_Piece]:
-    """Yield the few pieces of a page that share most with a phrase."""
+def _likely(phrase: str, text: str) -> Iterator[tuple[float, str]]:
+    """Yield the pieces of a page that share most with a phrase, each after its share of characters."""
     import numpy as np
 
     if not text.strip():
@@ -99,8 +91,7 @@ def _likely(phrase: str, document: str, page: int, text: str) -> Iterator[_Piece
         common = np.minimum(words.before[last] - words.before[first], wanted).sum(axis=1, dtype=np.int64)
         shared = common / (words.ends[last - 1] - words.starts + len(phrase))
         for at in np.argsort(-shared, kind="stable")[:2]:
-            piece = text[words.starts[at] : words.ends[last[at] - 1]]
-            yield _Piece(float(shared[at]), document, page, piece)
+            yield float(shared[at]), text[words.starts[at] : words.ends[last[at] - 1]]
 
 
 @lru_cache(maxsize=4096)
@@ -119,8 +110,7 @@ def _words(text: str) -> _Words:
 
 
 def _kinds(text: str) -> Numbers:
-    """Map each character of a text, and then each pair of neighbouring characters, to a number below
-    `_KINDS`."""
+    """Map each character, and then each pair of neighbours, to a number below `_KINDS`."""
     import numpy as np
 
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.int64)

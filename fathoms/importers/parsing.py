@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fathoms.config import package_version
-from fathoms.corpora.documents import find_pdfs
+from fathoms.corpora.pdfs import find_pdfs
 from fathoms.errors import DataError
 from fathoms.ingest import Pdfium, PyMuPDF, parse_all
 from fathoms.types import Document
 
 
 @dataclass(frozen=True)
-class Parsed:
+class ParsedFolder:
     """The parsed documents of a folder.
 
     `parser` is the name and version of the parser, `warnings` are sentences for the user, and `folder` is an
@@ -26,11 +26,11 @@ class Parsed:
     folder: Path | None = None
 
 
-NO_DOCUMENTS = Parsed()
+NO_DOCUMENTS = ParsedFolder()
 """The value for an import without a folder of documents."""
 
 
-def parse_folder(folder: Path, parser: Pdfium | PyMuPDF, workers: int = 2) -> Parsed:
+def parse_folder(folder: Path, parser: Pdfium | PyMuPDF, workers: int = 2) -> ParsedFolder:
     """Parse every PDF in a folder and its subfolders, each in its own process.
 
     A PDF that cannot be read is left out with a warning. Raises UsageError if the folder does not exist,
@@ -41,8 +41,8 @@ def parse_folder(folder: Path, parser: Pdfium | PyMuPDF, workers: int = 2) -> Pa
     documents = tuple(item for item in outcomes if isinstance(item, Document))
     failures = [str(item) for item in outcomes if not isinstance(item, Document)]
     if not documents:
-        raise DataError("\n".join([f"{folder} holds no PDF that can be read", *failures]))
+        raise DataError("\n".join([f"{folder} contains no readable PDF", *failures]))
     repaired = [f"{item.id}: {warning}" for item in documents for warning in item.warnings]
     package = parser.packages[0]
     name = f"{parser.kind} ({package} {package_version(package)})"
-    return Parsed(documents, name, (*warnings, *failures, *repaired), folder.absolute())
+    return ParsedFolder(documents, name, (*warnings, *failures, *repaired), folder.absolute())

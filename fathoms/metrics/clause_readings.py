@@ -33,7 +33,7 @@ _CUES: tuple[tuple[Kind, str], ...] = (
 )
 
 
-class Reading(NamedTuple):
+class ClauseReading(NamedTuple):
     """A clause with its kind and its cue, the words that decided the kind."""
 
     kind: Kind
@@ -42,12 +42,12 @@ class Reading(NamedTuple):
     contrasted: bool = False
 
 
-def read_clauses(text: str) -> list[Reading]:
+def read_clauses(text: str) -> list[ClauseReading]:
     """Return the clauses of an answer with their kinds.
 
     Fillers are left out, and so are answering clauses that only introduce or concede something.
     """
-    readings: list[Reading] = []
+    readings: list[ClauseReading] = []
     listing = False
     for clause in split_clauses(text):
         reading = _in_context(read_clause(clause), readings, listing)
@@ -59,9 +59,8 @@ def read_clauses(text: str) -> list[Reading]:
     return readings
 
 
-def _in_context(reading: Reading, before: Sequence[Reading], listing: bool) -> Reading:
-    """Adjust the kind of a clause to the clauses before it; `listing` says it is in a list of the source's
-    contents."""
+def _in_context(reading: ClauseReading, before: Sequence[ClauseReading], listing: bool) -> ClauseReading:
+    """Adjust the kind to the clauses before; `listing`: inside a list of the source's contents."""
     if reading.kind == "answers" and listing:
         # items listed under "the document mentions:" do not answer the question either
         return reading._replace(kind="talk")
@@ -70,57 +69,48 @@ def _in_context(reading: Reading, before: Sequence[Reading], listing: bool) -> R
     find, last = read_grammar().find, before[-1].kind
     if reading.kind == "answers" and last == "talk" and find("anaphor", reading.text):
         return reading._replace(kind="talk")
-    if reading.contrasted and last in _SILENT and _turns(reading):
-        return reading._replace(kind="commits")
+    if reading.contrasted and last in _SILENT:
+        turns = reading.kind in ("talk", "cites") and find("turn", reading.text)
+        if turns or reading.kind == "answers":
+            return reading._replace(kind="commits")
     about = last in _ABOUT_THE_SOURCE or (reading.contrasted and last == "cites")
     if reading.kind == "undecided" and about and find("hanging", reading.text):
         return reading._replace(kind="abstains")
     return reading
 
 
-def _turns(reading: Reading) -> bool:
-    """Return whether a clause answers, given that it is contrasted with a clause that abstains."""
-    hints = reading.kind in ("talk", "cites") and read_grammar().find("turn", reading.text)
-    return reading.kind == "answers" or bool(hints)
-
-
-def read_clause(clause: Clause) -> Reading:
+def read_clause(clause: Clause) -> ClauseReading:
     """Return the kind of one clause, regardless of its context."""
     return _read(clause)._replace(contrasted=clause.contrasted)
 
 
 @lru_cache(maxsize=4096)
-def _read(clause: Clause) -> Reading:
+def _read(clause: Clause) -> ClauseReading:
     """Return the kind of a clause by its cues; cached, because some models repeat a clause many times."""
     find, text = read_grammar().find, clause.text
     if find("suspect", text) and not find("reported", text) and (reading := _read_suspect(clause)):
         return reading
     for kind, name in _CUES:
         if (cue := find(name, read_grammar().body(text) if kind == "filler" else text)) is not None:
-            return Reading(kind, text, cue)
-    return Reading("answers", text)
+            return ClauseReading(kind, text, cue)
+    return ClauseReading("answers", text)
 
 
-def _read_suspect(clause: Clause) -> Reading | None:
+def _read_suspect(clause: Clause) -> ClauseReading | None:
     """Return the kind of a clause that may abstain, or `None` if it does not."""
     find, text = read_grammar().find, clause.text
     if cue := find("refusal", text):
-        return Reading("refuses", text, cue)
-    exact = bool(find("exact", text))
-    cue = _clear_cue(text)
+        return ClauseReading("refuses", text, cue)
+    exact, body = bool(find("exact", text)), read_grammar().body(text)
+    # A clear cue may also begin the text after its lead.
+    cue = find("clear", text) or (find("clear", body) if body != text else None)
     if not cue:
         likely = find("likely", text)
         cue = likely or find("vague", text)
         if not cue:
             return None
         if not (clause.conceded or exact or (likely and find("anchor", text))):
-            return Reading("undecided", text, cue)
+            return ClauseReading("undecided", text, cue)
     if clause.conceded or find("aside", text):
-        return Reading("aside", text, cue)
-    return Reading("abstains exactly" if exact or find("asks", text) else "abstains", text, cue)
-
-
-def _clear_cue(text: str) -> str | None:
-    """Return a clear cue in a clause, or in the text after its lead; `None` if there is none."""
-    find, body = read_grammar().find, read_grammar().body(text)
-    return find("clear", text) or (find("clear", body) if body != text else None)
+        return ClauseReading("aside", text, cue)
+    return ClauseReading("abstains exactly" if exact or find("asks", text) else "abstains", text, cue)

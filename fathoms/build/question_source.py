@@ -1,5 +1,4 @@
-"""Resolves what the user named as questions: a file with its PDFs, a configuration, or a built-in data
-set."""
+"""Resolves what the user named as questions: a file with its PDFs, a configuration, or a data set."""
 
 from __future__ import annotations
 
@@ -19,9 +18,8 @@ PARSERS: dict[str, type[Pdfium] | type[PyMuPDF]] = {"pdfium": Pdfium, "pymupdf":
 
 
 @dataclass(frozen=True)
-class Source:
-    """A question file, all its documents by name, the parser to read them, and the profile to search phrases
-    with."""
+class QuestionSource:
+    """A question file, its documents by name, their parser, and the profile for finding phrases."""
 
     path: Path
     documents: Mapping[str, Path]
@@ -31,7 +29,7 @@ class Source:
 
 def find_source(
     name: str, pdfs: Sequence[Path] = (), *, parser: str | None = None, profile: str | None = None
-) -> Source:
+) -> QuestionSource:
     """Resolve `name` to questions: a question file (with `pdfs`), a configuration, or a built-in data set.
 
     `pdfs` are PDF files or folders of them. `parser` and `profile` override those of the configuration and
@@ -39,18 +37,18 @@ def find_source(
     valid.
     """
     if pdfs:
-        found = Source(Path(name), gather_pdfs(pdfs)[0], Pdfium(), _profile(headline(None)))
+        found = QuestionSource(Path(name), gather_pdfs(pdfs)[0], Pdfium(), _profile(headline(None)))
     elif Path(name).suffix.lower() in (".yaml", ".yml"):
         found = _of_config(Path(name))
     elif name in known_sets():
         path, documents = located(NamedSource(name=name))
-        found = Source(path, documents, Pdfium(), _profile(headline(name)))
+        found = QuestionSource(path, documents, Pdfium(), _profile(headline(name)))
     else:
         raise UsageError(
             f"{name}: add its PDFs, or folders of them; only a config (.yaml) needs none, and the data sets"
             f" {', '.join(known_sets())}"
         )
-    return Source(
+    return QuestionSource(
         found.path,
         found.documents,
         found.parser if parser is None else find_parser(parser),
@@ -59,22 +57,23 @@ def find_source(
 
 
 def find_parser(kind: str) -> Parser:
-    """Return the parser of this kind with its default options; raises UsageError for kinds that need a
-    configuration."""
+    """Return the parser of this kind with default options; raises UsageError for any other kind."""
     if kind not in PARSERS:
-        raise UsageError(f"no parser '{kind}' here{suggest(kind, PARSERS)}; a config may name any")
+        raise UsageError(f"unknown parser '{kind}'{suggest(kind, PARSERS)}; others need a configuration file")
     return PARSERS[kind]()
 
 
-def _of_config(path: Path) -> Source:
+def _of_config(path: Path) -> QuestionSource:
     """Resolve a configuration; if its pipeline reads the documents itself, our default parser checks them."""
     experiment = load_experiment(path)
     questions, documents = located(experiment.data, path.parent)
     if not documents:
-        raise UsageError(f"{path} names no documents that are here: name {questions} and its PDFs instead")
+        raise UsageError(f"{path} names no local documents: name {questions} and its PDFs instead")
     parser = experiment.ingest if isinstance(experiment, Experiment) else Pdfium()
     name = experiment.data.name if isinstance(experiment.data, NamedSource) else None
-    return Source(questions, documents, parser, _profile(experiment.scoring.profile or headline(name)))
+    return QuestionSource(
+        questions, documents, parser, _profile(experiment.scoring.profile or headline(name))
+    )
 
 
 def _profile(name: str) -> Profile:

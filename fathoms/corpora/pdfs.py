@@ -18,7 +18,7 @@ def find_pdfs(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
     folder does not exist.
     """
     if not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder of documents")
+        raise UsageError(f"{folder}: the folder of documents does not exist")
     inside, outside = only_inside(_pdfs_under(folder), folder)
     found, twice = _by_name(inside)
     return found, outside + twice
@@ -33,9 +33,9 @@ def gather_pdfs(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]
     outside: tuple[str, ...] = ()
     for path in paths:
         if not path.is_dir() and not path.is_file():
-            raise UsageError(f"{path}: no such PDF or folder of PDFs")
+            raise UsageError(f"{path}: there is no such file or folder")
         if path.is_file() and path.suffix.lower() != ".pdf":
-            raise UsageError(f"{path}: want a PDF, or a folder of PDFs")
+            raise UsageError(f"{path}: expected a PDF or a folder of PDFs")
         if path.is_dir():
             inside, warnings = only_inside(_pdfs_under(path), path)
             found += inside
@@ -43,7 +43,7 @@ def gather_pdfs(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]
         else:
             found.append(path)
     if not found:
-        hint = "\n".join(["no PDF there: name PDFs, or folders that hold some", *outside])
+        hint = "\n".join(["no PDF found: name PDFs, or folders that contain PDFs", *outside])
         raise UsageError(hint)
     named, twice = _by_name(dict.fromkeys(found))
     return named, outside + twice
@@ -58,7 +58,7 @@ def only_inside(paths: Iterable[Path], folder: Path) -> tuple[list[Path], tuple[
     found, warnings = [], []
     for path in paths:
         if leads_out(path, folder):
-            warnings.append(f"{path}: left out: it links to a file that is not in {folder}; put that there")
+            warnings.append(f"{path}: left out: it links to a file outside {folder}; move that file there")
         else:
             found.append(path)
     return found, tuple(warnings)
@@ -93,15 +93,11 @@ def _by_name(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]]:
         first = found.setdefault(path.name, path)
         if first is path:
             continue
-        if not _same(first, path):
+        try:
+            same = first.is_file() and path.is_file() and sha256_file(first) == sha256_file(path)
+        except OSError:  # a file that cannot be read counts as different
+            same = False
+        if not same:
             raise DataError(f"two different documents are called '{path.name}': {first} and {path}")
         warnings.append(f"{path}: the same file as {first}, used once")
     return dict(sorted(found.items())), tuple(warnings)
-
-
-def _same(first: Path, second: Path) -> bool:
-    """Whether two files hold the same bytes; what cannot be read is not the same as anything."""
-    try:
-        return first.is_file() and second.is_file() and sha256_file(first) == sha256_file(second)
-    except OSError:
-        return False

@@ -89,8 +89,7 @@ class NearestNeighbour(Component):
         return self.model_copy(update={"unit": "answer", "least_cosine": -1.0})
 
     def check(self) -> None:
-        """Check that the exemplars can be read and the embedder is installed, with the errors of
-        `classify`."""
+        """Check the exemplars and the embedder; raises the errors that `classify` would raise."""
         read_exemplars(self.exemplars or OWN_EXEMPLARS)
         embedding.check(self.embed)
 
@@ -100,28 +99,23 @@ class NearestNeighbour(Component):
         Equal texts and sentences are embedded only once, in large batches. Raises ConfigError or DataError
         for an unusable file of exemplars, and any error of the embedder.
         """
-        parts = {text: self._units(text) for text in texts}
+        parts = {
+            text: _SENTENCE_END.split(" ".join(text.split())) if self.unit == "sentence" else [text]
+            for text in texts
+        }
         pieces = list(dict.fromkeys(piece for units in parts.values() for piece in units))
         exemplars = read_exemplars(self.exemplars or OWN_EXEMPLARS)
         nearest = dict(zip(pieces, nearest_exemplars(pieces, exemplars, self.embed), strict=True))
-        verdicts = {
-            text: self._verdict(text, max(nearest[piece] for piece in units)) for text, units in parts.items()
-        }
+        verdicts = {}
+        for text, units in parts.items():
+            best = max(nearest[piece] for piece in units)
+            label = "abstention" if best.abstains and best.cosine >= self.least_cosine else "statement"
+            verdicts[text] = Verdict(claim=text, premise=best.exemplar, label=label, why=f"{best.cosine:.4f}")
         return [verdicts[text] for text in texts]
 
     def explain(self, verdict: Verdict) -> Why:
         """Return the nearest exemplar and the cosine similarity behind a verdict's label."""
         return Why(nearest=verdict.premise, cosine=float(verdict.why or "nan"))
-
-    def _units(self, text: str) -> list[str]:
-        """Return the parts of an answer that are compared with the exemplars, by `unit`."""
-        return _SENTENCE_END.split(" ".join(text.split())) if self.unit == "sentence" else [text]
-
-    def _verdict(self, text: str, nearest: Nearest) -> Verdict:
-        """Return the verdict for a text, given its nearest exemplar."""
-        abstains = nearest.abstains and nearest.cosine >= self.least_cosine
-        label = "abstention" if abstains else "statement"
-        return Verdict(claim=text, premise=nearest.exemplar, label=label, why=f"{nearest.cosine:.4f}")
 
 
 def nearest_exemplars(texts: Sequence[str], exemplars: Exemplars, embed: Embedder) -> Iterator[Nearest]:
@@ -144,5 +138,5 @@ def read_exemplars(path: Path) -> Exemplars:
         return validate(Exemplars, read_yaml(path))
     data = parse_json(read_text(path), str(path))
     if not isinstance(data, dict):
-        raise DataError(f"{path}: want an object with the lists 'statement' and 'abstention'")
+        raise DataError(f"{path}: expected an object with the lists 'statement' and 'abstention'")
     return validate(Exemplars, Source(str(path), data))
