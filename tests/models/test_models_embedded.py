@@ -234,7 +234,7 @@ def test_a_child_that_dies_costs_one_question(smollm: Embedded) -> None:
         asked = child.model_copy(update={"max_tokens": 900}).reply(prompt("Tell me a very long story."))
         task = asyncio.create_task(asked)
         await asyncio.sleep(0.5)
-        os.kill(child._engine()._server._running[0].pid, signal.SIGKILL)
+        os.kill(child._engine()._server.child.pid, signal.SIGKILL)
         return await task
 
     with pytest.raises(ModelError, match=r"broke off: .*its process ended \(SIGKILL\) and is started again"):
@@ -257,7 +257,7 @@ def test_a_child_ends_with_its_parent(smollm: Embedded, ending: str) -> None:
         "from fathoms.models import Embedded\n"
         "model = Embedded(n_ctx=256, process='child')\n"
         "model.check()\n"
-        "print(model._engine()._server._running[0].pid, flush=True)\n"
+        "print(model._engine()._server.child.pid, flush=True)\n"
         f"{ending}\n"
     )
     command = [sys.executable, "-W", "error", "-c", program]

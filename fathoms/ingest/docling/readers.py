@@ -13,9 +13,10 @@ from fathoms.errors import DocumentError
 from fathoms.ingest.docling.process import BreakdownError, Converted, DoclingProcess, explain
 from fathoms.ingest.parsers.base import OnPage
 from fathoms.ingest.parsers.reading import check_source, clean_text, to_document
-from fathoms.ingest.workers.child import Children, time_advice
+from fathoms.ingest.workers.child import time_advice
 from fathoms.models.cpus import available_cpus
 from fathoms.paths import sha256_file
+from fathoms.safety.children import Children
 from fathoms.types import Document
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class DoclingReaders:
     def close(self) -> None:
         """End the idle processes."""
         while self._idle:
-            self._idle.pop().end()
+            self._idle.pop().child.end()
 
     def _convert(self, path: Path, first: int, last: int, seconds: float, on_page: OnPage) -> Converted:
         """Convert the pages from `first` to `last` of a file in an idle or a new process."""
@@ -80,10 +81,10 @@ class DoclingReaders:
             # After any other error, such as an interruption, the process may still send messages about this
             # file, which the next request would take for its own.
             if not isinstance(error, BreakdownError):
-                process.end()
+                process.child.end()
             raise
         finally:
-            if process.alive:
+            if process.child.alive:
                 self._idle.append(process)
 
     def _take(self) -> DoclingProcess | None:
@@ -91,9 +92,9 @@ class DoclingReaders:
         with suppress(IndexError):
             while True:
                 process = self._idle.pop()
-                if process.alive:
+                if process.child.alive:
                     return process
-                process.end()
+                process.child.end()
         return None
 
     def _start(self) -> DoclingProcess:

@@ -11,8 +11,8 @@ from queue import SimpleQueue
 
 from fathoms.errors import DocumentError
 from fathoms.ingest.parsers.base import OnPage, PdfParser, Readers
-from fathoms.ingest.workers.child import Children
 from fathoms.ingest.workers.readers import readers_of
+from fathoms.safety.children import Children
 from fathoms.types import Document
 
 Outcome = Document | DocumentError

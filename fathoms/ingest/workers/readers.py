@@ -9,8 +9,9 @@ from fathoms.ingest.docling.parser import Docling
 from fathoms.ingest.parsers.base import PdfParser, Readers
 from fathoms.ingest.parsers.pdfium import Pdfium
 from fathoms.ingest.parsers.pymupdf import PyMuPDF
-from fathoms.ingest.workers.child import Children, OneShotReaders
+from fathoms.ingest.workers.child import OneShotReaders
 from fathoms.ingest.workers.second_opinion import SecondOpinion
+from fathoms.safety.children import Children
 from fathoms.types import Document
 
 
