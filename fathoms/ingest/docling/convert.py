@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from fathoms.ingest.parsers.base import OnPage
-from fathoms.ingest.parsers.reading import Reading
-from fathoms.models.weights.torchvision import repair
+from fathoms.ingest.parsers.raw import RawDocument
+from fathoms.models.weights.hub import repair_torchvision
 
 if TYPE_CHECKING:
     from docling.datamodel.document import ConversionResult
@@ -33,7 +33,7 @@ class Answer(TypedDict):
     message for each page that failed, by page number.
     """
 
-    reading: Reading
+    reading: RawDocument
     native: str
     failed: dict[int, str]
 
@@ -51,7 +51,7 @@ class Converter:
     """A Docling converter with its models loaded; it converts one document at a time."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        repair()
+        repair_torchvision()
         from docling.datamodel.backend_options import ThreadedDoclingParseBackendOptions
         from docling.datamodel.base_models import InputFormat
         from docling.document_converter import DocumentConverter, PdfFormatOption

@@ -27,7 +27,7 @@ from docling_core.types.doc import (
     TableItem,
 )
 
-from fathoms.ingest.parsers.reading import ElementReading, PageReading, Reading
+from fathoms.ingest.parsers.raw import RawDocument, RawElement, RawPage
 from fathoms.types import Box
 
 
@@ -52,7 +52,7 @@ class Conversion:
             }
         )
 
-    def reading(self, picture_text: bool) -> Reading:
+    def reading(self, picture_text: bool) -> RawDocument:
         """Return the pages, beginning with page 1; pages without content are empty.
 
         `picture_text` includes the text inside figures in the Markdown.
@@ -60,7 +60,7 @@ class Conversion:
         texts = markdown(self.document, picture_text)
         found = elements(self.document)
         last = max(self.document.pages, default=0)
-        pages: list[PageReading] = [
+        pages: list[RawPage] = [
             {"text": texts.get(number, ""), "elements": found.get(number, [])}
             for number in range(1, last + 1)
         ]
@@ -111,13 +111,13 @@ def _group(document: DoclingDocument, part: SerializationResult) -> GroupItem | 
     return group if isinstance(group, GroupItem) else None
 
 
-def elements(document: DoclingDocument) -> dict[int, list[ElementReading]]:
+def elements(document: DoclingDocument) -> dict[int, list[RawElement]]:
     """Return the layout elements of each page in reading order.
 
     An element that continues over a page break belongs to the page on which it begins.
     """
     serializer = MarkdownDocSerializer(doc=document)
-    found: dict[int, list[ElementReading]] = defaultdict(list)
+    found: dict[int, list[RawElement]] = defaultdict(list)
     for item, _ in document.iterate_items(traverse_pictures=True):
         if isinstance(item, DocItem) and item.prov and not _inside_picture(document, item):
             number = item.prov[0].page_no
@@ -130,7 +130,7 @@ def _inside_picture(document: DoclingDocument, item: NodeItem) -> bool:
     return item.parent is not None and isinstance(item.parent.resolve(document), PictureItem)
 
 
-def _element(document: DoclingDocument, item: DocItem, serializer: MarkdownDocSerializer) -> ElementReading:
+def _element(document: DoclingDocument, item: DocItem, serializer: MarkdownDocSerializer) -> RawElement:
     """Convert one item; a table's text is its Markdown with the caption, a figure's the text inside it."""
     box = _box(document, item)
     if isinstance(item, TableItem):

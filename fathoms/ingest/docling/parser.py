@@ -22,7 +22,7 @@ from fathoms.ingest.docling.options import (
     Tables,
 )
 from fathoms.ingest.parsers.base import ElementKind, PdfParser
-from fathoms.ingest.parsers.reading import check_source, to_document
+from fathoms.ingest.parsers.raw import check_source, to_document
 from fathoms.safety.limits import MOST_AT_ONCE
 from fathoms.types import Document
 

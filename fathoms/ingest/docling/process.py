@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathoms.ingest.docling.errors import unusable
 from fathoms.ingest.parsers.base import OnPage
-from fathoms.ingest.parsers.reading import Reading
+from fathoms.ingest.parsers.raw import RawDocument
 from fathoms.ingest.workers.child import death, memory_advice, time_advice
 from fathoms.safety.children import ChildEndedError, Children
 
@@ -43,7 +43,7 @@ class Converted:
     """The answer to a request; its fields are those of `convert.Answer`."""
 
     def __init__(self, message: dict[str, Any]) -> None:
-        self.reading: Reading = message["reading"]
+        self.reading: RawDocument = message["reading"]
         self.native: str = message["native"]
         self.failed = {int(number): str(reason) for number, reason in message["failed"].items()}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fathoms.ingest.parsers.base import OnPage, PdfParser
-from fathoms.ingest.parsers.reading import Reading, check_source, to_document
+from fathoms.ingest.parsers.raw import RawDocument, check_source, to_document
 from fathoms.safety.children import ChildEndedError, Children
 from fathoms.types import Document
 
@@ -14,7 +14,7 @@ OUTPUT_MB = 64
 WORKER = str(Path(__file__).with_name("worker.py"))
 
 
-class OneShotReaders:
+class OneShotPool:
     """Reads every file in a new process: for the parsers that start quickly."""
 
     def __init__(self, parser: PdfParser, children: Children) -> None:
@@ -24,12 +24,12 @@ class OneShotReaders:
     def read(self, path: Path, on_page: OnPage | None = None) -> Document:
         """Read one file; raises DocumentError. `on_page` is not called: these parsers are quick."""
         check_source(path)
-        return to_document(path, self._reading(path), self._parser.max_pages)
+        return to_document(path, self._read(path), self._parser.max_pages)
 
     def close(self) -> None:
         """Do nothing: every process ended with its file."""
 
-    def _reading(self, path: Path) -> Reading:
+    def _read(self, path: Path) -> RawDocument:
         """Return the answer of the child process, or the error that its death or silence means."""
         parser = self._parser
         child = self._children.start(WORKER, stderr="log", most=OUTPUT_MB * 1024 * 1024)
@@ -51,10 +51,10 @@ class OneShotReaders:
             return {"error": death(parser, ended)}
         finally:
             child.end()
-        reading = parser.accepted(found)
-        if tuple(reading.get("error", ())) == ("memory", ""):
+        raw = parser.accepted(found)
+        if tuple(raw.get("error", ())) == ("memory", ""):
             return {"error": ("memory", memory_advice(parser))}
-        return reading
+        return raw
 
 
 def death(parser: PdfParser, ended: ChildEndedError) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fathoms.errors import DocumentError
 from fathoms.ingest.docling.process import BreakdownError, Converted, DoclingProcess, explain
 from fathoms.ingest.parsers.base import OnPage
-from fathoms.ingest.parsers.reading import check_source, clean_text, to_document
+from fathoms.ingest.parsers.raw import check_source, clean_text, to_document
 from fathoms.ingest.workers.child import time_advice
 from fathoms.models.cpus import available_cpus
 from fathoms.paths import sha256_file
@@ -27,7 +27,7 @@ def silent(done: int, total: int) -> None:
     """Ignore the progress: used where no progress callback was given."""
 
 
-class DoclingReaders:
+class DoclingPool:
     """A pool of processes that each convert one document at a time; safe for several threads.
 
     A thread that finds no idle process starts a new one.
