@@ -6,10 +6,12 @@ questions retries calls itself.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any, ClassVar, Literal
 
@@ -17,6 +19,7 @@ from pydantic import Field, field_validator
 
 from fathoms.config import fingerprint
 from fathoms.errors import FathomsError, MissingExtraError
+from fathoms.models.chat.base import ChatComponent
 from fathoms.models.chat.closed_errors import Fault, Sender, as_error, is_file_gone, refusal_in
 from fathoms.models.chat.closed_uploads import Held, forget, uploaded
 from fathoms.models.chat.completion import as_count
@@ -29,10 +32,9 @@ from fathoms.models.options import (
     secret_values,
     without_secrets,
 )
-from fathoms.models.prices import Priced
 from fathoms.models.protocols import FileLimits
 from fathoms.safety.limits import LONGEST_WAIT, MOST_AT_ONCE
-from fathoms.types import Attachment, Message, Prompt, Reply
+from fathoms.types import Attachment, Prompt, Reply
 
 KEEP_SECONDS = 24 * 3600
 """How long a vendor is asked to keep an uploaded file, in seconds."""
@@ -45,7 +47,7 @@ _BASE64 = 4 / 3
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-class Closed(Priced):
+class Closed(ChatComponent):
     """Base class of models behind a vendor's API, which accept PDFs; keys come only from the environment."""
 
     neutral: ClassVar[frozenset[str]] = frozenset(
@@ -142,17 +144,6 @@ class Closed(Priced):
     def context_window(self) -> None:
         """Always `None`: it depends on the model, and the vendor rejects longer prompts."""
 
-    def check_images(self) -> None:
-        """Do nothing: all of these APIs accept images."""
-
-    def count_tokens(self, messages: Sequence[Message]) -> None:
-        """Return `None`: the number of tokens is not known before the call."""
-
-    @property
-    def counting_waits(self) -> bool:
-        """Always False: no server is asked for counts."""
-        return False
-
     @property
     def file_limits(self) -> FileLimits:
         """Limits of one request; data in base64 counts 4/3 of its size."""
@@ -211,6 +202,15 @@ class Closed(Priced):
 
         return {sha256: await uploaded((self.address, key), file, upload) for sha256, file in files.items()}
 
+    def client(self, key: str) -> Any:
+        """Return the SDK's client for the running event loop, to which its connections belong."""
+        return _client(self.connect, self.address, key, self.request_timeout, asyncio.get_running_loop())
+
+    @staticmethod
+    @abstractmethod
+    def connect(address: str, key: str, timeout: float) -> Any:
+        """Create a client of the SDK without retries; `timeout` is in seconds."""
+
     @abstractmethod
     async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
         """Send one request; `held` has the uploaded files by sha256."""
@@ -222,6 +222,14 @@ class Closed(Priced):
     @abstractmethod
     def fault(self, error: Exception) -> Fault:
         """Extract status, code and message from an exception of the SDK."""
+
+
+@lru_cache(maxsize=24)
+def _client(
+    connect: Callable[[str, str, float], Any], address: str, key: str, timeout: float, loop: object
+) -> Any:
+    """Create a client, cached per event loop."""
+    return connect(address, key, timeout)
 
 
 def _clean(reply: Reply, sender: Sender) -> Reply:
