@@ -52,7 +52,7 @@ class Conversion:
             }
         )
 
-    def reading(self, picture_text: bool) -> RawDocument:
+    def raw(self, picture_text: bool) -> RawDocument:
         """Return the pages, beginning with page 1; pages without content are empty.
 
         `picture_text` includes the text inside figures in the Markdown.

@@ -56,9 +56,9 @@ class DoclingPool:
                 raise DocumentError(path.name, broken.reason, clean_text(broken.detail)) from None
             return self._page_by_page(path, None, range(1, broken.pages + 1), broken.pages, tell)
         if converted.failed:
-            total = len(converted.reading["pages"])
+            total = len(converted.raw["pages"])
             return self._page_by_page(path, converted, sorted(converted.failed), total, tell)
-        document = to_document(path, converted.reading, parser.max_pages)
+        document = to_document(path, converted.raw, parser.max_pages)
         return document.model_copy(update={"native": converted.native})
 
     def close(self) -> None:
@@ -153,14 +153,10 @@ class DoclingPool:
                 broken[number] = breakdown
             else:
                 if converted.failed:
-                    broken[number] = _failure(parser, converted.failed[number])
+                    said = converted.failed[number]
+                    detail = f"cannot be converted ({said}); fetch it again, or try another kind"
+                    broken[number] = BreakdownError(*explain(parser, "damaged", detail), None)
                 else:
                     alone[number] = converted
         on_page(total, total)
         return alone, broken
-
-
-def _failure(parser: Docling, said: str) -> BreakdownError:
-    """Return the error for a page on which Docling itself reported a failure."""
-    detail = f"cannot be converted ({said}); fetch it again, or try another kind"
-    return BreakdownError(*explain(parser, "damaged", detail), None)

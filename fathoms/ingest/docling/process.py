@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fathoms.ingest.docling.errors import unusable
+from fathoms.errors import ConfigError, FathomsError, ModelError
+from fathoms.ingest.docling.options import EasyOcr
 from fathoms.ingest.parsers.base import OnPage
 from fathoms.ingest.parsers.raw import RawDocument
 from fathoms.ingest.workers.child import death, memory_advice, time_advice
@@ -23,6 +25,11 @@ DOWNLOAD = 7200
 
 NO_MEMORY = ("bad_alloc", "MemoryError", "allocate", "Resource temporarily unavailable")
 """Parts of library error messages that mean a lack of memory; the last appears when no thread can start."""
+
+FROM_HUB = ("huggingface_hub.errors.", "httpx.")
+FROM_DOWNLOAD = ("urllib.error.",)
+FROM_LANGUAGE = ("docling.exceptions.OcrLanguage",)
+"""Beginnings of the names of the exceptions that a missing hub, download or OCR language causes."""
 
 
 class BreakdownError(Exception):
@@ -43,7 +50,7 @@ class Converted:
     """The answer to a request; its fields are those of `convert.Answer`."""
 
     def __init__(self, message: dict[str, Any]) -> None:
-        self.reading: RawDocument = message["reading"]
+        self.raw: RawDocument = message["raw"]
         self.native: str = message["native"]
         self.failed = {int(number): str(reason) for number, reason in message["failed"].items()}
 
@@ -51,7 +58,7 @@ class Converted:
 class DoclingProcess:
     """A child process with its own Docling converter; the constructor waits until its models are loaded.
 
-    The constructor raises ConfigError or ModelError (see `errors.unusable`) if the converter cannot be built.
+    The constructor raises ConfigError or ModelError (see `unusable`) if the converter cannot be built.
     """
 
     def __init__(self, parser: Docling, children: Children, threads: int) -> None:
@@ -111,3 +118,35 @@ def explain(parser: Docling, reason: str, detail: str) -> tuple[str, str]:
     if not detail or any(sign in detail for sign in NO_MEMORY):
         return "memory", memory_advice(parser)
     return reason, detail
+
+
+def unusable(parser: Docling, classes: Sequence[str], said: str) -> FathomsError:
+    """Return the error for a converter that cannot be built: ConfigError for wrong options, else ModelError.
+
+    `classes` are the qualified class names, bases included, of the exception and of its causes; `said` is its
+    message. The exception itself was raised in a child process.
+    """
+
+    def raised(prefixes: tuple[str, ...]) -> bool:
+        return any(name.startswith(prefixes) for name in classes)
+
+    ocr = parser.ocr
+    if raised(FROM_HUB):
+        return ModelError(
+            "ingest kind 'docling': the weights of Docling's layout and table models are not on this machine"
+            " and the hub cannot be reached; connect once, or set 'layout: {kind: cdla}' and"
+            " 'tables: {kind: geometric}' and run 'fathoms models pull layout-cdla'"
+        )
+    if raised(FROM_DOWNLOAD):
+        return ModelError(
+            "ingest kind 'docling': EasyOCR's weights are not on this machine and cannot be downloaded;"
+            " connect once, or set 'ocr: {kind: easyocr, weights: easyocr-en}' and run"
+            " 'fathoms models pull easyocr-en'"
+        )
+    if isinstance(ocr, EasyOcr) and raised(FROM_LANGUAGE):
+        return ConfigError(f"ingest.ocr.languages: EasyOCR does not know {list(ocr.languages)}: {said}")
+    if isinstance(ocr, EasyOcr) and ocr.weights is not None and "downloads disabled" in said:
+        return ConfigError(
+            f"ingest.ocr.weights: '{ocr.weights}' lacks what {list(ocr.languages)} needs: {said}"
+        )
+    return ModelError(f"ingest kind 'docling': the converter cannot be made: {said}")

@@ -13,13 +13,13 @@ from fathoms.models.chat.closed import (
     ONE_ANSWER,
     Clock,
     Closed,
+    Held,
     part,
     system_text,
     tokens,
     total,
 )
 from fathoms.models.chat.closed_errors import FailedResponseError, Fault, refuse_error
-from fathoms.models.chat.closed_uploads import Held
 from fathoms.models.chat.media import PDF, as_base64, file_bytes, image_type
 from fathoms.models.options import VariableName, resolved
 from fathoms.safety.limits import MOST_TOKENS

@@ -10,7 +10,9 @@ import asyncio
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any, ClassVar, Literal
@@ -21,7 +23,6 @@ from fathoms.config import fingerprint
 from fathoms.errors import FathomsError, MissingExtraError
 from fathoms.models.chat.base import ChatComponent
 from fathoms.models.chat.closed_errors import Fault, Sender, as_error, is_file_gone, refusal_in
-from fathoms.models.chat.closed_uploads import Held, forget, uploaded
 from fathoms.models.chat.completion import as_count
 from fathoms.models.options import (
     Address,
@@ -42,9 +43,22 @@ ONE_ANSWER = {"Connection": "close"}
 """Headers that close each connection after one answer. Without retries in the SDK, the next question would
 fail if the server had closed an idle connection. It also ensures that no connection outlives its event
 loop."""
+_NEARLY_OVER = 600.0  # a file that expires in less than this many seconds is uploaded again
 _MEGABYTE = 1_000_000
 _BASE64 = 4 / 3
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+@dataclass(frozen=True)
+class Held:
+    """An uploaded file: its id or address for requests, and its expiry time (seconds since 1970)."""
+
+    reference: str
+    expires: float
+
+
+_held: dict[tuple[str, ...], Held] = {}
+"""The files that this process has uploaded, by account and sha256."""
 
 
 class Closed(ChatComponent):
@@ -191,7 +205,7 @@ class Closed(ChatComponent):
             if not is_file_gone(self.fault(error)):
                 raise
         for sha256, file in files.items():
-            forget((self.address, key), file, held[sha256])
+            _forget((self.address, key), file, held[sha256])
         return await self.ask(prompt, await self._uploaded(files, key), key)
 
     async def _uploaded(self, files: dict[str, Attachment], key: str) -> dict[str, Held]:
@@ -200,7 +214,9 @@ class Closed(ChatComponent):
         async def upload(file: Attachment) -> Held:
             return await self.upload(file, key)
 
-        return {sha256: await uploaded((self.address, key), file, upload) for sha256, file in files.items()}
+        return {
+            sha256: await _upload_once((self.address, key), file, upload) for sha256, file in files.items()
+        }
 
     def client(self, key: str) -> Any:
         """Return the SDK's client for the running event loop, to which its connections belong."""
@@ -230,6 +246,31 @@ def _client(
 ) -> Any:
     """Create a client, cached per event loop."""
     return connect(address, key, timeout)
+
+
+async def _upload_once(
+    account: tuple[str, ...], file: Attachment, upload: Callable[[Attachment], Awaitable[Held]]
+) -> Held:
+    """Return the uploaded file, uploading it if necessary. Concurrent questions wait for a single upload."""
+    place = (*account, file.sha256)
+    async with _locks(asyncio.get_running_loop())[place]:
+        held = _held.get(place)
+        if held is None or held.expires < time.time() + _NEARLY_OVER:
+            held = _held[place] = await upload(file)
+        return held
+
+
+def _forget(account: tuple[str, ...], file: Attachment, held: Held) -> None:
+    """Forget a file that the vendor no longer has, unless it was uploaded again in the meantime."""
+    place = (*account, file.sha256)
+    if _held.get(place) == held:
+        del _held[place]
+
+
+@lru_cache(maxsize=8)
+def _locks(loop: asyncio.AbstractEventLoop) -> defaultdict[tuple[str, ...], asyncio.Lock]:
+    """Return the locks of an event loop, one per file."""
+    return defaultdict(asyncio.Lock)
 
 
 def _clean(reply: Reply, sender: Sender) -> Reply:

@@ -16,13 +16,13 @@ from fathoms.models.chat.closed import (
     ONE_ANSWER,
     Clock,
     Closed,
+    Held,
     part,
     system_text,
     tokens,
     total,
 )
 from fathoms.models.chat.closed_errors import Fault
-from fathoms.models.chat.closed_uploads import Held
 from fathoms.models.chat.media import PDF, file_bytes, image_type
 from fathoms.models.options import VariableName, resolved
 from fathoms.safety.limits import MOST_TOKENS

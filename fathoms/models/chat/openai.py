@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from fathoms.models.chat import openai_responses
-from fathoms.models.chat.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, tokens
+from fathoms.models.chat.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, Held, part, tokens
 from fathoms.models.chat.closed_errors import FAILED_FINISH, FailedResponseError, Fault, refuse_error
-from fathoms.models.chat.closed_uploads import Held
 from fathoms.models.chat.media import PDF, data_url, file_bytes, image_type
 from fathoms.models.options import VariableName, resolved
 from fathoms.safety.limits import MOST_TOKENS

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fathoms.models.chat.closed import Clock, part, tokens
+from fathoms.models.chat.closed import Clock, Held, part, tokens
 from fathoms.models.chat.closed_errors import FailedResponseError, refuse_error
-from fathoms.models.chat.closed_uploads import Held
 from fathoms.models.chat.media import PDF, data_url, image_type
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
 
