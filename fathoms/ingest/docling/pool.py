@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,20 +68,14 @@ class DoclingPool:
 
     def _convert(self, path: Path, first: int, last: int, seconds: float, on_page: OnPage) -> Converted:
         """Convert the pages from `first` to `last` of a file in an idle or a new process."""
-        with self._process() as process:
-            return process.convert(path, first, last, seconds, on_page)
-
-    @contextmanager
-    def _process(self) -> Iterator[DoclingProcess]:
-        """Provide a process for one request; it returns to the pool afterwards if it is still alive."""
         process = self._take() or self._start()
         try:
-            yield process
-        except BaseException as error:
-            # After any other error, such as an interruption, the process may still send messages about this
-            # file, which the next request would take for its own.
-            if not isinstance(error, BreakdownError):
-                process.child.end()
+            return process.convert(path, first, last, seconds, on_page)
+        except BreakdownError:
+            raise
+        except BaseException:
+            # after an interruption, the next request would take the messages about this file for its own
+            process.child.end()
             raise
         finally:
             if process.child.alive:
