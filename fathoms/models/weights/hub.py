@@ -18,7 +18,7 @@ from fathoms.config import Component
 from fathoms.errors import ConfigError, MissingExtraError, ServerError
 from fathoms.models.cpus import available_cpus
 from fathoms.models.weights.assets import ASSETS
-from fathoms.models.weights.weights import digests, verified
+from fathoms.models.weights.weights import digests, files
 from fathoms.safety.inputs import expanded
 from fathoms.safety.limits import MOST_TEXTS
 
@@ -101,7 +101,7 @@ def folder_of(model: str) -> Path | None:
     file, ConfigError if `model` is neither a folder, nor an asset, nor a name on the hub.
     """
     if model in ASSETS:
-        verified(model)  # the settings of a model name Python classes that are then loaded
+        files(model, rehash=True)  # the settings of a model name Python classes that are then loaded
         return ASSETS[model].folder
     path = expanded(Path(model))
     if path.is_dir():

@@ -76,48 +76,27 @@ def locate(name_or_path: str) -> Path:
     return next(iter(files(name_or_path).values()))
 
 
-def files(name: str) -> dict[str, Path]:
-    """Return the paths of all files of an asset by file name.
+def files(name: str, *, rehash: bool = False) -> dict[str, Path]:
+    """Return the paths of all files of an asset by file name, after comparing each with its pinned sha256.
 
-    Raises ConfigError for an unknown name, MissingWeightsError for an asset that was not pulled,
-    ChecksumError for a damaged file.
-    """
-
-    def remembered(path: Path, expected: str) -> str:
-        stat = path.stat()
-        return _verified(path, expected, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
-
-    return _compared(name, remembered)
-
-
-def verified(name: str) -> dict[str, Path]:
-    """Return the paths of all files of an asset by file name, after computing and comparing every sha256.
-
-    Unlike `files`, it does not rely on `models/verified.json`. It is used for files from which libraries
-    would run code, because the folder of weights may be a copy of somebody else's. Raises the same errors as
-    `files`.
-    """
-
-    def computed(path: Path, expected: str) -> str:
-        stat = path.stat()
-        return _digest(path, stat.st_size, stat.st_mtime_ns)
-
-    return _compared(name, computed)
-
-
-def _compared(name: str, digest: Callable[[Path, str], str]) -> dict[str, Path]:
-    """Return the files of an asset by name, after comparing each with its pinned sha256.
-
-    `digest` gets the path of a file and its pinned sha256, and returns the sha256 that the file has.
+    `rehash` computes the hashes even if `models/verified.json` says that the files were correct before. It is
+    for files from which libraries would run code, because the folder of weights, and that file with it, may
+    be a copy of somebody else's. Raises ConfigError for an unknown name, MissingWeightsError for an asset
+    that was not pulled, ChecksumError for a damaged file.
     """
     asset = find(name)
     if not is_installed(name):
         raise MissingWeightsError(name)
     paths = {file.name: asset.folder / file.name for file in asset.files}
     for file in asset.files:
-        found = digest(paths[file.name], file.sha256)
+        path = paths[file.name]
+        stat = path.stat()
+        if rehash:
+            found = _digest(path, stat.st_size, stat.st_mtime_ns)
+        else:
+            found = _verified(path, file.sha256, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
         if found != file.sha256:
-            raise ChecksumError(paths[file.name], file.sha256, found)
+            raise ChecksumError(path, file.sha256, found)
     return paths
 
 
