@@ -195,10 +195,10 @@ def test_reasoning_is_kept_apart(message: dict[str, str | None], text: str, reas
 
 def test_images_need_a_projector(smollm: Embedded, picture: Path, tmp_path: Path) -> None:
     shown = Prompt(messages=(Message(role="user", text="What is this?", images=(picture,)),))
-    with pytest.raises(ConfigError, match="smollm2-135m sees no images: set mmproj"):
+    with pytest.raises(ConfigError, match="smollm2-135m accepts no images: set mmproj"):
         smollm.check_images()
     smollm.model_copy(update={"mmproj": "a.gguf"}).check_images()
-    with pytest.raises(ModelError, match="smollm2-135m sees no images: set mmproj"):
+    with pytest.raises(ModelError, match="smollm2-135m accepts no images: set mmproj"):
         asyncio.run(smollm.reply(shown))
     assert smollm.count_tokens(shown.messages) is None
     with pytest.raises(ConfigError, match="no such file"):

@@ -72,7 +72,7 @@ class EasyOcr(Stage):
             return find(name).folder
         folder = expanded(Path(name)).absolute()
         if not folder.is_dir():
-            raise ConfigError(f"ingest.ocr.weights: {name} is no folder; give one with EasyOCR's files")
+            raise ConfigError(f"ingest.ocr.weights: {name} is not a folder; give one with EasyOCR's files")
         return folder
 
 

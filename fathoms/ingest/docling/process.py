@@ -149,4 +149,4 @@ def unusable(parser: Docling, classes: Sequence[str], said: str) -> FathomsError
         return ConfigError(
             f"ingest.ocr.weights: '{ocr.weights}' lacks what {list(ocr.languages)} needs: {said}"
         )
-    return ModelError(f"ingest kind 'docling': the converter cannot be made: {said}")
+    return ModelError(f"ingest kind 'docling': the converter could not be created: {said}")

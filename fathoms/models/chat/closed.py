@@ -123,7 +123,9 @@ class Closed(ChatComponent):
     def _has_no_own_keys(cls, options: dict[str, Any]) -> dict[str, Any]:
         for name in options:
             if _CAMEL.sub("_", name).lower() in cls.own_keys:
-                raise ValueError(f"'{name}' has no place here: it is the prompt's, or an option of its own")
+                raise ValueError(
+                    f"'{name}' is not allowed here: it belongs to the prompt, or is set by a key of its own"
+                )
         return options
 
     def identity(self) -> dict[str, Any]:

@@ -90,8 +90,8 @@ class Embedded(ChatComponent):
     def _sees_nothing(self) -> str:
         """Return the error message for images sent to a model without a projector."""
         return (
-            f"{self.model} sees no images: set mmproj to the projector of a vision model,"
-            " or take chunks without images"
+            f"{self.model} accepts no images: set mmproj to the projector of a vision model,"
+            " or use chunks without images"
         )
 
     async def reply(self, prompt: Prompt) -> Reply:

@@ -136,7 +136,7 @@ class GoogleLLM(Closed):
             kept = await files.get(name=kept.name or "")
         if state != "ACTIVE" or kept.uri is None:
             raise ModelError(
-                f"{self.address} has '{file.document}', but does not get it ready (it is {state})"
+                f"{self.address} did not finish processing '{file.document}' (its state is {state})"
             )
         over = kept.expiration_time
         return Held(kept.uri, over.timestamp() if over else time.time() + KEEP_SECONDS)

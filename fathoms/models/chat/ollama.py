@@ -72,7 +72,7 @@ class _FromOllama(Component):
         """Refuse options that have their own key, because one of the two values would be ignored silently."""
         for name, key in cls.own_keys.items():
             if name in options:
-                raise ValueError(f"'{name}' has no place here: set {key} itself")
+                raise ValueError(f"'{name}' is not allowed here: set '{key}' instead")
         return options
 
     def identity(self) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class OllamaLLM(ChatComponent, _FromOllama):
         self._require_context(shown, self.n_ctx)
         capabilities = _names(shown.get("capabilities"))
         if self.think and capabilities is not None and "thinking" not in capabilities:
-            raise ConfigError(f"{self.model} is no thinking model: leave 'think' out")
+            raise ConfigError(f"{self.model} is not a reasoning model: remove 'think'")
 
     def check_images(self) -> None:
         """Raise ConfigError if the model accepts no images, ServerError if there is no server or no such
@@ -195,7 +195,7 @@ class OllamaLLM(ChatComponent, _FromOllama):
 
     def _sees_nothing(self) -> str:
         """Return the error message for images sent to a model that accepts none."""
-        return f"{self.model} sees no images: take a vision model, or chunks without images"
+        return f"{self.model} accepts no images: use a vision model, or chunks without images"
 
     async def reply(self, prompt: Prompt) -> Reply:
         """Send the prompt and return the reply; raises ModelError.

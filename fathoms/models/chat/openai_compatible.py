@@ -93,14 +93,14 @@ class _FromServer(Component):
         if answer.status != 200:
             raise ServerError(
                 f"{self.base_url}/models answers with status {answer.status}:"
-                " is that the path of its API? it mostly ends in /v1"
+                " check that base_url is the path of its API, which usually ends in /v1"
             )
         try:
             listed = answer.json().get("data") or []
         except (ValueError, AttributeError) as error:
-            raise ServerError(f"{self.base_url}/models answers with something else than a list") from error
+            raise ServerError(f"{self.base_url}/models does not answer with a list") from error
         if not (isinstance(listed, list) and all(isinstance(row, dict) for row in listed)):
-            raise ServerError(f"{self.base_url}/models answers with something else than a list of models")
+            raise ServerError(f"{self.base_url}/models does not answer with a list of models")
         return listed
 
     def _sender(self) -> Sender:

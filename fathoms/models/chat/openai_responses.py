@@ -83,7 +83,9 @@ def _to_reply(response: Any, clock: Clock) -> Reply:
     if error is not None and part(error, "code") not in _REFUSALS:
         refuse_error(error)
     if response.status in _UNFINISHED and error is None:
-        raise FailedResponseError("error", f"the response has the status {response.status!r}, and no answer")
+        raise FailedResponseError(
+            "error", f"the response has the status {response.status!r} and contains no answer"
+        )
     said = [piece for item in response.output if item.type == "message" for piece in item.content]
     refused = "".join(piece.refusal for piece in said if piece.type == "refusal")
     cause = part(response, "incomplete_details", "reason")

@@ -110,7 +110,7 @@ def folder_of(model: str) -> Path | None:
         raise ConfigError(f"{model}: no such folder")
     if model.count("/") != 1:
         raise ConfigError(
-            f"no model '{model}': give a folder, a name of 'fathoms models list', or ORGANISATION/NAME"
+            f"no model '{model}': give a folder, a name from 'fathoms models list', or ORGANISATION/NAME"
             " as on the hub"
         )
     return None
