@@ -115,6 +115,14 @@ class Child:
             raise self._ended(answer)
         return answer
 
+    def ended(self, seconds: float) -> ChildEndedError | None:
+        """Return how the process ended, `None` if it still runs after `seconds`; no answer is lost by this."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        return self._ended(EOFError())
+
     def kill(self) -> None:
         """Kill the process and all that it started."""
         _kill(self._process)

@@ -77,6 +77,11 @@ def test_a_child_that_is_silent_is_waited_for_as_long_as_asked(tmp_path: Path) -
         process.receive(0.2)
     assert time.monotonic() - begun < 5
     assert process.alive
+    assert process.ended(0.1) is None
+    process.kill()
+    ended = process.ended(20)
+    assert ended is not None
+    assert ended.how == "SIGKILL"
 
 
 def test_nothing_starts_after_a_stop(tmp_path: Path) -> None:

@@ -91,10 +91,10 @@ class DoclingProcess:
                 message, _ = self.child.receive(min(left, parser.page_timeout))
             except TimeoutError:
                 self.child.end()
-                advice = (
-                    f"finished no page within {parser.page_timeout:g} s; raise page_timeout, or leave it out"
-                )
-                advice = time_advice(seconds) if left < parser.page_timeout else advice
+                advice = f"finished no page within {parser.page_timeout:g} s"
+                advice += "; raise page_timeout, or leave it out"
+                if left < parser.page_timeout:
+                    advice = time_advice(seconds)
                 raise BreakdownError("timeout", advice, pages) from None
             except ChildEndedError as ended:
                 self.child.end()
@@ -106,11 +106,6 @@ class DoclingProcess:
                 raise BreakdownError(*explain(parser, *message["error"]), None)
             else:
                 return Converted(message)
-
-
-def _page_advice(parser: Docling) -> str:
-    """Return the error text for a file that hangs, with advice for the user."""
-    return f"finished no page within {parser.page_timeout:g} s; raise page_timeout, or leave it out"
 
 
 def explain(parser: Docling, reason: str, detail: str) -> tuple[str, str]:

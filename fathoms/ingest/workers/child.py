@@ -64,19 +64,16 @@ def death(parser: PdfParser, ended: ChildEndedError) -> tuple[str, str]:
     if ended.cause == "memory":
         return "memory", memory_advice(parser)
     if ended.cause == "killed":
-        return (
-            "memory",
-            "caused its process to be killed, probably for lack of memory; parse fewer at once",
-        )
+        return "memory", "caused its process to be killed, probably for lack of memory; parse fewer at once"
     said = f"{ended.how}: {ended.last_line}" if ended.last_line else ended.how
     return "crash", f"makes the parser crash ({said}); fetch it again, try another kind, or leave it out"
 
 
 def time_advice(seconds: float) -> str:
-    """What is wrong with a file that takes longer than `timeout`, and what to do."""
+    """Return what is wrong with a file that takes longer than `timeout`, and what to do."""
     return f"gave no result within {seconds:g} s; raise timeout if the file is sound, or leave it out"
 
 
 def memory_advice(parser: PdfParser) -> str:
-    """What is wrong with a file that needs more than `memory_mb`, and what to do."""
+    """Return what is wrong with a file that needs more than `memory_mb`, and what to do."""
     return f"needs more than {parser.memory_mb} MiB; raise memory_mb if the file is sound, or leave it out"

@@ -144,12 +144,10 @@ def _content(message: Message, held: dict[str, Held]) -> Any:
         return message.text
     documents = []
     for file in message.files:
-        kept = held.get(file.sha256)
-        source = (
-            {"type": "base64", "media_type": PDF, "data": as_base64(file)}
-            if kept is None
-            else {"type": "file", "file_id": kept.reference}
-        )
+        if kept := held.get(file.sha256):
+            source = {"type": "file", "file_id": kept.reference}
+        else:
+            source = {"type": "base64", "media_type": PDF, "data": as_base64(file)}
         documents.append({"type": "document", "source": source, "title": file.document})
     images = [
         {

@@ -59,9 +59,8 @@ class Completion:
             self._take(value)
         except (AttributeError, KeyError, TypeError, IndexError) as error:
             told = self._sender.masked(repr(error))[:_LONGEST_QUOTE]
-            raise ModelError(
-                f"{self._sender.address}: the answer is not a chat completion ({told})"
-            ) from error
+            address = self._sender.address
+            raise ModelError(f"{address}: the answer is not a chat completion ({told})") from error
 
     def _take(self, value: dict[str, Any]) -> None:
         """Read text, reasoning, refusal, usage and finish reason from a completion or a chunk."""

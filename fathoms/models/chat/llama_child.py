@@ -32,14 +32,11 @@ class ChildServer:
 
     def why_it_broke(self) -> str:
         """Return the end of an error message that says how the process ended; empty if it still runs."""
-        if self.child is not None:
-            try:
-                self.child.receive(1)  # a dying process closes its sockets before its pipes
-            except ChildEndedError as ended:
-                return f"; its process ended ({ended.how}) and is started again for the next question"
-            except TimeoutError:
-                pass
-        return ""
+        # a dying process closes its sockets before it has ended, so wait a moment
+        ended = None if self.child is None else self.child.ended(1)
+        if ended is None:
+            return ""
+        return f"; its process ended ({ended.how}) and is started again for the next question"
 
     def _start(self) -> str:
         """Start the process and return its address once the model is loaded; raises ModelError."""
