@@ -116,7 +116,7 @@ class Child:
         return answer
 
     def ended(self, seconds: float) -> ChildEndedError | None:
-        """Return how the process ended, `None` if it still runs after `seconds`; no answer is lost by this."""
+        """Return how the process ended, `None` if it still runs after `seconds`; this takes no answer."""
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
