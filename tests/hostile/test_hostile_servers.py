@@ -304,7 +304,7 @@ ERRORS: dict[str, list[tuple[bytes, str]]] = {
             ),
             "finish_reason",
         ),
-        (answer({"choices": []}, "200 OK", "Content-Type: application/json"), "no reply"),
+        (answer({"choices": []}, "200 OK", "Content-Type: application/json"), "does not follow its API"),
     ],
     "responses": [
         (
