@@ -212,7 +212,7 @@ def test_think_is_sent_as_it_is_set() -> None:
 
 def test_think_is_refused_for_a_model_that_cannot() -> None:
     with serving({"/api/show": {**SHOWN, "capabilities": ["completion"]}}) as stub:
-        with pytest.raises(ConfigError, match="no thinking model"):
+        with pytest.raises(ConfigError, match="is not a reasoning model"):
             OllamaLLM(model="m", base_url=stub.address, think=True).check()
         OllamaLLM(model="m", base_url=stub.address, think=False).check()
 
