@@ -68,7 +68,7 @@ class Child:
         number of bytes that one answer may have.
         """
         self._log = tempfile.TemporaryFile() if stderr == "log" else None  # noqa: SIM115 - closed by `_end`
-        # -P keeps the script's own folder and the current one out of the search path for modules
+        # -P keeps the script's own folder out of the search path for modules
         command = [sys.executable, "-P", _MAIN, str(_read_end()), target]
         self._process = subprocess.Popen(
             command,
@@ -82,8 +82,8 @@ class Child:
         self._answers: SimpleQueue[tuple[Any, bytes] | Exception] = SimpleQueue()
         arguments = (self._process.stdout, self._answers, most)
         listener = threading.Thread(target=_listen, args=arguments, daemon=True)
-        listener.start()
         self._finalizer = weakref.finalize(self, _end, self._process, listener, self._log)
+        listener.start()
 
     @property
     def pid(self) -> int:
@@ -205,7 +205,7 @@ def _end(process: subprocess.Popen[bytes], listener: threading.Thread, log: IO[b
     """Kill a process, and close its pipes and its log."""
     _kill(process)
     process.wait()
-    if listener is not threading.current_thread():
+    if listener.is_alive() and listener is not threading.current_thread():
         listener.join(_GRACE)  # it closes stdout; a process that left the group may hold the other end
     for file in (process.stdin, log):
         if file is not None:
