@@ -42,9 +42,9 @@ def fathoms(paths: list[Path], workers: int) -> int:
 
 def bare(paths: list[Path], workers: int) -> int:
     """Convert as a script of one's own would: Docling's own backend, Markdown and JSON; the pages."""
-    from fathoms.models.weights.torchvision import repair
+    from fathoms.models.weights.hub import repair_torchvision
 
-    repair()
+    repair_torchvision()
     from docling.datamodel.base_models import InputFormat
     from docling.document_converter import DocumentConverter, PdfFormatOption
 

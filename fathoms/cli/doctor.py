@@ -109,7 +109,7 @@ def _documents(experiment: AnyExperiment, documents: Mapping[str, Path]) -> Iter
     """Problems of the documents; none are looked for if the pipeline is external or needs no documents."""
     from fathoms.cli.cache import opened
     from fathoms.errors import DocumentError
-    from fathoms.ingest.parsers.reading import check_source
+    from fathoms.ingest.parsers.raw import check_source
     from fathoms.pipeline.experiment import Experiment
 
     if not isinstance(experiment, Experiment) or experiment.retrieve.needs == "nothing":

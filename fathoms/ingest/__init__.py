@@ -19,10 +19,9 @@ from fathoms.ingest.parsers.base import ElementKind, PdfParser
 from fathoms.ingest.parsers.pdfium import Pdfium
 from fathoms.ingest.parsers.pymupdf import PyMuPDF
 from fathoms.ingest.parsers.python import PythonParser
-from fathoms.ingest.workers.images import page_images
+from fathoms.ingest.workers.made import page_images, pdf_part
 from fathoms.ingest.workers.parallel import parse_all
-from fathoms.ingest.workers.parts import pdf_part
-from fathoms.ingest.workers.readers import parse_in_child
+from fathoms.ingest.workers.pool import parse_in_child
 
 Parser = Annotated[Pdfium | PyMuPDF | Docling | PythonParser, Field(discriminator="kind")]
 Chunker = Annotated[SentenceChunker | PageChunker | DoclingHybridChunker, Field(discriminator="kind")]

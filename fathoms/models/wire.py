@@ -200,7 +200,7 @@ def _silence(sender: Sender, error: Exception) -> str:
 
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return f"{sender.address}: no connection within {_CONNECT_SECONDS} seconds"
-    return f"{sender.address} says nothing for {sender.timeout:g} seconds: raise request_timeout?"
+    return f"{sender.address} sent nothing for {sender.timeout:g} seconds: raise request_timeout"
 
 
 @lru_cache(maxsize=16)

@@ -23,8 +23,7 @@ import pytest
 
 from fathoms.errors import ChecksumError
 from fathoms.ingest import PageChunker, Pdfium
-from fathoms.ingest.workers.images import page_images
-from fathoms.ingest.workers.parts import pdf_part
+from fathoms.ingest.workers.made import page_images, pdf_part
 from fathoms.models import LexicalEmbedder, ScriptedModel
 from fathoms.models.caching import embed_cached
 from fathoms.models.weights.assets import ASSETS, Asset, File

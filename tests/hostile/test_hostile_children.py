@@ -41,7 +41,7 @@ from fathoms.models.embed import process as embedding
 texts = ["The pump stops at 130 kPa. " * 40] * 20_000
 embedding.embed(OnnxEmbedder(), ["one text"])
 threading.Thread(target=embedding.embed, args=(OnnxEmbedder(), texts)).start()
-print(embedding._WORKER._running[0].pid, flush=True)
+print(embedding._WORKER.child.pid, flush=True)
 """
 
 LLAMA = """
@@ -51,7 +51,7 @@ from fathoms.models.chat.llama_server import Settings
 from fathoms.models.weights.weights import locate
 child = ChildServer(Settings(str(locate("smollm2-135m")), projector=None, n_ctx=256, threads=1, slots=1))
 child.address
-print(child._running[0].pid, flush=True)
+print(child.child.pid, flush=True)
 threading.Event().wait()
 """
 

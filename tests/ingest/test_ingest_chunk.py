@@ -128,5 +128,5 @@ def test_the_header_is_filled_in_and_counts_for_nothing() -> None:
 
 
 def test_an_unknown_place_in_the_header() -> None:
-    with pytest.raises(ValidationError, match=r"no place '\{documnt\}' \(did you mean 'document'\?\)"):
+    with pytest.raises(ValidationError, match=r"no placeholder '\{documnt\}' \(did you mean 'document'\?\)"):
         SentenceChunker(header="{documnt}, {page}")

@@ -93,7 +93,7 @@ def test_weights_that_were_not_pulled_are_named(
 
 def test_a_folder_of_weights_must_be_there(tmp_path: Path) -> None:
     pytest.importorskip("docling")
-    with pytest.raises(ConfigError, match=r"ingest\.ocr\.weights: .* is no folder"):
+    with pytest.raises(ConfigError, match=r"ingest\.ocr\.weights: .* is not a folder"):
         docling(
             ocr={"kind": "easyocr", "weights": str(tmp_path / "none")}, layout={"kind": "docling"}
         ).require()

@@ -72,7 +72,7 @@ def test_a_page_that_kills_again_is_lost_and_named(tmp_path: Path) -> None:
     assert isinstance(document, Document)
     assert [bool(page.text) for page in document.pages] == [True, False, True]
     (warning,) = document.warnings
-    assert warning.startswith("page 2 is lost: had its process killed")
+    assert warning.startswith("page 2 is lost: caused its process to be killed")
     again = OFFLINE.from_native(path, document.sha256, document.native or "")
     assert again == document
 

@@ -96,9 +96,9 @@ def test_boxes_are_points_from_the_top_left() -> None:
 def test_pages_without_content_keep_their_place() -> None:
     document = made()
     document.add_text(DocItemLabel.TEXT, "It swims.", prov=place(2))
-    reading = Conversion(document, 3, ("repaired",)).reading(picture_text=False)
-    assert [page["text"] for page in reading["pages"]] == ["", "It swims.", ""]
-    assert (reading["page_count"], reading["warnings"]) == (3, ["repaired"])
+    raw = Conversion(document, 3, ("repaired",)).raw(picture_text=False)
+    assert [page["text"] for page in raw["pages"]] == ["", "It swims.", ""]
+    assert (raw["page_count"], raw["warnings"]) == (3, ["repaired"])
 
 
 def test_a_conversion_survives_its_json() -> None:

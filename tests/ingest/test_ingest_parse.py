@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from fathoms.errors import DocumentError, MissingExtraError
 from fathoms.ingest import Parser, Pdfium, PdfParser, PyMuPDF, parse_in_child
-from fathoms.ingest.parsers.reading import clean_text
+from fathoms.ingest.parsers.raw import clean_text
 from fathoms.types import Document
 from tests.support import damage
 
@@ -192,7 +192,7 @@ def test_a_missing_library_names_its_extra(tmp_path: Path) -> None:
         parse_in_child(Absent(), tmp_path / "any.pdf")
 
 
-def test_a_text_parser_has_no_form_of_its_own() -> None:
+def test_a_text_parser_has_no_document_format_of_its_own() -> None:
     assert Pdfium().native is None
-    with pytest.raises(TypeError, match="'pdfium' has no form of its own"):
+    with pytest.raises(TypeError, match="'pdfium' has no document format of its own"):
         Pdfium().from_native(Path("a.pdf"), "", "{}")

@@ -195,10 +195,10 @@ def test_reasoning_is_kept_apart(message: dict[str, str | None], text: str, reas
 
 def test_images_need_a_projector(smollm: Embedded, picture: Path, tmp_path: Path) -> None:
     shown = Prompt(messages=(Message(role="user", text="What is this?", images=(picture,)),))
-    with pytest.raises(ConfigError, match="smollm2-135m sees no images: set mmproj"):
+    with pytest.raises(ConfigError, match="smollm2-135m accepts no images: set mmproj"):
         smollm.check_images()
     smollm.model_copy(update={"mmproj": "a.gguf"}).check_images()
-    with pytest.raises(ModelError, match="smollm2-135m sees no images: set mmproj"):
+    with pytest.raises(ModelError, match="smollm2-135m accepts no images: set mmproj"):
         asyncio.run(smollm.reply(shown))
     assert smollm.count_tokens(shown.messages) is None
     with pytest.raises(ConfigError, match="no such file"):
@@ -234,7 +234,7 @@ def test_a_child_that_dies_costs_one_question(smollm: Embedded) -> None:
         asked = child.model_copy(update={"max_tokens": 900}).reply(prompt("Tell me a very long story."))
         task = asyncio.create_task(asked)
         await asyncio.sleep(0.5)
-        os.kill(child._engine()._server._running[0].pid, signal.SIGKILL)
+        os.kill(child._engine()._server.child.pid, signal.SIGKILL)
         return await task
 
     with pytest.raises(ModelError, match=r"broke off: .*its process ended \(SIGKILL\) and is started again"):
@@ -257,7 +257,7 @@ def test_a_child_ends_with_its_parent(smollm: Embedded, ending: str) -> None:
         "from fathoms.models import Embedded\n"
         "model = Embedded(n_ctx=256, process='child')\n"
         "model.check()\n"
-        "print(model._engine()._server._running[0].pid, flush=True)\n"
+        "print(model._engine()._server.child.pid, flush=True)\n"
         f"{ending}\n"
     )
     command = [sys.executable, "-W", "error", "-c", program]

@@ -99,10 +99,10 @@ def test_a_forked_process_has_a_worker_of_its_own(minilm: OnnxEmbedder) -> None:
         "from fathoms.models import OnnxEmbedder\n"
         "from fathoms.models.embed import process as embedding\n"
         "first = embedding.embed(OnnxEmbedder(), ['one'])\n"
-        "before = embedding._WORKER._running[0].pid\n"
+        "before = embedding._WORKER.child.pid\n"
         "child = os.fork()\n"
         "assert (embedding.embed(OnnxEmbedder(), ['one']) == first).all()\n"
-        "assert (embedding._WORKER._running[0].pid == before) == bool(child)\n"
+        "assert (embedding._WORKER.child.pid == before) == bool(child)\n"
         "if child: print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

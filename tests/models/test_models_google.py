@@ -129,5 +129,5 @@ def test_a_file_that_never_gets_ready(server: Vendors, root: Path) -> None:
     server.gets_ready = False
     pdf = root / "data" / "sample" / "pelnorite-ceramic.pdf"
     model = adapter("google", server, attach="upload", request_timeout=0.6)
-    with pytest.raises(ModelError, match=r"'pelnorite-ceramic.pdf', but does not get it ready .*PROCESSING"):
+    with pytest.raises(ModelError, match=r"did not finish processing 'pelnorite-ceramic.pdf' .*PROCESSING"):
         answered(model, prompt(files=[pdf]))

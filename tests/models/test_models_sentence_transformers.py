@@ -226,7 +226,7 @@ def test_an_encoder_without_a_head_is_no_reranker() -> None:
     """The library would give it a head of random weights."""
     if not is_installed(NAME):
         pytest.skip(f"no weights: run 'fathoms models pull {NAME}'")
-    with pytest.raises(ConfigError, match="is no reranker: it was saved without a head"):
+    with pytest.raises(ConfigError, match="is not a reranker: it was saved without a head"):
         CrossEncoder(model=NAME).check()
 
 
@@ -237,5 +237,5 @@ def test_several_scores_a_pair_are_refused(reader: str, tmp_path: Path) -> None:
     config = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
     BertForSequenceClassification(config).save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(reader).save_pretrained(tmp_path)
-    with pytest.raises(ConfigError, match="gives 2 scores a pair"):
+    with pytest.raises(ConfigError, match="gives 2 scores per pair"):
         CrossEncoder(model=str(tmp_path)).check()

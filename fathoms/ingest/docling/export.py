@@ -27,7 +27,7 @@ from docling_core.types.doc import (
     TableItem,
 )
 
-from fathoms.ingest.parsers.reading import ElementReading, PageReading, Reading
+from fathoms.ingest.parsers.raw import RawDocument, RawElement, RawPage
 from fathoms.types import Box
 
 
@@ -52,7 +52,7 @@ class Conversion:
             }
         )
 
-    def reading(self, picture_text: bool) -> Reading:
+    def raw(self, picture_text: bool) -> RawDocument:
         """Return the pages, beginning with page 1; pages without content are empty.
 
         `picture_text` includes the text inside figures in the Markdown.
@@ -60,7 +60,7 @@ class Conversion:
         texts = markdown(self.document, picture_text)
         found = elements(self.document)
         last = max(self.document.pages, default=0)
-        pages: list[PageReading] = [
+        pages: list[RawPage] = [
             {"text": texts.get(number, ""), "elements": found.get(number, [])}
             for number in range(1, last + 1)
         ]
@@ -86,7 +86,7 @@ def markdown(document: DoclingDocument, picture_text: bool) -> dict[int, str]:
     texts: dict[int, list[str]] = defaultdict(list)
     page = min(document.pages, default=1)
     for part in serializer.get_parts(**options):
-        numbers = _pages(part)
+        numbers = [span.item.prov[0].page_no for span in part.spans if span.item.prov]  # where items begin
         page = numbers[0] if numbers else page
         group = _group(document, part) if len(set(numbers)) > 1 else None
         if group is None:
@@ -95,11 +95,6 @@ def markdown(document: DoclingDocument, picture_text: bool) -> dict[int, str]:
         for number in sorted(set(numbers)):
             texts[number].append(serializer.serialize(item=group, **{**options, "pages": {number}}).text)
     return {number: "\n\n".join(filter(None, found)) for number, found in texts.items()}
-
-
-def _pages(part: SerializationResult) -> list[int]:
-    """Return the page on which each item of a part begins."""
-    return [span.item.prov[0].page_no for span in part.spans if span.item.prov]
 
 
 def _group(document: DoclingDocument, part: SerializationResult) -> GroupItem | None:
@@ -111,26 +106,22 @@ def _group(document: DoclingDocument, part: SerializationResult) -> GroupItem | 
     return group if isinstance(group, GroupItem) else None
 
 
-def elements(document: DoclingDocument) -> dict[int, list[ElementReading]]:
+def elements(document: DoclingDocument) -> dict[int, list[RawElement]]:
     """Return the layout elements of each page in reading order.
 
     An element that continues over a page break belongs to the page on which it begins.
     """
     serializer = MarkdownDocSerializer(doc=document)
-    found: dict[int, list[ElementReading]] = defaultdict(list)
+    found: dict[int, list[RawElement]] = defaultdict(list)
     for item, _ in document.iterate_items(traverse_pictures=True):
-        if isinstance(item, DocItem) and item.prov and not _inside_picture(document, item):
-            number = item.prov[0].page_no
-            found[number].append(_element(document, item, serializer))
+        # the element of a figure already contains the text of the items inside
+        inside = item.parent is not None and isinstance(item.parent.resolve(document), PictureItem)
+        if isinstance(item, DocItem) and item.prov and not inside:
+            found[item.prov[0].page_no].append(_element(document, item, serializer))
     return found
 
 
-def _inside_picture(document: DoclingDocument, item: NodeItem) -> bool:
-    """Return whether an item is inside a figure, whose element already contains its text."""
-    return item.parent is not None and isinstance(item.parent.resolve(document), PictureItem)
-
-
-def _element(document: DoclingDocument, item: DocItem, serializer: MarkdownDocSerializer) -> ElementReading:
+def _element(document: DoclingDocument, item: DocItem, serializer: MarkdownDocSerializer) -> RawElement:
     """Convert one item; a table's text is its Markdown with the caption, a figure's the text inside it."""
     box = _box(document, item)
     if isinstance(item, TableItem):
@@ -166,17 +157,17 @@ def join(
         if kept and whole is not None:
             pieces.append(whole.filter(page_nrs=set(numbers)))
         else:
-            pieces += [alone.get(number) or _empty(first.name, number) for number in numbers]
+            # joining numbers the pages by their order, so a missing page needs an empty one in its place
+            pieces += [
+                alone.get(number)
+                or DoclingDocument(name=first.name, pages={number: PageItem(page_no=number, size=Size())})
+                for number in numbers
+            ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         joined = DoclingDocument.concatenate(pieces)
     joined.origin = first.origin
     return joined
-
-
-def _empty(name: str, number: int) -> DoclingDocument:
-    """Return a document with one empty page, a placeholder: joining numbers the pages by their order."""
-    return DoclingDocument(name=name, pages={number: PageItem(page_no=number, size=Size())})
 
 
 def lost(failed: Mapping[int, str]) -> list[str]:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from fathoms.config import Component
 from fathoms.errors import ConfigError
 from fathoms.models.weights.assets import ASSETS
-from fathoms.models.weights.weights import Weights, digests, find, locate, verified
+from fathoms.models.weights.weights import Weights, digests, files, find, locate
 from fathoms.safety.inputs import expanded
 
 
@@ -68,11 +68,11 @@ class EasyOcr(Stage):
         """
         name = str(self.weights)
         if name in ASSETS:
-            verified(name)  # EasyOCR unpickles these files, which can run arbitrary code
+            files(name, rehash=True)  # EasyOCR unpickles these files, which can run arbitrary code
             return find(name).folder
         folder = expanded(Path(name)).absolute()
         if not folder.is_dir():
-            raise ConfigError(f"ingest.ocr.weights: {name} is no folder; give one with EasyOCR's files")
+            raise ConfigError(f"ingest.ocr.weights: {name} is not a folder; give one with EasyOCR's files")
         return folder
 
 

@@ -22,7 +22,7 @@ from fathoms.ingest.docling.options import (
     Tables,
 )
 from fathoms.ingest.parsers.base import ElementKind, PdfParser
-from fathoms.ingest.parsers.reading import check_source, to_document
+from fathoms.ingest.parsers.raw import check_source, to_document
 from fathoms.safety.limits import MOST_AT_ONCE
 from fathoms.types import Document
 
@@ -157,14 +157,14 @@ class Docling(PdfParser):
 
         converter = Converter(self.settings(self.threads or available_cpus()))
         answer = converter.read(path, 1, self.max_pages, lambda done, total: None)
-        answer["reading"].get("warnings", []).extend(lost(answer["failed"]))
-        document = to_document(path, answer["reading"], self.max_pages)
+        answer["raw"].get("warnings", []).extend(lost(answer["failed"]))
+        document = to_document(path, answer["raw"], self.max_pages)
         return document.model_copy(update={"native": answer["native"]})
 
     def from_native(self, path: Path, sha256: str, native: str) -> Document:
         """Build a document from a cached conversion; this needs docling-core but no model."""
         from fathoms.ingest.docling.export import unpack
 
-        reading = unpack(native).reading(self.picture_text)
-        document = to_document(path, reading, self.max_pages, sha256)
+        raw = unpack(native).raw(self.picture_text)
+        document = to_document(path, raw, self.max_pages, sha256)
         return document.model_copy(update={"native": native})

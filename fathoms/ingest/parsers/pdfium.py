@@ -10,9 +10,9 @@ from fathoms.ingest.parsers.base import ElementKind, PdfParser
 class Pdfium(PdfParser):
     r"""Text and pictures of each page by PDFium (pypdfium2).
 
-    The text is in the order of the page's content. A hyphen at the end of a line is kept, with its line
-    break, as it stands on the page (`exam-\nple`): which of them belong to the word is not guessed.
-    A picture is an image placed on the page; drawings made of lines are none. Tables are not looked for.
+    The text is in the order of the page's content. A hyphen at the end of a line is kept with its line break
+    (`exam-\nple`), because nothing tells whether it belongs to the word. Pictures are the images on a page,
+    not drawings made of lines. Tables are not searched for.
     """
 
     kind: Literal["pdfium"] = "pdfium"

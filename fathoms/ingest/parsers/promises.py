@@ -1,34 +1,36 @@
-"""What a PDF file promises, compared with what a parser read of it: says how much text may be missing.
+"""Estimates how much text of a PDF is missing, by comparing the file with what a parser read of it.
 
-PDFium repairs a damaged file as far as it can and does not say what it left out. This looks at the bytes of
-the file: whether its compressed streams can be unpacked to their ends, whether the objects that pages need
-are there, and how many pages the file claims. Runs in a child process, and imports nothing of fathoms.
+PDFium repairs a damaged file as far as it can and does not say what it left out. This module looks at the
+bytes of the file: whether its compressed streams can be unpacked to their ends, whether the objects that
+pages need exist, and how many pages the file claims to have. It runs in a child process and imports nothing
+of fathoms.
 """
 
 from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 
 LARGEST = 512 * 2**20
-"""Bytes of a file that is looked at; nothing is said of a larger one."""
+"""Largest file in bytes that is examined; a larger one gets no warning."""
 UNPACKED = 128 * 2**20
-"""Bytes that all streams together are unpacked to. Streams behind that are not checked: a small file can
-unpack to any size."""
+"""Limit in bytes for the unpacked size of all streams together, because a small file can unpack to any size.
+Streams beyond it are not checked."""
 PIECE = 2**20
 STEP = 2048
-"""Bytes that are unpacked at a time; where one step fails, everything behind it is counted as lost."""
+"""Bytes that are unpacked at a time; if one step fails, everything after it counts as lost."""
 LARGEST_TABLE = 16 * 2**20
-"""Bytes of one unpacked stream that is kept, to look for objects in it."""
+"""Limit in bytes for an unpacked stream that is kept and searched for objects."""
 MOST_PAGES = 100_000
-"""A claim of more pages than this is not believed."""
+"""Claims of more pages than this are ignored."""
 UNKNOWN_SHARE = 0.2
-"""The share of characters without a meaning above which the text is called unreadable."""
+"""With a larger share of characters without a known meaning, the text counts as unreadable."""
 LEAST = 0.01
+"""Smallest share of the text that is reported as a percentage."""
 
 _OBJECT = re.compile(rb"(?<!\d)(\d{1,10})\s{1,9}\d{1,5}\s{1,9}obj\b")
 _BODY_END = re.compile(rb"\bstream\r?\n?|\bendobj\b")
@@ -55,7 +57,7 @@ _FILTERS = {
     )
 }
 _SHAPES = re.compile(rb"/Subtype\s{0,9}/(?:Image|Type1C|CIDFontType0C|OpenType)\b|/Length1\b")
-"""Pictures and the shapes of letters, which no text is in."""
+"""Matches images and the shapes of letters, which contain no text."""
 _NO_TEXT = re.compile(rb"/FunctionType\b|/ShadingType\b|/Type\s{0,9}/(?:XRef|Metadata|EmbeddedFile)\b")
 
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
@@ -65,7 +67,7 @@ _OPERATORS = frozenset(
     b"rg RG ri s S sc SC scn SCN sh T* Tc Td TD Tf Tj TJ TL Tm Tr Ts Tw Tz v w W W* y ' \" << >> true "
     b"false null".split()
 )
-"""What stands in a content stream beside strings, names and numbers (PDF 1.7, annex A)."""
+"""The words of a content stream other than strings, names and numbers (PDF 1.7, annex A)."""
 _NUMBERS = b"0123456789.+-"
 _KNOWN = frozenset(word.translate(None, _NUMBERS) for word in (*_OPERATORS, b""))
 _BRACKETS = bytes.maketrans(b"[]", b"  ")
@@ -73,30 +75,30 @@ _BRACKETS = bytes.maketrans(b"[]", b"  ")
 
 @dataclass
 class Found:
-    """What is in the bytes of a file."""
+    """The contents of a file, by object number."""
 
     defined: set[int] = field(default_factory=set)
     needed: set[int] = field(default_factory=set)
-    """Objects that pages, the page tree and fonts refer to."""
+    """Objects to which pages, the page tree and fonts refer."""
     contents: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """The content streams of every page object."""
     damaged: dict[int, float] = field(default_factory=dict)
-    """Streams that cannot be unpacked to their ends, and the share of each that is lost."""
+    """The lost share of each stream that cannot be unpacked to its end."""
     plain: dict[int, bytes | memoryview] = field(default_factory=dict)
     """Streams that are not compressed."""
     empty: list[bytes] = field(default_factory=list)
-    """Page objects without content: blank pages, or damaged ones."""
+    """Page objects without content, which are blank or damaged."""
     fonts: set[int] = field(default_factory=set)
     """Objects that name fonts."""
     claimed: int = 0
-    """Pages by the page tree."""
+    """Number of pages according to the page tree."""
 
 
 def missing_text(path: str, pages: Sequence[tuple[str | None, int]], page_count: int) -> list[str]:
-    """A sentence about the text that may be missing, or none.
+    """Return a list with one sentence about text that may be missing; it is empty if none is.
 
-    `pages` are what the parser found: the text of every page, `None` where it could not be read, and how many
-    objects on it show text. `page_count` is how many pages the parser says that there are.
+    `pages` is what the parser found: the text of every page, `None` if it could not be read, and the number
+    of objects on it that show text. `page_count` is the number of pages according to the parser.
     """
     if Path(path).stat().st_size > LARGEST:
         return []
@@ -117,7 +119,10 @@ def missing_text(path: str, pages: Sequence[tuple[str | None, int]], page_count:
     if empty := sum(_has_fonts(page, found) for page in found.empty):
         reasons.append(f"{empty} of {total} pages have fonts and no content")
         shares.append(empty / total)
-    broken = [share for contents in found.contents.values() if (share := _page_loss(contents, found))]
+    losses = (
+        [found.damaged.get(n, float(n not in found.defined)) for n in c] for c in found.contents.values()
+    )
+    broken = [sum(lost) / len(lost) for lost in losses if sum(lost)]
     if broken:
         known = max(total, len(found.contents))
         reasons.append(f"the content of {len(broken)} of {known} pages is damaged")
@@ -129,8 +134,11 @@ def missing_text(path: str, pages: Sequence[tuple[str | None, int]], page_count:
     absent = len(found.needed - found.defined - used)
     if absent:
         reasons.append(f"{absent} objects that the pages need are not in the file")
-    if garbled := _unknown_share(pages):
-        reasons.append(f"{garbled:.0%} of the characters have no known meaning".replace("%", " %"))
+    text = "".join(text or "" for text, _ in pages)
+    unknown = sum(text.count(character) for character in "\0\ufffd\uffff\x01\x02\x03")
+    garbled = unknown / len(text) if text else 0.0
+    if garbled > UNKNOWN_SHARE:
+        reasons.append(f"{100 * garbled:.0f} % of the characters have no known meaning")
         shares.append(garbled)
     if not reasons:
         return []
@@ -144,27 +152,13 @@ def missing_text(path: str, pages: Sequence[tuple[str | None, int]], page_count:
 
 
 def _has_fonts(page: bytes, found: Found) -> bool:
-    """Whether a page names fonts, itself or in its resources."""
+    """Return whether a page names fonts, itself or in its resources."""
     resources = _RESOURCES.search(page)
     return b"/Font" in page or (resources is not None and int(resources[1]) in found.fonts)
 
 
-def _page_loss(contents: tuple[int, ...], found: Found) -> float:
-    """The share of a page's content that is lost."""
-    lost = [found.damaged.get(n, 0.0 if n in found.defined else 1.0) for n in contents]
-    return sum(lost) / len(lost) if lost else 0.0
-
-
-def _unknown_share(pages: Iterable[tuple[str | None, int]]) -> float:
-    """The share of characters that stand for nothing, where it is too large to be chance."""
-    text = "".join(text or "" for text, _ in pages)
-    unknown = sum(text.count(character) for character in "\0\ufffd\uffff\x01\x02\x03")
-    share = unknown / len(text) if text else 0
-    return share if share > UNKNOWN_SHARE else 0.0
-
-
 def scan(data: bytes) -> Found:
-    """Look through all objects of a file. An encrypted one is not looked into: its streams are unreadable."""
+    """Examine all objects of a file, but none of an encrypted file, whose streams cannot be read."""
     found = Found()
     if b"/Encrypt" in data:
         return found
@@ -191,7 +185,7 @@ def scan(data: bytes) -> Found:
 
 
 def _objects(data: bytes) -> Iterator[tuple[int, bytes, bytes | memoryview | None]]:
-    """The objects that stand in the file itself: number, dictionary, and the stream where there is one."""
+    """Yield the objects in the file itself: number, dictionary, and the stream if there is one."""
     at = 0
     while (start := _OBJECT.search(data, at)) is not None:
         end = _BODY_END.search(data, start.end())
@@ -209,7 +203,7 @@ def _objects(data: bytes) -> Iterator[tuple[int, bytes, bytes | memoryview | Non
 
 
 def _note(found: Found, number: int, text: bytes) -> None:
-    """Take down what an object says of pages and of the objects that they need."""
+    """Record what an object says about pages and about the objects that they need."""
     if b"/Font" in text:
         found.fonts.add(number)
     if _TREE.search(text):
@@ -226,7 +220,7 @@ def _note(found: Found, number: int, text: bytes) -> None:
 
 
 def _members(found: Found, head: bytes, data: bytes) -> None:
-    """Take down the objects of an object stream, as far as it could be unpacked."""
+    """Record the objects in an object stream, as far as it could be unpacked."""
     first, members = _FIRST.search(head), _MEMBERS.search(head)
     if first is None or members is None:
         return
@@ -242,7 +236,7 @@ def _members(found: Found, head: bytes, data: bytes) -> None:
 
 
 def _unpacked(head: bytes, body: bytes | memoryview, budget: int) -> tuple[bytes, int, float]:
-    """A stream unpacked (empty where it is not kept), how large it is, and the share of it that is lost."""
+    """Return an unpacked stream (empty if it is not kept), its unpacked size, and the share that is lost."""
     named = _FILTER.search(head)
     if named is None:
         kept = bytes(body[:LARGEST_TABLE]) if b"/ObjStm" in head else b""
@@ -256,12 +250,12 @@ def _unpacked(head: bytes, body: bytes | memoryview, budget: int) -> tuple[bytes
 
 
 def _not_content(body: bytes | memoryview) -> float:
-    """The share of a content stream that is none: bytes that are neither operators nor what they take."""
+    """Return the share of bytes in a content stream that are neither operators nor their operands."""
     text = bytes(body[:LARGEST_TABLE])
-    if b"BI" in text:  # an image stands in the middle of the content, and may hold any byte
+    if b"BI" in text:  # an inline image may contain any byte
         return 0.0
     text = _ESCAPE.sub(b"", text)
-    for _ in range(2):  # strings may hold strings in brackets
+    for _ in range(2):  # a string may contain another one in brackets
         text = _STRING.sub(b" ", text)
     words = text.translate(_BRACKETS, _NUMBERS).split()
     strange = {word for word in set(words) if word.partition(b"/")[0] not in _KNOWN}
@@ -271,7 +265,7 @@ def _not_content(body: bytes | memoryview) -> float:
 
 
 def _inflated(body: bytes | memoryview, budget: int, *, keep: bool) -> tuple[bytes, int, float]:
-    """The same for a deflated stream."""
+    """Return what `_unpacked` returns, for a deflated stream; `keep` says whether to keep its content."""
     machine, kept, size = zlib.decompressobj(), [], 0
     at = 0
     try:
@@ -287,7 +281,7 @@ def _inflated(body: bytes | memoryview, budget: int, *, keep: bool) -> tuple[byt
             if keep and size <= LARGEST_TABLE:
                 kept.append(made)
     except zlib.error as error:
-        if "incorrect data check" in str(error):  # all is there, but something in it is another
+        if "incorrect data check" in str(error):  # nothing is missing, but some bytes have changed
             return b"".join(kept), size, LEAST
         return b"".join(kept), size, 1 - (at - STEP if at > STEP else 0) / max(len(body), 1)
     whole = machine.eof or size >= budget

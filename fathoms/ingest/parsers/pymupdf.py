@@ -1,4 +1,4 @@
-"""PyMuPDF, the parser of the FATHOMS-RAG paper. AGPL, therefore an extra of its own."""
+"""PyMuPDF, the parser of the FATHOMS-RAG paper. Its licence is the AGPL, so it is a separate extra."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from fathoms.ingest.parsers.base import ElementKind, PdfParser
 
 
 class PyMuPDF(PdfParser):
-    """Text of each page as `page.get_text()` gives it (the paper's first pipeline), and its pictures.
+    """Text of each page as `page.get_text()` returns it (the paper's first pipeline), and its pictures.
 
-    A picture is an image shown on the page, each time that it is shown. Tables are not looked for:
-    `page.find_tables()` is twenty times slower than the text and finds ruled ones only.
+    An image that a page shows several times counts each time. Tables are not searched for, because
+    `page.find_tables()` takes twenty times as long as the text and finds only tables with ruling lines.
     """
 
     kind: Literal["pymupdf"] = "pymupdf"

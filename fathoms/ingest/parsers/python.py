@@ -1,7 +1,7 @@
-"""A parser of yours: one Python file with a function `read(path, options)`.
+"""The parser for your own Python code: a file with a function `read(path, options)`.
 
-It is run as every parser is, in a process of its own for each PDF, with limits on time and memory. So it may
-import whatever is installed, but no file beside it.
+Like every parser, it runs in a separate process for each PDF, with limits on time and memory. It may import
+any installed package, but no file in its own folder.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fathoms.errors import ConfigError
 from fathoms.ingest.parsers.base import PdfParser
-from fathoms.ingest.parsers.reading import PageReading, Reading
+from fathoms.ingest.parsers.raw import RawDocument, RawPage
 from fathoms.paths import sha256_file
 
 
@@ -27,7 +27,7 @@ class _Page(BaseModel):
 
 
 class _Returned(BaseModel):
-    """What a `read` of somebody's may return."""
+    """What the user's `read` may return."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -38,25 +38,25 @@ class _Returned(BaseModel):
 
 
 class PythonParser(PdfParser):
-    """The function `read(path, options)` of the module `target` gives the text of each page.
+    """Calls the function `read(path, options)` of the module `target`, which returns the text of each page.
 
     It returns `{"pages": [{"text": "..."}, ...]}`, with `None` as the text of a page that it could not read.
-    There may be `pictures` on a page (how many), and beside `pages` `warnings` (sentences) and `page_count`
-    (what the file claims, where not all pages were read). `{"error": "why"}` refuses the file.
+    A page may also have `pictures` (their number), and the result `warnings` (sentences) and `page_count`
+    (the number of pages of the file, if not all were read). `{"error": "why"}` rejects the file.
     """
 
     kind: Literal["python"] = "python"
     target: str = Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
-    """The module, as `package.module`: a file in the current directory, or what is installed."""
+    """The module, as `package.module`: a file in the current directory, or an installed module."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """What `read` gets as `options`, beside `max_pages`."""
+    """The dictionary that `read` receives as `options`; `max_pages` is added to it."""
 
     def identity(self) -> dict[str, Any]:
-        """With the source of the module: another parser makes another text."""
+        """Extend the identity by the hash of the source, so that a changed module is another parser."""
         return {**super().identity(), "source": sha256_file(self._file())}
 
     def require(self) -> None:
-        """Raise ConfigError where there is no such module."""
+        """Raise ConfigError if there is no such module."""
         self._file()
 
     def reader_file(self) -> str:
@@ -64,27 +64,27 @@ class PythonParser(PdfParser):
         return str(self._file())
 
     def reader_options(self) -> dict[str, Any]:
-        """The options as they are, and how many pages are wanted."""
+        """Return the user's options and the maximum number of pages."""
         return {**self.options, "max_pages": self.max_pages}
 
-    def accepted(self, reading: Any) -> Reading:
-        """What the function returned, checked; an error of the file where it has another shape."""
-        match reading:
-            case {"error": [str(reason), str(detail)]}:  # of the process, not of the function
+    def accepted(self, returned: Any) -> RawDocument:
+        """Check what the function returned; the result is an error of the file if it has another shape."""
+        match returned:
+            case {"error": [str(reason), str(detail)]}:  # from the child process, not from the function
                 return {"error": (reason, detail)}
         try:
-            found = _Returned.model_validate(reading)
+            found = _Returned.model_validate(returned)
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"])) or "what it returned"
             return {"error": ("crash", f"{self.target}.read: {place}: {first['msg']}")}
         if found.error is not None:
             return {"error": ("damaged", found.error)}
-        pages: list[PageReading] = [{"text": page.text, "pictures": page.pictures} for page in found.pages]
+        pages: list[RawPage] = [{"text": page.text, "pictures": page.pictures} for page in found.pages]
         return {"page_count": found.page_count or len(pages), "pages": pages, "warnings": found.warnings}
 
     def _file(self) -> Path:
-        """Where the module is, found without importing it."""
+        """Find the file of the module without importing it."""
         spec = _spec(self.target, [str(Path.cwd())]) or _spec(self.target, None)
         if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
             places = f"in {Path.cwd()} or among what is installed"
@@ -93,7 +93,7 @@ class PythonParser(PdfParser):
 
 
 def _spec(target: str, places: Sequence[str] | None) -> ModuleSpec | None:
-    """A module of these folders (`None`: of what is installed), its packages looked through and not run."""
+    """Find a module in these folders (`None`: on the import path) without running its parent packages."""
     spec, name = None, ""
     for part in target.split("."):
         name = f"{name}.{part}" if name else part

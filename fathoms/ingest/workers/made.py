@@ -1,32 +1,107 @@
-"""Files that are made of a PDF (images of pages, parts), in a child process, and kept."""
+"""Files that PDFium makes of a PDF in a child process: images of pages, parts of the PDF, thumbnails."""
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from fathoms.config import fingerprint
 from fathoms.ingest.parsers.base import PdfParser
-from fathoms.ingest.workers.readers import parse_in_child
-from fathoms.paths import publish, sealed, temporary_folder
+from fathoms.ingest.workers.pool import parse_in_child
+from fathoms.paths import publish, sealed, sha256_file, temporary_folder
 from fathoms.runs.cache import tell_damage
-from fathoms.types import Document
+from fathoms.types import Attachment, Document
 
 
 class FileMaker(PdfParser):
-    """Writes files into `folder`; a parser that finds no text, with a parser's limits."""
+    """Writes files into `folder`: a parser, with its limits, that returns no text."""
 
     neutral: ClassVar[frozenset[str]] = PdfParser.neutral | {"folder"}
 
     folder: Path
 
     def reader_options(self) -> dict[str, Any]:
-        """With the folder, which changes nothing in the files."""
+        """Add the folder to the options, although it changes nothing in the files."""
         return {**super().reader_options(), "folder": str(self.folder)}
 
 
-def made(maker: FileMaker, document: Document) -> Path:
-    """The folder, below the maker's own, with the files of this document; made where it is not there yet.
+class PageRenderer(FileMaker):
+    """Writes each page as a PNG, at `dpi` dots per inch."""
+
+    kind: Literal["images"] = "images"
+    packages: ClassVar[tuple[str, ...]] = ("pypdfium2", "pillow")
+    reader: ClassVar[str] = "fathoms.ingest.workers.pdfium_images"
+
+    dpi: int
+
+
+class PartCutter(FileMaker):
+    """Writes `length` pages from page `first` on as a PDF."""
+
+    kind: Literal["part"] = "part"
+    packages: ClassVar[tuple[str, ...]] = ("pypdfium2",)
+    reader: ClassVar[str] = "fathoms.ingest.workers.pdfium_parts"
+
+    first: int
+    length: int
+
+
+class Thumbnailer(FileMaker):
+    """Writes the pages `numbers` as JPEG files, `width` pixels wide."""
+
+    kind: Literal["thumbnails"] = "thumbnails"
+    packages: ClassVar[tuple[str, ...]] = ("pypdfium2", "pillow")
+    reader: ClassVar[str] = "fathoms.ingest.workers.pdfium_thumbnails"
+
+    numbers: tuple[int, ...]
+    width: int
+
+
+def page_images(document: Document, dpi: int, folder: Path, parser: PdfParser) -> dict[int, Path]:
+    """Return the image of each page by its number, for models that see; the files are kept below `folder`.
+
+    A page that PDFium cannot render has no image. The limits are those of `parser`. Raises DocumentError as a
+    parser does.
+    """
+    limits = parser.model_dump(include={"timeout", "memory_mb"})
+    pages = document.page_count or len(document.pages)
+    renderer = PageRenderer(dpi=dpi, folder=folder, max_pages=pages, **limits)
+    return {int(image.stem): image for image in sorted(_made(renderer, document).glob("*.png"))}
+
+
+def pdf_part(document: Document, first: int, length: int, folder: Path, parser: PdfParser) -> Attachment:
+    """Return `length` pages of a document from page `first` on as a PDF, which is kept below `folder`.
+
+    It is for documents that are longer than a model accepts. The limits are those of `parser`. Raises
+    DocumentError as a parser does.
+    """
+    limits = parser.model_dump(include={"timeout", "memory_mb"})
+    path = _made(PartCutter(first=first, length=length, folder=folder, **limits), document) / "part.pdf"
+    return Attachment(
+        document=document.id,
+        pages=tuple(range(first, first + length)),
+        path=path,
+        sha256=sha256_file(path),
+        size=path.stat().st_size,
+    )
+
+
+def page_thumbnails(path: Path, numbers: Iterable[int], width: int) -> dict[int, bytes]:
+    """Return JPEG files of some pages of a PDF by page number, for the readers of a report.
+
+    A page that does not exist or that PDFium cannot render is left out. Raises DocumentError.
+    """
+    wanted = tuple(sorted(set(numbers)))
+    with tempfile.TemporaryDirectory() as folder:
+        maker = Thumbnailer(numbers=wanted, width=width, folder=Path(folder), timeout=60, memory_mb=1024)
+        parse_in_child(maker, path)
+        return {int(image.stem): image.read_bytes() for image in sorted(Path(folder).glob("*.jpg"))}
+
+
+def _made(maker: FileMaker, document: Document) -> Path:
+    """Return the folder with the files of this document, below the maker's folder; makes them if needed.
 
     Raises DocumentError as a parser does.
     """

@@ -1,4 +1,4 @@
-"""Rendering the pages of one PDF. Runs in a child process, therefore imports nothing of fathoms."""
+"""Renders the pages of one PDF. It runs in a child process and therefore imports nothing of fathoms."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pypdfium2 as pdfium
 
 if TYPE_CHECKING:
-    from fathoms.ingest.parsers.reading import PageReading, Reading
+    from fathoms.ingest.parsers.raw import RawDocument, RawPage
 
 POINTS_PER_INCH = 72
 LONGEST_SIDE = 8000
-"""Pixels: a page that is metres wide is rendered smaller, not refused."""
+"""Longest side of an image in pixels; a page that is metres wide is rendered at a lower resolution."""
 
 
-def read(path: str, options: dict[str, Any]) -> Reading:
+def read(path: str, options: dict[str, Any]) -> RawDocument:
     """Write `0001.png`, `0002.png`, ... into `options["folder"]`, at `options["dpi"]` dots an inch."""
     with pdfium.PdfDocument(path) as document:
         count = len(document)
@@ -24,8 +24,8 @@ def read(path: str, options: dict[str, Any]) -> Reading:
         return {"page_count": count, "pages": pages, "warnings": []}
 
 
-def _render(document: pdfium.PdfDocument, index: int, options: dict[str, Any]) -> PageReading:
-    """One page; a page that PDFium refuses has no image."""
+def _render(document: pdfium.PdfDocument, index: int, options: dict[str, Any]) -> RawPage:
+    """Render one page; a page that PDFium cannot render has no image."""
     try:
         page = document[index]
         scale = min(options["dpi"] / POINTS_PER_INCH, LONGEST_SIDE / max(page.get_size()))

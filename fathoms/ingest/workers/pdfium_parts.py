@@ -1,4 +1,4 @@
-"""Cutting pages out of one PDF. Runs in a child process, therefore imports nothing of fathoms."""
+"""Cuts pages out of one PDF. It runs in a child process and therefore imports nothing of fathoms."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pypdfium2 as pdfium
 
 if TYPE_CHECKING:
-    from fathoms.ingest.parsers.reading import Reading
+    from fathoms.ingest.parsers.raw import RawDocument
 
 
-def read(path: str, options: dict[str, Any]) -> Reading:
+def read(path: str, options: dict[str, Any]) -> RawDocument:
     """Write `options["length"]` pages from `options["first"]` on (from 1) as `part.pdf` into
     `options["folder"]`."""
     first, length = options["first"], options["length"]

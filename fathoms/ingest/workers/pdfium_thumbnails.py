@@ -1,4 +1,4 @@
-"""Rendering some pages of one PDF small. Runs in a child process, therefore imports nothing of fathoms."""
+"""Renders small images of some pages. It runs in a child process and therefore imports nothing of fathoms."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pypdfium2 as pdfium
 
 if TYPE_CHECKING:
-    from fathoms.ingest.parsers.reading import PageReading, Reading
+    from fathoms.ingest.parsers.raw import RawDocument, RawPage
 
 TALLEST = 3
-"""A page is rendered at most this many times as high as it is wide; a longer one becomes narrower."""
+"""Largest ratio of height to width; a longer page is rendered narrower."""
 QUALITY = 60
 
 
-def read(path: str, options: dict[str, Any]) -> Reading:
+def read(path: str, options: dict[str, Any]) -> RawDocument:
     """Write `0001.jpg`, ... for the pages `options["numbers"]` into `options["folder"]`, at most
     `options["width"]` pixels wide."""
     with pdfium.PdfDocument(path) as document:
@@ -24,8 +24,8 @@ def read(path: str, options: dict[str, Any]) -> Reading:
         return {"page_count": len(pages), "pages": pages, "warnings": []}
 
 
-def _render(document: pdfium.PdfDocument, number: int, options: dict[str, Any]) -> PageReading:
-    """One page; a page that PDFium refuses has no picture."""
+def _render(document: pdfium.PdfDocument, number: int, options: dict[str, Any]) -> RawPage:
+    """Render one page; a page that PDFium cannot render has no picture."""
     width = options["width"]
     try:
         page = document[number - 1]

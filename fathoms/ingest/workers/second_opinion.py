@@ -6,9 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fathoms.errors import DocumentError
-from fathoms.ingest.parsers.base import LOST_TEXT, OnPage, Readers
+from fathoms.ingest.parsers.base import LOST_TEXT, OnPage, ParserPool
 from fathoms.ingest.parsers.pymupdf import PyMuPDF
-from fathoms.ingest.workers.child import OneShotReaders
+from fathoms.ingest.workers.child import OneShotPool
 from fathoms.types import Document
 
 
@@ -19,30 +19,28 @@ class SecondOpinion:
     takes too long keeps the warning as it is.
     """
 
-    def __init__(self, readers: Readers, other: OneShotReaders) -> None:
-        self._readers = readers
+    def __init__(self, pool: ParserPool, other: OneShotPool) -> None:
+        self._pool = pool
         self._other = other
 
     def read(self, path: Path, on_page: OnPage | None = None) -> Document:
         """Return the document of one file; raises DocumentError as the first parser does."""
-        document = self._readers.read(path, on_page)
+        document = self._pool.read(path, on_page)
         if not any(LOST_TEXT in warning for warning in document.warnings) or find_spec("pymupdf") is None:
             return document
         try:
             more = _characters(self._other.read(path)) - _characters(document)
         except DocumentError:
             return document
-        told = (
-            f"PyMuPDF reads {more} characters more: compare with ingest: {{kind: {PyMuPDF().kind}}}"
-            if more > 0
-            else "PyMuPDF reads no more"
-        )
+        told = "PyMuPDF reads no more"
+        if more > 0:
+            told = f"PyMuPDF reads {more} characters more: compare with ingest: {{kind: {PyMuPDF().kind}}}"
         warnings = tuple(f"{line}; {told}" if LOST_TEXT in line else line for line in document.warnings)
         return document.model_copy(update={"warnings": warnings})
 
     def close(self) -> None:
         """End the processes that wait for a file."""
-        self._readers.close()
+        self._pool.close()
 
 
 def _characters(document: Document) -> int:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 import warnings
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -15,13 +13,13 @@ from fathoms.models.chat.closed import (
     ONE_ANSWER,
     Clock,
     Closed,
+    Held,
     part,
     system_text,
     tokens,
     total,
 )
 from fathoms.models.chat.closed_errors import FailedResponseError, Fault, refuse_error
-from fathoms.models.chat.closed_uploads import Held
 from fathoms.models.chat.media import PDF, as_base64, file_bytes, image_type
 from fathoms.models.options import VariableName, resolved
 from fathoms.safety.limits import MOST_TOKENS
@@ -63,7 +61,7 @@ class AnthropicLLM(Closed):
     async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
         """Send one request to `/v1/messages`."""
         request = self._request(prompt, held)
-        client, clock = self._client(key), Clock()
+        client, clock = self.client(key), Clock()
         if not self.stream:
             message = await client.messages.create(**request)
             refuse_error(part(message, "error"))
@@ -100,7 +98,7 @@ class AnthropicLLM(Closed):
 
     async def upload(self, file: Attachment, key: str) -> Held:
         """Upload a file to Anthropic, which keeps it for 24 hours."""
-        kept = await self._client(key).files.upload(
+        kept = await self.client(key).files.upload(
             file=(file.document, file_bytes(file), PDF), expires_in_seconds=KEEP_SECONDS
         )
         ends = kept.expires_at
@@ -122,37 +120,35 @@ class AnthropicLLM(Closed):
             str(told.get("message") or error.message), status, code or "error", error.response.headers
         )
 
-    def _client(self, key: str) -> AsyncAnthropic:
-        """Return the SDK's client for the running event loop."""
-        return _client(self.address, key, self.request_timeout, asyncio.get_running_loop())
+    @staticmethod
+    def connect(address: str, key: str, timeout: float) -> AsyncAnthropic:
+        """Create a client of the SDK; `timeout` is in seconds."""
+        import httpx2
+        from anthropic import AsyncAnthropic
 
-
-@lru_cache(maxsize=8)
-def _client(address: str, key: str, timeout: float, scope: object) -> AsyncAnthropic:
-    """Create a client of the SDK. `scope` is the event loop, so that each loop gets its own cached client."""
-    import httpx2
-    from anthropic import AsyncAnthropic
-
-    # the paper's models are deprecated on purpose; the config names them, so a warning would add nothing
-    warnings.filterwarnings("ignore", r"The model '.*' is deprecated", DeprecationWarning)
-    return AsyncAnthropic(
-        api_key=key,
-        base_url=address,
-        timeout=timeout,
-        max_retries=0,
-        default_headers=ONE_ANSWER,
-        http_client=async_client(httpx2),
-    )
+        # the paper's models are deprecated on purpose; the config names them, so a warning would add nothing
+        warnings.filterwarnings("ignore", r"The model '.*' is deprecated", DeprecationWarning)
+        return AsyncAnthropic(
+            api_key=key,
+            base_url=address,
+            timeout=timeout,
+            max_retries=0,
+            default_headers=ONE_ANSWER,
+            http_client=async_client(httpx2),
+        )
 
 
 def _content(message: Message, held: dict[str, Held]) -> Any:
     """Convert a message to content blocks: documents, then images, then the text."""
     if not message.files and not message.images:
         return message.text
-    documents = [
-        {"type": "document", "source": _source(file, held.get(file.sha256)), "title": file.document}
-        for file in message.files
-    ]
+    documents = []
+    for file in message.files:
+        if kept := held.get(file.sha256):
+            source = {"type": "file", "file_id": kept.reference}
+        else:
+            source = {"type": "base64", "media_type": PDF, "data": as_base64(file)}
+        documents.append({"type": "document", "source": source, "title": file.document})
     images = [
         {
             "type": "image",
@@ -163,16 +159,11 @@ def _content(message: Message, held: dict[str, Held]) -> Any:
     return [*documents, *images, {"type": "text", "text": message.text}]
 
 
-def _source(file: Attachment, held: Held | None) -> dict[str, str]:
-    """Return the source of a document block: the id of the uploaded file, or the file in base64."""
-    if held is not None:
-        return {"type": "file", "file_id": held.reference}
-    return {"type": "base64", "media_type": PDF, "data": as_base64(file)}
-
-
 def _to_reply(message: Any, clock: Clock) -> Reply:
     """Make the reply. `stop_details`, if present, has the category of a refusal."""
-    refusal = None
+    usage, refusal = message.usage, None
+    # Anthropic's `input_tokens` excludes the tokens that were read from the cache or written to it
+    cached, written = tokens(usage, "cache_read_input_tokens"), tokens(usage, "cache_creation_input_tokens")
     if message.stop_reason == "refusal":
         category = part(message, "stop_details", "category")
         refusal = f"refusal: {category}" if category else "refusal"
@@ -182,20 +173,13 @@ def _to_reply(message: Any, clock: Clock) -> Reply:
         stop_reason=message.stop_reason,
         refusal=refusal,
         model=message.model,
-        usage=_usage(message.usage),
+        usage=Usage(
+            prompt_tokens=total(tokens(usage, "input_tokens"), cached, written),
+            completion_tokens=tokens(usage, "output_tokens"),
+            cached_tokens=cached,
+            cache_write_tokens=written,
+            reasoning_tokens=tokens(usage, "output_tokens_details", "thinking_tokens"),
+        ),
         first_token=clock.first,
         latency=clock.last,
-    )
-
-
-def _usage(usage: Any) -> Usage:
-    """Convert the usage. Anthropic's `input_tokens` excludes cached tokens, so they are added to the prompt
-    tokens."""
-    cached, written = tokens(usage, "cache_read_input_tokens"), tokens(usage, "cache_creation_input_tokens")
-    return Usage(
-        prompt_tokens=total(tokens(usage, "input_tokens"), cached, written),
-        completion_tokens=tokens(usage, "output_tokens"),
-        cached_tokens=cached,
-        cache_write_tokens=written,
-        reasoning_tokens=tokens(usage, "output_tokens_details", "thinking_tokens"),
     )

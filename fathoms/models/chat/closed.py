@@ -6,10 +6,14 @@ questions retries calls itself.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any, ClassVar, Literal
 
@@ -17,8 +21,8 @@ from pydantic import Field, field_validator
 
 from fathoms.config import fingerprint
 from fathoms.errors import FathomsError, MissingExtraError
+from fathoms.models.chat.base import ChatComponent
 from fathoms.models.chat.closed_errors import Fault, Sender, as_error, is_file_gone, refusal_in
-from fathoms.models.chat.closed_uploads import Held, forget, uploaded
 from fathoms.models.chat.completion import as_count
 from fathoms.models.options import (
     Address,
@@ -29,10 +33,9 @@ from fathoms.models.options import (
     secret_values,
     without_secrets,
 )
-from fathoms.models.prices import Priced
 from fathoms.models.protocols import FileLimits
 from fathoms.safety.limits import LONGEST_WAIT, MOST_AT_ONCE
-from fathoms.types import Attachment, Message, Prompt, Reply
+from fathoms.types import Attachment, Prompt, Reply
 
 KEEP_SECONDS = 24 * 3600
 """How long a vendor is asked to keep an uploaded file, in seconds."""
@@ -40,12 +43,25 @@ ONE_ANSWER = {"Connection": "close"}
 """Headers that close each connection after one answer. Without retries in the SDK, the next question would
 fail if the server had closed an idle connection. It also ensures that no connection outlives its event
 loop."""
+_NEARLY_OVER = 600.0  # a file that expires in less than this many seconds is uploaded again
 _MEGABYTE = 1_000_000
 _BASE64 = 4 / 3
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-class Closed(Priced):
+@dataclass(frozen=True)
+class Held:
+    """An uploaded file: its id or address for requests, and its expiry time (seconds since 1970)."""
+
+    reference: str
+    expires: float
+
+
+_held: dict[tuple[str, ...], Held] = {}
+"""The files that this process has uploaded, by account and sha256."""
+
+
+class Closed(ChatComponent):
     """Base class of models behind a vendor's API, which accept PDFs; keys come only from the environment."""
 
     neutral: ClassVar[frozenset[str]] = frozenset(
@@ -107,7 +123,9 @@ class Closed(Priced):
     def _has_no_own_keys(cls, options: dict[str, Any]) -> dict[str, Any]:
         for name in options:
             if _CAMEL.sub("_", name).lower() in cls.own_keys:
-                raise ValueError(f"'{name}' has no place here: it is the prompt's, or an option of its own")
+                raise ValueError(
+                    f"'{name}' is not allowed here: it belongs to the prompt, or is set by a key of its own"
+                )
         return options
 
     def identity(self) -> dict[str, Any]:
@@ -141,17 +159,6 @@ class Closed(Priced):
     @property
     def context_window(self) -> None:
         """Always `None`: it depends on the model, and the vendor rejects longer prompts."""
-
-    def check_images(self) -> None:
-        """Do nothing: all of these APIs accept images."""
-
-    def count_tokens(self, messages: Sequence[Message]) -> None:
-        """Return `None`: the number of tokens is not known before the call."""
-
-    @property
-    def counting_waits(self) -> bool:
-        """Always False: no server is asked for counts."""
-        return False
 
     @property
     def file_limits(self) -> FileLimits:
@@ -200,7 +207,7 @@ class Closed(Priced):
             if not is_file_gone(self.fault(error)):
                 raise
         for sha256, file in files.items():
-            forget((self.address, key), file, held[sha256])
+            _forget((self.address, key), file, held[sha256])
         return await self.ask(prompt, await self._uploaded(files, key), key)
 
     async def _uploaded(self, files: dict[str, Attachment], key: str) -> dict[str, Held]:
@@ -209,7 +216,18 @@ class Closed(Priced):
         async def upload(file: Attachment) -> Held:
             return await self.upload(file, key)
 
-        return {sha256: await uploaded((self.address, key), file, upload) for sha256, file in files.items()}
+        return {
+            sha256: await _upload_once((self.address, key), file, upload) for sha256, file in files.items()
+        }
+
+    def client(self, key: str) -> Any:
+        """Return the SDK's client for the running event loop, to which its connections belong."""
+        return _client(self.connect, self.address, key, self.request_timeout, asyncio.get_running_loop())
+
+    @staticmethod
+    @abstractmethod
+    def connect(address: str, key: str, timeout: float) -> Any:
+        """Create a client of the SDK without retries; `timeout` is in seconds."""
 
     @abstractmethod
     async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
@@ -222,6 +240,39 @@ class Closed(Priced):
     @abstractmethod
     def fault(self, error: Exception) -> Fault:
         """Extract status, code and message from an exception of the SDK."""
+
+
+@lru_cache(maxsize=24)
+def _client(
+    connect: Callable[[str, str, float], Any], address: str, key: str, timeout: float, loop: object
+) -> Any:
+    """Create a client, cached per event loop."""
+    return connect(address, key, timeout)
+
+
+async def _upload_once(
+    account: tuple[str, ...], file: Attachment, upload: Callable[[Attachment], Awaitable[Held]]
+) -> Held:
+    """Return the uploaded file, uploading it if necessary. Concurrent questions wait for a single upload."""
+    place = (*account, file.sha256)
+    async with _locks(asyncio.get_running_loop())[place]:
+        held = _held.get(place)
+        if held is None or held.expires < time.time() + _NEARLY_OVER:
+            held = _held[place] = await upload(file)
+        return held
+
+
+def _forget(account: tuple[str, ...], file: Attachment, held: Held) -> None:
+    """Forget a file that the vendor no longer has, unless it was uploaded again in the meantime."""
+    place = (*account, file.sha256)
+    if _held.get(place) == held:
+        del _held[place]
+
+
+@lru_cache(maxsize=8)
+def _locks(loop: asyncio.AbstractEventLoop) -> defaultdict[tuple[str, ...], asyncio.Lock]:
+    """Return the locks of an event loop, one per file."""
+    return defaultdict(asyncio.Lock)
 
 
 def _clean(reply: Reply, sender: Sender) -> Reply:

@@ -133,7 +133,7 @@ def failed_finish(choice: Any, sender: Sender) -> ModelError | None:
     if told:
         return reported_error({"error": told}, sender)
     if (reason := choice.get("finish_reason")) in FAILED_FINISH:
-        return ModelError(f"{sender.address} ends the answer with finish_reason {reason!r}, and no answer")
+        return ModelError(f"{sender.address} ended the answer with finish_reason {reason!r}")
     return None
 
 
@@ -226,12 +226,12 @@ def _without_answer(error: Exception, sender: Sender) -> ModelError:
     if refused := ours(error):
         return type(refused)(f"{sender.address}: {refused}")
     if names & _TIMED_OUT:
-        silence = f"says nothing for {sender.timeout:g} seconds ({told}): raise generate.request_timeout?"
+        silence = f"sent nothing for {sender.timeout:g} seconds ({told}): raise generate.request_timeout"
         return NoAnswerError(f"{sender.address} {silence}")
     if names & _BROKEN_OFF:
         return NoAnswerError(f"{sender.address}: no connection, or it broke off ({told})")
     text = quoted(str(error), *sender.secrets)
-    other = f"answers with something that is no reply of its API ({type(error).__name__}: {text})"
+    other = f"sent an answer that does not follow its API ({type(error).__name__}: {text})"
     return ModelError(f"{sender.address} {other}")
 
 

@@ -59,7 +59,8 @@ class Completion:
             self._take(value)
         except (AttributeError, KeyError, TypeError, IndexError) as error:
             told = self._sender.masked(repr(error))[:_LONGEST_QUOTE]
-            raise ModelError(f"{self._sender.address}: the answer is no chat completion ({told})") from error
+            address = self._sender.address
+            raise ModelError(f"{address}: the answer is not a chat completion ({told})") from error
 
     def _take(self, value: dict[str, Any]) -> None:
         """Read text, reasoning, refusal, usage and finish reason from a completion or a chunk."""
@@ -86,7 +87,7 @@ class Completion:
     def reply(self) -> Reply:
         """Make the reply; raises NoAnswerError if the stream ended before the answer was complete."""
         if not self._is_whole and self._stop is None:
-            raise NoAnswerError(f"{self._sender.address}: the stream ended before the answer did")
+            raise NoAnswerError(f"{self._sender.address}: the stream ended before the answer was complete")
         reasoning, text = split_reasoning(self._sender.masked("".join(self._text)))
         refused = self._sender.masked("".join(self._refused))
         filtered = "content_filter" if self._stop == "content_filter" else None
@@ -111,7 +112,7 @@ def _text(parts: list[str], said: Any) -> bool:
         said = "".join(part.get("text") or "" for part in said)
     if said is not None and not isinstance(said, str):
         raise TypeError(
-            f"a text is wanted, this is {_KINDS.get(type(said)) or known_mask().text(repr(said))[:40]}"
+            f"expected a text, got {_KINDS.get(type(said)) or known_mask().text(repr(said))[:40]}"
         )
     if said:
         parts.append(said)

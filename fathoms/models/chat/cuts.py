@@ -37,16 +37,10 @@ def fewest_tokens(messages: Sequence[Message]) -> int:
     templates only add tokens. A word with non-ASCII characters counts as one token, because in scripts with
     combining marks or without spaces, the number of runs of letters is not a lower bound.
     """
-    return sum(_fewest_in(message.text) for message in messages)
-
-
-def _fewest_in(text: str) -> int:
-    """Return the lower bound for one text."""
-    if text.isascii():  # faster than word by word
-        return len(_RUN_OR_SIGNS.findall(text))
-    return sum(_fewest(word) for word in text.split())
-
-
-def _fewest(word: str) -> int:
-    """Return the number of runs of letters and of digits in a word, at least 1."""
-    return max(1, len(_RUN.findall(word))) if word.isascii() else 1
+    found = 0
+    for text in (message.text for message in messages):
+        if text.isascii():  # faster than word by word
+            found += len(_RUN_OR_SIGNS.findall(text))
+        else:
+            found += sum(max(1, len(_RUN.findall(word))) if word.isascii() else 1 for word in text.split())
+    return found

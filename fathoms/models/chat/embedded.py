@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.errors import ConfigError, ModelError, NoAnswerError
+from fathoms.models.chat.base import ChatComponent
 from fathoms.models.chat.closed_errors import Sender
 from fathoms.models.chat.completion import Completion, chat_messages
 from fathoms.models.chat.llama_child import ChildServer
 from fathoms.models.chat.llama_server import OwnServer, Settings, library
 from fathoms.models.cpus import available_cpus
-from fathoms.models.prices import Priced
 from fathoms.models.weights.weights import Weights, digests, locate
 from fathoms.models.wire import Request, exchange
 from fathoms.safety.limits import MOST_AT_ONCE, MOST_TOKENS
@@ -26,7 +26,7 @@ from fathoms.types import Message, Prompt, Reply
 _CHECK_SECONDS = 60
 
 
-class Embedded(Priced):
+class Embedded(ChatComponent):
     """`kind: embedded`: a model from `fathoms models list`, or any GGUF file, that runs on the CPU.
 
     At temperature 0 and with one request at a time, the same prompt always gives the same reply, whatever was
@@ -87,15 +87,11 @@ class Embedded(Priced):
         if self.mmproj is None:
             raise ConfigError(self._sees_nothing())
 
-    @property
-    def file_limits(self) -> None:
-        """Always `None`: PDFs are not sent as files, but their pages can be sent as images or text."""
-
     def _sees_nothing(self) -> str:
         """Return the error message for images sent to a model without a projector."""
         return (
-            f"{self.model} sees no images: set mmproj to the projector of a vision model,"
-            " or take chunks without images"
+            f"{self.model} accepts no images: set mmproj to the projector of a vision model,"
+            " or use chunks without images"
         )
 
     async def reply(self, prompt: Prompt) -> Reply:

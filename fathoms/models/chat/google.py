@@ -6,7 +6,6 @@ import asyncio
 import io
 import re
 import time
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, ValidationError
@@ -17,13 +16,13 @@ from fathoms.models.chat.closed import (
     ONE_ANSWER,
     Clock,
     Closed,
+    Held,
     part,
     system_text,
     tokens,
     total,
 )
 from fathoms.models.chat.closed_errors import Fault
-from fathoms.models.chat.closed_uploads import Held
 from fathoms.models.chat.media import PDF, file_bytes, image_type
 from fathoms.models.options import VariableName, resolved
 from fathoms.safety.limits import MOST_TOKENS
@@ -91,7 +90,7 @@ class GoogleLLM(Closed):
         contents: Any = [_content(message, held) for message in prompt.messages if message.role != "system"]
         request: dict[str, Any] = {"model": self.model, "contents": contents}
         request["config"] = self._config(system_text(prompt))
-        models, clock = self._client(key).aio.models, Clock()
+        models, clock = self.client(key).aio.models, Clock()
         if not self.stream:
             return _to_reply([await models.generate_content(**request)], clock)
         answers: list[types.GenerateContentResponse] = []
@@ -126,7 +125,7 @@ class GoogleLLM(Closed):
 
     async def upload(self, file: Attachment, key: str) -> Held:
         """Upload a file to Google, which keeps it for two days, and wait until it is processed."""
-        files = self._client(key).aio.files
+        files = self.client(key).aio.files
         kept = await files.upload(
             file=io.BytesIO(file_bytes(file)),
             config={"mime_type": PDF, "display_name": file.document},
@@ -137,7 +136,7 @@ class GoogleLLM(Closed):
             kept = await files.get(name=kept.name or "")
         if state != "ACTIVE" or kept.uri is None:
             raise ModelError(
-                f"{self.address} has '{file.document}', but does not get it ready (it is {state})"
+                f"{self.address} did not finish processing '{file.document}' (its state is {state})"
             )
         over = kept.expiration_time
         return Held(kept.uri, over.timestamp() if over else time.time() + KEEP_SECONDS)
@@ -158,58 +157,39 @@ class GoogleLLM(Closed):
         code = " ".join([error.status or "error", *reasons])
         headers = part(error, "response", "headers") or {}
         message = str(error.message or error)
-        return Fault(message, error.code, code, headers, _delay(details))
+        delays = (_DELAY.fullmatch(str(item.get("retryDelay"))) for item in details)
+        wait = next((float(match[1]) for match in delays if match), None)
+        return Fault(message, error.code, code, headers, wait)
 
-    def _client(self, key: str) -> Client:
-        """Return the SDK's client for the running event loop."""
-        return _client(self.address, key, self.request_timeout, asyncio.get_running_loop())
+    @staticmethod
+    def connect(address: str, key: str, timeout: float) -> Client:
+        """Create a client of the SDK; `timeout` is in seconds."""
+        from google.genai import Client, types
 
-
-@lru_cache(maxsize=8)
-def _client(address: str, key: str, timeout: float, scope: object) -> Client:
-    """Create a client of the SDK. `scope` is the event loop, so that each loop gets its own cached client.
-
-    It is given an httpx client, because the SDK would otherwise use aiohttp if installed, with retries of its
-    own.
-    """
-    from google.genai import Client, types
-
-    options = types.HttpOptions(
-        base_url=address,
-        timeout=int(timeout * 1000),
-        httpx_async_client=async_client(headers=ONE_ANSWER),
-    )
-    return Client(vertexai=False, api_key=key, http_options=options)
+        options = types.HttpOptions(
+            base_url=address,
+            timeout=int(timeout * 1000),
+            # with httpx, because the SDK would otherwise use aiohttp if installed, with retries of its own
+            httpx_async_client=async_client(headers=ONE_ANSWER),
+        )
+        return Client(vertexai=False, api_key=key, http_options=options)
 
 
 def _content(message: Message, held: dict[str, Held]) -> types.Content:
     """Convert a message to content parts: files, then images, then the text."""
     from google.genai import types
 
-    parts = [_file(file, held.get(file.sha256)) for file in message.files]
+    parts = []
+    for file in message.files:  # the API accepts no file names
+        if kept := held.get(file.sha256):
+            parts.append(types.Part.from_uri(file_uri=kept.reference, mime_type=PDF))
+        else:
+            parts.append(types.Part.from_bytes(data=file_bytes(file), mime_type=PDF))
     parts += [
         types.Part.from_bytes(data=file_bytes(path), mime_type=image_type(path)) for path in message.images
     ]
     parts.append(types.Part.from_text(text=message.text))
     return types.Content(role="model" if message.role == "assistant" else "user", parts=parts)
-
-
-def _file(file: Attachment, held: Held | None) -> types.Part:
-    """Return a part with the address of the uploaded file, or with its bytes. The API accepts no file
-    name."""
-    from google.genai import types
-
-    if held is not None:
-        return types.Part.from_uri(file_uri=held.reference, mime_type=PDF)
-    return types.Part.from_bytes(data=file_bytes(file), mime_type=PDF)
-
-
-def _delay(details: list[dict[str, Any]]) -> float | None:
-    """Return the seconds of the RetryInfo among the details of an error, `None` if there is none."""
-    for item in details:
-        if match := _DELAY.fullmatch(str(item.get("retryDelay"))):
-            return float(match[1])
-    return None
 
 
 def _parts(answer: Any) -> list[types.Part]:
@@ -231,6 +211,8 @@ def _to_reply(answers: list[Any], clock: Clock) -> Reply:
     if not any(answer.candidates for answer in answers) and blocked is None:
         raise ValueError("no candidate, and no reason for that")
     said = "".join(piece.text or "" for piece in pieces if not piece.thought)
+    usage = _last(answer.usage_metadata for answer in answers)
+    thoughts = tokens(usage, "thoughts_token_count")
     if stop_word in _FAILED and not said:
         raise ValueError(f"it has no text and ended with finishReason {stop_word}")
     return Reply(
@@ -239,7 +221,13 @@ def _to_reply(answers: list[Any], clock: Clock) -> Reply:
         stop_reason=stop_word,
         refusal=f"prompt blocked: {blocked.value}" if blocked else filtered,
         model=_last(answer.model_version for answer in answers),
-        usage=_usage(_last(answer.usage_metadata for answer in answers)),
+        usage=Usage(
+            prompt_tokens=tokens(usage, "prompt_token_count"),
+            # Google counts reasoning separately; cached tokens are part of the prompt
+            completion_tokens=total(tokens(usage, "candidates_token_count"), thoughts),
+            cached_tokens=tokens(usage, "cached_content_token_count"),
+            reasoning_tokens=thoughts,
+        ),
         first_token=clock.first,
         latency=clock.last,
     )
@@ -248,14 +236,3 @@ def _to_reply(answers: list[Any], clock: Clock) -> Reply:
 def _last(values: Any) -> Any:
     """Return the last value that is not `None`, or `None`."""
     return next((value for value in reversed(list(values)) if value is not None), None)
-
-
-def _usage(usage: Any) -> Usage:
-    """Convert the usage. Google counts reasoning separately; cached tokens are part of the prompt."""
-    thoughts = tokens(usage, "thoughts_token_count")
-    return Usage(
-        prompt_tokens=tokens(usage, "prompt_token_count"),
-        completion_tokens=total(tokens(usage, "candidates_token_count"), thoughts),
-        cached_tokens=tokens(usage, "cached_content_token_count"),
-        reasoning_tokens=thoughts,
-    )

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-import signal
-import subprocess
 import threading
-import weakref
-from contextlib import suppress
 from dataclasses import asdict
 
 from fathoms.errors import ModelError
 from fathoms.models.chat.llama_server import Settings, library
-from fathoms.safety.children import start_child
+from fathoms.safety.children import Child, ChildEndedError
 
 
 class ChildServer:
@@ -25,67 +20,42 @@ class ChildServer:
         self._settings = settings
         self._lock = threading.Lock()
         self._address = ""
-        self._running: list[subprocess.Popen[str]] = []  # one at most
-        # ends the child when this object is collected, at the latest when this process ends
-        weakref.finalize(self, _end, self._running)
+        self.child: Child | None = None
 
     @property
     def address(self) -> str:
         """The address of the server, which is started if needed; raises ModelError if it cannot start."""
         with self._lock:
-            if not self._running or self._running[0].poll() is not None:
-                _end(self._running)
+            if self.child is None or not self.child.alive:
                 self._address = self._start()
             return self._address
 
     def why_it_broke(self) -> str:
         """Return the end of an error message that says how the process ended; empty if it still runs."""
-        for process in list(self._running):
-            # a dying process closes its sockets before it has ended, so wait a moment for its exit code
-            with suppress(subprocess.TimeoutExpired):
-                ended = _ending(process.wait(1))
-                return f"; its process ended ({ended}) and is started again for the next question"
-        return ""
+        # a dying process closes its sockets before it has ended, so wait a moment
+        ended = None if self.child is None else self.child.ended(1)
+        if ended is None:
+            return ""
+        return f"; its process ended ({ended.how}) and is started again for the next question"
 
     def _start(self) -> str:
         """Start the process and return its address once the model is loaded; raises ModelError."""
-        process = start_child(
-            ["-m", "fathoms.models.chat.llama_worker"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        self._running.append(process)
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with suppress(BrokenPipeError):
-            process.stdin.write(json.dumps({"settings": asdict(self._settings), "key": self.key}) + "\n")
-            process.stdin.flush()
-        told = process.stdout.readline()
-        answer: dict[str, str] = json.loads(told) if told else {"error": self._death(process)}
+        if self.child is not None:
+            self.child.end()
+        self.child = Child("fathoms.models.chat.llama_worker", stderr="discard")
+        self.child.send({"settings": asdict(self._settings), "key": self.key})
+        try:
+            answer, _ = self.child.receive()
+        except ChildEndedError as ended:
+            model = self._settings.model
+            raise ModelError(
+                f"{model} could not be loaded: its process ended ({ended.how}): not enough memory?"
+            ) from None
+        except BaseException:
+            self.child.end()  # after an interruption, `address` would take it for a server that has started
+            raise
         if "error" in answer:
-            _end(self._running)
+            self.child.end()
             raise ModelError(answer["error"])
-        return answer["address"]
-
-    def _death(self, process: subprocess.Popen[str]) -> str:
-        """Return the error message for a process that ended before it had loaded the model."""
-        ended = _ending(process.wait())
-        return f"{self._settings.model} could not be loaded: its process ended ({ended}): not enough memory?"
-
-
-def _end(running: list[subprocess.Popen[str]]) -> None:
-    """Kill the processes and close their pipes."""
-    while running:
-        process = running.pop()
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with suppress(OSError):  # closing flushes unwritten data, which fails after the process ended
-                    pipe.close()
-
-
-def _ending(code: int) -> str:
-    """Describe a return code: the name of the signal, or the exit code."""
-    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        address: str = answer["address"]
+        return address

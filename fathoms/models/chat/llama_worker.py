@@ -1,30 +1,28 @@
-"""The child process that `llama_child` starts: `python -m fathoms.models.chat.llama_worker`.
+"""The child process that `llama_child` starts: it runs llama.cpp's server.
 
-It reads one line of JSON (settings and key), prints one line of JSON (its address or an error), and serves
-until its standard input is closed. `child_main` ends it when its parent process ends.
+The one request holds settings and key, the answer the address of the server or an error. The questions go to
+that address by HTTP.
 """
 
 from __future__ import annotations
 
-import json
-import sys
+from typing import TYPE_CHECKING
 
 from fathoms.errors import ModelError
 from fathoms.models.chat.llama_server import Settings, start
 
+if TYPE_CHECKING:
+    from fathoms.safety.child_main import ThisProcess
 
-def main() -> None:
-    """Start the server, and serve until standard input is closed."""
-    request = json.loads(sys.stdin.readline())
+
+def serve(process: ThisProcess) -> None:
+    """Start the server, and run it until the parent closes the pipe."""
+    requests = process.requests()
+    request = next(requests)
     try:
         server = start(Settings(**request["settings"]), request["key"])
     except ModelError as error:
-        print(json.dumps({"error": str(error)}), flush=True)
+        process.answer({"error": str(error)})
         return
-    print(json.dumps({"address": server.listening_address}), flush=True)
-    sys.stdin.read()
-    del server  # its threads must end before the interpreter shuts down
-
-
-if __name__ == "__main__":
-    main()
+    process.answer({"address": server.listening_address})
+    next(requests, None)

@@ -12,12 +12,12 @@ from pydantic import Field
 
 from fathoms.config import Component, fingerprint, import_target, package_version
 from fathoms.errors import ConfigError, MissingExtraError
+from fathoms.models.chat.base import ChatComponent
 from fathoms.models.chat.llamaindex_replies import chat, embeddings, unit_rows
 from fathoms.models.options import Options, resolved, secret_values, without_secrets
-from fathoms.models.prices import Priced
 from fathoms.safety.limits import MOST_AT_ONCE
 from fathoms.safety.masking import Mask
-from fathoms.types import Message, Prompt, Reply
+from fathoms.types import Prompt, Reply
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +60,7 @@ class _FromLlamaIndex(Component):
         return _make(self.target, json.dumps(options, sort_keys=True), scope)
 
 
-class LlamaIndexLLM(Priced, _FromLlamaIndex):
+class LlamaIndexLLM(ChatComponent, _FromLlamaIndex):
     """`kind: llamaindex`: an LLM class, for example `target: llama_index.llms.openai_like:OpenAILike`."""
 
     neutral: ClassVar[frozenset[str]] = frozenset({"max_concurrency"})
@@ -82,21 +82,6 @@ class LlamaIndexLLM(Priced, _FromLlamaIndex):
         """Send the prompt and return the reply; every exception of the client is raised as ModelError."""
         client = self._made(asyncio.get_running_loop())
         return await chat(client, prompt, self.target, self._mask())
-
-    def check_images(self) -> None:
-        """Do nothing: whether the model accepts images is not known before the call."""
-
-    @property
-    def file_limits(self) -> None:
-        """Always `None`: PDFs are not sent as files, but their pages can be sent as images or text."""
-
-    def count_tokens(self, messages: Sequence[Message]) -> None:
-        """Return `None`, because the chat template and the tokenizer of the model are not known."""
-
-    @property
-    def counting_waits(self) -> bool:
-        """Always False: no server is asked for counts."""
-        return False
 
 
 class LlamaIndexEmbedder(_FromLlamaIndex):

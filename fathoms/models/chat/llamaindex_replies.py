@@ -144,19 +144,19 @@ def _matrix(vectors: Sequence[Sequence[float]], count: int, who: str) -> NDArray
     import numpy as np
 
     if not all(isinstance(vector, list | tuple) for vector in vectors):
-        raise ModelError(f"{who}: what came back are no vectors")
+        raise ModelError(f"{who}: the answer contains no vectors")
     widths = sorted({len(vector) for vector in vectors})
     if len(vectors) != count or len(widths) != 1 or widths == [0]:
         raise ModelError(
-            f"{who}: {count} texts were sent, what came back is {len(vectors)} vectors"
+            f"{who}: {count} texts were sent, the answer contains {len(vectors)} vectors"
             f" of {' or '.join(map(str, widths)) or 'no'} numbers"
         )
     try:
         found = np.array(vectors, dtype=np.float32)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ModelError(f"{who}: what came back are no vectors of numbers") from error
+        raise ModelError(f"{who}: the answer contains no vectors of numbers") from error
     if not np.isfinite(found).all():
-        raise ModelError(f"{who}: what came back are vectors with numbers that are not finite")
+        raise ModelError(f"{who}: the answer contains numbers that are not finite")
     return found
 
 

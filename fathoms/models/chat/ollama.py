@@ -15,17 +15,17 @@ from pydantic import Field, field_validator
 
 from fathoms.config import Component, fingerprint, import_target
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, NoAnswerError, ServerError
+from fathoms.models.chat.base import ChatComponent
 from fathoms.models.chat.closed_errors import Sender, quoted
 from fathoms.models.chat.cuts import prompt_cut
 from fathoms.models.chat.llamaindex_replies import embeddings, unit_rows
 from fathoms.models.chat.ollama_chat import OllamaAnswer, chat_message
 from fathoms.models.options import Address, Options, http_address, resolved, secret_values, without_secrets
-from fathoms.models.prices import Priced
 from fathoms.models.wire import Request, exchange
 from fathoms.safety.limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TEXTS, MOST_TOKENS
 from fathoms.safety.masking import Mask
 from fathoms.safety.transport import IDENTITY, apart, fetch, hook
-from fathoms.types import Message, Prompt, Reply
+from fathoms.types import Prompt, Reply
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,7 +72,7 @@ class _FromOllama(Component):
         """Refuse options that have their own key, because one of the two values would be ignored silently."""
         for name, key in cls.own_keys.items():
             if name in options:
-                raise ValueError(f"'{name}' has no place here: set {key} itself")
+                raise ValueError(f"'{name}' is not allowed here: set '{key}' instead")
         return options
 
     def identity(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class _FromOllama(Component):
             raise ConfigError(f"n_ctx is {n_ctx}, the longest context of {self.model} is {lengths[0]}")
 
 
-class OllamaLLM(Priced, _FromOllama):
+class OllamaLLM(ChatComponent, _FromOllama):
     """`kind: ollama`: a chat model that was downloaded with `ollama pull`."""
 
     own_keys: ClassVar[Mapping[str, str]] = {
@@ -185,7 +185,7 @@ class OllamaLLM(Priced, _FromOllama):
         self._require_context(shown, self.n_ctx)
         capabilities = _names(shown.get("capabilities"))
         if self.think and capabilities is not None and "thinking" not in capabilities:
-            raise ConfigError(f"{self.model} is no thinking model: leave 'think' out")
+            raise ConfigError(f"{self.model} is not a reasoning model: remove 'think'")
 
     def check_images(self) -> None:
         """Raise ConfigError if the model accepts no images, ServerError if there is no server or no such
@@ -193,13 +193,9 @@ class OllamaLLM(Priced, _FromOllama):
         if not _sees(self.address, self.model):
             raise ConfigError(self._sees_nothing())
 
-    @property
-    def file_limits(self) -> None:
-        """Always `None`: PDFs are not sent as files, but their pages can be sent as images or text."""
-
     def _sees_nothing(self) -> str:
         """Return the error message for images sent to a model that accepts none."""
-        return f"{self.model} sees no images: take a vision model, or chunks without images"
+        return f"{self.model} accepts no images: use a vision model, or chunks without images"
 
     async def reply(self, prompt: Prompt) -> Reply:
         """Send the prompt and return the reply; raises ModelError.
@@ -226,14 +222,6 @@ class OllamaLLM(Priced, _FromOllama):
             "options": self._sampling(),
             **{name: value for name, value in own.items() if value is not None},
         }
-
-    def count_tokens(self, messages: Sequence[Message]) -> None:
-        """Return `None`: Ollama has no API that counts tokens before the call."""
-
-    @property
-    def counting_waits(self) -> bool:
-        """Always False: no server is asked for counts."""
-        return False
 
     def _sampling(self) -> dict[str, Any]:
         """Return all options of a request under Ollama's names."""

@@ -30,9 +30,9 @@ class OllamaAnswer:
         found = message if isinstance(message, dict) else {}
         text, thought = found.get("content") or "", found.get("thinking") or ""
         if value.get("done_reason") in FAILED_FINISH:
-            raise ModelError(f"{self._sender.address} ends the answer with an error, and no answer")
+            raise ModelError(f"{self._sender.address} ended the stream with an error instead of an answer")
         if not (found and isinstance(text, str) and isinstance(thought, str)):
-            raise ModelError(f"{self._sender.address}: the answer is no chat of Ollama's")
+            raise ModelError(f"{self._sender.address}: the answer is not one of Ollama's chat API")
         self._text.append(text)
         self._thought.append(thought)
         self._last = value
@@ -42,7 +42,7 @@ class OllamaAnswer:
     def reply(self) -> Reply:
         """Make the reply; raises NoAnswerError if the stream ended before the answer was complete."""
         if not self._last.get("done"):
-            raise NoAnswerError(f"{self._sender.address}: the stream ended before the answer did")
+            raise NoAnswerError(f"{self._sender.address}: the stream ended before the answer was complete")
         reasoning, text = split_reasoning(self._sender.masked("".join(self._text)))
         return Reply(
             text=text,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from fathoms.models.chat import openai_responses
-from fathoms.models.chat.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, part, tokens
+from fathoms.models.chat.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, Held, part, tokens
 from fathoms.models.chat.closed_errors import FAILED_FINISH, FailedResponseError, Fault, refuse_error
-from fathoms.models.chat.closed_uploads import Held
 from fathoms.models.chat.media import PDF, data_url, file_bytes, image_type
 from fathoms.models.options import VariableName, resolved
 from fathoms.safety.limits import MOST_TOKENS
@@ -75,7 +72,7 @@ class OpenAILLM(Closed):
 
     async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
         """Send one request to `/chat/completions` or `/responses`."""
-        client = self._client(key)
+        client = self.client(key)
         common = {"temperature": self.temperature, "top_p": self.top_p, "extra_body": resolved(self.options)}
         if self.api == "responses":
             request = {
@@ -96,7 +93,7 @@ class OpenAILLM(Closed):
 
     async def upload(self, file: Attachment, key: str) -> Held:
         """Upload a file to OpenAI, which keeps it for 24 hours."""
-        kept = await self._client(key).files.create(
+        kept = await self.client(key).files.create(
             file=(file.document, file_bytes(file), PDF),
             purpose="user_data",
             expires_after={"anchor": "created_at", "seconds": KEEP_SECONDS},
@@ -117,24 +114,19 @@ class OpenAILLM(Closed):
         told = error.body.get("message") if isinstance(error.body, Mapping) else None
         return Fault(str(told or error.message), error.status_code, code, error.response.headers)
 
-    def _client(self, key: str) -> AsyncOpenAI:
-        """Return the SDK's client for the running event loop."""
-        return _client(self.address, key, self.request_timeout, asyncio.get_running_loop())
+    @staticmethod
+    def connect(address: str, key: str, timeout: float) -> AsyncOpenAI:
+        """Create a client of the SDK; `timeout` is in seconds."""
+        from openai import AsyncOpenAI
 
-
-@lru_cache(maxsize=8)
-def _client(address: str, key: str, timeout: float, scope: object) -> AsyncOpenAI:
-    """Create a client of the SDK. `scope` is the event loop, so that each loop gets its own cached client."""
-    from openai import AsyncOpenAI
-
-    return AsyncOpenAI(
-        api_key=key,
-        base_url=address,
-        timeout=timeout,
-        max_retries=0,
-        default_headers=ONE_ANSWER,
-        http_client=async_client(),
-    )
+        return AsyncOpenAI(
+            api_key=key,
+            base_url=address,
+            timeout=timeout,
+            max_retries=0,
+            default_headers=ONE_ANSWER,
+            http_client=async_client(),
+        )
 
 
 def _given(request: dict[str, Any]) -> dict[str, Any]:

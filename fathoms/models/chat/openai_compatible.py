@@ -12,6 +12,7 @@ from pydantic import Field
 
 from fathoms.config import Component, fingerprint, import_target, suggest
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, NoAnswerError, ServerError
+from fathoms.models.chat.base import ChatComponent
 from fathoms.models.chat.closed_errors import Sender
 from fathoms.models.chat.completion import Completion, chat_messages
 from fathoms.models.chat.counting import counted, counts_nothing
@@ -26,7 +27,6 @@ from fathoms.models.options import (
     secret_values,
     without_secrets,
 )
-from fathoms.models.prices import Priced
 from fathoms.models.wire import Request, exchange
 from fathoms.safety.limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TEXTS, MOST_TOKENS
 from fathoms.safety.masking import Mask
@@ -93,14 +93,14 @@ class _FromServer(Component):
         if answer.status != 200:
             raise ServerError(
                 f"{self.base_url}/models answers with status {answer.status}:"
-                " is that the path of its API? it mostly ends in /v1"
+                " check that base_url is the path of its API, which usually ends in /v1"
             )
         try:
             listed = answer.json().get("data") or []
         except (ValueError, AttributeError) as error:
-            raise ServerError(f"{self.base_url}/models answers with something else than a list") from error
+            raise ServerError(f"{self.base_url}/models does not answer with a list") from error
         if not (isinstance(listed, list) and all(isinstance(row, dict) for row in listed)):
-            raise ServerError(f"{self.base_url}/models answers with something else than a list of models")
+            raise ServerError(f"{self.base_url}/models does not answer with a list of models")
         return listed
 
     def _sender(self) -> Sender:
@@ -120,7 +120,7 @@ class _FromServer(Component):
         return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-class OpenAICompatibleLLM(Priced, _FromServer):
+class OpenAICompatibleLLM(ChatComponent, _FromServer):
     """`kind: openai-compatible`: a chat model of a server with OpenAI's API."""
 
     neutral: ClassVar[frozenset[str]] = _FromServer.neutral | {"stream"}
@@ -158,13 +158,6 @@ class OpenAICompatibleLLM(Priced, _FromServer):
         longest = self._require_model().get("max_model_len")  # only vLLM reports this
         if self.n_ctx is not None and isinstance(longest, int) and self.n_ctx > longest:
             raise ConfigError(f"n_ctx is {self.n_ctx}, the server was started with {longest}")
-
-    def check_images(self) -> None:
-        """Do nothing: whether the model accepts images is not known before the call."""
-
-    @property
-    def file_limits(self) -> None:
-        """Always `None`: PDFs are not sent as files, but their pages can be sent as images or text."""
 
     async def reply(self, prompt: Prompt) -> Reply:
         """Send the prompt and return the reply; raises ModelError."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fathoms.models.chat.closed import Clock, part, tokens
+from fathoms.models.chat.closed import Clock, Held, part, tokens
 from fathoms.models.chat.closed_errors import FailedResponseError, refuse_error
-from fathoms.models.chat.closed_uploads import Held
 from fathoms.models.chat.media import PDF, data_url, image_type
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
 
@@ -46,15 +45,11 @@ async def ask(client: AsyncOpenAI, body: dict[str, Any], stream: bool) -> Reply:
             elif event.type in _ENDS:
                 last = part(event, "response")
             elif event.type == "error":
-                refuse_error(part(event, "error") or {"code": part(event, "code"), **_message(event)})
+                told = {"code": part(event, "code"), "message": part(event, "message") or ""}
+                refuse_error(part(event, "error") or told)
     if last is None:
         raise ConnectionError("the stream ended early")
     return _to_reply(last, clock)
-
-
-def _message(event: Any) -> dict[str, Any]:
-    """Return the message of an error event."""
-    return {"message": part(event, "message") or ""}
 
 
 def _content(message: Message, held: dict[str, Held]) -> Any:
@@ -84,11 +79,13 @@ def _to_reply(response: Any, clock: Clock) -> Reply:
 
     Raises FailedResponseError if the response failed.
     """
-    error = response.error
+    error, usage = response.error, response.usage
     if error is not None and part(error, "code") not in _REFUSALS:
         refuse_error(error)
     if response.status in _UNFINISHED and error is None:
-        raise FailedResponseError("error", f"the response has the status {response.status!r}, and no answer")
+        raise FailedResponseError(
+            "error", f"the response has the status {response.status!r} and contains no answer"
+        )
     said = [piece for item in response.output if item.type == "message" for piece in item.content]
     refused = "".join(piece.refusal for piece in said if piece.type == "refusal")
     cause = part(response, "incomplete_details", "reason")
@@ -99,7 +96,13 @@ def _to_reply(response: Any, clock: Clock) -> Reply:
         stop_reason=cause or response.status,
         refusal="refusal" if refused else filtered,
         model=response.model,
-        usage=_usage(response.usage),
+        usage=Usage(
+            prompt_tokens=tokens(usage, "input_tokens"),
+            completion_tokens=tokens(usage, "output_tokens"),
+            cached_tokens=tokens(usage, "input_tokens_details", "cached_tokens"),
+            cache_write_tokens=tokens(usage, "input_tokens_details", "cache_write_tokens"),
+            reasoning_tokens=tokens(usage, "output_tokens_details", "reasoning_tokens"),
+        ),
         first_token=clock.first,
         latency=clock.last,
     )
@@ -110,14 +113,3 @@ def _thought(item: Any) -> str:
     if item.type != "reasoning":
         return ""
     return "\n".join(piece.text for piece in [*(part(item, "content") or ()), *item.summary])
-
-
-def _usage(usage: Any) -> Usage:
-    """Convert the usage of a response."""
-    return Usage(
-        prompt_tokens=tokens(usage, "input_tokens"),
-        completion_tokens=tokens(usage, "output_tokens"),
-        cached_tokens=tokens(usage, "input_tokens_details", "cached_tokens"),
-        cache_write_tokens=tokens(usage, "input_tokens_details", "cache_write_tokens"),
-        reasoning_tokens=tokens(usage, "output_tokens_details", "reasoning_tokens"),
-    )

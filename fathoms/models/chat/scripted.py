@@ -10,13 +10,13 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from fathoms.errors import ModelError
-from fathoms.models.prices import Priced
+from fathoms.models.chat.base import ChatComponent
 from fathoms.models.protocols import FileLimits
 from fathoms.safety.limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TOKENS
 from fathoms.types import Message, Prompt, Reply, Usage
 
 
-class ScriptedModel(Priced):
+class ScriptedModel(ChatComponent):
     """`kind: scripted`: searches the last message for given texts and gives the reply configured for them.
 
     Tokens are counted as words between spaces.
@@ -50,9 +50,6 @@ class ScriptedModel(Priced):
     def check(self) -> None:
         """Do nothing: this model has no requirements."""
 
-    def check_images(self) -> None:
-        """Do nothing: images are accepted and ignored."""
-
     @property
     def file_limits(self) -> FileLimits:
         """Limits of requests with PDFs, which are accepted and ignored."""
@@ -80,11 +77,6 @@ class ScriptedModel(Priced):
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the number of words in the messages."""
         return sum(len(message.text.split(" ")) for message in messages)
-
-    @property
-    def counting_waits(self) -> bool:
-        """Always False: counting words sends no request."""
-        return False
 
 
 def _first(script: dict[str, str], text: str) -> str | None:

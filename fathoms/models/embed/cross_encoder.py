@@ -48,7 +48,7 @@ def _load(model: str, revision: str | None, device: str | None, max_tokens: int 
     loaded = load("CrossEncoder", model, revision, device=device, max_length=max_tokens)
     trained = loaded.config.architectures or ()
     if trained and all(name.endswith(_HEADLESS) for name in trained):
-        raise ConfigError(f"{model} is no reranker: it was saved without a head that scores pairs")
+        raise ConfigError(f"{model} is not a reranker: it was saved without a head that scores pairs")
     if loaded.num_labels != 1:
-        raise ConfigError(f"{model} gives {loaded.num_labels} scores a pair: a reranker gives one")
+        raise ConfigError(f"{model} gives {loaded.num_labels} scores per pair; a reranker gives one")
     return loaded

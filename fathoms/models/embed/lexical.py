@@ -48,7 +48,9 @@ class LexicalEmbedder(Component):
 
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
-            hashes = _hashes(text)
+            words = _WORD.findall(text.lower())
+            hashes = [zlib.crc32(f"{first} {second}".encode()) for first, second in pairwise(words)]
+            hashes += (number for word in words for number in _word_hashes(word))
             if hashes:
                 places, counts = np.unique(
                     np.array(hashes, dtype=np.uint32) % self.dimension, return_counts=True
@@ -60,15 +62,6 @@ class LexicalEmbedder(Component):
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the same vectors as `embed`."""
         return self.embed(texts)
-
-
-def _hashes(text: str) -> list[int]:
-    """Return the hashes of all features of a text."""
-    words = _WORD.findall(text.lower())
-    found = [zlib.crc32(f"{first} {second}".encode()) for first, second in pairwise(words)]
-    for word in words:
-        found += _word_hashes(word)
-    return found
 
 
 @lru_cache(maxsize=1 << 16)

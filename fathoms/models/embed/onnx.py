@@ -96,12 +96,16 @@ class _Encoder:
     """A loaded model with its tokenizer; it is thread-safe."""
 
     def __init__(self, path: str, max_tokens: int) -> None:
-        runtime, tokenizers = _libraries()
-        options = runtime.SessionOptions()
+        try:
+            import onnxruntime
+            import tokenizers
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(error.name or "onnxruntime", "embedded", "the ONNX embedder") from error
+        options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         try:
-            self._session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+            self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # the exceptions of ONNX Runtime have no common base class
             raise ConfigError(f"{path} could not be loaded: {error}") from error
         self._inputs = {value.name for value in self._session.get_inputs()}
@@ -128,16 +132,6 @@ class _Encoder:
 def _load(path: str, max_tokens: int) -> _Encoder:
     """Load an encoder with these settings."""
     return _Encoder(path, max_tokens)
-
-
-def _libraries() -> tuple[Any, Any]:
-    """Import onnxruntime and tokenizers; raises MissingExtraError if one is not installed."""
-    try:
-        import onnxruntime
-        import tokenizers
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(error.name or "onnxruntime", "embedded", "the ONNX embedder") from error
-    return onnxruntime, tokenizers
 
 
 def _tokenizer_of(model: Path) -> Path:

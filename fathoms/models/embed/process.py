@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import subprocess
 import threading
-import weakref
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +12,7 @@ from fathoms import errors
 from fathoms.errors import FathomsError, ModelError
 from fathoms.models.embed.onnx import OnnxEmbedder
 from fathoms.models.embed.sentence_transformers import SentenceTransformersEmbedder
-from fathoms.safety.children import start_child
+from fathoms.safety.children import Child, ChildEndedError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,10 +24,8 @@ APART = (OnnxEmbedder, SentenceTransformersEmbedder)
 """The embedders that load a model and therefore run in the worker process. Others ask a server or count
 words."""
 
-_TARGET = ["-m", "fathoms.models.embed.worker"]
 _PLACES = ("FATHOMS_", "HF_", "CUDA_")
 """Prefixes of the environment variables that determine where weights are found and which device is used."""
-_POLITE = 5.0  # seconds that the worker has to end on its own before it is killed
 
 
 def embed(embedder: Embedder, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
@@ -72,71 +65,38 @@ class Worker:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._place: Any = None
-        self._running: list[subprocess.Popen[bytes]] = []  # one at most
-        weakref.finalize(self, _end, self._running)  # runs at the latest when this process ends
+        self.child: Child | None = None
 
     def ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """Send a request, and return the answer and the bytes that follow it; raises the errors of the
-        worker."""
+        """Send a request, and return the answer and the bytes that follow it.
+
+        Raises the errors of the worker, and ModelError if it ended.
+        """
         with self._lock:
-            process = self._process()
+            child = self._running()
             try:
-                told, data = self._exchange(process, json.dumps(request).encode())
-            # after an interruption, the rest of this answer would be taken for the next one
+                child.send(request)
+                told, data = child.receive()
+            except ChildEndedError as ended:
+                guess = ", perhaps because memory ran out" if ended.cause == "killed" else ""
+                raise ModelError(f"embedding broke off: its process ended ({ended.how}){guess}") from None
             except BaseException:
-                process.kill()
-                _end(self._running)
+                child.end()  # after an interruption, this answer would be taken for the next one
                 raise
         if "error" in told:
             raise _raised(*told["error"])
         return told, data
 
-    def _exchange(self, process: subprocess.Popen[bytes], request: bytes) -> tuple[dict[str, Any], bytes]:
-        """Send a request and read its answer; raises ModelError if the process ended."""
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with suppress(BrokenPipeError):  # the worker has died; reading its answer reports that
-            process.stdin.write(request + b"\n")
-            process.stdin.flush()
-        line = process.stdout.readline()
-        told: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
-        data = process.stdout.read(told.get("bytes", 0))
-        if not told or len(data) < told.get("bytes", 0):
-            raise ModelError(_death(process))
-        return told, data
-
-    def _process(self) -> subprocess.Popen[bytes]:
+    def _running(self) -> Child:
         """Return a running process with the current environment; starts one if necessary."""
         shell = sorted(pair for pair in os.environ.items() if pair[0].startswith(_PLACES))
         place = (os.getpid(), Path.cwd(), shell)  # the process id, because a fork must start its own worker
-        if self._place != place or not self._running or self._running[0].poll() is not None:
-            _end(self._running)
+        if self.child is None or self._place != place or not self.child.alive:
+            if self.child is not None:
+                self.child.end()
             self._place = place
-            self._running.append(start_child(_TARGET, stdout=subprocess.PIPE))
-        return self._running[0]
-
-
-def _death(process: subprocess.Popen[bytes]) -> str:
-    """Return the error message for a worker that ended during a request."""
-    code = process.wait()
-    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    guess = ", perhaps because memory ran out" if code == -signal.SIGKILL else ""
-    return f"embedding broke off: its process ended ({how}){guess}"
-
-
-def _end(running: list[subprocess.Popen[bytes]]) -> None:
-    """Close the pipes of the processes, which makes them end, and kill those that do not end in time."""
-    while running:
-        process = running.pop()
-        for pipe in (process.stdin, process.stdout):
-            assert pipe is not None
-            with suppress(OSError):  # closing flushes unwritten data, which fails if the process has ended
-                pipe.close()
-        try:
-            process.wait(_POLITE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            self.child = Child("fathoms.models.embed.worker", stderr="inherit")
+        return self.child
 
 
 def _raised(name: str, message: str) -> FathomsError:

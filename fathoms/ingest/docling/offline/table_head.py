@@ -29,7 +29,9 @@ def head_rows(rows: Sequence[Run], columns: Columns, rules: Rules, ink: Sequence
     found: list[Row] = []
     for index, line in enumerate(rows):
         parts = [each for part in place(line, columns, may_span=True) for each in _apart(part, ink)]
-        if found and not _begins(line, rows[index - 1], found[-1], rules):
+        above = rows[index - 1].box.middle
+        overlaps = line.box.middle - above < line.height / 2
+        if found and (overlaps or not (found[-1].spans() or rules.between(above, line.box.middle))):
             found[-1].parts += parts
         else:
             found.append(Row(parts))
@@ -58,13 +60,6 @@ def _apart(part: Part, ink: Sequence[Gap]) -> list[Part]:
 def _off(box: Box, column: Gap) -> float:
     """Return the distance in points of a heading from the nearest alignment: left, right or centred."""
     return min(abs(box.left - column[0]), abs(box.right - column[1]), abs(box.centre - sum(column) / 2))
-
-
-def _begins(line: Run, above: Run, row: Row, rules: Rules) -> bool:
-    """Return whether a line begins a new row of the head."""
-    if line.box.middle - above.box.middle < line.height / 2:
-        return False
-    return row.spans() or bool(rules.between(above.box.middle, line.box.middle))
 
 
 def _stretch(upper: Row, lower: Row, rules: Rules, ink: Sequence[Gap]) -> None:

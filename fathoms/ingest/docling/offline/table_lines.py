@@ -55,17 +55,13 @@ class Run:
     @cached_property
     def pieces(self) -> tuple[Run, ...]:
         """The line, cut at gaps that are wider than a space between words or that contain a vertical rule."""
-        cuts = [
-            place
-            for place in range(1, len(self.words))
-            if self.gap(place) > WORD_SPACE * self.height or self._walled(place)
-        ]
+        cuts = []
+        for place in range(1, len(self.words)):
+            before, after = self.words[place - 1].box.right - 1, self.words[place].box.left + 1
+            walled = any(before <= wall <= after for wall in self.walls)
+            if walled or self.gap(place) > WORD_SPACE * self.height:
+                cuts.append(place)
         return self.cut(cuts)
-
-    def _walled(self, place: int) -> bool:
-        """Return whether there is a vertical rule before the word with the index `place`."""
-        before, after = self.words[place - 1].box.right - 1, self.words[place].box.left + 1
-        return any(before <= wall <= after for wall in self.walls)
 
     def gap(self, place: int) -> float:
         """Return the width of the gap before the word with the index `place`, from 1."""

@@ -53,17 +53,13 @@ class GeometricTableModel(BaseTableStructureModel):  # mypy does not follow Docl
         predictions = []
         for page in pages:
             prediction = TableStructurePrediction()
+            layout = page.predictions.layout
             with TimeRecorder(conv_res, "table_structure"):
-                for cluster in _tables(page):
-                    prediction.table_map[cluster.id] = _table(page, cluster)
+                for cluster in layout.clusters if layout else ():
+                    if cluster.label in TABLE_LABELS:
+                        prediction.table_map[cluster.id] = _table(page, cluster)
             predictions.append(prediction)
         return predictions
-
-
-def _tables(page: Page) -> list[Cluster]:
-    """Return the table regions of a page."""
-    layout = page.predictions.layout
-    return [cluster for cluster in layout.clusters if cluster.label in TABLE_LABELS] if layout else []
 
 
 def _table(page: Page, cluster: Cluster) -> Table:

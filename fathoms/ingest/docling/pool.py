@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathoms.errors import DocumentError
 from fathoms.ingest.docling.process import BreakdownError, Converted, DoclingProcess, explain
 from fathoms.ingest.parsers.base import OnPage
-from fathoms.ingest.parsers.reading import check_source, clean_text, to_document
-from fathoms.ingest.workers.child import Children, time_advice
+from fathoms.ingest.parsers.raw import check_source, clean_text, to_document
+from fathoms.ingest.workers.child import time_advice
 from fathoms.models.cpus import available_cpus
 from fathoms.paths import sha256_file
+from fathoms.safety.children import Children
 from fathoms.types import Document
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def silent(done: int, total: int) -> None:
     """Ignore the progress: used where no progress callback was given."""
 
 
-class DoclingReaders:
+class DoclingPool:
     """A pool of processes that each convert one document at a time; safe for several threads.
 
     A thread that finds no idle process starts a new one.
@@ -55,35 +56,29 @@ class DoclingReaders:
                 raise DocumentError(path.name, broken.reason, clean_text(broken.detail)) from None
             return self._page_by_page(path, None, range(1, broken.pages + 1), broken.pages, tell)
         if converted.failed:
-            total = len(converted.reading["pages"])
+            total = len(converted.raw["pages"])
             return self._page_by_page(path, converted, sorted(converted.failed), total, tell)
-        document = to_document(path, converted.reading, parser.max_pages)
+        document = to_document(path, converted.raw, parser.max_pages)
         return document.model_copy(update={"native": converted.native})
 
     def close(self) -> None:
         """End the idle processes."""
         while self._idle:
-            self._idle.pop().end()
+            self._idle.pop().child.end()
 
     def _convert(self, path: Path, first: int, last: int, seconds: float, on_page: OnPage) -> Converted:
         """Convert the pages from `first` to `last` of a file in an idle or a new process."""
-        with self._process() as process:
-            return process.convert(path, first, last, seconds, on_page)
-
-    @contextmanager
-    def _process(self) -> Iterator[DoclingProcess]:
-        """Provide a process for one request; it returns to the pool afterwards if it is still alive."""
         process = self._take() or self._start()
         try:
-            yield process
-        except BaseException as error:
-            # After any other error, such as an interruption, the process may still send messages about this
-            # file, which the next request would take for its own.
-            if not isinstance(error, BreakdownError):
-                process.end()
+            return process.convert(path, first, last, seconds, on_page)
+        except BreakdownError:
+            raise
+        except BaseException:
+            # after an interruption, the next request would take the messages about this file for its own
+            process.child.end()
             raise
         finally:
-            if process.alive:
+            if process.child.alive:
                 self._idle.append(process)
 
     def _take(self) -> DoclingProcess | None:
@@ -91,9 +86,9 @@ class DoclingReaders:
         with suppress(IndexError):
             while True:
                 process = self._idle.pop()
-                if process.alive:
+                if process.child.alive:
                     return process
-                process.end()
+                process.child.end()
         return None
 
     def _start(self) -> DoclingProcess:
@@ -152,14 +147,10 @@ class DoclingReaders:
                 broken[number] = breakdown
             else:
                 if converted.failed:
-                    broken[number] = _failure(parser, converted.failed[number])
+                    said = converted.failed[number]
+                    detail = f"cannot be converted ({said}); fetch it again, or try another kind"
+                    broken[number] = BreakdownError(*explain(parser, "damaged", detail), None)
                 else:
                     alone[number] = converted
         on_page(total, total)
         return alone, broken
-
-
-def _failure(parser: Docling, said: str) -> BreakdownError:
-    """Return the error for a page on which Docling itself reported a failure."""
-    detail = f"cannot be converted ({said}); fetch it again, or try another kind"
-    return BreakdownError(*explain(parser, "damaged", detail), None)

@@ -1,0 +1,147 @@
+"""From a PDF file to a `Document`: the check before a parser runs, and the plain data that it returns.
+
+A `RawDocument` is JSON, because the child process that reads the PDF sends it to its parent.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+from pathlib import Path
+from typing import Literal, NotRequired, TypedDict
+
+from fathoms.errors import DocumentError
+from fathoms.paths import sha256_file
+from fathoms.types import Box, Document, Element, Page
+
+HEADER = b"%PDF-"
+TRAILER = b"%%EOF"
+EDGE = 1024
+"""Bytes at either end of a file in which readers accept the header and the end mark (PDF 1.7, annex H)."""
+
+MAX_WARNINGS = 10
+MAX_WARNING = 200
+PICTURE = Element(kind="picture")
+UNKNOWN_CHARACTER = "\N{REPLACEMENT CHARACTER}"
+NOT_TEXT = re.compile(r"[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010ffff]")
+
+
+class RawElement(TypedDict):
+    """One layout element, with the fields of `types.Element`."""
+
+    kind: Literal["text", "table", "picture", "formula", "code"]
+    text: str
+    bbox: Box
+
+
+class RawPage(TypedDict):
+    """One page: `text` is `None` if the page could not be read at all.
+
+    `pictures` is a number; parsers that know more about the elements of a page give `elements`.
+    """
+
+    text: str | None
+    pictures: NotRequired[int]
+    elements: NotRequired[list[RawElement]]
+
+
+class RawDocument(TypedDict, total=False):
+    """The result of a parser: either `error` (a reason of DocumentError and a sentence), or the other fields.
+
+    `page_count` is the number of pages that the file claims to have; `pages` may be fewer.
+    """
+
+    error: tuple[str, str]
+    page_count: int
+    pages: list[RawPage]
+    warnings: list[str]
+
+
+def check_source(path: Path) -> None:
+    """Raise DocumentError for a file that is certainly not a PDF, before any parser sees it."""
+    name = path.name
+    if any("\ud800" <= character <= "\udfff" for character in str(path)):
+        raise DocumentError(ascii(name)[1:-1], "missing", "its path is not valid UTF-8; rename it")
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise DocumentError(name, "not-a-pdf", "is a folder; name the PDF files in it")
+        if not stat.S_ISREG(mode):  # opening a named pipe would wait for somebody to write to it
+            raise DocumentError(name, "not-a-pdf", "is not a regular file; copy its content to one")
+        with path.open("rb") as file:
+            head = file.read(EDGE)
+    except FileNotFoundError:
+        raise DocumentError(name, "missing", f"there is no file {path}; check the folder and name") from None
+    except OSError as error:
+        advice = "check its permissions and links"
+        raise DocumentError(name, "missing", f"cannot be opened: {error.strerror}; {advice}") from error
+    if not head:
+        raise DocumentError(name, "empty", "is an empty file (0 bytes); fetch it again")
+    if HEADER not in head:
+        advice = "convert it to PDF or take it out of the corpus"
+        raise DocumentError(name, "not-a-pdf", f"has no PDF header in its first {EDGE} bytes; {advice}")
+
+
+def to_document(path: Path, raw: RawDocument, max_pages: int, sha256: str | None = None) -> Document:
+    """Make a `Document` of what a parser returned; raises DocumentError if it failed or read no page.
+
+    `sha256` is the hash of the file, if it is already known.
+    """
+    if "error" in raw:
+        reason, detail = raw["error"]
+        raise DocumentError(path.name, reason, clean_text(detail))
+    if raw["page_count"] == 0 and not raw["warnings"]:
+        raise DocumentError(path.name, "empty", "is a PDF without pages; export it again")
+    pages = raw["pages"]
+    while pages and pages[-1]["text"] is None:
+        pages = pages[:-1]
+    if not pages:
+        raise DocumentError(path.name, "damaged", "has no page that can be read; fetch it again")
+    return Document(
+        id=path.name,
+        path=path,
+        sha256=sha256 or sha256_file(path),
+        pages=tuple(_page(number, page) for number, page in enumerate(pages, 1)),
+        warnings=_warnings(path, raw, pages, max_pages),
+        page_count=raw["page_count"] if raw["page_count"] > len(pages) else None,
+    )
+
+
+def _page(number: int, page: RawPage) -> Page:
+    """Convert one page; a page that could not be read keeps its place, without text."""
+    elements = (
+        Element(kind=element["kind"], text=clean_text(element["text"]), bbox=element["bbox"])
+        for element in page.get("elements", [])
+    )
+    pictures = (PICTURE,) * page.get("pictures", 0)
+    return Page(number=number, text=clean_text(page["text"] or ""), elements=(*pictures, *elements))
+
+
+def clean_text(text: str) -> str:
+    r"""Return text that every later stage can store, print and embed.
+
+    Line ends become `\n`. Control characters, lone surrogates and noncharacters become U+FFFD, because they
+    stand for glyphs whose meaning the font does not tell. Ligatures and spaces stay as the parser gave them.
+    """
+    return NOT_TEXT.sub(UNKNOWN_CHARACTER, text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _warnings(path: Path, raw: RawDocument, pages: list[RawPage], max_pages: int) -> tuple[str, ...]:
+    """Return the warnings about a document, at most `MAX_WARNINGS` lines."""
+    found = list(dict.fromkeys(clean_text(line)[:MAX_WARNING] for line in raw["warnings"]))
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - EDGE))
+        if TRAILER not in file.read(EDGE):
+            found.insert(0, "no end mark (%%EOF): the file may be truncated")
+    wanted = min(raw["page_count"], max_pages)
+    if wanted < raw["page_count"]:
+        found.append(f"only the first {wanted} of {raw['page_count']} pages are read (max_pages)")
+    if len(pages) < wanted:
+        found.append(f"{len(pages)} pages could be read, the file claims {raw['page_count']}")
+    if not any((page["text"] or "").strip() for page in pages):
+        found.append("no page has text: a scan that needs OCR, or damaged")
+    lost = [number for number, page in enumerate(pages, 1) if page["text"] is None]
+    found += [f"page {number} could not be read" for number in lost]
+    if len(found) > MAX_WARNINGS:
+        found[MAX_WARNINGS - 1 :] = [f"and {len(found) - MAX_WARNINGS + 1} more"]
+    return tuple(found)

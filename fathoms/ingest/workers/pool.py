@@ -1,0 +1,39 @@
+"""Chooses the child processes that parse files: long-lived ones for Docling, one per file otherwise."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from fathoms.ingest.docling.parser import Docling
+from fathoms.ingest.parsers.base import ParserPool, PdfParser
+from fathoms.ingest.parsers.pdfium import Pdfium
+from fathoms.ingest.parsers.pymupdf import PyMuPDF
+from fathoms.ingest.workers.child import OneShotPool
+from fathoms.ingest.workers.second_opinion import SecondOpinion
+from fathoms.safety.children import Children
+from fathoms.types import Document
+
+
+def pool_of(parser: PdfParser, children: Children, workers: int) -> ParserPool:
+    """Return the pool for a parser, with `workers` processes at a time, all started by `children`."""
+    if isinstance(parser, Docling):  # its models take many seconds to load
+        from fathoms.ingest.docling.pool import DoclingPool
+
+        return DoclingPool(parser, children, workers)
+    pool = OneShotPool(parser, children)
+    if not isinstance(parser, Pdfium):
+        return pool
+    other = PyMuPDF(timeout=parser.timeout, memory_mb=parser.memory_mb, max_pages=parser.max_pages)
+    return SecondOpinion(pool, OneShotPool(other, children))
+
+
+def parse_in_child(parser: PdfParser, path: Path) -> Document:
+    """Read one PDF in a child process, within the parser's `timeout` and `memory_mb`.
+
+    Raises DocumentError with the reason if the file cannot be read, and MissingExtraError if the parser's
+    library is not installed.
+    """
+    parser.require()
+    with closing(pool_of(parser, Children(), workers=1)) as pool:
+        return pool.read(path)

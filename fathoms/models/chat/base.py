@@ -1,0 +1,30 @@
+"""The base class of chat models, with the answers of `ChatModel` that most of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fathoms.models.prices import Priced
+from fathoms.models.protocols import FileLimits
+from fathoms.types import Message
+
+
+class ChatComponent(Priced):
+    """A chat model in the config: it accepts images as far as is known, but no PDFs, and counts no tokens."""
+
+    def check_images(self) -> None:
+        """Do nothing: whether the model accepts images is not known before the call."""
+
+    @property
+    def file_limits(self) -> FileLimits | None:
+        """`None`: PDFs are not sent as files, but their pages can be sent as images or text."""
+        return None
+
+    def count_tokens(self, messages: Sequence[Message]) -> int | None:
+        """Return `None`: the number of tokens is not known before the call."""
+        return None
+
+    @property
+    def counting_waits(self) -> bool:
+        """False: no server is asked for counts."""
+        return False
