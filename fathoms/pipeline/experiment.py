@@ -18,6 +18,7 @@ from fathoms.corpora import DataSource
 from fathoms.errors import ConfigError, DocumentError, UsageError
 from fathoms.metrics import Scoring
 from fathoms.models.calling.lane import Lane, Patience
+from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.external import Connected, External
 from fathoms.pipeline.pipeline import Pipeline, Progress, silent
 from fathoms.runs.cache import Cache
@@ -55,8 +56,10 @@ class Prepared(Protocol):
         repeat: int = 0,
         timeout: float | None = None,
         lane: Lane | None = None,
+        packed: PackedQuestion | None = None,
     ) -> Record:
-        """Ask one question through `lane`; a failure is returned as a record too."""
+        """Ask one question through `lane`; a failure is returned as a record too. `packed` holds its prompts
+        where they were made before."""
 
 
 class Measured(Component):

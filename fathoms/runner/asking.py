@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from fathoms.models.calling.lane import Lane
 from fathoms.models.calling.stop import Stop, Stopped
+from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.experiment import AnyExperiment, Prepared
 from fathoms.runner.budget import Budget
 from fathoms.runner.commit import GroupCommit
@@ -116,7 +117,7 @@ class Asking:
                 try:
                     if stop.is_set():
                         return
-                    record = await self._record(turn, lane)
+                    record = await self._record(turn, held.packed, lane)
                     record = await commit.add(record)
                     self._count(record)
                     on_record(record)
@@ -146,13 +147,15 @@ class Asking:
         self.cost = total([self.cost, *(reply.cost for reply in billed(record))])
         tell(self.store.id, record)
 
-    async def _record(self, turn: Turn, lane: Lane) -> Record:
+    async def _record(self, turn: Turn, packed: PackedQuestion | None, lane: Lane) -> Record:
         """Ask one question and return its record."""
         question, repeat = turn
         hits = self.hits.get(question.id, ())
         timeout = self.experiment.question_timeout
         with within(run=self.store.id, question=question.id, repeat=repeat):
-            record = await self.prepared.answer(question, hits, repeat=repeat, timeout=timeout, lane=lane)
+            record = await self.prepared.answer(
+                question, hits, repeat=repeat, timeout=timeout, lane=lane, packed=packed
+            )
         timings = {"retrieve": self.retrieve_seconds} if self.hits else {}
         finished = datetime.now(UTC).isoformat(timespec="milliseconds")
         return _without_secrets(record).model_copy(

@@ -131,7 +131,7 @@ def _estimated(
     """The estimate of all questions once, and the attached pages and bytes; raises FathomsError."""
     prepared = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
     hits = prepared.retrieve(asked) if asked else {}
-    found = sum((estimate(prepared, question, hits[question.id]) for question in asked), Estimate())
+    found = sum((estimate(prepared.packed(item, hits[item.id])) for item in asked), Estimate())
     if experiment.retrieve.files is None:
         return found, None
     pages, size = attached([hit for row in hits.values() for hit in row])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fathoms.errors import UsageError
 from fathoms.models.calling.stop import Stop
-from fathoms.pipeline.answering import Ingested
+from fathoms.pipeline.answering import Ingested, PackedQuestion
 from fathoms.pipeline.experiment import AnyExperiment, Experiment, Prepared
 from fathoms.runner.budget import Budget, Spending
 from fathoms.runner.estimate import Estimate, estimate
@@ -20,9 +20,10 @@ _PRICE = "{input: 2.5, output: 10} (US dollars for a million tokens)"
 
 @dataclass(frozen=True)
 class Held:
-    """The amount reserved for a question, and the estimate of its prompt where fathoms builds it."""
+    """The amount reserved for a question, and its prompts with their estimate where fathoms builds them."""
 
     spending: Spending
+    packed: PackedQuestion | None = None
     estimate: Estimate | None = None
 
 
@@ -51,15 +52,15 @@ class Purse:
         Stopped."""
         if not self._budget.is_limited:
             return Held(Spending())
-        sized = None
+        packed = sized = None
         if isinstance(self._prepared, Ingested):
-            hits = self._hits.get(question.id, ())
-            sized = await asyncio.to_thread(estimate, self._prepared, question, hits)
+            packed = self._prepared.packed(question, self._hits.get(question.id, ()))
+            sized = await asyncio.to_thread(estimate, packed)
         spending = await self._budget.take(lambda: self._need(sized), stop)
         if spending is None:
             return None
         self._in_flight += 1
-        return Held(spending, sized)
+        return Held(spending, packed, sized)
 
     def settle(self, held: Held, record: Record | None) -> None:
         """Release the reservation of a question that has ended, or that was not asked after all (`None`).

@@ -20,7 +20,7 @@ from fathoms.config import fingerprint
 from fathoms.errors import DocumentError
 from fathoms.models.calling.lane import Lane
 from fathoms.models.prices import Priced
-from fathoms.pipeline.answering import to_failure
+from fathoms.pipeline.answering import PackedQuestion, to_failure
 from fathoms.pipeline.external.answer import Answer
 from fathoms.pipeline.external.calls import RaisedError
 from fathoms.runs.cache import Cache
@@ -122,11 +122,13 @@ class Connected:
         repeat: int = 0,
         timeout: float | None = None,
         lane: Lane | None = None,
+        packed: PackedQuestion | None = None,
     ) -> Record:
         """Ask the pipeline one question. A failure is returned as a record with `error` set, never raised.
 
         `timeout` is in seconds and includes all attempts and the waits between them, but not the wait in the
-        queue; `None` means no limit. `lane` applies rate limits and retries. `hits` is ignored.
+        queue; `None` means no limit. `lane` applies rate limits and retries. `hits` and
+        `packed` are ignored.
         """
         record = Record(question=question, repeat=repeat, hits=None, fingerprints=self.fingerprints)
         started = time.perf_counter()
