@@ -16,7 +16,7 @@ from fathoms.errors import DocumentError, ModelError, StoreError
 from fathoms.ingest import ElementKind, PdfParser, page_images, pdf_part
 from fathoms.models import ChatModel, FileLimits
 from fathoms.models.caching import ReplyCache
-from fathoms.models.calling.lane import Lane
+from fathoms.models.calling.retries import ProviderCalls
 from fathoms.pipeline.attachments import Fitting, in_requests
 from fathoms.pipeline.prompt import Draft, PromptBuilder
 from fathoms.retrieve import Corpus, FileHandling, Retriever
@@ -143,14 +143,14 @@ class Ingested:
         *,
         repeat: int = 0,
         timeout: float | None = None,
-        lane: Lane | None = None,
+        calls: ProviderCalls | None = None,
         packed: PackedQuestion | None = None,
     ) -> Record:
         """Ask the model one question. A failure is returned as a record with `error` set, never raised.
 
         `packed` holds the question's prompts where they were made before, for an estimate. `timeout` limits
         prompt and reply together, in seconds, including all attempts and the waits between them, but not the
-        wait in the queue and for an estimate; `None` means no limit. `lane` applies the provider's rate
+        wait in the queue and for an estimate; `None` means no limit. `calls` applies the provider's rate
         limits and retries.
         """
         generate, seed = for_repeat(self.generate, repeat)
@@ -158,7 +158,7 @@ class Ingested:
             question=question, repeat=repeat, seed=seed, hits=hits, fingerprints=self.fingerprints
         )
         packed = packed or self.packed(question, hits)
-        in_progress = _QuestionInProgress(packed, generate, repeat, lane or Lane())
+        in_progress = _QuestionInProgress(packed, generate, repeat, calls or ProviderCalls())
         found = in_progress.found
         try:
             async with asyncio.timeout(timeout) as deadline:
@@ -219,12 +219,14 @@ class _QuestionInProgress:
     """One question in progress. `found` collects the fields of its record as they become known, so that a
     failed question keeps what was done before the failure."""
 
-    def __init__(self, packed: PackedQuestion, generate: ChatModel, repeat: int, lane: Lane) -> None:
+    def __init__(
+        self, packed: PackedQuestion, generate: ChatModel, repeat: int, calls: ProviderCalls
+    ) -> None:
         self.packed = packed
         self.ingested = packed.ingested
         self.generate = generate
         self.repeat = repeat
-        self.lane = lane
+        self.calls = calls
         self.deadline: asyncio.Timeout | None = None
         self.found: dict[str, Any] = {"timings": {"prompt": packed.seconds, "generate": 0.0}, "attempts": 0}
 
@@ -249,7 +251,7 @@ class _QuestionInProgress:
         A prompt whose tokens a server counts is retried as a reply would be, but a stop interrupts it,
         because the model has not been asked anything yet.
         """
-        packed, stop = self.packed, self.lane.stop
+        packed, stop = self.packed, self.calls.stop
 
         async def count() -> Prompt:
             with stop.waiting():
@@ -260,7 +262,7 @@ class _QuestionInProgress:
                 if packed.is_packed(number) or not self.generate.counting_waits:
                     prompt = packed.prompt(number)
                 else:
-                    prompt = await self.lane.ask(count, 0, self.deadline)
+                    prompt = await self.calls.make(count, 0, self.deadline)
         finally:
             self.found["timings"]["prompt"] = packed.seconds
         self.found["prompt"] = prompt = prompt.model_copy(update={"parts": before})
@@ -287,9 +289,9 @@ class _QuestionInProgress:
             return await generate.reply(prompt)
 
         try:
-            # the lane counts this size against `execution.tokens_per_minute`
+            # the calls counts this size against `execution.tokens_per_minute`
             size = prompt_size(prompt) + (generate.max_tokens or 0)
-            reply = without_known(await self.lane.ask(call, size, self.deadline))
+            reply = without_known(await self.calls.make(call, size, self.deadline))
             return reply.model_copy(update={"cost": generate.cost(reply.usage, reply.model)})
         finally:
             self.found["timings"]["generate"] += time.perf_counter() - started

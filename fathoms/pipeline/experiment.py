@@ -17,7 +17,7 @@ from fathoms.config import Component, Source, override, read_yaml, validate
 from fathoms.corpora import DataSource
 from fathoms.errors import ConfigError, DocumentError, UsageError
 from fathoms.metrics import Scoring
-from fathoms.models.calling.lane import Lane, Patience
+from fathoms.models.calling.retries import ExecutionSettings, ProviderCalls
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.external import Connected, External
 from fathoms.pipeline.pipeline import Pipeline, Progress, silent
@@ -55,10 +55,10 @@ class Prepared(Protocol):
         *,
         repeat: int = 0,
         timeout: float | None = None,
-        lane: Lane | None = None,
+        calls: ProviderCalls | None = None,
         packed: PackedQuestion | None = None,
     ) -> Record:
-        """Ask one question through `lane`; a failure is returned as a record too. `packed` holds its prompts
+        """Ask one question through `calls`; a failure is returned as a record too. `packed` holds its prompts
         where they were made before."""
 
 
@@ -73,7 +73,7 @@ class Measured(Component):
     """How answers are scored."""
     question_timeout: float = Field(default=600, gt=0, le=LONGEST_WAIT)
     """Seconds that one answer may take, all attempts included, before the question counts as failed."""
-    execution: Patience = Patience()
+    execution: ExecutionSettings = ExecutionSettings()
     """Retries and rate limits of the requests to the provider."""
 
 
@@ -122,7 +122,7 @@ class ExternalExperiment(Measured):
 
     @field_validator("execution")
     @classmethod
-    def _limits_that_hold(cls, execution: Patience) -> Patience:
+    def _limits_that_hold(cls, execution: ExecutionSettings) -> ExecutionSettings:
         """Refuse `tokens_per_minute`, because the tokens that an external pipeline uses are not known
         beforehand."""
         if execution.tokens_per_minute is not None:

@@ -11,17 +11,17 @@ from fathoms.models.calling.stop import Stop
 
 
 @dataclass(frozen=True)
-class Spending:
+class Amount:
     """An amount of prompt and reply tokens, and of US dollars."""
 
     tokens: float = 0
     cost: float = 0
 
-    def __add__(self, other: Spending) -> Spending:
-        return Spending(self.tokens + other.tokens, self.cost + other.cost)
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.tokens + other.tokens, self.cost + other.cost)
 
-    def __sub__(self, other: Spending) -> Spending:
-        return Spending(self.tokens - other.tokens, self.cost - other.cost)
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(self.tokens - other.tokens, self.cost - other.cost)
 
 
 class Budget:
@@ -35,9 +35,9 @@ class Budget:
 
     def __init__(self, max_cost: float | None = None, max_tokens: int | None = None) -> None:
         self.max_cost, self.max_tokens = max_cost, max_tokens
-        self.spent = Spending()
+        self.spent = Amount()
         self.exhausted = False
-        self._held: list[Spending] = []
+        self._held: list[Amount] = []
         self._changed = asyncio.Event()
 
     @property
@@ -45,7 +45,7 @@ class Budget:
         """Whether there is any limit."""
         return self.max_cost is not None or self.max_tokens is not None
 
-    async def take(self, need: Callable[[], Spending | None], stop: Stop | None = None) -> Spending | None:
+    async def take(self, need: Callable[[], Amount | None], stop: Stop | None = None) -> Amount | None:
         """Reserve what a question needs, waiting for room; `None` where there will be none.
 
         `need` is called again whenever a question has ended; it returns `None` to wait for another question.
@@ -65,7 +65,7 @@ class Budget:
                 self._wake()
         return None
 
-    def settle(self, held: Spending, spent: Spending) -> None:
+    def settle(self, held: Amount, spent: Amount) -> None:
         """Release the reservation of a question that has ended, and add what it took."""
         self._held.remove(held)
         self.spent += spent
@@ -76,7 +76,7 @@ class Budget:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def _fits(self, wanted: Spending) -> bool:
+    def _fits(self, wanted: Amount) -> bool:
         """Whether an amount fits within both limits."""
         whole = sum(self._held, self.spent + wanted)
         cost = math.inf if self.max_cost is None else self.max_cost

@@ -24,7 +24,7 @@ from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, FathomsError, ModelError
 from fathoms.models.options import Options, resolved, secret_values, without_secrets
 from fathoms.pipeline.external.answer import Answer
-from fathoms.pipeline.external.base import Ask, ExternalPipeline, Told
+from fathoms.pipeline.external.base import Ask, ExternalPipeline, TimedAnswer
 from fathoms.pipeline.external.calls import Caller, RaisedError
 from fathoms.pipeline.external.imports import source_sha256
 from fathoms.pipeline.external.mapping import complaint
@@ -123,11 +123,11 @@ class Python(ExternalPipeline):
         """Return the function that asks one question."""
         takes_files = _has_files(answer)
 
-        async def ask(question: Question) -> Told:
+        async def ask(question: Question) -> TimedAnswer:
             options = {"files": question.files} if takes_files else {}
             try:
                 with importable(self._folder), printed_aside():
-                    return Told(_answer(await caller.acall(answer, question.text, **options)))
+                    return TimedAnswer(_answer(await caller.acall(answer, question.text, **options)))
             except RaisedError as error:
                 raise error.masked(mask) from None
             except ModelError as error:
