@@ -124,8 +124,8 @@ def _error_event(text: bytes, sender: Sender) -> ModelError:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = None
-    told = value if isinstance(value, dict) and value else {"message": text.decode("utf-8", "replace")}
-    return reported_error(told, sender)
+    found = value if isinstance(value, dict) and value else {"message": text.decode("utf-8", "replace")}
+    return reported_error(found, sender)
 
 
 async def _pieces(response: aiohttp.ClientResponse, sender: Sender) -> AsyncGenerator[bytes, None]:

@@ -99,7 +99,15 @@ class Ingested:
             for name in question.files if files.by == "question-files" else ():
                 if name in unread:
                     self.unusable[question.id] = unread[name]
-        fitting = self._fitting(files)
+        folder, parser = self.folder, self.ingest
+        fitting = Fitting(
+            limits=file_limits(self.generate),
+            form=files.form,
+            too_long=files.too_long,
+            documents={document.id: document for document in self.documents},
+            cut=partial(pdf_part, folder=folder / "parts", parser=parser),
+            render=partial(page_images, dpi=files.image_dpi, folder=folder / "images", parser=parser),
+        )
         try:
             fitted = fitting.fit(found)
         except OSError as error:
@@ -110,31 +118,9 @@ class Ingested:
         return fitted
 
     @property
-    def file_limits(self) -> FileLimits:
-        """How many file pages, images and bytes one request to the model may hold."""
-        return file_limits(self.generate)
-
-    @property
     def request_limits(self) -> FileLimits | None:
         """The limits by which files are split over several requests; `None` where no files are sent."""
-        return None if self.retriever.files is None else self.file_limits
-
-    def _fitting(self, files: FileHandling) -> Fitting:
-        """The rules that make attached files fit the model's limits."""
-        return Fitting(
-            limits=self.file_limits,
-            form=files.form,
-            too_long=files.too_long,
-            documents={document.id: document for document in self.documents},
-            cut=partial(pdf_part, folder=self.folder / "parts", parser=self.ingest),
-            render=partial(
-                page_images, dpi=files.image_dpi, folder=self.folder / "images", parser=self.ingest
-            ),
-        )
-
-    def packed(self, question: Question, hits: tuple[Hit, ...]) -> PackedQuestion:
-        """The prompts of a question, none of them made yet."""
-        return PackedQuestion(self, question, hits)
+        return None if self.retriever.files is None else file_limits(self.generate)
 
     async def answer(
         self,
@@ -157,7 +143,7 @@ class Ingested:
         record = Record(
             question=question, repeat=repeat, seed=seed, hits=hits, fingerprints=self.fingerprints
         )
-        packed = packed or self.packed(question, hits)
+        packed = packed or PackedQuestion(self, question, hits)
         in_progress = _QuestionInProgress(packed, generate, repeat, calls or ProviderCalls())
         found = in_progress.found
         try:

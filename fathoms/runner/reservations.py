@@ -54,7 +54,7 @@ class Reservations:
             return Reservation(Amount())
         packed = sized = None
         if isinstance(self._prepared, Ingested):
-            packed = self._prepared.packed(question, self._hits.get(question.id, ()))
+            packed = PackedQuestion(self._prepared, question, self._hits.get(question.id, ()))
             sized = await asyncio.to_thread(estimate, packed)
         amount = await self._budget.take(lambda: self._need(sized), stop)
         if amount is None:

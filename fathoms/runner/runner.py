@@ -100,7 +100,9 @@ def run(
     Each question is asked `repeats` times, and all are asked once before any is asked again. `budget` limits
     all jobs together. `sweep` is an id that the runs share; `None` for runs outside a sweep.
     """
-    _require_sensible(repeats=(repeats, MOST_REPEATS), workers=(workers, MOST_AT_ONCE))
+    for name, number, most in (("repeats", repeats, MOST_REPEATS), ("workers", workers, MOST_AT_ONCE)):
+        if not 1 <= number <= most:
+            raise UsageError(f"{name} is {number}: want a number from 1 to {most}")
     budget = budget or Budget()
     for job in jobs:
         require_price(job.experiment, budget)
@@ -130,13 +132,6 @@ def run(
             turns = [Turn(question, repeat) for question in asked for repeat in range(repeats)]
             runs.append(ActiveRun(job.experiment, prepared, store, len(turns), turns, hits, share, budget))
         return _ask(runs, on_record, on_tally, on_stop, stop)
-
-
-def _require_sensible(**numbers: tuple[int, int]) -> None:
-    """Raise UsageError for a number outside of 1 to its maximum; each is given as (number, maximum)."""
-    for name, (number, most) in numbers.items():
-        if not 1 <= number <= most:
-            raise UsageError(f"{name} is {number}: want a number from 1 to {most}")
 
 
 def resume(

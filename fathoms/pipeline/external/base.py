@@ -27,18 +27,8 @@ from fathoms.runs.cache import Cache
 from fathoms.safety.limits import MOST_AT_ONCE
 from fathoms.types import Document, Failure, Hit, Question, Record, Usage
 
-Progress = Callable[[str, int, int], None]
-"""Reports progress; called with (stage, items done, items in total)."""
-
-
-@dataclass(frozen=True)
-class TimedAnswer:
-    """An answer, and the seconds to its first token where it was streamed."""
-
-    answer: Answer
-    first_token: float | None = None
-
-
+TimedAnswer = tuple[Answer, float | None]
+"""An answer, and the seconds to its first token where it was streamed."""
 Ask = Callable[[Question], Awaitable[TimedAnswer]]
 """Asks one question; an exception that it raises becomes the question's failure."""
 
@@ -69,15 +59,8 @@ class ExternalPipeline(Priced):
         """Make the pipeline ready for questions on the documents; returns how to ask it, and a note for
         people."""
 
-    def prepare(
-        self,
-        documents: Mapping[str, Path],
-        cache: Cache,
-        *,
-        workers: int = 2,
-        progress: Progress = lambda stage, done, total: None,
-    ) -> Connected:
-        """Hash the documents and make the pipeline ready. `workers` and `progress` are not used.
+    def prepare(self, documents: Mapping[str, Path], cache: Cache) -> Connected:
+        """Hash the documents and make the pipeline ready.
 
         Missing documents are skipped without an error, because the pipeline reads documents itself.
         """
@@ -134,16 +117,17 @@ class Connected:
         started = time.perf_counter()
         found: dict[str, Any] = {"attempts": 0}
 
-        async def call() -> tuple[TimedAnswer, float]:
+        async def call() -> tuple[Answer, float | None, float]:
             found["attempts"] += 1
             called = time.perf_counter()
-            return await self.ask(question), time.perf_counter() - called
+            answer, first_token = await self.ask(question)
+            return answer, first_token, time.perf_counter() - called
 
         try:
             async with asyncio.timeout(timeout) as deadline:
-                timed, seconds = await (calls or ProviderCalls()).make(call, deadline=deadline)
-            answer = timed.answer
-            reply = answer.reply(answer.answer, first_token=timed.first_token, latency=seconds)
+                asked = await (calls or ProviderCalls()).make(call, deadline=deadline)
+            answer, first_token, seconds = asked
+            reply = answer.reply(answer.answer, first_token=first_token, latency=seconds)
             if reply.cost is None:
                 reply = reply.model_copy(update={"cost": self.cost(reply.usage, reply.model)})
             found |= {"hits": answer.hits(question.id), "citations": answer.evidence(), "answer": reply}

@@ -160,8 +160,8 @@ class Http(ExternalPipeline):
                 untrusted = tls_failure(error, self.url)
                 no_answer = isinstance(error, httpx.TransportError) and not untrusted
                 kind = NoAnswerError if no_answer else ModelError
-                told = untrusted or _sentence(error, self.timeout)
-                raise kind(hidden.text(f"{self._where}: {told}")) from error
+                reason = untrusted or _sentence(error, self.timeout)
+                raise kind(hidden.text(f"{self._where}: {reason}")) from error
             except ModelError as error:
                 message = hidden.text(f"{self._where}: {error}")
                 raise type(error)(message, status=error.status, retry_after=error.retry_after) from None
@@ -188,7 +188,7 @@ class Http(ExternalPipeline):
             if self.stream:
                 return await self._read_stream(response, started, hidden)
             data = parsed(await whole(response), hidden)
-        return TimedAnswer(self.response.made(self.response.parts(data, first_page=self.first_page), data))
+        return self.response.made(self.response.parts(data, first_page=self.first_page), data), None
 
     async def _read_stream(self, response: httpx.Response, started: float, hidden: Mask) -> TimedAnswer:
         """Read a stream and join its pieces; raises ModelError for a stream that broke off."""
@@ -210,7 +210,7 @@ class Http(ExternalPipeline):
         if self.preset and not ended and "stop_reason" not in parts:
             raise NoAnswerError(f"its stream ended without {DONE} and without a reason to stop: it broke off")
         joined_parts = hidden.inside(parts)  # a secret may be split over two pieces
-        return TimedAnswer(self.response.made(joined_parts, data), first_token)
+        return self.response.made(joined_parts, data), first_token
 
 
 def _joined(before: Any, piece: Any, part: str) -> str:
