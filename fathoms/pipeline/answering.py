@@ -275,7 +275,7 @@ class _QuestionInProgress:
             return await generate.reply(prompt)
 
         try:
-            # the calls counts this size against `execution.tokens_per_minute`
+            # this size counts against `execution.tokens_per_minute`
             size = prompt_size(prompt) + (generate.max_tokens or 0)
             reply = without_known(await self.calls.make(call, size, self.deadline))
             return reply.model_copy(update={"cost": generate.cost(reply.usage, reply.model)})

@@ -111,31 +111,28 @@ class ActiveRun:
         waiting, commit = iter(self.missing), GroupCommit(self.store, several=several)
 
         async def worker() -> None:
-            for turn in waiting:
-                if stop.is_set():
-                    return
-                reservation = await self.reservations.take(turn.question, stop)
-                if reservation is None:
-                    return
-                record = None
-                try:
+            with suppress(Stopped):
+                for turn in waiting:
                     if stop.is_set():
                         return
-                    record = await self._record(turn, reservation.packed, calls)
-                    record = await commit.add(record)
-                    self._count(record)
-                    on_record(record)
-                finally:
-                    self.reservations.settle(reservation, record)
-
-        async def until_stopped() -> None:
-            with suppress(Stopped):
-                await worker()
+                    reservation = await self.reservations.take(turn.question, stop)
+                    if reservation is None:
+                        return
+                    record = None
+                    try:
+                        if stop.is_set():
+                            return
+                        record = await self._record(turn, reservation.packed, calls)
+                        record = await commit.add(record)
+                        self._count(record)
+                        on_record(record)
+                    finally:
+                        self.reservations.settle(reservation, record)
 
         try:
             async with asyncio.TaskGroup() as workers:
                 for _ in range(max(1, self.experiment.max_concurrency)):
-                    workers.create_task(until_stopped())
+                    workers.create_task(worker())
         except BaseExceptionGroup as group:
             stop.set()
             raise group.exceptions[0] from None

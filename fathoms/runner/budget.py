@@ -20,9 +20,6 @@ class Amount:
     def __add__(self, other: Amount) -> Amount:
         return Amount(self.tokens + other.tokens, self.cost + other.cost)
 
-    def __sub__(self, other: Amount) -> Amount:
-        return Amount(self.tokens - other.tokens, self.cost - other.cost)
-
 
 class Budget:
     """The limits, the amount spent, and the amounts reserved for questions in flight. Use on one event loop
@@ -37,7 +34,7 @@ class Budget:
         self.max_cost, self.max_tokens = max_cost, max_tokens
         self.spent = Amount()
         self.exhausted = False
-        self._held: list[Amount] = []
+        self._reserved: list[Amount] = []
         self._changed = asyncio.Event()
 
     @property
@@ -55,9 +52,9 @@ class Budget:
         while not self.exhausted:
             wanted = need()
             if wanted is not None and self._fits(wanted):
-                self._held.append(wanted)
+                self._reserved.append(wanted)
                 return wanted
-            if self._held:
+            if self._reserved:
                 with stop.waiting():
                     await self._changed.wait()
             else:
@@ -65,9 +62,9 @@ class Budget:
                 self._wake()
         return None
 
-    def settle(self, held: Amount, spent: Amount) -> None:
+    def settle(self, reserved: Amount, spent: Amount) -> None:
         """Release the reservation of a question that has ended, and add what it took."""
-        self._held.remove(held)
+        self._reserved.remove(reserved)
         self.spent += spent
         self._wake()
 
@@ -78,7 +75,7 @@ class Budget:
 
     def _fits(self, wanted: Amount) -> bool:
         """Whether an amount fits within both limits."""
-        whole = sum(self._held, self.spent + wanted)
+        whole = sum(self._reserved, self.spent + wanted)
         cost = math.inf if self.max_cost is None else self.max_cost
         tokens = math.inf if self.max_tokens is None else self.max_tokens
         return whole.cost <= cost * (1 + 1e-9) and whole.tokens <= tokens  # tolerance for rounding errors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fathoms.errors import UsageError
@@ -52,15 +52,15 @@ class Reservations:
         Stopped."""
         if not self._budget.is_limited:
             return Reservation(Amount())
-        packed = sized = None
+        packed = estimated = None
         if isinstance(self._prepared, Ingested):
             packed = PackedQuestion(self._prepared, question, self._hits.get(question.id, ()))
-            sized = await asyncio.to_thread(estimate, packed)
-        amount = await self._budget.take(lambda: self._need(sized), stop)
+            estimated = await asyncio.to_thread(estimate, packed)
+        amount = await self._budget.take(lambda: self._need(estimated), stop)
         if amount is None:
             return None
         self._in_flight += 1
-        return Reservation(amount, packed, sized)
+        return Reservation(amount, packed, estimated)
 
     def settle(self, reservation: Reservation, record: Record | None) -> None:
         """Release the reservation of a question that has ended, or that was not asked after all (`None`).
@@ -79,14 +79,14 @@ class Reservations:
         finally:  # release the reservation even if this raises
             self._budget.settle(reservation.amount, spent)
 
-    def _need(self, sized: Estimate | None) -> Amount | None:
+    def _need(self, estimated: Estimate | None) -> Amount | None:
         """What a question needs, as far as known; `None` where it has to wait for a first answer."""
         if not self._learnt and self._in_flight:
             return None
-        if sized is None:
+        if estimated is None:
             return self._most
         scale = self._scale if self._learnt else 1.0
-        return self._amount(sized.prompt_tokens * scale, self._reply * sized.requests)
+        return self._amount(estimated.prompt_tokens * scale, self._reply * estimated.requests)
 
     def _amount(self, prompt: float, reply: int) -> Amount:
         """Tokens and their cost; the cost is 0 where no price is known."""
@@ -99,9 +99,10 @@ class Reservations:
         replies = billed(record)
         tokens = [tokens_of(reply.usage) for reply in replies]
         costs = [reply.cost for reply in replies]
+        reserved = reservation.amount
         known = Amount(
-            self._or_held(tokens, reservation.amount.tokens, self._most.tokens),
-            self._or_held(costs, reservation.amount.cost, self._most.cost),
+            _sum_or(max(reserved.tokens, self._most.tokens), tokens),
+            _sum_or(max(reserved.cost, self._most.cost), costs),
         )
         timed_out = record.error is not None and record.error.kind == "Timeout"
         if self._budget.max_tokens is not None and None in tokens and not known.tokens:
@@ -111,24 +112,25 @@ class Reservations:
                 f"the cost limit cannot be enforced: the pipeline reports neither a cost nor its tokens: set"
                 f" pipeline.price: {_PRICE}"
             )
-        return reservation.amount if timed_out else known
-
-    def _or_held(self, parts: list[float | None] | list[int | None], held: float, most: float) -> float:
-        """The sum, or where a part is unknown, the larger of what was reserved and the most so far."""
-        known = [part for part in parts if part is not None]
-        return sum(known) if len(known) == len(parts) else max(held, most)
+        return reserved if timed_out else known
 
     def _learn(self, answer: Reply, reservation: Reservation, spent: Amount) -> None:
         """Learn from an answer how long replies are and how many tokens prompts really have."""
         self._learnt = True
         self._most = Amount(max(self._most.tokens, spent.tokens), max(self._most.cost, spent.cost))
-        sized, usage = reservation.estimate, answer.usage
-        if sized is None or not sized.prompt_tokens:
+        estimated, usage = reservation.estimate, answer.usage
+        if estimated is None or not estimated.prompt_tokens:
             return
-        billed_prompt = sized.prompt_tokens if usage.prompt_tokens is None else usage.prompt_tokens
-        reply = sized.reply_tokens if usage.completion_tokens is None else usage.completion_tokens
-        self._scale = max(self._scale, billed_prompt / sized.prompt_tokens)
-        self._reply = max(self._reply, -(-reply // sized.requests))
+        billed_prompt = estimated.prompt_tokens if usage.prompt_tokens is None else usage.prompt_tokens
+        reply = estimated.reply_tokens if usage.completion_tokens is None else usage.completion_tokens
+        self._scale = max(self._scale, billed_prompt / estimated.prompt_tokens)
+        self._reply = max(self._reply, -(-reply // estimated.requests))
+
+
+def _sum_or(assumed: float, parts: Sequence[float | None]) -> float:
+    """The sum of the parts; `assumed` where any of them is unknown."""
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else assumed
 
 
 def require_price(experiment: AnyExperiment, budget: Budget) -> None:

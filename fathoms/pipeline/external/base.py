@@ -125,8 +125,7 @@ class Connected:
 
         try:
             async with asyncio.timeout(timeout) as deadline:
-                asked = await (calls or ProviderCalls()).make(call, deadline=deadline)
-            answer, first_token, seconds = asked
+                answer, first_token, seconds = await (calls or ProviderCalls()).make(call, deadline=deadline)
             reply = answer.reply(answer.answer, first_token=first_token, latency=seconds)
             if reply.cost is None:
                 reply = reply.model_copy(update={"cost": self.cost(reply.usage, reply.model)})
