@@ -280,7 +280,7 @@ def test_a_limit_holds_over_runs_with_other_rules() -> None:
     assert jump(main) == [0, 0, 60, 60, 60, 120]
 
 
-def test_what_the_server_asks_for_holds_for_the_whole_lane() -> None:
+def test_the_wait_that_a_server_asks_for_delays_all_calls() -> None:
     slowed, first = failing(RateLimitError("later", retry_after=7.5))
     other, second = failing()
 
