@@ -29,7 +29,7 @@ from fathoms.models.calling.stop import Stop
 from fathoms.paths import load_env
 from fathoms.pipeline.experiment import AnyExperiment, load_experiment
 from fathoms.runner import runner
-from fathoms.runner.asking import Outcome
+from fathoms.runner.active_run import Outcome
 from fathoms.runner.budget import Budget
 from fathoms.runner.runner import Job, Selection
 from fathoms.runs.cache import Cache

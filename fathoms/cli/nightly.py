@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fathoms.compare.gate import Gated
     from fathoms.report.ending import Ending, Verdict
     from fathoms.report.junit import Suite
-    from fathoms.runner.asking import Outcome
+    from fathoms.runner.active_run import Outcome
 
 
 class JsonLines(logging.Formatter):

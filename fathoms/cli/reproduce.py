@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fathoms.reproduce import Figures, Table, TableRow
-    from fathoms.runner.asking import Outcome
+    from fathoms.runner.active_run import Outcome
 
 
 def reproduce(

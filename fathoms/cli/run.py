@@ -24,7 +24,7 @@ from fathoms.safety.limits import MOST_AT_ONCE, MOST_REPEATS
 
 if TYPE_CHECKING:
     from fathoms.report.ending import Verdict
-    from fathoms.runner.asking import Outcome
+    from fathoms.runner.active_run import Outcome
     from fathoms.runner.budget import Budget
     from fathoms.runner.runner import Job, Selection
     from fathoms.runs.cache import Cache
@@ -141,7 +141,7 @@ def run(
     selection = Selection(limit, tuple(category or ()), tuple(question or ()))
     changed = (settings, model, limit, category, question, concurrency, matrix, dry_run, reuse_replies)
     _require_possible(configs, resume=resume, changed=any(changed) or repeats > 1, trust=trust)
-    asking = Asking(out, workers, repeats, max_cost, max_tokens_total, reuse_replies)
+    options = RunOptions(out, workers, repeats, max_cost, max_tokens_total, reuse_replies)
     if dry_run:
         jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
         with opened(no_cache=no_cache, refresh=refresh) as cache:
@@ -150,10 +150,10 @@ def run(
     with nightly.logged(log_file), _told_if_broken(configs or (), junit), nightly.terminable():
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             if resume:
-                outcomes = [_resume(configs or [], cache, asking, trust=trust)]
+                outcomes = [_resume(configs or [], cache, options, trust=trust)]
             else:
                 jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
-                outcomes = _run(jobs, selection, cache, asking)
+                outcomes = _run(jobs, selection, cache, options)
         results = [] if no_score else _scored(outcomes)
         reports = write_results(results, out) if results else ([], ())
         verdicts = [_verdict(outcome, allowed) for outcome in outcomes]
@@ -177,7 +177,7 @@ def _require_possible(configs: Sequence[Path] | None, *, resume: bool, changed: 
 
 
 @dataclass(frozen=True)
-class Asking:
+class RunOptions:
     """Options that hold for all runs of one command, among them the limits of cost and tokens."""
 
     out: Path
@@ -258,7 +258,7 @@ def combinations(matrix: Sequence[str]) -> Iterator[dict[str, Any]]:
         yield dict(cell)
 
 
-def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, asking: Asking) -> list[Outcome]:
+def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, options: RunOptions) -> list[Outcome]:
     """Run all jobs, and show the progress. Several jobs form a sweep."""
     from fathoms.runner import runner
 
@@ -267,14 +267,14 @@ def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, asking: Asking
     with console.bars() as bars:
         return runner.run(
             jobs,
-            out=asking.out,
+            out=options.out,
             cache=cache,
             selection=selection,
-            workers=asking.workers,
-            repeats=asking.repeats,
-            budget=asking.budget(),
+            workers=options.workers,
+            repeats=options.repeats,
+            budget=options.budget(),
             sweep=runner.new_sweep() if len(jobs) > 1 else None,
-            reuse_replies=asking.reuse_replies,
+            reuse_replies=options.reuse_replies,
             progress=bars.stage,
             on_tally=bars.tally,
             on_stop=_stopping,
@@ -286,7 +286,7 @@ def _stopping() -> None:
     console.note("stopping: waiting for the questions in flight; interrupt again to stop at once")
 
 
-def _resume(references: Sequence[Path], cache: Cache, asking: Asking, *, trust: bool) -> Outcome:
+def _resume(references: Sequence[Path], cache: Cache, options: RunOptions, *, trust: bool) -> Outcome:
     """Resume one run, and show the progress."""
     from fathoms.runner import runner
     from fathoms.runner.resume import reopen
@@ -294,7 +294,7 @@ def _resume(references: Sequence[Path], cache: Cache, asking: Asking, *, trust: 
 
     if len(references) > 1:
         raise UsageError("--resume takes one run")
-    run = find_run(str(references[0]) if references else "latest", asking.out)
+    run = find_run(str(references[0]) if references else "latest", options.out)
     if trust:
         run.trust()
     found = reopen(run)
@@ -306,8 +306,8 @@ def _resume(references: Sequence[Path], cache: Cache, asking: Asking, *, trust: 
         return runner.resume(
             found,
             cache=cache,
-            workers=asking.workers,
-            budget=asking.budget(),
+            workers=options.workers,
+            budget=options.budget(),
             progress=bars.stage,
             on_tally=bars.tally,
             on_stop=_stopping,

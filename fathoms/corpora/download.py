@@ -20,7 +20,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 from fathoms.config import VERSION
 from fathoms.errors import DataError, UsageError
-from fathoms.models.calling.lane import seconds_asked
+from fathoms.models.calling.retry_after import retry_after_seconds
 from fathoms.safety.masking import without_logins
 from fathoms.safety.transport import Pace, tls_failure
 
@@ -160,7 +160,7 @@ def _check_status(response: httpx.Response, policy: Policy) -> None:
     """
     status = response.status_code
     if status in BUSY:
-        after = seconds_asked(response.headers)
+        after = retry_after_seconds(response.headers)
         if after is not None and after > policy.longest_pause:
             # Waiting that long would look like a hang: report the time and let the user decide.
             raise DataError(f"{response.url}: status {status}, the server asks to wait {after:.0f} s")

@@ -89,7 +89,7 @@ def embed_cached(
             part = missing[start : start + _BATCH]
             vectors = embed(embedder, [new[key] for key in part], query=query)
             made = dict(zip(part, vectors, strict=True))
-            cache.put_many("embedding", {key: _packed(row) for key, row in made.items()})
+            cache.put_many("embedding", {key: _encoded(row) for key, row in made.items()})
             found.update(made)
             if on_progress:
                 on_progress(start + len(part), len(missing))
@@ -105,7 +105,7 @@ def embed_cached(
 def _known(cache: Cache, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:
     """Return the cached vectors by key; none at all if they differ in length."""
     values = cache.get_many("embedding", keys)
-    found = {key: row for key, value in values.items() if (row := _unpacked(value)) is not None}
+    found = {key: row for key, value in values.items() if (row := _decoded(value)) is not None}
     if len(found) < len(values):
         cache.damaged("embedding")
     if len({len(row) for row in found.values()}) > 1:
@@ -114,12 +114,12 @@ def _known(cache: Cache, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:
     return found
 
 
-def _packed(row: NDArray[np.float32]) -> bytes:
+def _encoded(row: NDArray[np.float32]) -> bytes:
     """Encode a vector for the cache: the header, then the numbers as little-endian float32."""
     return _HEAD.pack(_DTYPE, len(row)) + row.astype(_DTYPE.decode()).tobytes()
 
 
-def _unpacked(value: bytes) -> NDArray[np.float32] | None:
+def _decoded(value: bytes) -> NDArray[np.float32] | None:
     """Decode a vector from the cache; `None` if the value is damaged."""
     import numpy as np
 

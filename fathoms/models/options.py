@@ -73,18 +73,15 @@ def _variable_name(name: str) -> str:
     """Raise ValueError if a key was given instead of the name of its variable; the message does not repeat
     it."""
     letters = name.replace("_", "")
-    pasted = looks_like_key(name) or (len(letters) >= _LONG_WORD and not name.isupper() and _has_digit(name))
+    pasted = looks_like_key(name) or (
+        len(letters) >= _LONG_WORD and not name.isupper() and re.search(r"\d", name)
+    )
     if pasted or not _NAME.fullmatch(name):
         raise ValueError(
             "this must be the name of an environment variable, such as OPENAI_API_KEY; set the variable to"
             " the key, and write only its name here"
         )
     return name
-
-
-def _has_digit(text: str) -> bool:
-    """Return whether the text contains a digit, as random keys do."""
-    return any(map(str.isdigit, text))
 
 
 VariableName = Annotated[str, AfterValidator(_variable_name)]

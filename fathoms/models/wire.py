@@ -84,8 +84,11 @@ async def exchange(request: Request, hear: Hear) -> None:
             if response.status != 200:
                 raise await _refusal(response, sender)
             await _heard(response, timed, sender)
+    except aiohttp.ConnectionTimeoutError as error:
+        raise NoAnswerError(f"{sender.address}: no connection within {_CONNECT_SECONDS} seconds") from error
     except TimeoutError as error:
-        raise NoAnswerError(_silence(sender, error)) from error
+        silence = f"sent nothing for {sender.timeout:g} seconds: raise request_timeout"
+        raise NoAnswerError(f"{sender.address} {silence}") from error
     except (aiohttp.ClientError, OSError) as error:
         if untrusted := tls_failure(error, request.url):
             raise ModelError(f"{sender.address}: {untrusted}") from error
@@ -124,8 +127,8 @@ def _error_event(text: bytes, sender: Sender) -> ModelError:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = None
-    told = value if isinstance(value, dict) and value else {"message": text.decode("utf-8", "replace")}
-    return reported_error(told, sender)
+    found = value if isinstance(value, dict) and value else {"message": text.decode("utf-8", "replace")}
+    return reported_error(found, sender)
 
 
 async def _pieces(response: aiohttp.ClientResponse, sender: Sender) -> AsyncGenerator[bytes, None]:
@@ -192,15 +195,6 @@ async def _beginning(response: aiohttp.ClientResponse, sender: Sender) -> bytes:
                 if len(held) > _LONGEST_REFUSAL:
                     break
     return held
-
-
-def _silence(sender: Sender, error: Exception) -> str:
-    """Return the error message for a time-out."""
-    import aiohttp
-
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return f"{sender.address}: no connection within {_CONNECT_SECONDS} seconds"
-    return f"{sender.address} sent nothing for {sender.timeout:g} seconds: raise request_timeout"
 
 
 @lru_cache(maxsize=16)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from fathoms.errors import DocumentError, ModelError, StoreError
 from fathoms.ingest import ElementKind, PdfParser, page_images, pdf_part
 from fathoms.models import ChatModel, FileLimits
 from fathoms.models.caching import ReplyCache
-from fathoms.models.calling.lane import Lane
+from fathoms.models.calling.retries import ProviderCalls
 from fathoms.pipeline.attachments import Fitting, in_requests
-from fathoms.pipeline.prompt import PromptBuilder
+from fathoms.pipeline.prompt import Draft, PromptBuilder
 from fathoms.retrieve import FileHandling, Index, Retriever
 from fathoms.runs.usage import total
 from fathoms.safety.masking import without_known
@@ -71,7 +72,7 @@ class Ingested:
         }
 
     @property
-    def budget(self) -> int | None:
+    def max_prompt_tokens(self) -> int | None:
         """Tokens available to the prompt: context window less `generate.max_tokens`. `None`: window
         unknown."""
         window = self.generate.context_window
@@ -98,7 +99,15 @@ class Ingested:
             for name in question.files if files.by == "question-files" else ():
                 if name in unread:
                     self.unusable[question.id] = unread[name]
-        fitting = self._fitting(files)
+        folder, parser = self.folder, self.ingest
+        fitting = Fitting(
+            limits=file_limits(self.generate),
+            form=files.form,
+            too_long=files.too_long,
+            documents={document.id: document for document in self.documents},
+            cut=partial(pdf_part, folder=folder / "parts", parser=parser),
+            render=partial(page_images, dpi=files.image_dpi, folder=folder / "images", parser=parser),
+        )
         try:
             fitted = fitting.fit(found)
         except OSError as error:
@@ -109,27 +118,9 @@ class Ingested:
         return fitted
 
     @property
-    def file_limits(self) -> FileLimits:
-        """How many file pages, images and bytes one request to the model may hold."""
-        return file_limits(self.generate)
-
-    @property
     def request_limits(self) -> FileLimits | None:
         """The limits by which files are split over several requests; `None` where no files are sent."""
-        return None if self.retriever.files is None else self.file_limits
-
-    def _fitting(self, files: FileHandling) -> Fitting:
-        """The rules that make attached files fit the model's limits."""
-        return Fitting(
-            limits=self.file_limits,
-            form=files.form,
-            too_long=files.too_long,
-            documents={document.id: document for document in self.documents},
-            cut=partial(pdf_part, folder=self.folder / "parts", parser=self.ingest),
-            render=partial(
-                page_images, dpi=files.image_dpi, folder=self.folder / "images", parser=self.ingest
-            ),
-        )
+        return None if self.retriever.files is None else file_limits(self.generate)
 
     async def answer(
         self,
@@ -138,23 +129,28 @@ class Ingested:
         *,
         repeat: int = 0,
         timeout: float | None = None,
-        lane: Lane | None = None,
+        calls: ProviderCalls | None = None,
+        packed: PackedQuestion | None = None,
     ) -> Record:
         """Ask the model one question. A failure is returned as a record with `error` set, never raised.
 
-        `timeout` limits prompt and reply together, in seconds, including all attempts and the waits between
-        them, but not the wait in the queue; `None` means no limit. `lane` applies the provider's rate limits
-        and retries.
+        `packed` holds the question's prompts where they were made before, for an estimate. `timeout` limits
+        prompt and reply together, in seconds, including all attempts and the waits between them, but not the
+        wait in the queue and for an estimate; `None` means no limit. `calls` applies the provider's rate
+        limits and retries.
         """
         generate, seed = for_repeat(self.generate, repeat)
         record = Record(
             question=question, repeat=repeat, seed=seed, hits=hits, fingerprints=self.fingerprints
         )
-        asking = _Asking(self, generate, question, repeat, lane or Lane())
-        found = asking.found
+        packed = packed or PackedQuestion(self, question, hits)
+        in_progress = _QuestionInProgress(packed, generate, repeat, calls or ProviderCalls())
+        found = in_progress.found
         try:
             async with asyncio.timeout(timeout) as deadline:
-                await asking.ask(hits, deadline)
+                if (unusable := self.unusable.get(question.id)) is not None:
+                    raise unusable
+                await in_progress.ask(deadline)
         except TimeoutError:
             found["error"] = Failure(kind="Timeout", message=f"no answer within {timeout:g} s")
         except Exception as failure:  # any client error fails this question only
@@ -162,62 +158,101 @@ class Ingested:
         return record.model_copy(update=found)
 
 
-class _Asking:
+class PackedQuestion:
+    """A question and its prompts, one per request to the model. Each prompt is packed once, when the first of
+    the estimate and the answer needs it."""
+
+    def __init__(self, ingested: Ingested, question: Question, hits: tuple[Hit, ...]) -> None:
+        self.ingested = ingested
+        self.question = question
+        self.hits = hits
+        self.seconds = 0.0  # spent on packing
+        self._prompts: dict[int, Prompt] = {}
+
+    @cached_property
+    def requests(self) -> list[tuple[Hit, ...]]:
+        """The hits of each request; attached files may need several requests."""
+        return in_requests(self.hits, self.ingested.request_limits)
+
+    @cached_property
+    def drafts(self) -> list[Draft]:
+        """The prompt of each request before it is cut to the model's context window."""
+        return [self.ingested.prompt.draft(self.question, request) for request in self.requests]
+
+    def is_packed(self, number: int) -> bool:
+        """Whether the prompt of a request has been made; requests are counted from 0."""
+        return number in self._prompts
+
+    def prompt(self, number: int) -> Prompt:
+        """The prompt of a request. Raises PromptTooLongError, and ModelError where a server does not count
+        its tokens."""
+        if number not in self._prompts:
+            count, limit = self.ingested.generate.count_tokens, self.ingested.max_prompt_tokens
+            self._prompts[number] = self.drafts[number].fit(count, limit)
+        return self._prompts[number]
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Add the time that a block takes to `seconds`."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds += time.perf_counter() - started
+
+
+class _QuestionInProgress:
     """One question in progress. `found` collects the fields of its record as they become known, so that a
     failed question keeps what was done before the failure."""
 
     def __init__(
-        self, ingested: Ingested, generate: ChatModel, question: Question, repeat: int, lane: Lane
+        self, packed: PackedQuestion, generate: ChatModel, repeat: int, calls: ProviderCalls
     ) -> None:
-        self.ingested = ingested
+        self.packed = packed
+        self.ingested = packed.ingested
         self.generate = generate
-        self.question = question
         self.repeat = repeat
-        self.lane = lane
+        self.calls = calls
         self.deadline: asyncio.Timeout | None = None
-        self.found: dict[str, Any] = {"timings": {"prompt": 0.0, "generate": 0.0}, "attempts": 0}
+        self.found: dict[str, Any] = {"timings": {"prompt": packed.seconds, "generate": 0.0}, "attempts": 0}
 
-    async def ask(self, hits: tuple[Hit, ...], deadline: asyncio.Timeout) -> None:
+    async def ask(self, deadline: asyncio.Timeout) -> None:
         """Build the prompt and get the reply. Where the files need several requests, a last one merges the
         answers."""
-        ingested, self.deadline = self.ingested, deadline
-        if (unusable := ingested.unusable.get(self.question.id)) is not None:
-            raise unusable
-        requests = in_requests(hits, ingested.request_limits)
+        question, requests, self.deadline = self.packed.question, self.packed.requests, deadline
         if len(requests) == 1:
-            self.found["answer"] = await self._reply(await self._pack(hits))
+            self.found["answer"] = await self._reply(await self._prompt(0))
             return
         asked: list[tuple[Sequence[Hit], Part]] = []
-        for request in requests:
-            prompt = await self._pack(request, tuple(part for _, part in asked))
+        for number, request in enumerate(requests):
+            prompt = await self._prompt(number, tuple(part for _, part in asked))
             reply = await self._reply(prompt)
             asked.append((request, Part(prompt=prompt.model_copy(update={"parts": ()}), reply=reply)))
-        self.found["prompt"] = merging = ingested.prompt.pack_merge(self.question, asked)
+        self.found["prompt"] = merging = self.ingested.prompt.pack_merge(question, asked)
         self.found["answer"] = summed([part.reply for _, part in asked], await self._reply(merging))
 
-    async def _pack(self, hits: tuple[Hit, ...], before: tuple[Part, ...] = ()) -> Prompt:
-        """Build the prompt and time it. `before` is kept in the prompt, so that a failed record shows earlier
-        parts."""
-        ingested, started = self.ingested, time.perf_counter()
-        generate = ingested.generate
-        pack = partial(ingested.prompt.pack, self.question, hits, generate.count_tokens, ingested.budget)
-        try:
-            prompt = await self._counted(pack) if generate.counting_waits else pack()
-        finally:
-            self.found["timings"]["prompt"] += time.perf_counter() - started
-        self.found["prompt"] = prompt = prompt.model_copy(update={"parts": before})
-        return prompt
+    async def _prompt(self, number: int, before: tuple[Part, ...] = ()) -> Prompt:
+        """The prompt of a request. `before` is kept in it, so that a failed record shows earlier parts.
 
-    async def _counted(self, pack: Callable[[], Prompt]) -> Prompt:
-        """Build a prompt whose tokens a server counts. It is retried as a reply would be, but a stop
-        interrupts it, because the model has not been asked anything yet."""
-        stop = self.lane.stop
+        A prompt whose tokens a server counts is retried as a reply would be, but a stop interrupts it,
+        because the model has not been asked anything yet.
+        """
+        packed, stop = self.packed, self.calls.stop
 
         async def count() -> Prompt:
             with stop.waiting():
-                return await apart(pack)
+                return await apart(partial(packed.prompt, number))
 
-        return await self.lane.ask(count, 0, self.deadline)
+        try:
+            with packed.timed():
+                if packed.is_packed(number) or not self.generate.counting_waits:
+                    prompt = packed.prompt(number)
+                else:
+                    prompt = await self.calls.make(count, 0, self.deadline)
+        finally:
+            self.found["timings"]["prompt"] = packed.seconds
+        self.found["prompt"] = prompt = prompt.model_copy(update={"parts": before})
+        return prompt
 
     async def _reply(self, prompt: Prompt) -> Reply:
         """The model's reply, taken from the reply cache where possible."""
@@ -240,9 +275,9 @@ class _Asking:
             return await generate.reply(prompt)
 
         try:
-            # the lane counts this size against `execution.tokens_per_minute`
+            # this size counts against `execution.tokens_per_minute`
             size = prompt_size(prompt) + (generate.max_tokens or 0)
-            reply = without_known(await self.lane.ask(call, size, self.deadline))
+            reply = without_known(await self.calls.make(call, size, self.deadline))
             return reply.model_copy(update={"cost": generate.cost(reply.usage, reply.model)})
         finally:
             self.found["timings"]["generate"] += time.perf_counter() - started

@@ -65,7 +65,9 @@ class Fitting:
             return hits
         if self.too_long == "images":
             return self._as_images(hits)
-        return self._in_parts(hits) if self.too_long == "split" else hits
+        if self.too_long == "split":
+            return _ranked(part for hit in hits for part in self._parts(hit))
+        return hits
 
     def _too_big(self, hits: Iterable[Hit]) -> bool:
         """Whether any single file is more than a request holds."""
@@ -83,10 +85,6 @@ class Fitting:
             for name in [hit.chunk.document]
             for page, image in self.render(self.documents[name]).items()
         )
-
-    def _in_parts(self, hits: Iterable[Hit]) -> tuple[Hit, ...]:
-        """Cut the PDFs that no request holds whole into parts."""
-        return _ranked(part for hit in hits for part in self._parts(hit))
 
     def _parts(self, hit: Hit) -> Iterable[Chunk]:
         """Cut one PDF into page ranges: as long as the page limit allows, halved until the bytes fit too."""

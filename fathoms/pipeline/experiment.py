@@ -13,11 +13,13 @@ from typing import Any, Protocol
 
 from pydantic import Field, field_validator
 
-from fathoms.config import Component, Source, override, read_yaml, validate
+from fathoms.config import Component, override, read_yaml, validate
 from fathoms.corpora import DataSource
 from fathoms.errors import ConfigError, DocumentError, UsageError
 from fathoms.metrics import Scoring
-from fathoms.models.calling.lane import Lane, Patience
+from fathoms.models import Generator
+from fathoms.models.calling.retries import ExecutionSettings, ProviderCalls
+from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.external import Connected, External
 from fathoms.pipeline.pipeline import Pipeline, Progress, silent
 from fathoms.runs.cache import Cache
@@ -54,9 +56,11 @@ class Prepared(Protocol):
         *,
         repeat: int = 0,
         timeout: float | None = None,
-        lane: Lane | None = None,
+        calls: ProviderCalls | None = None,
+        packed: PackedQuestion | None = None,
     ) -> Record:
-        """Ask one question through `lane`; a failure is returned as a record too."""
+        """Ask one question through `calls`; a failure is returned as a record too. `packed` holds its prompts
+        where they were made before."""
 
 
 class Measured(Component):
@@ -70,8 +74,23 @@ class Measured(Component):
     """How answers are scored."""
     question_timeout: float = Field(default=600, gt=0, le=LONGEST_WAIT)
     """Seconds that one answer may take, all attempts included, before the question counts as failed."""
-    execution: Patience = Patience()
+    execution: ExecutionSettings = ExecutionSettings()
     """Retries and rate limits of the requests to the provider."""
+
+    @property
+    def _answering(self) -> Generator | External:
+        """The component that answers the questions."""
+        raise NotImplementedError
+
+    @property
+    def max_concurrency(self) -> int:
+        """The most questions in flight at once."""
+        return self._answering.max_concurrency
+
+    @property
+    def provider(self) -> str:
+        """Identifies the provider; experiments with the same provider share its rate limits."""
+        return provider_of(self._answering)
 
 
 class Experiment(Pipeline, Measured):
@@ -85,14 +104,8 @@ class Experiment(Pipeline, Measured):
         return None if found is None else str(found)
 
     @property
-    def max_concurrency(self) -> int:
-        """The most questions in flight at once."""
-        return self.generate.max_concurrency
-
-    @property
-    def provider(self) -> str:
-        """Identifies the provider; experiments with the same provider share its rate limits."""
-        return provider_of(self.generate)
+    def _answering(self) -> Generator:
+        return self.generate
 
     def at(self, base: Path) -> Experiment:
         """Return a copy whose relative paths are resolved from `base`, the folder of the configuration."""
@@ -108,7 +121,7 @@ class Experiment(Pipeline, Measured):
         stages: dict[str, Component] = {"generate": self.generate, "retrieve": self.retrieve}
         if self.retrieve.needs == "vectors":
             stages["embed"] = self.embed
-        return {stage: told for stage, component in stages.items() if (told := component.served())}
+        return {stage: found for stage, component in stages.items() if (found := component.served())}
 
 
 class ExternalExperiment(Measured):
@@ -119,7 +132,7 @@ class ExternalExperiment(Measured):
 
     @field_validator("execution")
     @classmethod
-    def _limits_that_hold(cls, execution: Patience) -> Patience:
+    def _limits_that_hold(cls, execution: ExecutionSettings) -> ExecutionSettings:
         """Refuse `tokens_per_minute`, because the tokens that an external pipeline uses are not known
         beforehand."""
         if execution.tokens_per_minute is not None:
@@ -135,14 +148,8 @@ class ExternalExperiment(Measured):
         return self.pipeline.name
 
     @property
-    def max_concurrency(self) -> int:
-        """The most questions in flight at once."""
-        return self.pipeline.max_concurrency
-
-    @property
-    def provider(self) -> str:
-        """Identifies the provider; experiments with the same provider share its rate limits."""
-        return provider_of(self.pipeline)
+    def _answering(self) -> External:
+        return self.pipeline
 
     def at(self, base: Path) -> ExternalExperiment:
         """Return a copy whose relative paths and modules are resolved from `base`, the configuration's
@@ -192,8 +199,15 @@ def load_experiment(
     if "pipeline" not in source.data:
         source = override(source, _shortcuts("generate", model, concurrency))
         return validate(Experiment, source).at(path.parent)
-    _refuse_stages(source)
-    if model is not None and _kind_of(source) == "python":
+    for stage in Pipeline.model_fields:
+        if stage in source.data:
+            raise source.complain(
+                (stage,),
+                f"'{stage}' is a stage of fathoms' own pipelines, and this configuration has another one"
+                f" ('pipeline', {source.at(('pipeline',))}): take one of the two out",
+            )
+    section = source.data["pipeline"]  # as written, not validated yet
+    if model is not None and isinstance(section, dict) and section.get("kind") == "python":
         raise UsageError(f"another model, {model}: a pipeline of the kind 'python' has no key 'model'")
     source = override(source, _shortcuts("pipeline", model, concurrency))
     experiment = validate(ExternalExperiment, source)
@@ -216,20 +230,3 @@ def _shortcuts(section: str, model: str | None, concurrency: int | None) -> Iter
         yield f"{section}.model={json.dumps(model)}"  # quoted, so that YAML reads it as text
     if concurrency is not None:
         yield f"{section}.max_concurrency={concurrency}"
-
-
-def _kind_of(source: Source) -> Any:
-    """The kind of the external pipeline as written, not validated yet."""
-    section = source.data["pipeline"]
-    return section.get("kind") if isinstance(section, dict) else None
-
-
-def _refuse_stages(source: Source) -> None:
-    """Raise ConfigError where a configuration has both `pipeline` and a stage of fathoms."""
-    for stage in Pipeline.model_fields:
-        if stage in source.data:
-            raise source.complain(
-                (stage,),
-                f"'{stage}' is a stage of fathoms' own pipelines, and this configuration has another one"
-                f" ('pipeline', {source.at(('pipeline',))}): take one of the two out",
-            )

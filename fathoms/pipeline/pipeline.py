@@ -185,7 +185,10 @@ class Pipeline(Component):
             chunks = self._chunk(parsed, cache, progress) if self.retrieve.needs != "documents" else []
             if images is not None:
                 chunks = [c.model_copy(update={"image": images[c.document].get(c.pages[0])}) for c in chunks]
-            folder = cache.folder / "indexes" / self._index_name(chunks)
+            # the name of an index is a hash of all that changes a vector or its position
+            embedder = self.embed.identity() if self.retrieve.needs == "vectors" else None
+            index = fingerprint(embedder, [(chunk.id, chunk.indexed) for chunk in chunks])
+            folder = cache.folder / "indexes" / index
             vectors = self._embed(chunks, folder, cache, progress)
         except OSError as error:
             raise StoreError(f"the cache in {cache.folder} cannot be written: {error}") from error
@@ -200,19 +203,13 @@ class Pipeline(Component):
                 documents=parsed,
                 chunks=chunks,
                 vectors=vectors,
-                embed=partial(_embed_questions, self.embed, cache),
+                embed=partial(embed_cached, self.embed, cache=cache, query=True),
                 folder=folder,
             ),
             fingerprints=self.fingerprints(hashes),
             folder=cache.folder,
             replies=ReplyCache(cache, self.generate) if reuse_replies else None,
         )
-
-    def _index_name(self, chunks: Sequence[Chunk]) -> str:
-        """Name of the index of these chunks: a hash of all that changes a vector or its position in the
-        index."""
-        embedder = self.embed.identity() if self.retrieve.needs == "vectors" else None
-        return fingerprint(embedder, [(chunk.id, chunk.indexed) for chunk in chunks])
 
     def _parse(
         self,
@@ -279,13 +276,6 @@ class Pipeline(Component):
         }
         return {name: document for name, document in found.items() if document is not None}
 
-    def _native(self, sha256: str | None, cache: Cache) -> str | None:
-        """The parser's native output for a file; `None` where the parser has none or it is not in the
-        cache."""
-        if self.ingest.native is None:
-            return None
-        return cache.get_text("native", fingerprint(self.ingest.native_identity(), sha256))
-
     def _keep(self, document: Document, cache: Cache) -> None:
         """Put a document into the cache, together with the parser's native output if there is one."""
         key = fingerprint(self.ingest.identity(), document.sha256)
@@ -312,7 +302,10 @@ class Pipeline(Component):
         """The document with the parser's native output loaded, if the chunker reads it."""
         if self.chunk.reads is None or document.native is not None:
             return document
-        return document.model_copy(update={"native": self._native(document.sha256, cache)})
+        native = None
+        if self.ingest.native is not None:
+            native = cache.get_text("native", fingerprint(self.ingest.native_identity(), document.sha256))
+        return document.model_copy(update={"native": native})
 
     def _render(
         self, documents: Sequence[Document], failures: list[DocumentError], cache: Cache
@@ -341,12 +334,16 @@ class Pipeline(Component):
         needed."""
         if self.retrieve.needs != "vectors":
             return None
+        import numpy as np
+
         if not cache.refresh and (known := _indexed(folder, len(chunks))) is not None:
             return known
         texts = [chunk.indexed for chunk in chunks]
         vectors = embed_cached(self.embed, texts, cache, partial(progress, "embed"))
         try:
-            _keep_index(vectors, folder)
+            with temporary_folder(folder.parent) as unfinished:
+                np.save(unfinished / _VECTORS, vectors, allow_pickle=False)
+                publish(unfinished, folder)
         except OSError as error:  # the run continues with the vectors in memory
             cache.full(error)
         return vectors
@@ -370,15 +367,6 @@ def _indexed(folder: Path, rows: int) -> Vectors | None:
     return None
 
 
-def _keep_index(vectors: Vectors, folder: Path) -> None:
-    """Write an index; raises OSError."""
-    import numpy as np
-
-    with temporary_folder(folder.parent) as unfinished:
-        np.save(unfinished / _VECTORS, vectors, allow_pickle=False)
-        publish(unfinished, folder)
-
-
 def _hash(path: Path, cache: Cache) -> str | None:
     """The sha256 of a document, `None` where it is no file or nobody may read it: parsing it says why."""
     if not path.is_file():
@@ -387,8 +375,3 @@ def _hash(path: Path, cache: Cache) -> str | None:
         return cache.file_hash(path)
     except OSError:
         return None
-
-
-def _embed_questions(embedder: Embedder, cache: Cache, texts: Sequence[str]) -> Vectors:
-    """Embed questions through the cache as queries, which some models embed differently from passages."""
-    return embed_cached(embedder, texts, cache, query=True)

@@ -1,4 +1,4 @@
-"""Packing retrieved hits into the messages that the model is sent, within its token budget.
+"""Packing retrieved hits into the messages that the model is sent, within its context window.
 
 Templates are data: a shipped one by name (`fathoms/pipeline/prompts/*.yaml`), or texts in the configuration.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -17,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from fathoms.config import Component, read_yaml, suggest
 from fathoms.errors import PromptTooLongError
 from fathoms.models.chat.room import most_that_fits
-from fathoms.types import Attachment, Cut, Hit, Message, Part, Prompt, Question, Reply
+from fathoms.types import Cut, Hit, Message, Part, Prompt, Question, Reply
 
 CountTokens = Callable[[Sequence[Message]], int | None]
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -95,36 +96,17 @@ class PromptBuilder(Component):
         own = self.model_dump(exclude={"template"}, exclude_none=True)
         return shipped()[self.template].model_copy(update=own)
 
-    def pack(self, question: Question, hits: Sequence[Hit], count: CountTokens, budget: int | None) -> Prompt:
-        """Build the messages for a question, with the context in the order of rank.
-
-        `count` returns the model's token count of messages, `None` where it is unknown; `budget` is the most
-        tokens they may take, `None` for no limit. Chunks that do not fit are dropped from the lowest rank up,
-        the first that does not fit whole is shortened, and every loss is listed in `Prompt.cuts`. A chunk's
-        image or file is kept or dropped with its text. Raises PromptTooLongError where the question does not
-        fit even without context.
-        """
+    def draft(self, question: Question, hits: Sequence[Hit]) -> Draft:
+        """Fill the chunk template for every hit; `Draft.fit` then makes the prompt."""
         texts = self.texts()
         if "{context}" not in texts.user and not any(hit.chunk.file or hit.chunk.image for hit in hits):
             hits = ()  # the template shows no context, so nothing can be cut either
-        pieces = [_chunk(texts, hit) for hit in hits]
-
-        def build(kept: Sequence[str]) -> tuple[Message, ...]:
-            images = tuple(hit.chunk.image for hit in hits[: len(kept)] if hit.chunk.image is not None)
-            files = tuple(hit.chunk.file for hit in hits[: len(kept)] if hit.chunk.file is not None)
-            return _messages(texts, question, texts.separator.join(kept), images, files)
-
-        whole = count(build(pieces))
-        if whole is None or budget is None or whole <= budget:
-            return _prompt(texts, build, pieces, _cuts(hits, pieces, pieces), whole, budget)
-        bare = count(build([]))
-        if bare is None or bare > budget:
-            raise PromptTooLongError(
-                f"question {question.id} alone takes {bare} tokens and the model leaves {budget} for the"
-                " prompt: raise generate.n_ctx or lower generate.max_tokens"
-            )
-        kept, tokens = _fit(build, count, pieces, budget)
-        return _prompt(texts, build, kept, _cuts(hits, pieces, kept), tokens, budget)
+        pieces = []
+        for chunk in (hit.chunk for hit in hits):
+            pages = ", ".join(map(str, chunk.pages))
+            values = {"document": chunk.document, "pages": pages, "header": chunk.header, "text": chunk.text}
+            pieces.append(_fill(texts.chunk, values))
+        return Draft(texts, question, hits, pieces)
 
     def pack_merge(self, question: Question, asked: Sequence[tuple[Sequence[Hit], Part]]) -> Prompt:
         """Build the prompt that merges the answers of several requests, which it keeps in `Prompt.parts`."""
@@ -132,29 +114,86 @@ class PromptBuilder(Component):
         answers = "\n\n".join(f"{_places(hits)}:\n{_said(part.reply)}" for hits, part in asked)
         text = _fill(texts.merge, {"answers": answers, "question": question.text})
         user = Message(role="user", text=text)
-        messages = (Message(role="system", text=texts.system), user) if texts.system else (user,)
-        return Prompt(messages=messages, parts=tuple(part for _, part in asked))
+        return Prompt(messages=_with_system(texts, user), parts=tuple(part for _, part in asked))
 
 
-def _chunk(texts: Template, hit: Hit) -> str:
-    """Render one hit with the chunk template."""
-    chunk = hit.chunk
-    pages = ", ".join(map(str, chunk.pages))
-    values = {"document": chunk.document, "pages": pages, "header": chunk.header, "text": chunk.text}
-    return _fill(texts.chunk, values)
+@dataclass(frozen=True)
+class Draft:
+    """The texts of a question's prompt with all its hits, not yet cut to the model's context window."""
+
+    texts: Template
+    question: Question
+    hits: Sequence[Hit]
+    pieces: Sequence[str]
+    """The text of each hit, in the order of rank."""
+
+    def fit(self, count: CountTokens, limit: int | None) -> Prompt:
+        """Build the prompt, with at most `limit` tokens as `count` counts them.
+
+        Where it is too long, the hits of the lowest ranks are left out and the last one that is kept is
+        shortened; every loss is listed in `Prompt.cuts`. A chunk's image or file is kept or dropped with its
+        text. Where `limit` or the count is `None`, nothing is cut. Raises PromptTooLongError where the
+        question does not fit even without context.
+        """
+        kept, tokens = list(self.pieces), count(self._messages(self.pieces))
+        if tokens is not None and limit is not None and tokens > limit:
+            bare = count(self._messages([]))
+            if bare is None or bare > limit:
+                raise PromptTooLongError(
+                    f"question {self.question.id} alone takes {bare} tokens and the model leaves {limit} for"
+                    " the prompt: raise generate.n_ctx or lower generate.max_tokens"
+                )
+            kept, tokens = self._longest(count, limit)
+        return Prompt(
+            messages=self._messages(kept),
+            context=self.texts.separator.join(kept) if "{context}" in self.texts.user else "",
+            cuts=self._cuts(kept),
+            tokens=tokens,
+            budget=limit,
+        )
+
+    def _messages(self, kept: Sequence[str]) -> tuple[Message, ...]:
+        """The system message, if there is one, and the user message with the first pieces."""
+        chunks = [hit.chunk for hit in self.hits[: len(kept)]]
+        values = {
+            "context": self.texts.separator.join(kept),
+            "question": self.question.text,
+            "files": ", ".join(self.question.files),
+        }
+        user = Message(
+            role="user",
+            text=_fill(self.texts.user, values).strip("\n"),
+            images=tuple(chunk.image for chunk in chunks if chunk.image is not None),
+            files=tuple(chunk.file for chunk in chunks if chunk.file is not None),
+        )
+        return _with_system(self.texts, user)
+
+    def _longest(self, count: CountTokens, limit: int) -> tuple[list[str], int]:
+        """The longest prefix of the pieces that fits, with its last piece shortened, and its token count."""
+
+        def tokens(kept: Sequence[str]) -> int:
+            return count(self._messages(kept)) or 0
+
+        pieces = self.pieces
+        number = most_that_fits(len(pieces), lambda n: tokens(pieces[:n]) <= limit)
+        kept, edge = list(pieces[:number]), pieces[number]
+        length = most_that_fits(len(edge), lambda n: tokens([*kept, edge[:n]]) <= limit)
+        if edge[:length].strip():
+            kept.append(edge[:length])
+        return kept, tokens(kept)
+
+    def _cuts(self, kept: Sequence[str]) -> tuple[Cut, ...]:
+        """The characters lost per chunk, both in packing and before it (`Chunk.dropped`)."""
+        cuts = []
+        for number, (hit, piece) in enumerate(zip(self.hits, self.pieces, strict=True)):
+            chunk, rest = hit.chunk, len(kept[number]) if number < len(kept) else 0
+            if dropped := len(piece) - rest + chunk.dropped:
+                cuts.append(Cut(chunk=chunk.id, dropped=dropped, length=len(piece) + chunk.dropped))
+        return tuple(cuts)
 
 
-def _messages(
-    texts: Template,
-    question: Question,
-    context: str,
-    images: tuple[Path, ...],
-    files: tuple[Attachment, ...],
-) -> tuple[Message, ...]:
-    """The system message, if there is one, and the user message."""
-    values = {"context": context, "question": question.text, "files": ", ".join(question.files)}
-    text = _fill(texts.user, values).strip("\n")
-    user = Message(role="user", text=text, images=images, files=files)
+def _with_system(texts: Template, user: Message) -> tuple[Message, ...]:
+    """The messages of a prompt: the system message, if there is one, and the user message."""
     return (Message(role="system", text=texts.system), user) if texts.system else (user,)
 
 
@@ -174,46 +213,3 @@ def _said(reply: Reply) -> str:
 def _fill(template: str, values: dict[str, str]) -> str:
     """Fill placeholders in one pass, so that braces inside a value stay text."""
     return _FIELD.sub(lambda match: values.get(match[1], match[0]), template)
-
-
-def _fit(
-    build: Callable[[Sequence[str]], tuple[Message, ...]],
-    count: CountTokens,
-    pieces: Sequence[str],
-    budget: int,
-) -> tuple[list[str], int]:
-    """The longest prefix of `pieces` that fits, with the last piece shortened, and its token count."""
-
-    def tokens(kept: Sequence[str]) -> int:
-        return count(build(kept)) or 0
-
-    number = most_that_fits(len(pieces), lambda n: tokens(pieces[:n]) <= budget)
-    kept, edge = list(pieces[:number]), pieces[number]
-    length = most_that_fits(len(edge), lambda n: tokens([*kept, edge[:n]]) <= budget)
-    if edge[:length].strip():
-        kept.append(edge[:length])
-    return kept, tokens(kept)
-
-
-def _cuts(hits: Sequence[Hit], pieces: Sequence[str], kept: Sequence[str]) -> tuple[Cut, ...]:
-    """The characters lost per chunk, both in packing and before it (`Chunk.dropped`)."""
-    lengths = [len(piece) for piece in kept] + [0] * (len(pieces) - len(kept))
-    lost = [len(piece) - length for piece, length in zip(pieces, lengths, strict=True)]
-    return tuple(
-        Cut(chunk=hit.chunk.id, dropped=dropped + hit.chunk.dropped, length=len(piece) + hit.chunk.dropped)
-        for hit, piece, dropped in zip(hits, pieces, lost, strict=True)
-        if dropped + hit.chunk.dropped
-    )
-
-
-def _prompt(
-    texts: Template,
-    build: Callable[[Sequence[str]], tuple[Message, ...]],
-    kept: Sequence[str],
-    cuts: tuple[Cut, ...],
-    tokens: int | None,
-    budget: int | None,
-) -> Prompt:
-    """Assemble the prompt; its `context` is empty where the template shows none."""
-    context = texts.separator.join(kept) if "{context}" in texts.user else ""
-    return Prompt(messages=build(kept), context=context, cuts=cuts, tokens=tokens, budget=budget)

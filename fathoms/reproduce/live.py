@@ -13,7 +13,7 @@ from fathoms.pipeline.pipeline import Progress, silent
 from fathoms.reproduce.figures import Figures, figures_of
 from fathoms.reproduce.tables import Table, TableRow
 from fathoms.runner import runner
-from fathoms.runner.asking import Outcome
+from fathoms.runner.active_run import Outcome
 from fathoms.runner.budget import Budget
 from fathoms.runner.runner import Job, OnTally, Selection
 from fathoms.runs.cache import Cache

@@ -11,17 +11,14 @@ from fathoms.models.calling.stop import Stop
 
 
 @dataclass(frozen=True)
-class Spending:
+class Amount:
     """An amount of prompt and reply tokens, and of US dollars."""
 
     tokens: float = 0
     cost: float = 0
 
-    def __add__(self, other: Spending) -> Spending:
-        return Spending(self.tokens + other.tokens, self.cost + other.cost)
-
-    def __sub__(self, other: Spending) -> Spending:
-        return Spending(self.tokens - other.tokens, self.cost - other.cost)
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.tokens + other.tokens, self.cost + other.cost)
 
 
 class Budget:
@@ -35,9 +32,9 @@ class Budget:
 
     def __init__(self, max_cost: float | None = None, max_tokens: int | None = None) -> None:
         self.max_cost, self.max_tokens = max_cost, max_tokens
-        self.spent = Spending()
+        self.spent = Amount()
         self.exhausted = False
-        self._held: list[Spending] = []
+        self._reserved: list[Amount] = []
         self._changed = asyncio.Event()
 
     @property
@@ -45,7 +42,7 @@ class Budget:
         """Whether there is any limit."""
         return self.max_cost is not None or self.max_tokens is not None
 
-    async def take(self, need: Callable[[], Spending | None], stop: Stop | None = None) -> Spending | None:
+    async def take(self, need: Callable[[], Amount | None], stop: Stop | None = None) -> Amount | None:
         """Reserve what a question needs, waiting for room; `None` where there will be none.
 
         `need` is called again whenever a question has ended; it returns `None` to wait for another question.
@@ -55,9 +52,9 @@ class Budget:
         while not self.exhausted:
             wanted = need()
             if wanted is not None and self._fits(wanted):
-                self._held.append(wanted)
+                self._reserved.append(wanted)
                 return wanted
-            if self._held:
+            if self._reserved:
                 with stop.waiting():
                     await self._changed.wait()
             else:
@@ -65,9 +62,9 @@ class Budget:
                 self._wake()
         return None
 
-    def settle(self, held: Spending, spent: Spending) -> None:
+    def settle(self, reserved: Amount, spent: Amount) -> None:
         """Release the reservation of a question that has ended, and add what it took."""
-        self._held.remove(held)
+        self._reserved.remove(reserved)
         self.spent += spent
         self._wake()
 
@@ -76,9 +73,9 @@ class Budget:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def _fits(self, wanted: Spending) -> bool:
+    def _fits(self, wanted: Amount) -> bool:
         """Whether an amount fits within both limits."""
-        whole = sum(self._held, self.spent + wanted)
+        whole = sum(self._reserved, self.spent + wanted)
         cost = math.inf if self.max_cost is None else self.max_cost
         tokens = math.inf if self.max_tokens is None else self.max_tokens
         return whole.cost <= cost * (1 + 1e-9) and whole.tokens <= tokens  # tolerance for rounding errors

@@ -42,7 +42,7 @@ class GroupCommit:
             if self._writer is not None:
                 await self._writer
             if self._several:
-                await asyncio.to_thread(self._all_views)
+                await asyncio.to_thread(self._write_all_views)
             elif self._viewer is not None:
                 await self._viewer
         finally:
@@ -62,28 +62,24 @@ class GroupCommit:
             else:
                 for record, (_, done) in zip(kept, batch, strict=True):
                     done.set_result(record)
-                self._show(kept)
-
-    def _show(self, records: list[Record]) -> None:
-        """Schedule writing the question files of these records."""
-        if self._several:
-            return
-        self._unseen += records
-        if self._viewer is None or (self._viewer.done() and not self._viewer.exception()):
-            self._viewer = asyncio.create_task(self._write_views())
+                if self._several:
+                    continue
+                self._unseen += kept
+                if self._viewer is None or (self._viewer.done() and not self._viewer.exception()):
+                    self._viewer = asyncio.create_task(self._write_views())
 
     async def _write_views(self) -> None:
         """Write the question files of all records collected so far, until there are none."""
+
+        def write(records: list[Record]) -> None:
+            for record in records:
+                self._run.write_view([record])
+
         while self._unseen:
             records, self._unseen = self._unseen, []
-            await asyncio.to_thread(self._views, records)
+            await asyncio.to_thread(write, records)
 
-    def _views(self, records: list[Record]) -> None:
-        """Write one file per question."""
-        for record in records:
-            self._run.write_view([record])
-
-    def _all_views(self) -> None:
+    def _write_all_views(self) -> None:
         """Write the files of all questions, reading the records of one question at a time."""
         for entries in self._run.by_question():
             self._run.write_view(list(self._run.read(entries)))

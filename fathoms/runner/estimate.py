@@ -14,9 +14,8 @@ from typing import TypeVar
 
 from fathoms.errors import PromptTooLongError
 from fathoms.models import ChatModel, Embedded, ScriptedModel
-from fathoms.pipeline.answering import CHARACTERS, Ingested
-from fathoms.pipeline.attachments import in_requests
-from fathoms.types import Hit, Message, Question, Usage
+from fathoms.pipeline.answering import CHARACTERS, PackedQuestion
+from fathoms.types import Message, Usage
 
 REPLY = 100
 """Tokens assumed for a short answer."""
@@ -50,31 +49,28 @@ class Estimate:
         )
 
 
-def estimate(ingested: Ingested, question: Question, hits: tuple[Hit, ...]) -> Estimate:
+def estimate(packed: PackedQuestion) -> Estimate:
     """Estimate one question; zero for one that cannot be asked."""
+    ingested, question, generate = packed.ingested, packed.question, packed.ingested.generate
     if question.id in ingested.unusable:
         return Estimate()
-    generate = ingested.generate
-    requests = in_requests(hits, ingested.request_limits)
-    try:
-        sizes = [_packed(ingested, question, request) for request in requests]
-    except PromptTooLongError:
-        return Estimate()
-    if len(requests) > 1:  # the last request merges the answers
-        sizes.append(len(question.text) // CHARACTERS + len(requests) * _reply(generate))
-    return sum((_request(generate, size) for size in sizes), Estimate())
-
-
-def _packed(ingested: Ingested, question: Question, hits: Sequence[Hit]) -> int:
-    """Tokens of one prompt, packed as it will be sent. Raises PromptTooLongError where it does not fit."""
-    generate = ingested.generate
+    counts_here = isinstance(generate, Embedded | ScriptedModel)
 
     def count(messages: Sequence[Message]) -> int:
-        own = generate.count_tokens(messages) if isinstance(generate, Embedded | ScriptedModel) else None
+        own = generate.count_tokens(messages) if counts_here else None
         return by_rule(generate, messages) if own is None else own
 
-    prompt = ingested.prompt.pack(question, hits, count, ingested.budget)
-    return count(prompt.messages) if prompt.tokens is None else prompt.tokens
+    sizes = []
+    try:
+        with packed.timed():
+            for number, draft in enumerate(packed.drafts):
+                tokens = packed.prompt(number).tokens if counts_here else None
+                sizes.append(tokens or draft.fit(count, ingested.max_prompt_tokens).tokens or 0)
+    except PromptTooLongError:
+        return Estimate()
+    if len(sizes) > 1:  # the last request merges the answers
+        sizes.append(len(question.text) // CHARACTERS + len(sizes) * _reply(generate))
+    return sum((_request(generate, size) for size in sizes), Estimate())
 
 
 def by_rule(model: ChatModel, messages: Sequence[Message]) -> int:

@@ -50,12 +50,16 @@ def describe(
 ) -> dict[str, Any]:
     """Describe what is run, on which data, with which versions. `folder` is what relative paths start
     from."""
+    seeds: list[int] = []
+    if isinstance(experiment, Experiment):
+        found = (for_repeat(experiment.generate, repeat)[1] for repeat in range(repeats))
+        seeds = [seed for seed in found if seed is not None]
     return {
         "model": experiment.answerer,
         "config": experiment.model_dump(mode="json"),
         "folder": str(folder.absolute()),
         "repeats": repeats,
-        "seeds": _seeds(experiment, repeats),
+        "seeds": seeds or None,
         "data": _data(corpus, prepared, asked),
         "fingerprints": prepared.fingerprints,
         "served": experiment.served(),
@@ -64,15 +68,6 @@ def describe(
         "git": git_commit(),
         "host": {"system": platform.platform(), "cpus": os.cpu_count(), "name": platform.node()},
     }
-
-
-def _seeds(experiment: AnyExperiment, repeats: int) -> list[int] | None:
-    """The seed of every repeat; `None` where no seed is set."""
-    if not isinstance(experiment, Experiment):
-        return None
-    seeds = [for_repeat(experiment.generate, repeat)[1] for repeat in range(repeats)]
-    known = [seed for seed in seeds if seed is not None]
-    return known or None
 
 
 def versions() -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from fathoms.corpora import Corpus
 from fathoms.errors import FathomsError
 from fathoms.ingest import Docling
 from fathoms.models import Embedded, LexicalEmbedder, OnnxEmbedder, SentenceTransformersEmbedder
+from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.attachments import attached
 from fathoms.pipeline.experiment import AnyExperiment, Experiment
 from fathoms.pipeline.pipeline import Progress, silent
@@ -57,7 +58,12 @@ def plan(
 ) -> Plan:
     """Plan a run of these questions. Only models that run in this process are called; servers are only asked
     whether they are reachable."""
-    missing = dict(_failing({**experiment.checks(), "scoring": experiment.scoring.check}))
+    missing: dict[str, str] = {}
+    for stage, check in {**experiment.checks(), "scoring": experiment.scoring.check}.items():
+        try:
+            check()
+        except FathomsError as error:
+            missing[stage] = str(error)
     requests: int | None = len(asked) * repeats
     attached: dict[str, int] | None = None
     found: Estimate | None = None
@@ -91,15 +97,6 @@ def described(component: Any) -> str:
     return " ".join(str(part) for part in parts if part) or "built in"
 
 
-def _failing(checks: dict[str, Callable[[], None]]) -> Iterator[tuple[str, str]]:
-    """Yield the stages whose check fails, with the message."""
-    for name, check in checks.items():
-        try:
-            check()
-        except FathomsError as error:
-            yield name, str(error)
-
-
 def _obstacle(
     experiment: AnyExperiment, corpus: Corpus, cache: Cache, missing: Mapping[str, str]
 ) -> str | None:
@@ -131,7 +128,7 @@ def _estimated(
     """The estimate of all questions once, and the attached pages and bytes; raises FathomsError."""
     prepared = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
     hits = prepared.retrieve(asked) if asked else {}
-    found = sum((estimate(prepared, question, hits[question.id]) for question in asked), Estimate())
+    found = sum((estimate(PackedQuestion(prepared, item, hits[item.id])) for item in asked), Estimate())
     if experiment.retrieve.files is None:
         return found, None
     pages, size = attached([hit for row in hits.values() for hit in row])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fathoms.errors import UsageError
 from fathoms.models.calling.stop import Stop
-from fathoms.pipeline.answering import Ingested
+from fathoms.pipeline.answering import Ingested, PackedQuestion
 from fathoms.pipeline.experiment import AnyExperiment, Experiment, Prepared
-from fathoms.runner.budget import Budget, Spending
+from fathoms.runner.budget import Amount, Budget
 from fathoms.runner.estimate import Estimate, estimate
 from fathoms.runs.usage import billed, tokens_of
 from fathoms.types import Hit, Question, Record, Reply, Usage
@@ -19,14 +19,15 @@ _PRICE = "{input: 2.5, output: 10} (US dollars for a million tokens)"
 
 
 @dataclass(frozen=True)
-class Held:
-    """The amount reserved for a question, and the estimate of its prompt where fathoms builds it."""
+class Reservation:
+    """The amount reserved for a question, and its prompts with their estimate where fathoms builds them."""
 
-    spending: Spending
+    amount: Amount
+    packed: PackedQuestion | None = None
     estimate: Estimate | None = None
 
 
-class Purse:
+class Reservations:
     """One run's access to the budget of a command.
 
     Until the first answer shows how long replies are, questions are asked one at a time, reserving only the
@@ -44,24 +45,24 @@ class Purse:
         self._learnt = False
         self._scale = 0.0
         self._reply = 0
-        self._most = Spending()
+        self._most = Amount()
 
-    async def take(self, question: Question, stop: Stop | None = None) -> Held | None:
+    async def take(self, question: Question, stop: Stop | None = None) -> Reservation | None:
         """Reserve what a question needs, waiting for room; `None` where the budget is exhausted. Raises
         Stopped."""
         if not self._budget.is_limited:
-            return Held(Spending())
-        sized = None
+            return Reservation(Amount())
+        packed = estimated = None
         if isinstance(self._prepared, Ingested):
-            hits = self._hits.get(question.id, ())
-            sized = await asyncio.to_thread(estimate, self._prepared, question, hits)
-        spending = await self._budget.take(lambda: self._need(sized), stop)
-        if spending is None:
+            packed = PackedQuestion(self._prepared, question, self._hits.get(question.id, ()))
+            estimated = await asyncio.to_thread(estimate, packed)
+        amount = await self._budget.take(lambda: self._need(estimated), stop)
+        if amount is None:
             return None
         self._in_flight += 1
-        return Held(spending, sized)
+        return Reservation(amount, packed, estimated)
 
-    def settle(self, held: Held, record: Record | None) -> None:
+    def settle(self, reservation: Reservation, record: Record | None) -> None:
         """Release the reservation of a question that has ended, or that was not asked after all (`None`).
 
         Raises UsageError where a limit cannot be enforced because answers report neither tokens nor cost.
@@ -69,38 +70,39 @@ class Purse:
         if not self._budget.is_limited:
             return
         self._in_flight -= 1
-        spent = Spending() if record is None else held.spending
+        spent = Amount() if record is None else reservation.amount
         try:
             if record is not None:
-                spent = self._spent(record, held)
+                spent = self._spent(record, reservation)
                 if record.answer is not None and not record.answer.cached:
-                    self._learn(record.answer, held, spent)
+                    self._learn(record.answer, reservation, spent)
         finally:  # release the reservation even if this raises
-            self._budget.settle(held.spending, spent)
+            self._budget.settle(reservation.amount, spent)
 
-    def _need(self, sized: Estimate | None) -> Spending | None:
+    def _need(self, estimated: Estimate | None) -> Amount | None:
         """What a question needs, as far as known; `None` where it has to wait for a first answer."""
         if not self._learnt and self._in_flight:
             return None
-        if sized is None:
+        if estimated is None:
             return self._most
         scale = self._scale if self._learnt else 1.0
-        return self._spending(sized.prompt_tokens * scale, self._reply * sized.requests)
+        return self._amount(estimated.prompt_tokens * scale, self._reply * estimated.requests)
 
-    def _spending(self, prompt: float, reply: int) -> Spending:
+    def _amount(self, prompt: float, reply: int) -> Amount:
         """Tokens and their cost; the cost is 0 where no price is known."""
         assert isinstance(self._prepared, Ingested)
         usage = Usage(prompt_tokens=round(prompt), completion_tokens=reply)
-        return Spending(prompt + reply, self._prepared.generate.cost(usage) or 0.0)
+        return Amount(prompt + reply, self._prepared.generate.cost(usage) or 0.0)
 
-    def _spent(self, record: Record, held: Held) -> Spending:
+    def _spent(self, record: Record, reservation: Reservation) -> Amount:
         """What a question really took."""
         replies = billed(record)
         tokens = [tokens_of(reply.usage) for reply in replies]
         costs = [reply.cost for reply in replies]
-        known = Spending(
-            self._or_held(tokens, held.spending.tokens, self._most.tokens),
-            self._or_held(costs, held.spending.cost, self._most.cost),
+        reserved = reservation.amount
+        known = Amount(
+            _sum_or(max(reserved.tokens, self._most.tokens), tokens),
+            _sum_or(max(reserved.cost, self._most.cost), costs),
         )
         timed_out = record.error is not None and record.error.kind == "Timeout"
         if self._budget.max_tokens is not None and None in tokens and not known.tokens:
@@ -110,24 +112,25 @@ class Purse:
                 f"the cost limit cannot be enforced: the pipeline reports neither a cost nor its tokens: set"
                 f" pipeline.price: {_PRICE}"
             )
-        return held.spending if timed_out else known
+        return reserved if timed_out else known
 
-    def _or_held(self, parts: list[float | None] | list[int | None], held: float, most: float) -> float:
-        """The sum, or where a part is unknown, the larger of what was reserved and the most so far."""
-        known = [part for part in parts if part is not None]
-        return sum(known) if len(known) == len(parts) else max(held, most)
-
-    def _learn(self, answer: Reply, held: Held, spent: Spending) -> None:
+    def _learn(self, answer: Reply, reservation: Reservation, spent: Amount) -> None:
         """Learn from an answer how long replies are and how many tokens prompts really have."""
         self._learnt = True
-        self._most = Spending(max(self._most.tokens, spent.tokens), max(self._most.cost, spent.cost))
-        sized, usage = held.estimate, answer.usage
-        if sized is None or not sized.prompt_tokens:
+        self._most = Amount(max(self._most.tokens, spent.tokens), max(self._most.cost, spent.cost))
+        estimated, usage = reservation.estimate, answer.usage
+        if estimated is None or not estimated.prompt_tokens:
             return
-        billed_prompt = sized.prompt_tokens if usage.prompt_tokens is None else usage.prompt_tokens
-        reply = sized.reply_tokens if usage.completion_tokens is None else usage.completion_tokens
-        self._scale = max(self._scale, billed_prompt / sized.prompt_tokens)
-        self._reply = max(self._reply, -(-reply // sized.requests))
+        billed_prompt = estimated.prompt_tokens if usage.prompt_tokens is None else usage.prompt_tokens
+        reply = estimated.reply_tokens if usage.completion_tokens is None else usage.completion_tokens
+        self._scale = max(self._scale, billed_prompt / estimated.prompt_tokens)
+        self._reply = max(self._reply, -(-reply // estimated.requests))
+
+
+def _sum_or(assumed: float, parts: Sequence[float | None]) -> float:
+    """The sum of the parts; `assumed` where any of them is unknown."""
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else assumed
 
 
 def require_price(experiment: AnyExperiment, budget: Budget) -> None:

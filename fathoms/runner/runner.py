@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -15,14 +15,14 @@ from typing import Any
 
 from fathoms.corpora import Corpus
 from fathoms.errors import UsageError
-from fathoms.models.calling.lane import Lane
+from fathoms.models.calling.retries import ProviderCalls
 from fathoms.models.calling.stop import Stop, StopSignals, ending_in_time
 from fathoms.pipeline.experiment import AnyExperiment, Prepared
 from fathoms.pipeline.pipeline import Progress, silent
-from fathoms.runner.asking import Asking, Ended, Outcome
+from fathoms.runner.active_run import ActiveRun, Ended, Outcome
 from fathoms.runner.budget import Budget
 from fathoms.runner.manifest import describe
-from fathoms.runner.reservations import Purse, require_price
+from fathoms.runner.reservations import require_price
 from fathoms.runner.resume import Reopened, Turn, require_same, unanswered
 from fathoms.runs.cache import Cache
 from fathoms.runs.documents import keep_documents
@@ -100,7 +100,9 @@ def run(
     Each question is asked `repeats` times, and all are asked once before any is asked again. `budget` limits
     all jobs together. `sweep` is an id that the runs share; `None` for runs outside a sweep.
     """
-    _require_sensible(repeats=(repeats, MOST_REPEATS), workers=(workers, MOST_AT_ONCE))
+    for name, number, most in (("repeats", repeats, MOST_REPEATS), ("workers", workers, MOST_AT_ONCE)):
+        if not 1 <= number <= most:
+            raise UsageError(f"{name} is {number}: want a number from 1 to {most}")
     budget = budget or Budget()
     for job in jobs:
         require_price(job.experiment, budget)
@@ -118,7 +120,7 @@ def run(
         )
         ready.append((job, asked, prepared, _retrieved(prepared, asked)))
     with ExitStack() as locks:
-        askings = []
+        runs = []
         for job, asked, prepared, (hits, share) in ready:
             *_, state = prepared.fingerprints.values()  # the last stage covers all before it
             manifest = describe(job.experiment, job.corpus, prepared, asked, job.folder, repeats)
@@ -128,16 +130,8 @@ def run(
             locks.enter_context(store.locked())
             keep_documents(store, prepared.documents)
             turns = [Turn(question, repeat) for question in asked for repeat in range(repeats)]
-            purse = Purse(budget, prepared, hits)
-            askings.append(Asking(job.experiment, prepared, store, len(turns), turns, hits, share, purse))
-        return _ask(askings, budget, on_record, on_tally, on_stop, stop)
-
-
-def _require_sensible(**numbers: tuple[int, int]) -> None:
-    """Raise UsageError for a number outside of 1 to its maximum; each is given as (number, maximum)."""
-    for name, (number, most) in numbers.items():
-        if not 1 <= number <= most:
-            raise UsageError(f"{name} is {number}: want a number from 1 to {most}")
+            runs.append(ActiveRun(job.experiment, prepared, store, len(turns), turns, hits, share, budget))
+        return _ask(runs, on_record, on_tally, on_stop, stop)
 
 
 def resume(
@@ -167,9 +161,9 @@ def resume(
         require_same(store, prepared)
         questions = list({turn.question.id: turn.question for turn in missing}.values())
         hits, share = _retrieved(prepared, questions)
-        asked, purse = len(reopened.asked) * reopened.repeats, Purse(budget, prepared, hits)
-        asking = Asking(experiment, prepared, store, asked, missing, hits, share, purse)
-        (outcome,) = _ask([asking], budget, on_record, on_tally, on_stop)
+        asked = len(reopened.asked) * reopened.repeats
+        active = ActiveRun(experiment, prepared, store, asked, missing, hits, share, budget)
+        (outcome,) = _ask([active], on_record, on_tally, on_stop)
     return outcome
 
 
@@ -186,91 +180,67 @@ def new_sweep() -> str:
 
 
 def _ask(
-    askings: Sequence[Asking],
-    budget: Budget,
+    runs: Sequence[ActiveRun],
     on_record: OnRecord,
     on_tally: OnTally,
     on_stop: Callable[[], None],
     stop: Stop | None = None,
 ) -> list[Outcome]:
-    """Ask all questions and close every run, however the asking ends; the caller holds the runs' locks."""
-    asked = _Round(askings, on_record, on_tally, on_stop, stop or Stop())
+    """Ask the questions of all runs: runs of one provider one after another, providers in parallel.
+
+    However that ends, every run is closed. The caller holds the locks of the runs.
+    """
+    stop = stop or Stop()
+    ended: Ended | None = "error"
     outcomes: list[Outcome] = []
+    questions = sum(len(active.missing) for active in runs)
+    by_provider: dict[str, list[ActiveRun]] = {}
+    for active in runs:
+        by_provider.setdefault(active.experiment.provider, []).append(active)
 
-    def close(asking: Asking) -> None:
-        outcomes.append(asking.close(asked.ended, budget))
+    def report(provider: str, record: Record) -> None:
+        on_record(record, sum(active.done for active in runs), questions)
+        on_tally(_tally(provider, by_provider[provider]))
 
-    with ending_in_time(), ExitStack() as ends:  # closes every run, even if one fails
-        for asking in reversed(askings):
-            ends.callback(close, asking)
-        asyncio.run(asked.all())
-    return outcomes
+    async def ask_provider(provider: str) -> None:
+        calls = ProviderCalls(stop=stop)
+        for active in by_provider[provider]:
+            if not stop.is_set():
+                calls.configure(active.experiment.execution)
+                await active.ask_all(calls, stop, partial(report, provider))
 
+    def first_signal() -> None:
+        stop.set()
+        on_stop()
 
-class _Round:
-    """All runs of one command on one event loop, with one lane per provider, in parallel."""
-
-    def __init__(
-        self,
-        askings: Sequence[Asking],
-        on_record: OnRecord,
-        on_tally: OnTally,
-        on_stop: Callable[[], None],
-        stop: Stop,
-    ) -> None:
-        self._askings = askings
-        self._on_record = on_record
-        self._on_tally = on_tally
-        self._on_stop = on_stop
-        self._stop = stop
-        self._total = sum(len(asking.missing) for asking in askings)
-        self.ended: Ended | None = "error"
-        """What ended the round early; `"error"` until it has finished, then `None` or `"signal"`."""
-
-    async def all(self) -> None:
-        """Ask the questions of all runs."""
-        lanes: dict[str, list[Asking]] = {}
-        for asking in self._askings:
-            lanes.setdefault(asking.experiment.provider, []).append(asking)
-        tasks = [asyncio.create_task(self._follow(lane)) for lane in lanes.values()]
-        with self._signals(tasks):
+    async def ask_all() -> None:
+        nonlocal ended
+        tasks = [asyncio.create_task(ask_provider(provider)) for provider in by_provider]
+        signals = StopSignals(first_signal, lambda: [task.cancel() for task in tasks])
+        with signals.on(asyncio.get_running_loop()):
             results = await asyncio.gather(*tasks, return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
                 raise result
-        self.ended = "signal" if self._stop.is_set() else None
+        ended = "signal" if stop.is_set() else None
 
-    @contextmanager
-    def _signals(self, tasks: Sequence[asyncio.Task[None]]) -> Iterator[None]:
-        """Let the first signal request a stop and the second cancel; has no effect outside the main
-        thread."""
-        signals = StopSignals(self._stopping, lambda: [task.cancel() for task in tasks])
-        with signals.on(asyncio.get_running_loop()):
-            yield
+    def close(active: ActiveRun) -> None:
+        outcomes.append(active.close(ended))
 
-    def _stopping(self) -> None:
-        """Handle the first signal."""
-        self._stop.set()
-        self._on_stop()
+    with ending_in_time(), ExitStack() as ends:  # closes every run, even if one fails
+        for active in reversed(runs):
+            ends.callback(close, active)
+        asyncio.run(ask_all())
+    return outcomes
 
-    async def _follow(self, askings: Sequence[Asking]) -> None:
-        """Ask the questions of one provider's runs, one run after another."""
-        lane = Lane(stop=self._stop)
-        for asking in askings:
-            if not self._stop.is_set():
-                lane.follow(asking.experiment.execution)
-                await asking.all(lane, self._stop, partial(self._told, askings))
 
-    def _told(self, lane: Sequence[Asking], record: Record) -> None:
-        """Report a record, with the totals of all runs and of those on its provider."""
-        self._on_record(record, sum(asking.done for asking in self._askings), self._total)
-        self._on_tally(
-            Tally(
-                provider=lane[0].experiment.provider,
-                done=sum(asking.done for asking in lane),
-                total=sum(len(asking.missing) for asking in lane),
-                failed=sum(asking.errors for asking in lane),
-                cached=sum(asking.cached for asking in lane),
-                cost=total([asking.cost for asking in lane]),
-            )
-        )
+def _tally(provider: str, runs: Sequence[ActiveRun]) -> Tally:
+    """The progress of the runs of one provider."""
+    return Tally(
+        provider=provider,
+        done=sum(active.done for active in runs),
+        total=sum(len(active.missing) for active in runs),
+        failed=sum(active.errors for active in runs),
+        cached=sum(active.cached for active in runs),
+        cost=total([active.cost for active in runs]),
+    )

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from fathoms.errors import ModelError, RateLimitError
-from fathoms.models.calling.lane import Lane, Patience
+from fathoms.models.calling.retries import ExecutionSettings, ProviderCalls
 from fathoms.models.calling.stop import Stop, Stopped
-from fathoms.runner.budget import Budget, Spending
+from fathoms.runner.budget import Amount, Budget
 
 Wait = Callable[[Stop], Awaitable[object]]
 
@@ -29,22 +29,22 @@ def failing(error: Exception) -> Callable[[], Awaitable[str]]:
 
 
 async def turn(stop: Stop) -> None:
-    lane = Lane(Patience(requests_per_minute=1), stop)
-    await asyncio.gather(*(lane.ask(answered) for _ in range(3)))
+    calls = ProviderCalls(ExecutionSettings(requests_per_minute=1), stop)
+    await asyncio.gather(*(calls.make(answered) for _ in range(3)))
 
 
 async def budget(stop: Stop) -> None:
     limit = Budget(max_cost=1)
-    assert await limit.take(lambda: Spending(cost=1)) is not None
-    await limit.take(lambda: Spending(cost=1), stop)
+    assert await limit.take(lambda: Amount(cost=1)) is not None
+    await limit.take(lambda: Amount(cost=1), stop)
 
 
 async def back_off(stop: Stop) -> None:
-    await Lane(Patience(first_wait=60), stop).ask(failing(ModelError("busy", status=503)))
+    await ProviderCalls(ExecutionSettings(first_wait=60), stop).make(failing(ModelError("busy", status=503)))
 
 
 async def asked_to_wait(stop: Stop) -> None:
-    await Lane(Patience(), stop).ask(failing(RateLimitError("later", retry_after=50)))
+    await ProviderCalls(ExecutionSettings(), stop).make(failing(RateLimitError("later", retry_after=50)))
 
 
 async def for_good(stop: Stop) -> None:
@@ -77,7 +77,7 @@ def test_a_call_is_waited_for() -> None:
             await asyncio.sleep(0.05)
             return "answer"
 
-        return await Lane(stop=stop).ask(call)
+        return await ProviderCalls(stop=stop).make(call)
 
     assert asyncio.run(go()) == "answer"
 

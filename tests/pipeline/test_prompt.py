@@ -30,47 +30,47 @@ def characters(messages: Sequence[Message]) -> int:
 
 
 def test_all_fits() -> None:
-    prompt = BUILDER.pack(question(), [hit("aaaa"), hit("bb", 2)], characters, 100)
+    prompt = BUILDER.draft(question(), [hit("aaaa"), hit("bb", 2)]).fit(characters, 100)
     assert prompt.messages == (Message(role="user", text="aaaa\nbb|why?"),)
     assert (prompt.context, prompt.cuts, prompt.tokens, prompt.budget) == ("aaaa\nbb", (), 12, 100)
 
 
 def test_the_last_chunk_is_shortened_and_the_loss_recorded() -> None:
-    prompt = BUILDER.pack(question(), [hit("aaaa"), hit("bbbb", 2), hit("cc", 3)], characters, 12)
+    prompt = BUILDER.draft(question(), [hit("aaaa"), hit("bbbb", 2), hit("cc", 3)]).fit(characters, 12)
     assert prompt.context == "aaaa\nbb"
     assert [(cut.chunk, cut.dropped, cut.length) for cut in prompt.cuts] == [("c2", 2, 4), ("c3", 2, 2)]
     assert prompt.tokens == 12
 
 
 def test_no_room_for_context() -> None:
-    prompt = BUILDER.pack(question(), [hit("aaaa")], characters, 5)
+    prompt = BUILDER.draft(question(), [hit("aaaa")]).fit(characters, 5)
     assert (prompt.context, prompt.cuts[0].dropped) == ("", 4)
 
 
 def test_a_question_that_does_not_fit_alone() -> None:
     with pytest.raises(ModelError, match=r"question q alone takes 5 tokens and the model leaves 4"):
-        BUILDER.pack(question(), [hit("aaaa")], characters, 4)
+        BUILDER.draft(question(), [hit("aaaa")]).fit(characters, 4)
 
 
 def test_nobody_can_count() -> None:
-    prompt = BUILDER.pack(question(), [hit("a" * 1000)], lambda messages: None, None)
+    prompt = BUILDER.draft(question(), [hit("a" * 1000)]).fit(lambda messages: None, None)
     assert (len(prompt.context), prompt.tokens, prompt.budget) == (1000, None, None)
 
 
 def test_braces_in_a_document_are_text() -> None:
-    prompt = BUILDER.pack(question("{context}?"), [hit("{question} {0} {}")], characters, 100)
+    prompt = BUILDER.draft(question("{context}?"), [hit("{question} {0} {}")]).fit(characters, 100)
     assert prompt.messages[0].text == "{question} {0} {}|{context}?"
 
 
 def test_the_shipped_default_puts_the_question_last() -> None:
-    prompt = PromptBuilder().pack(question(), [hit("Facts.")], characters, None)
+    prompt = PromptBuilder().draft(question(), [hit("Facts.")]).fit(characters, None)
     assert [message.role for message in prompt.messages] == ["system", "user"]
     assert "[d.pdf, page 2, 3]\nFacts." in prompt.messages[1].text
     assert prompt.messages[1].text.endswith("Question: why?\nAnswer:")
 
 
 def test_closed_book_packs_nothing() -> None:
-    prompt = PromptBuilder(template="closed-book").pack(question(), [hit("Facts.")], characters, 1000)
+    prompt = PromptBuilder(template="closed-book").draft(question(), [hit("Facts.")]).fit(characters, 1000)
     assert (prompt.context, prompt.cuts) == ("", ())
     assert "Facts" not in prompt.messages[1].text
 
@@ -102,7 +102,7 @@ def test_identity_is_the_text_not_the_name() -> None:
 )
 def test_it_always_fits_and_never_invents(texts: list[str], budget: int) -> None:
     hits = [hit(text, rank) for rank, text in enumerate(texts, start=1)]
-    prompt = BUILDER.pack(question(), hits, characters, budget)
+    prompt = BUILDER.draft(question(), hits).fit(characters, budget)
     assert characters(prompt.messages) <= budget
     assert "\n".join(texts).startswith(prompt.context)
     assert sum(cut.dropped for cut in prompt.cuts) <= sum(map(len, texts))
@@ -112,11 +112,11 @@ def test_what_retrieval_cut_off_is_a_cut_too() -> None:
     """By hand: 6 of 10 characters came, of which the budget leaves 4."""
     chunk = Chunk(id="c1", document="d.pdf", pages=(1,), text="abcdef", dropped=4)
     hits = [Hit(chunk=chunk, score=1.0, rank=1)]
-    whole = BUILDER.pack(question(), hits, characters, 100)
+    whole = BUILDER.draft(question(), hits).fit(characters, 100)
     assert [(cut.dropped, cut.length) for cut in whole.cuts] == [(4, 10)]
-    shortened = BUILDER.pack(question(), hits, characters, 9)
+    shortened = BUILDER.draft(question(), hits).fit(characters, 9)
     assert (shortened.context, shortened.cuts[0].dropped, shortened.cuts[0].length) == ("abcd", 6, 10)
-    closed = PromptBuilder(template="closed-book").pack(question(), hits, characters, 1000)
+    closed = PromptBuilder(template="closed-book").draft(question(), hits).fit(characters, 1000)
     assert (closed.context, closed.cuts) == ("", ())
 
 
@@ -126,12 +126,12 @@ def test_the_image_of_a_chunk_goes_with_its_text() -> None:
         item.model_copy(update={"chunk": item.chunk.model_copy(update={"image": Path(f"{item.rank}.png")})})
         for item in hits
     ]
-    assert BUILDER.pack(question(), seen, characters, 100).messages[-1].images == (
+    assert BUILDER.draft(question(), seen).fit(characters, 100).messages[-1].images == (
         Path("1.png"),
         Path("2.png"),
     )
-    assert BUILDER.pack(question(), seen, characters, 9).messages[-1].images == (Path("1.png"),)
-    assert BUILDER.pack(question(), hits, characters, 100).messages[-1].images == ()
+    assert BUILDER.draft(question(), seen).fit(characters, 9).messages[-1].images == (Path("1.png"),)
+    assert BUILDER.draft(question(), hits).fit(characters, 100).messages[-1].images == ()
 
 
 def test_llamaindex_is_what_llamaindex_sends() -> None:
@@ -151,6 +151,6 @@ def test_llamaindex_is_what_llamaindex_sends() -> None:
         Hit(chunk=Chunk(id=text, document="d.pdf", pages=(3,), text=text, header=header), score=1, rank=rank)
         for rank, text in enumerate(("first", "second"), 1)
     ]
-    ours = PromptBuilder(template="llamaindex").pack(question(), hits, lambda messages: None, None)
+    ours = PromptBuilder(template="llamaindex").draft(question(), hits).fit(lambda messages: None, None)
     assert [(m.role, m.text) for m in ours.messages] == [(m.role.value, m.content) for m in theirs]
     assert hits[0].chunk.indexed == nodes[0].get_content(MetadataMode.EMBED)

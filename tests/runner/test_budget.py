@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathoms.runner.budget import Budget, Spending
+from fathoms.runner.budget import Amount, Budget
 from fathoms.runs.usage import billed, sums
 from fathoms.types import Failure, Part, Prompt, Question, Record, Reply, Usage
 
@@ -38,17 +38,17 @@ def test_what_was_billed() -> None:
 def test_it_waits_for_what_is_in_flight_and_stops_where_nothing_is() -> None:
     async def go() -> list[str]:
         budget, said = Budget(max_cost=10), list[str]()
-        first = await budget.take(lambda: Spending(cost=6))
+        first = await budget.take(lambda: Amount(cost=6))
         assert first is not None
-        second = asyncio.create_task(budget.take(lambda: Spending(cost=6)))
+        second = asyncio.create_task(budget.take(lambda: Amount(cost=6)))
         await asyncio.sleep(0)
         said.append("waits" if not second.done() else "begun")
-        budget.settle(first, Spending(cost=3))  # it took less than was held
+        budget.settle(first, Amount(cost=3))  # it took less than was held
         held = await second
         assert held is not None
-        budget.settle(held, Spending(cost=6))
-        said.append("none" if await budget.take(lambda: Spending(cost=2)) is None else "begun")
-        said.append("none" if await budget.take(lambda: Spending(cost=0.5)) is None else "begun")
+        budget.settle(held, Amount(cost=6))
+        said.append("none" if await budget.take(lambda: Amount(cost=2)) is None else "begun")
+        said.append("none" if await budget.take(lambda: Amount(cost=0.5)) is None else "begun")
         assert (budget.spent.cost, budget.exhausted) == (9, True)
         return said
 
@@ -56,7 +56,7 @@ def test_it_waits_for_what_is_in_flight_and_stops_where_nothing_is() -> None:
 
 
 def test_without_a_limit_all_fits() -> None:
-    assert asyncio.run(Budget().take(lambda: Spending(1e12, 1e12))) is not None
+    assert asyncio.run(Budget().take(lambda: Amount(1e12, 1e12))) is not None
 
 
 @given(
@@ -76,13 +76,13 @@ def test_it_is_never_overrun_and_stops_within_one_question(
         async def worker() -> None:
             while waiting:
                 cost = waiting.pop(0)
-                held = await budget.take(partial(Spending, tokens=cost))
+                held = await budget.take(partial(Amount, tokens=cost))
                 if held is None:
                     waiting.insert(0, cost)
                     return
                 for _ in range(chance.randrange(4)):
                     await asyncio.sleep(0)
-                budget.settle(held, Spending(tokens=cost))
+                budget.settle(held, Amount(tokens=cost))
 
         async with asyncio.TaskGroup() as tasks:
             for _ in range(workers):

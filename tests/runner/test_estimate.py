@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from fathoms import corpora
 from fathoms.models import AnthropicLLM, Embedded, GoogleLLM, OnnxEmbedder, ScriptedModel
 from fathoms.pipeline.experiment import load_experiment
+from fathoms.pipeline.prompt import Draft, PromptBuilder
+from fathoms.runner.budget import Budget
 from fathoms.runner.estimate import PAGE, REPLY, Estimate, by_rule
 from fathoms.runner.plan import plan
 from fathoms.runner.runner import Job, Selection, run
 from fathoms.runs.cache import Cache
-from fathoms.types import Attachment, Message
+from fathoms.types import Attachment, Hit, Message, Prompt, Question, Reply, Usage
+from tests.support.project import Project
 
 
 def test_the_rule_for_what_nobody_counts(tmp_path: Path) -> None:
@@ -58,3 +64,47 @@ def test_estimated_against_billed_on_the_sample(
     assert billed <= found.estimate.prompt_tokens + found.estimate.most_reply_tokens
     assert found.estimate.cost == pytest.approx(totals["cost"], rel=0.15)
     assert min(REPLY, 64) * 4 == found.estimate.reply_tokens
+
+
+class CountingModel(ScriptedModel):
+    """Notes every prompt whose tokens it counts."""
+
+    counted: ClassVar[list[str]] = []
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        self.counted.append(messages[-1].text)
+        return super().count_tokens(messages)
+
+    async def reply(self, prompt: Prompt) -> Reply:
+        return Reply(text="41.5 m", usage=Usage(prompt_tokens=prompt.tokens, completion_tokens=2))
+
+
+class CountingBuilder(PromptBuilder):
+    """Notes every question that it makes a prompt for."""
+
+    drafted: ClassVar[list[str]] = []
+
+    def draft(self, question: Question, hits: Sequence[Hit]) -> Draft:
+        self.drafted.append(question.text)
+        return super().draft(question, hits)
+
+
+@pytest.mark.parametrize("budget", [None, Budget(max_tokens=100_000)], ids=["no budget", "a budget"])
+def test_a_prompt_is_packed_once(project: Project, budget: Budget | None) -> None:
+    """The estimate for the budget and the request use the same packed prompt."""
+    CountingModel.counted.clear()
+    CountingBuilder.drafted.clear()
+    experiment = load_experiment(project.config).model_copy(
+        update={"generate": CountingModel(context_window=10_000), "prompt": CountingBuilder()}
+    )
+    corpus = corpora.load(experiment.data, project.path)
+    with closing(Cache(project.path / "cache")) as cache:
+        (outcome,) = run(
+            [Job(experiment, corpus, project.path)], out=project.path / "runs", cache=cache, budget=budget
+        )
+    records = outcome.run.records()
+    sent = [record.prompt.messages[-1].text for record in records if record.prompt is not None]
+    assert (len(sent), outcome.errors) == (4, 0)
+    assert sorted(CountingModel.counted) == sorted(sent)
+    assert sorted(CountingBuilder.drafted) == sorted(question.text for question in corpus.questions)
+    assert all(record.timings["prompt"] > 0 for record in records)

@@ -85,11 +85,9 @@ class StopSignals:
     The second signal ends the process whatever it is doing:
 
     - Until the event loop has processed the first signal, further signals have their default action. So if
-    the
-      loop is blocked, the kernel ends the process.
+      the loop is blocked, the kernel ends the process.
     - If the loop has processed the first signal, the second cancels the requests in flight, so that every run
-    is
-      closed. If that takes longer than `END_SECONDS`, a thread of `faulthandler`, which does not need the
+      is closed. If that takes longer than `END_SECONDS`, a thread of `faulthandler`, which does not need the
       GIL, ends the process. A third signal has its default action.
 
     Child processes end on their own when their standard input is closed, however this process ends.

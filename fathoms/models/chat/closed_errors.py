@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError, RateLimitError
-from fathoms.models.calling.lane import seconds_asked
+from fathoms.models.calling.retry_after import retry_after_seconds
 from fathoms.safety.masking import HIDDEN, mask_of
 from fathoms.safety.transport import tls_failure
 
@@ -163,7 +163,7 @@ def as_error(error: Exception, fault: Fault, sender: Sender) -> ModelError:
         return ModelError(f"{told} (the key is that of {sender.variable})", status=403)
     if _is_too_long(fault):
         return PromptTooLongError(told, status=fault.status)
-    wait = seconds_asked(fault.headers)
+    wait = retry_after_seconds(fault.headers)
     wait = fault.retry_after if wait is None else wait
     if fault.status in _OVERLOADED and _NO_CREDIT not in fault.words:
         return RateLimitError(told, status=fault.status, retry_after=wait)

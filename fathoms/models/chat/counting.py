@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError
-from fathoms.models.calling.lane import seconds_asked
+from fathoms.models.calling.retry_after import retry_after_seconds
 from fathoms.models.chat.completion import count
 from fathoms.safety.transport import LARGEST_CHECK, client, in_time, tls_failure
 
@@ -93,7 +93,7 @@ def _count_in(answer: httpx.Response, name: str) -> int | None:
         raise kind(
             f"{answer.url} answers with status {answer.status_code}: the prompt is not counted",
             status=answer.status_code,
-            retry_after=seconds_asked(answer.headers),
+            retry_after=retry_after_seconds(answer.headers),
         )
     try:
         found = answer.json()

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError
-from fathoms.models.calling.lane import seconds_asked
+from fathoms.models.calling.retry_after import retry_after_seconds
 from fathoms.models.chat.closed_errors import FAILED_FINISH, ours, without_halves
 from fathoms.models.chat.completion import as_count
 from fathoms.models.chat.reasoning import split_reasoning
@@ -113,7 +113,7 @@ def _broken(who: str, error: Exception, mask: Mask) -> ModelError:
     if not isinstance(status, int) or status < 100:
         names = {kind.__name__ for kind in type(error).__mro__}
         return (NoAnswerError if names & _NO_ANSWER else ModelError)(message)
-    wait = seconds_asked(getattr(response, "headers", None) or {})
+    wait = retry_after_seconds(getattr(response, "headers", None) or {})
     kind = RateLimitError if status == 429 else ModelError
     return kind(message, status=status, retry_after=wait)
 

@@ -22,13 +22,13 @@ from fathoms.types import Chunk, Evidence, Hit, Reply, Usage
 _Page = Annotated[int, Field(ge=1)]
 
 
-class _Told(BaseModel):
+class _External(BaseModel):
     """Base class of values that come from elsewhere."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
-class Context(_Told):
+class Context(_External):
     """One retrieved text that the answer was made from; a higher `score` is better."""
 
     text: str
@@ -54,12 +54,12 @@ def _citation(value: Any) -> Any:
     return {"document": value} if isinstance(value, str) else value
 
 
-def _told(value: Any) -> Any:
+def _none_if_empty(value: Any) -> Any:
     """Turn an empty text into `None`, for unknown."""
     return None if isinstance(value, str) and not value.strip() else value
 
 
-_Words = Annotated[str | None, BeforeValidator(_told)]
+_Words = Annotated[str | None, BeforeValidator(_none_if_empty)]
 
 
 def _counted(usage: Usage) -> Usage:
@@ -70,7 +70,7 @@ def _counted(usage: Usage) -> Usage:
     return usage
 
 
-class Parts(_Told):
+class Parts(_External):
     """The parts of an answer besides its text; `None` means unknown."""
 
     contexts: tuple[Annotated[Context, BeforeValidator(_context)], ...] | None = None

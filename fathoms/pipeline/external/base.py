@@ -18,28 +18,18 @@ from pydantic import Field
 
 from fathoms.config import fingerprint
 from fathoms.errors import DocumentError
-from fathoms.models.calling.lane import Lane
+from fathoms.models.calling.retries import ProviderCalls
 from fathoms.models.prices import Priced
-from fathoms.pipeline.answering import to_failure
+from fathoms.pipeline.answering import PackedQuestion, to_failure
 from fathoms.pipeline.external.answer import Answer
 from fathoms.pipeline.external.calls import RaisedError
 from fathoms.runs.cache import Cache
 from fathoms.safety.limits import MOST_AT_ONCE
 from fathoms.types import Document, Failure, Hit, Question, Record, Usage
 
-Progress = Callable[[str, int, int], None]
-"""Reports progress; called with (stage, items done, items in total)."""
-
-
-@dataclass(frozen=True)
-class Told:
-    """An answer, and the seconds to its first token where it was streamed."""
-
-    answer: Answer
-    first_token: float | None = None
-
-
-Ask = Callable[[Question], Awaitable[Told]]
+TimedAnswer = tuple[Answer, float | None]
+"""An answer, and the seconds to its first token where it was streamed."""
+Ask = Callable[[Question], Awaitable[TimedAnswer]]
 """Asks one question; an exception that it raises becomes the question's failure."""
 
 
@@ -69,15 +59,8 @@ class ExternalPipeline(Priced):
         """Make the pipeline ready for questions on the documents; returns how to ask it, and a note for
         people."""
 
-    def prepare(
-        self,
-        documents: Mapping[str, Path],
-        cache: Cache,
-        *,
-        workers: int = 2,
-        progress: Progress = lambda stage, done, total: None,
-    ) -> Connected:
-        """Hash the documents and make the pipeline ready. `workers` and `progress` are not used.
+    def prepare(self, documents: Mapping[str, Path], cache: Cache) -> Connected:
+        """Hash the documents and make the pipeline ready.
 
         Missing documents are skipped without an error, because the pipeline reads documents itself.
         """
@@ -121,27 +104,32 @@ class Connected:
         *,
         repeat: int = 0,
         timeout: float | None = None,
-        lane: Lane | None = None,
+        calls: ProviderCalls | None = None,
+        packed: PackedQuestion | None = None,
     ) -> Record:
         """Ask the pipeline one question. A failure is returned as a record with `error` set, never raised.
 
         `timeout` is in seconds and includes all attempts and the waits between them, but not the wait in the
-        queue; `None` means no limit. `lane` applies rate limits and retries. `hits` is ignored.
+        queue; `None` means no limit. `calls` applies rate limits and retries. `hits` and
+        `packed` are ignored.
         """
         record = Record(question=question, repeat=repeat, hits=None, fingerprints=self.fingerprints)
         started = time.perf_counter()
         found: dict[str, Any] = {"attempts": 0}
 
-        async def call() -> tuple[Told, float]:
+        async def call() -> tuple[Answer, float | None, float]:
             found["attempts"] += 1
             called = time.perf_counter()
-            told = await self.ask(question)
-            return told, time.perf_counter() - called
+            answer, first_token = await self.ask(question)
+            return answer, first_token, time.perf_counter() - called
 
         try:
             async with asyncio.timeout(timeout) as deadline:
-                told, seconds = await (lane or Lane()).ask(call, deadline=deadline)
-            found |= self._found(question, told, seconds)
+                answer, first_token, seconds = await (calls or ProviderCalls()).make(call, deadline=deadline)
+            reply = answer.reply(answer.answer, first_token=first_token, latency=seconds)
+            if reply.cost is None:
+                reply = reply.model_copy(update={"cost": self.cost(reply.usage, reply.model)})
+            found |= {"hits": answer.hits(question.id), "citations": answer.evidence(), "answer": reply}
         except RaisedError as raised:
             found["error"] = raised.failure
         except TimeoutError:
@@ -150,11 +138,3 @@ class Connected:
             found["error"] = to_failure(failure)
         found["timings"] = {"generate": time.perf_counter() - started}
         return record.model_copy(update=found)
-
-    def _found(self, question: Question, told: Told, seconds: float) -> dict[str, Any]:
-        """The fields of a record that an answer fills."""
-        answer = told.answer
-        reply = answer.reply(answer.answer, first_token=told.first_token, latency=seconds)
-        if reply.cost is None:
-            reply = reply.model_copy(update={"cost": self.cost(reply.usage, reply.model)})
-        return {"hits": answer.hits(question.id), "citations": answer.evidence(), "answer": reply}

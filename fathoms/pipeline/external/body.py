@@ -71,14 +71,9 @@ async def events(response: httpx.Response, mask: Mask) -> AsyncGenerator[str, No
                 yield text.strip()
             if text.strip() == DONE:
                 return
-    if not _has_an_end(response):
-        raise NoAnswerError(f"its stream ended without {DONE}, and without a length: it may have broken off")
-
-
-def _has_an_end(response: httpx.Response) -> bool:
-    """Whether a broken connection would have been noticed."""
     framed = "Content-Length" in response.headers or "Transfer-Encoding" in response.headers
-    return framed or response.http_version == "HTTP/2"
+    if not framed and response.http_version != "HTTP/2":  # a broken connection would not have been noticed
+        raise NoAnswerError(f"its stream ended without {DONE}, and without a length: it may have broken off")
 
 
 async def _server_sent(response: httpx.Response, mask: Mask) -> AsyncGenerator[str, None]:

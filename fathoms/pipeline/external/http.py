@@ -19,10 +19,10 @@ from pydantic import Field, JsonValue, model_validator
 
 from fathoms.config import fingerprint
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError, ServerError
-from fathoms.models.calling.lane import seconds_asked
+from fathoms.models.calling.retry_after import retry_after_seconds
 from fathoms.models.options import without_secrets
 from fathoms.models.wire import DONE
-from fathoms.pipeline.external.base import Ask, ExternalPipeline, Told
+from fathoms.pipeline.external.base import Ask, ExternalPipeline, TimedAnswer
 from fathoms.pipeline.external.body import beginning, events, parsed, whole
 from fathoms.pipeline.external.mapping import Response
 from fathoms.pipeline.external.presets import openai_chat
@@ -153,15 +153,15 @@ class Http(ExternalPipeline):
         )
         hidden = mask(self.headers, self.request)
 
-        async def ask(question: Question) -> Told:
+        async def ask(question: Question) -> TimedAnswer:
             try:
                 return await self._ask(client, question, hidden)
             except httpx.HTTPError as error:
                 untrusted = tls_failure(error, self.url)
                 no_answer = isinstance(error, httpx.TransportError) and not untrusted
                 kind = NoAnswerError if no_answer else ModelError
-                told = untrusted or _sentence(error, self.timeout)
-                raise kind(hidden.text(f"{self._where}: {told}")) from error
+                reason = untrusted or _sentence(error, self.timeout)
+                raise kind(hidden.text(f"{self._where}: {reason}")) from error
             except ModelError as error:
                 message = hidden.text(f"{self._where}: {error}")
                 raise type(error)(message, status=error.status, retry_after=error.retry_after) from None
@@ -173,7 +173,7 @@ class Http(ExternalPipeline):
         """The URL as shown in messages, without its query."""
         return self.url.partition("?")[0]
 
-    async def _ask(self, client: httpx.AsyncClient, question: Question, hidden: Mask) -> Told:
+    async def _ask(self, client: httpx.AsyncClient, question: Question, hidden: Mask) -> TimedAnswer:
         """Send one request and read its answer."""
         import httpx
 
@@ -188,9 +188,9 @@ class Http(ExternalPipeline):
             if self.stream:
                 return await self._read_stream(response, started, hidden)
             data = parsed(await whole(response), hidden)
-        return Told(self.response.made(self.response.parts(data, first_page=self.first_page), data))
+        return self.response.made(self.response.parts(data, first_page=self.first_page), data), None
 
-    async def _read_stream(self, response: httpx.Response, started: float, hidden: Mask) -> Told:
+    async def _read_stream(self, response: httpx.Response, started: float, hidden: Mask) -> TimedAnswer:
         """Read a stream and join its pieces; raises ModelError for a stream that broke off."""
         parts: dict[str, Any] = {}
         data: Any = {}
@@ -210,7 +210,7 @@ class Http(ExternalPipeline):
         if self.preset and not ended and "stop_reason" not in parts:
             raise NoAnswerError(f"its stream ended without {DONE} and without a reason to stop: it broke off")
         joined_parts = hidden.inside(parts)  # a secret may be split over two pieces
-        return Told(self.response.made(joined_parts, data), first_token)
+        return self.response.made(joined_parts, data), first_token
 
 
 def _joined(before: Any, piece: Any, part: str) -> str:
@@ -265,7 +265,7 @@ async def _refused(response: httpx.Response, hidden: Mask) -> ModelError:
     return kind(
         f"it answers with status {response.status_code}: {text or 'no message'}",
         status=response.status_code,
-        retry_after=seconds_asked(response.headers),
+        retry_after=retry_after_seconds(response.headers),
     )
 
 

@@ -268,8 +268,8 @@ def _shifted(page: Any, shift: int) -> Any:
 
 def _message(error: Any) -> str:
     """The message of a reported error, which is usually an object."""
-    told = error.get("message") if isinstance(error, dict) else None
-    return known_mask().text(str(told or error))[:500]
+    message = error.get("message") if isinstance(error, dict) else None
+    return known_mask().text(str(message or error))[:500]
 
 
 def _there(data: Any) -> str:

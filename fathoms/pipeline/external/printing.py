@@ -15,20 +15,20 @@ class _Aside:
 
     def __init__(self, stdout: Any) -> None:
         self._stdout = stdout
-        self._asking: list[int] = []
+        self._threads: list[int] = []
 
     def __getattr__(self, name: str) -> Any:
-        is_ours = not self._asking or threading.get_ident() in self._asking
+        is_ours = not self._threads or threading.get_ident() in self._threads
         return getattr(self._stdout if is_ours else sys.stderr, name)
 
     def enter(self) -> None:
         """Begin a block in this thread."""
-        self._asking.append(threading.get_ident())
+        self._threads.append(threading.get_ident())
 
     def leave(self) -> None:
         """End a block; after the last one, the original stdout is restored."""
-        self._asking.remove(threading.get_ident())
-        if not self._asking and sys.stdout is self:
+        self._threads.remove(threading.get_ident())
+        if not self._threads and sys.stdout is self:
             sys.stdout = self._stdout
 
 

@@ -24,7 +24,7 @@ from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, FathomsError, ModelError
 from fathoms.models.options import Options, resolved, secret_values, without_secrets
 from fathoms.pipeline.external.answer import Answer
-from fathoms.pipeline.external.base import Ask, ExternalPipeline, Told
+from fathoms.pipeline.external.base import Ask, ExternalPipeline
 from fathoms.pipeline.external.calls import Caller, RaisedError
 from fathoms.pipeline.external.imports import source_sha256
 from fathoms.pipeline.external.mapping import complaint
@@ -123,11 +123,11 @@ class Python(ExternalPipeline):
         """Return the function that asks one question."""
         takes_files = _has_files(answer)
 
-        async def ask(question: Question) -> Told:
+        async def ask(question: Question) -> tuple[Answer, None]:
             options = {"files": question.files} if takes_files else {}
             try:
                 with importable(self._folder), printed_aside():
-                    return Told(_answer(await caller.acall(answer, question.text, **options)))
+                    return _answer(await caller.acall(answer, question.text, **options)), None
             except RaisedError as error:
                 raise error.masked(mask) from None
             except ModelError as error:
@@ -153,7 +153,8 @@ def _answer(returned: Any) -> Answer:
     if isinstance(returned, dict):
         _refuse_misspelt(returned)
     else:
-        raise ModelError(f"answer returned {_described(returned)}: want a str, a dict or fathoms.Answer")
+        kind = "None" if returned is None else f"a value of type {type(returned).__name__}"
+        raise ModelError(f"answer returned {kind}: want a str, a dict or fathoms.Answer")
     try:
         return Answer.model_validate(returned)
     except ValidationError as error:
@@ -166,8 +167,3 @@ def _refuse_misspelt(returned: dict[str, Any]) -> None:
     for key in returned.keys() - Answer.model_fields.keys():
         if near := get_close_matches(str(key), names, n=1, cutoff=0.85):
             raise ModelError(f"answer returned the key '{key}' (did you mean '{near[0]}'?)")
-
-
-def _described(returned: Any) -> str:
-    """Describe a returned value for a message."""
-    return "None" if returned is None else f"a value of type {type(returned).__name__}"

@@ -9,7 +9,6 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from fathoms.errors import ConfigError
@@ -58,15 +57,8 @@ def load(target: str, folder: Path) -> Any:
         except (Exception, SystemExit) as error:
             raise ConfigError(f"importing '{name}' fails: {sentence(error)}") from error
     imports.note([name])
-    return _named(module, attribute)
-
-
-def _named(module: ModuleType, attribute: str) -> Any:
-    """The object of a name in a module; raises ConfigError where there is none."""
-    if not attribute:
-        return module
     try:
-        return attrgetter(attribute)(module)
+        return attrgetter(attribute)(module) if attribute else module
     except AttributeError as error:
         raise ConfigError(f"'{module.__name__}' ({module.__file__}) has no '{attribute}'") from error
 

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from fathoms.errors import ConfigError, ServerError
-from fathoms.models.calling.lane import Lane, Patience
+from fathoms.models.calling.retries import ExecutionSettings, ProviderCalls
 from fathoms.pipeline.external import Http
 from fathoms.runs.cache import Cache
 from fathoms.types import Evidence, Question, Record, Usage
@@ -24,8 +24,8 @@ QUESTION = Question(
 def ask(made: Service, tmp_path: Path, question: Question = QUESTION, **options: Any) -> Record:
     pipeline = Http(url=f"{made.address}/ask", **options)
     connected = pipeline.prepare({}, Cache(tmp_path / "cache"))
-    once = Lane(Patience(max_attempts=1))
-    return asyncio.run(connected.answer(question, (), timeout=20, lane=once))
+    once = ProviderCalls(ExecutionSettings(max_attempts=1))
+    return asyncio.run(connected.answer(question, (), timeout=20, calls=once))
 
 
 def asked(act: Act, tmp_path: Path, **options: Any) -> Record:

@@ -1,21 +1,19 @@
-"""Retries and rate limits of the requests to one provider."""
+"""Calls to one provider: retries, rate limits, and waiting for the end of an outage."""
 
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import logging
 import math
 import random
-import time
-from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError
 from fathoms.models.calling.outage import Outage
+from fathoms.models.calling.rate_limit import RateLimit
 from fathoms.models.calling.stop import Stop
 from fathoms.runs.events import happened
 from fathoms.safety.limits import LONGEST_WAIT
@@ -24,12 +22,11 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
 T = TypeVar("T")
-MINUTE = 60.0
 _AGAIN = {408, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
 """HTTP statuses after which a call is retried. A 429 where waiting helps is a RateLimitError instead."""
 
 
-class Patience(BaseModel):
+class ExecutionSettings(BaseModel):
     """Settings of retries, waits and rate limits of a provider. They do not change the answers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
@@ -54,7 +51,7 @@ class Patience(BaseModel):
     characters."""
 
 
-class Lane:
+class ProviderCalls:
     """Controls all calls to one provider: retries, rate limits and outages. It belongs to one event loop.
 
     After a question has failed for lack of any answer, only one call at a time is made, after growing waits,
@@ -62,20 +59,20 @@ class Lane:
     detected after `give_up_after` seconds.
     """
 
-    def __init__(self, patience: Patience | None = None, stop: Stop | None = None) -> None:
+    def __init__(self, settings: ExecutionSettings | None = None, stop: Stop | None = None) -> None:
         self.stop = stop or Stop()
-        self._requests, self._tokens = Window(math.inf, self.stop), Window(math.inf, self.stop)
+        self._requests, self._tokens = RateLimit(math.inf, self.stop), RateLimit(math.inf, self.stop)
         self._outage = Outage(self.stop)
         self._open_at = 0.0
-        self.follow(patience or Patience())
+        self.configure(settings or ExecutionSettings())
 
-    def follow(self, patience: Patience) -> None:
+    def configure(self, settings: ExecutionSettings) -> None:
         """Use these settings from now on; requests of the last minute still count towards the rate limits."""
-        self.patience = patience
-        self._requests.limit = patience.requests_per_minute or math.inf
-        self._tokens.limit = patience.tokens_per_minute or math.inf
+        self.settings = settings
+        self._requests.limit = settings.requests_per_minute or math.inf
+        self._tokens.limit = settings.tokens_per_minute or math.inf
 
-    async def ask(
+    async def make(
         self, call: Callable[[], Awaitable[T]], tokens: int = 0, deadline: asyncio.Timeout | None = None
     ) -> T:
         """Return the result of `call`, which is retried after temporary errors; the last error is raised
@@ -89,7 +86,17 @@ class Lane:
         async def attempt() -> T:
             probes = await self._turn(tokens, deadline)
             try:
-                return await self._called(call)
+                reply = await call()
+            except (NoAnswerError, asyncio.CancelledError):
+                self._outage.unanswered(self.settings.first_wait, self.settings.longest_wait)
+                raise
+            except ModelError as error:
+                if error.status is not None:
+                    self._outage.answered()
+                raise
+            else:
+                self._outage.answered()
+                return reply
             finally:
                 if probes:
                     self._outage.release()
@@ -99,26 +106,12 @@ class Lane:
                 return await attempt()
             # tenacity is used only after a failure, because it costs as much CPU time as the rest of a call
             except Exception as error:
-                return await self._again(attempt, error)
+                return await self._retry(attempt, error)
         except (NoAnswerError, asyncio.CancelledError):  # the time-out of the question cancels the call
             self._outage.begin()
             raise
 
-    async def _called(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Make one call, and record whether the provider answered."""
-        try:
-            reply = await call()
-        except (NoAnswerError, asyncio.CancelledError):
-            self._outage.unanswered(self.patience.first_wait, self.patience.longest_wait)
-            raise
-        except ModelError as error:
-            if error.status is not None:
-                self._outage.answered()
-            raise
-        self._outage.answered()
-        return reply
-
-    async def _again(self, attempt: Callable[[], Awaitable[T]], error: Exception) -> T:
+    async def _retry(self, attempt: Callable[[], Awaitable[T]], error: Exception) -> T:
         """Retry after a first attempt that failed with `error`."""
         from tenacity import AsyncRetrying, retry_if_exception
 
@@ -131,28 +124,27 @@ class Lane:
                 raise error
             return await attempt()
 
+        def is_enough(state: RetryCallState) -> bool:
+            hopeless = self._outage.is_hopeless(self.settings.give_up_after)
+            return hopeless or state.attempt_number >= self.settings.max_attempts
+
         retrying = AsyncRetrying(
             retry=retry_if_exception(self._can_help),
-            stop=self._is_enough,
+            stop=is_enough,
             wait=self._wait,
-            before_sleep=_told,
+            before_sleep=_log_retry,
             sleep=self.stop.sleep,
             reraise=True,
         )
         reply: T = await retrying(next_attempt)
         return reply
 
-    def _is_enough(self, state: RetryCallState) -> bool:
-        """Return whether no further attempt is made."""
-        hopeless = self._outage.is_hopeless(self.patience.give_up_after)
-        return hopeless or state.attempt_number >= self.patience.max_attempts
-
     async def _turn(self, tokens: int, deadline: asyncio.Timeout | None) -> bool:
         """Wait until the provider may be called, and return whether this call is the probe during an outage.
 
         Raises NoAnswerError if the outage has lasted for `give_up_after` seconds.
         """
-        loop, after = asyncio.get_running_loop(), self.patience.give_up_after
+        loop, after = asyncio.get_running_loop(), self.settings.give_up_after
         ends, since = deadline and deadline.when(), loop.time()
         if deadline is not None:
             deadline.reschedule(None)
@@ -177,19 +169,19 @@ class Lane:
         if not is_transient(error):
             return False
         wait = error.retry_after if isinstance(error, ModelError) else None
-        return wait is None or wait <= self.patience.longest_wait
+        return wait is None or wait <= self.settings.longest_wait
 
     def _wait(self, state: RetryCallState) -> float:
-        """Return the seconds before the next attempt; a wait that a server asks for delays the whole lane."""
+        """Return the seconds before the next attempt; a wait that a server asks for delays all calls."""
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, ModelError) and error.retry_after is not None:
             self._open_at = max(self._open_at, asyncio.get_running_loop().time() + error.retry_after)
             return error.retry_after
-        doubled = self.patience.first_wait * 2.0 ** (state.attempt_number - 1)
-        return float(min(self.patience.longest_wait, doubled * (1 + random.random())))
+        doubled = self.settings.first_wait * 2.0 ** (state.attempt_number - 1)
+        return float(min(self.settings.longest_wait, doubled * (1 + random.random())))
 
 
-def _told(state: RetryCallState) -> None:
+def _log_retry(state: RetryCallState) -> None:
     """Log an event that a call is retried, with the reason."""
     error = state.outcome.exception() if state.outcome else None
     happened(
@@ -202,70 +194,8 @@ def _told(state: RetryCallState) -> None:
     )
 
 
-def seconds_asked(headers: Mapping[str, str]) -> float | None:
-    """Return the wait in seconds that a server asks for: `retry-after-ms`, or `Retry-After` in seconds or as
-    a date.
-
-    The wait is finite and at least 0; `None` if there is no valid header.
-    """
-    found = {name.lower(): value for name, value in headers.items()}
-    milliseconds, wait = found.get("retry-after-ms"), found.get("retry-after")
-    if (exact := _number(milliseconds)) is not None:
-        return exact / 1000
-    if (seconds := _number(wait)) is not None:
-        return seconds
-    date = email.utils.parsedate_tz(wait) if wait else None
-    return None if date is None else max(0.0, email.utils.mktime_tz(date) - time.time())
-
-
-def _number(text: str | None) -> float | None:
-    """Parse a finite number and raise it to at least 0; `None` if the text is something else."""
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return max(0.0, number) if math.isfinite(number) else None
-
-
 def is_transient(error: BaseException) -> bool:
     """Return whether a retry can help: after no answer, a rate limit, or a temporary server error."""
     if isinstance(error, NoAnswerError | RateLimitError):
         return True
     return isinstance(error, ModelError) and error.status in _AGAIN
-
-
-class Window:
-    """Sliding-window rate limiter: at most `limit` units in any 60 seconds, first come, first served.
-
-    A single amount above the limit counts as `limit`.
-    """
-
-    def __init__(self, limit: float, stop: Stop | None = None) -> None:
-        self.limit = limit
-        self._stop = stop or Stop()
-        self._taken: deque[tuple[float, float]] = deque()
-        self._lock = asyncio.Lock()
-
-    async def take(self, amount: float = 1) -> None:
-        """Wait until `amount` is within the limit, and take it; raises Stopped if stopped meanwhile."""
-        amount = min(amount, self.limit)
-        async with self._lock:
-            clock = asyncio.get_running_loop().time
-            while (pause := self._pause(amount, clock())) > 0:
-                await self._stop.sleep(pause)
-            self._taken.append((clock(), amount))
-
-    def _pause(self, amount: float, now: float) -> float:
-        """Return the seconds until `amount` is within the limit, 0 if it is now."""
-        while self._taken and self._taken[0][0] + MINUTE <= now:
-            self._taken.popleft()
-        if self.limit == math.inf:
-            return 0.0
-        over = sum(taken for _, taken in self._taken) + amount - self.limit
-        pause = 0.0
-        for when, taken in self._taken:
-            if over <= 0:
-                break
-            over -= taken
-            pause = when + MINUTE - now
-        return pause

@@ -1,4 +1,4 @@
-"""Asking the questions of one run: concurrency, storing the records, and totals."""
+"""One run in progress: its questions asked concurrently, its records stored, its totals kept."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from fathoms.models.calling.lane import Lane
+from fathoms.models.calling.retries import ProviderCalls
 from fathoms.models.calling.stop import Stop, Stopped
+from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.experiment import AnyExperiment, Prepared
 from fathoms.runner.budget import Budget
 from fathoms.runner.commit import GroupCommit
-from fathoms.runner.reservations import Purse
+from fathoms.runner.reservations import Reservations
 from fathoms.runner.resume import Turn
 from fathoms.runs.events import happened, tell, within
 from fathoms.runs.store import Run
@@ -64,8 +65,8 @@ def in_order(turns: Sequence[Turn]) -> list[Turn]:
     return sorted(turns, key=lambda turn: (turn.repeat, first[turn.question.files]))
 
 
-class Asking:
-    """Asks the questions of one run and keeps the totals."""
+class ActiveRun:
+    """A run in progress: asks its questions, stores the records and keeps the totals."""
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class Asking:
         missing: Sequence[Turn],
         hits: Mapping[str, tuple[Hit, ...]],
         retrieve_seconds: float,
-        purse: Purse,
+        budget: Budget,
     ) -> None:
         self.experiment = experiment
         self.prepared = prepared
@@ -85,12 +86,13 @@ class Asking:
         self.missing = in_order(missing)
         self.hits = hits
         self.retrieve_seconds = retrieve_seconds
-        self.purse = purse
+        self.budget = budget
+        self.reservations = Reservations(budget, prepared, hits)
         self.done = self.errors = self.cached = 0
         self.cost: float | None = 0.0
         self.seconds = 0.0
 
-    async def all(self, lane: Lane, stop: Stop, on_record: Callable[[Record], None]) -> None:
+    async def ask_all(self, calls: ProviderCalls, stop: Stop, on_record: Callable[[Record], None]) -> None:
         """Ask all missing questions in order, with as many in flight as the provider allows.
 
         However it ends, all answers received by then are stored and readable.
@@ -109,28 +111,28 @@ class Asking:
         waiting, commit = iter(self.missing), GroupCommit(self.store, several=several)
 
         async def worker() -> None:
-            for turn in waiting:
-                if stop.is_set() or (held := await self.purse.take(turn.question, stop)) is None:
-                    return
-                record = None
-                try:
+            with suppress(Stopped):
+                for turn in waiting:
                     if stop.is_set():
                         return
-                    record = await self._record(turn, lane)
-                    record = await commit.add(record)
-                    self._count(record)
-                    on_record(record)
-                finally:
-                    self.purse.settle(held, record)
-
-        async def until_stopped() -> None:
-            with suppress(Stopped):
-                await worker()
+                    reservation = await self.reservations.take(turn.question, stop)
+                    if reservation is None:
+                        return
+                    record = None
+                    try:
+                        if stop.is_set():
+                            return
+                        record = await self._record(turn, reservation.packed, calls)
+                        record = await commit.add(record)
+                        self._count(record)
+                        on_record(record)
+                    finally:
+                        self.reservations.settle(reservation, record)
 
         try:
             async with asyncio.TaskGroup() as workers:
                 for _ in range(max(1, self.experiment.max_concurrency)):
-                    workers.create_task(until_stopped())
+                    workers.create_task(worker())
         except BaseExceptionGroup as group:
             stop.set()
             raise group.exceptions[0] from None
@@ -146,23 +148,25 @@ class Asking:
         self.cost = total([self.cost, *(reply.cost for reply in billed(record))])
         tell(self.store.id, record)
 
-    async def _record(self, turn: Turn, lane: Lane) -> Record:
+    async def _record(self, turn: Turn, packed: PackedQuestion | None, calls: ProviderCalls) -> Record:
         """Ask one question and return its record."""
         question, repeat = turn
         hits = self.hits.get(question.id, ())
         timeout = self.experiment.question_timeout
         with within(run=self.store.id, question=question.id, repeat=repeat):
-            record = await self.prepared.answer(question, hits, repeat=repeat, timeout=timeout, lane=lane)
+            record = await self.prepared.answer(
+                question, hits, repeat=repeat, timeout=timeout, calls=calls, packed=packed
+            )
         timings = {"retrieve": self.retrieve_seconds} if self.hits else {}
         finished = datetime.now(UTC).isoformat(timespec="milliseconds")
         return _without_secrets(record).model_copy(
             update={"timings": timings | record.timings, "finished": finished}
         )
 
-    def close(self, ended: Ended | None, budget: Budget) -> Outcome:
+    def close(self, ended: Ended | None) -> Outcome:
         """Write the totals to the manifest, adding those of earlier sessions of a resumed run."""
         left = self.done < len(self.missing)
-        over = left and ended is None and budget.exhausted
+        over = left and ended is None and self.budget.exhausted
         manifest, entries = self.store.manifest(), self.store.entries()
         seconds = self.seconds + (manifest.get("totals") or {}).get("seconds", 0.0)
         totals = {

@@ -1,4 +1,4 @@
-"""Asking again, and no faster than allowed: on the clock of an event loop that jumps instead of waiting."""
+"""Retries and rate limits, on the clock of an event loop that jumps instead of waiting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError, RateLimitError
-from fathoms.models.calling.lane import Lane, Patience, Window, is_transient, seconds_asked
+from fathoms.models.calling.rate_limit import RateLimit
+from fathoms.models.calling.retries import ExecutionSettings, ProviderCalls, is_transient
+from fathoms.models.calling.retry_after import retry_after_seconds
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
@@ -56,7 +58,7 @@ def failing(*errors: Exception) -> tuple[Callable[[], Coroutine[Any, Any, str]],
 
 def test_no_failure_is_one_attempt() -> None:
     call, called = failing()
-    assert jump(lambda: Lane().ask(call)) == "answer"
+    assert jump(lambda: ProviderCalls().make(call)) == "answer"
     assert called == [0.0]
 
 
@@ -73,17 +75,19 @@ def test_no_failure_is_one_attempt() -> None:
     ],
 )
 def test_what_a_server_says_of_when_to_come_back(headers: dict[str, str], seconds: float | None) -> None:
-    assert seconds_asked(headers) == seconds
+    assert retry_after_seconds(headers) == seconds
 
 
 def test_a_date_to_come_back_at() -> None:
     coming = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
-    assert seconds_asked({"Retry-After": coming}) == pytest.approx(90, abs=3)
+    assert retry_after_seconds({"Retry-After": coming}) == pytest.approx(90, abs=3)
 
 
 def test_the_waits_double_with_chance_added() -> None:
     call, called = failing(*[ModelError("busy", status=503)] * 4)
-    assert jump(lambda: Lane(Patience(first_wait=2, longest_wait=20)).ask(call)) == "answer"
+    assert (
+        jump(lambda: ProviderCalls(ExecutionSettings(first_wait=2, longest_wait=20)).make(call)) == "answer"
+    )
     waits = [after - before for before, after in itertools.pairwise(called)]
     for wait, (least, most) in zip(waits, [(2, 4), (4, 8), (8, 16), (16, 20)], strict=True):
         assert least <= round(wait, 6) <= most
@@ -92,7 +96,7 @@ def test_the_waits_double_with_chance_added() -> None:
 def test_attempts_are_finite_and_told() -> None:
     call, called = failing(*[NoAnswerError("gone")] * 9)
     with pytest.raises(NoAnswerError, match="gone"):
-        jump(lambda: Lane(Patience(max_attempts=3)).ask(call))
+        jump(lambda: ProviderCalls(ExecutionSettings(max_attempts=3)).make(call))
     assert len(called) == 3
 
 
@@ -117,14 +121,16 @@ def test_only_what_may_end_better_is_asked_again(error: Exception, again: bool) 
     assert is_transient(error) is again
     call, called = failing(error)
     if again:
-        assert jump(lambda: Lane().ask(call)) == "answer"
+        assert jump(lambda: ProviderCalls().make(call)) == "answer"
     else:
         with pytest.raises(type(error)):
-            jump(lambda: Lane().ask(call))
+            jump(lambda: ProviderCalls().make(call))
         assert len(called) == 1
 
 
-def at_once(lane: Lane, call: Callable[[], Coroutine[Any, Any, Any]], workers: int, questions: int) -> Any:
+def at_once(
+    calls: ProviderCalls, call: Callable[[], Coroutine[Any, Any, Any]], workers: int, questions: int
+) -> Any:
     """Ask questions, so many at a time: how many were answered, and why the others were not."""
 
     async def main() -> tuple[int, list[str]]:
@@ -134,7 +140,7 @@ def at_once(lane: Lane, call: Callable[[], Coroutine[Any, Any, Any]], workers: i
             nonlocal answered
             for _ in waiting:
                 try:
-                    await lane.ask(call)
+                    await calls.make(call)
                     answered += 1
                 except NoAnswerError as error:
                     said.append(str(error))
@@ -162,7 +168,7 @@ def outage(until: float) -> tuple[Callable[[], Coroutine[Any, Any, str]], list[f
 
 def test_an_outage_costs_few_questions() -> None:
     down, called = outage(240)
-    answered, said = jump(lambda: at_once(Lane(), down, workers=4, questions=1000))
+    answered, said = jump(lambda: at_once(ProviderCalls(), down, workers=4, questions=1000))
     assert answered + len(said) == 1000
     assert said == ["refused"] * len(said)
     assert 4 <= len(said) <= 8  # those that found it out, and those that had been the probe five times
@@ -175,7 +181,7 @@ def test_an_outage_costs_few_questions() -> None:
 def test_a_server_that_is_gone_for_good_is_given_up() -> None:
     async def main() -> tuple[int, list[str], float, int]:
         down, called = outage(math.inf)
-        answered, said = await at_once(Lane(), down, workers=4, questions=1000)
+        answered, said = await at_once(ProviderCalls(), down, workers=4, questions=1000)
         return answered, said, asyncio.get_running_loop().time(), len(called)
 
     answered, said, seconds, calls = jump(main)
@@ -189,7 +195,7 @@ def test_a_server_that_hangs_for_good_is_given_up() -> None:
     """Every call is silent for five minutes, and every question ends by its time-out."""
 
     async def main() -> tuple[Counter[str], float]:
-        lane, waiting, said = Lane(), iter(range(1000)), Counter[str]()
+        calls, waiting, said = ProviderCalls(), iter(range(1000)), Counter[str]()
 
         async def hangs() -> None:
             await asyncio.sleep(300)
@@ -199,7 +205,7 @@ def test_a_server_that_hangs_for_good_is_given_up() -> None:
             for _ in waiting:
                 try:
                     async with asyncio.timeout(590) as deadline:
-                        await lane.ask(hangs, deadline=deadline)
+                        await calls.make(hangs, deadline=deadline)
                 except (TimeoutError, NoAnswerError) as error:
                     said[type(error).__name__] += 1
 
@@ -216,7 +222,7 @@ def test_questions_that_break_the_connection_hold_the_others_up_for_little() -> 
     """Two of them in a row: the second is the probe of an outage that there is none of."""
 
     async def main() -> list[tuple[str, float]]:
-        lane, said = Lane(Patience(max_attempts=3)), []
+        calls, said = ProviderCalls(ExecutionSettings(max_attempts=3)), []
 
         async def ask(name: str) -> None:
             async def call() -> str:
@@ -225,7 +231,7 @@ def test_questions_that_break_the_connection_hold_the_others_up_for_little() -> 
                 return name
 
             with suppress(NoAnswerError):
-                said.append((await lane.ask(call), asyncio.get_running_loop().time()))
+                said.append((await calls.make(call), asyncio.get_running_loop().time()))
 
         for name in ("bad 1", "bad 2", "good 1", "good 2"):
             await ask(name)
@@ -238,19 +244,19 @@ def test_questions_that_break_the_connection_hold_the_others_up_for_little() -> 
 
 def test_an_answer_ends_the_wait_of_the_probe() -> None:
     async def main() -> float:
-        lane = Lane(Patience(max_attempts=1, first_wait=50))
+        calls = ProviderCalls(ExecutionSettings(max_attempts=1, first_wait=50))
 
         async def slow() -> str:
             await asyncio.sleep(10)
             return "answer"
 
         down, _ = failing(NoAnswerError("reset"), NoAnswerError("reset"))
-        late = asyncio.create_task(lane.ask(slow))
+        late = asyncio.create_task(calls.make(slow))
         for _ in range(2):
             await asyncio.sleep(0)
             with suppress(NoAnswerError):
-                await lane.ask(down)
-        await lane.ask(down)  # would wait for 50 s
+                await calls.make(down)
+        await calls.make(down)  # would wait for 50 s
         await late
         return asyncio.get_running_loop().time()
 
@@ -259,33 +265,33 @@ def test_an_answer_ends_the_wait_of_the_probe() -> None:
 
 def test_a_limit_holds_over_runs_with_other_rules() -> None:
     async def main() -> list[float]:
-        lane, times = Lane(Patience()), []
+        calls, times = ProviderCalls(ExecutionSettings()), []
 
         async def call() -> None:
             times.append(asyncio.get_running_loop().time())
 
         for limit in (None, 2, 3):
-            lane.follow(Patience(requests_per_minute=limit))
-            await lane.ask(call)
-            await lane.ask(call)
+            calls.configure(ExecutionSettings(requests_per_minute=limit))
+            await calls.make(call)
+            await calls.make(call)
         return times
 
     # the two of the first run fill the minute of the second, and the second's leave one to the third
     assert jump(main) == [0, 0, 60, 60, 60, 120]
 
 
-def test_what_the_server_asks_for_holds_for_the_whole_lane() -> None:
+def test_the_wait_that_a_server_asks_for_delays_all_calls() -> None:
     slowed, first = failing(RateLimitError("later", retry_after=7.5))
     other, second = failing()
 
     async def main() -> None:
-        lane = Lane()
+        calls = ProviderCalls()
 
         async def late() -> None:
             await asyncio.sleep(1)
-            await lane.ask(other)
+            await calls.make(other)
 
-        await asyncio.gather(lane.ask(slowed), late())
+        await asyncio.gather(calls.make(slowed), late())
 
     jump(main)
     assert first == [0.0, 7.5]
@@ -295,7 +301,7 @@ def test_what_the_server_asks_for_holds_for_the_whole_lane() -> None:
 def test_a_server_that_asks_for_too_long_is_not_waited_for() -> None:
     call, called = failing(RateLimitError("tomorrow", retry_after=86400))
     with pytest.raises(RateLimitError):
-        jump(lambda: Lane().ask(call))
+        jump(lambda: ProviderCalls().make(call))
     assert called == [0.0]
 
 
@@ -307,8 +313,8 @@ def test_requests_a_minute() -> None:
         await asyncio.sleep(1)
 
     async def main() -> None:
-        lane = Lane(Patience(requests_per_minute=3))
-        await asyncio.gather(*(lane.ask(call) for _ in range(8)))
+        calls = ProviderCalls(ExecutionSettings(requests_per_minute=3))
+        await asyncio.gather(*(calls.make(call) for _ in range(8)))
 
     jump(main)
     assert times == [0, 0, 0, 60, 60, 60, 120, 120]
@@ -316,7 +322,7 @@ def test_requests_a_minute() -> None:
 
 def test_tokens_in_any_minute() -> None:
     async def main() -> list[float]:
-        window, times = Window(100), []
+        window, times = RateLimit(100), []
         for amount in (60, 40, 30, 1000):
             await window.take(amount)
             times.append(asyncio.get_running_loop().time())
@@ -328,7 +334,7 @@ def test_tokens_in_any_minute() -> None:
 
 def test_waiting_for_a_turn_is_no_time_of_the_call() -> None:
     async def main() -> list[str]:
-        lane, said = Lane(Patience(requests_per_minute=1)), []
+        calls, said = ProviderCalls(ExecutionSettings(requests_per_minute=1)), []
 
         async def question(name: str, seconds: float) -> None:
             async def call() -> None:
@@ -336,7 +342,7 @@ def test_waiting_for_a_turn_is_no_time_of_the_call() -> None:
 
             try:
                 async with asyncio.timeout(10) as deadline:
-                    await lane.ask(call, deadline=deadline)
+                    await calls.make(call, deadline=deadline)
                 said.append(f"{name} answered")
             except TimeoutError:
                 said.append(f"{name} took too long")
@@ -350,7 +356,7 @@ def test_waiting_for_a_turn_is_no_time_of_the_call() -> None:
 
 def test_a_cancelled_wait_takes_nothing() -> None:
     async def main() -> float:
-        window = Window(1)
+        window = RateLimit(1)
         await window.take()
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(5):
