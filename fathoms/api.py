@@ -33,7 +33,8 @@ from fathoms.runner.asking import Outcome
 from fathoms.runner.budget import Budget
 from fathoms.runner.runner import Job, Selection
 from fathoms.runs.cache import Cache
-from fathoms.runs.store import Run, find_run
+from fathoms.runs.finding import find_run
+from fathoms.runs.store import Run
 from fathoms.scoring import score_run
 from fathoms.types import Record
 

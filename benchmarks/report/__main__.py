@@ -21,7 +21,7 @@ from corpus import Corpus
 from pipelines import PIPELINES, make_run
 
 from fathoms.report import RunView, load, report_html
-from fathoms.runs.store import list_runs
+from fathoms.runs.finding import list_runs
 from fathoms.scoring import score_run
 
 CHROMIUM = Path("/usr/bin/chromium")

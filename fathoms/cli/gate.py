@@ -61,7 +61,7 @@ def gate(
     """
     from fathoms.compare.gate import require_sound
     from fathoms.compare.question_scores import check_metrics, pool, read_scores, write_baseline
-    from fathoms.runs.store import find_run, oldest_first
+    from fathoms.runs.finding import find_run, oldest_first
 
     if (baseline is None) == (save_baseline is None):
         raise UsageError("want --baseline RUN to judge by, or --save-baseline FILE to keep one")
@@ -116,7 +116,7 @@ def _told(
 def _baseline(reference: str, profile: str | None, out: Path) -> QuestionScores:
     """Read a saved baseline if `reference` is a file, otherwise the scores of a run."""
     from fathoms.compare.question_scores import read_baseline, read_scores
-    from fathoms.runs.store import find_run
+    from fathoms.runs.finding import find_run
 
     if not Path(reference).is_file():
         return read_scores(find_run(reference, out), profile)

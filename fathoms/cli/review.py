@@ -74,7 +74,7 @@ def review(
 def _load(references: Sequence[str], out: Path) -> list[RunView]:
     """Load the runs, without duplicates."""
     from fathoms import report
-    from fathoms.runs.store import find_run
+    from fathoms.runs.finding import find_run
 
     paths = dict.fromkeys(find_run(reference, out).path.resolve() for reference in references)
     return [report.load(path) for path in paths]

@@ -33,7 +33,7 @@ def show(
     For a question: the gold answer, the retrieved chunks, the prompt, the answer and the scores.
     """
     from fathoms import report as room
-    from fathoms.runs.store import find_run
+    from fathoms.runs.finding import find_run
 
     store = find_run(run, out)
     if question is not None:

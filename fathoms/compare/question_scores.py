@@ -18,7 +18,8 @@ from pydantic import Field
 from fathoms.config import fingerprint, misread, suggest
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.paths import write_atomic
-from fathoms.runs.store import Run, require_all
+from fathoms.runs.store import Run
+from fathoms.runs.views import require_all
 from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Noun
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.errors import DataError, StoreError, UsageError
-from fathoms.runs.store import read_checked, read_views, require_all, view_names
+from fathoms.runs.folder import read_checked
+from fathoms.runs.views import read_views, require_all, view_names
 
 
 @dataclass(frozen=True)
