@@ -15,7 +15,7 @@ from fathoms.errors import FathomsError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from fathoms.report import RunView
+    from fathoms.report import ScoredRun
     from fathoms.runs.store import Run
 
 
@@ -73,7 +73,7 @@ def show_results(panels: Sequence[RenderableType], lines: Sequence[str]) -> None
         console.say(line)
 
 
-def _earlier(run: Run, out: Path) -> list[RunView]:
+def _earlier(run: Run, out: Path) -> list[ScoredRun]:
     """The earlier scored runs of the same name, newest first."""
     from fathoms import report
     from fathoms.runs.finding import list_runs, run_name
