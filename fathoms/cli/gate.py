@@ -14,7 +14,7 @@ from fathoms.cli.options import RUNS, Json, LogFile, Out, References, allowance
 from fathoms.errors import FathomsError, UsageError
 
 if TYPE_CHECKING:
-    from fathoms.compare.gate import Gated
+    from fathoms.compare.against_baseline import Gated
     from fathoms.compare.question_scores import QuestionScores
 from fathoms.cli.options import Metrics, Profile
 
@@ -59,7 +59,7 @@ def gate(
 
     Several RUNs count as successive nights, and the verdict is FAIL only if every one of them is worse.
     """
-    from fathoms.compare.gate import require_sound
+    from fathoms.compare.against_baseline import require_sound
     from fathoms.compare.question_scores import check_metrics, pool, read_scores, write_baseline
     from fathoms.runs.finding import find_run, oldest_first
 
@@ -77,7 +77,7 @@ def gate(
         return 0
 
     def judge() -> Gated:
-        from fathoms.compare.gate import gate
+        from fathoms.compare.against_baseline import gate
 
         nights = [read_scores(run, profile) for run in stored]
         pooled = pool([_baseline(name, profile, out) for name in baseline or ()])

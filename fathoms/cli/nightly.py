@@ -20,7 +20,7 @@ from fathoms.errors import FathomsError, UsageError
 from fathoms.safety.masking import known_mask
 
 if TYPE_CHECKING:
-    from fathoms.compare.gate import Gated
+    from fathoms.compare.against_baseline import Gated
     from fathoms.report.ending import Ending, Verdict
     from fathoms.report.junit import Suite
     from fathoms.runner.asking import Outcome
