@@ -8,7 +8,7 @@ from fathoms.runs import reading
 
 
 def test_the_reader_knows_the_name_of_every_profile() -> None:
-    assert reading.PROFILES == (*(profile.name for profile in PROFILES), RELEASED)
+    assert (*(profile.name for profile in PROFILES), RELEASED) == reading.PROFILES
 
 
 def test_null_and_a_missing_key_of_an_old_run_are_read_alike() -> None:
