@@ -33,10 +33,12 @@ from fathoms.runner.active_run import Outcome
 from fathoms.runner.budget import Budget
 from fathoms.runner.runner import Job, Selection
 from fathoms.runs.cache import Cache
-from fathoms.runs.store import Run, find_run
+from fathoms.runs.finding import find_run
+from fathoms.runs.store import Run
+from fathoms.runs.views import ScoredRepeat
 from fathoms.safety.waiting import result_of
 from fathoms.scoring import score_run
-from fathoms.types import Record
+from fathoms.types import Question, Record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,12 +70,12 @@ class Result:
     @property
     def summary(self) -> dict[str, Any]:
         """The content of `summary.json`: means per profile and category, counts, tokens, cost and seconds."""
-        return dict(self._view().summary)
+        return dict(self._view().summary_json)
 
     @property
     def manifest(self) -> dict[str, Any]:
         """The content of `manifest.json`: what was run, on which data, with which versions."""
-        return dict(self._view().manifest)
+        return dict(self._view().manifest_json)
 
     def records(self) -> list[Record]:
         """The record of every question and repeat, with its answer or error."""
@@ -89,9 +91,7 @@ class Result:
         pandas, view = _pandas(), self._view()
         name = view.profile(profile)
         rows = [
-            _row(question["question"], repeat, name)
-            for question in view.questions()
-            for repeat in question["repeats"]
+            _row(scored.question, repeat, name) for scored in view.questions() for repeat in scored.repeats
         ]
         frame = pandas.DataFrame(rows, columns=list(COLUMNS))
         return frame.astype({column: kind for column, kind in COLUMNS.items() if kind is not None})
@@ -101,7 +101,9 @@ class Result:
         categories), and with the number of questions behind each figure. Raises the same errors as
         `scores`."""
         figures = self._view().figures(profile)
-        rows = {"Overall": figures["overall"], **figures["categories"]}
+        rows = {
+            name: dict(means) for name, means in {"Overall": figures.overall, **figures.categories}.items()
+        }
         columns = ["correctness", "hallucination", "abstention", "n", "hallucination_n", "errors"]
         frame: DataFrame = _pandas().DataFrame.from_dict(rows, orient="index", columns=columns)
         kinds = dict.fromkeys(columns[:3], "float64") | dict.fromkeys(columns[3:], "Int64")
@@ -114,7 +116,7 @@ class Result:
         SVG too."""
         return report.radar_figure([self._view()], metric, profile)
 
-    def _view(self) -> report.RunView:
+    def _view(self) -> report.ScoredRun:
         return report.load(self.path)
 
 
@@ -138,23 +140,25 @@ COLUMNS: dict[str, str | None] = {
 """The columns of `Result.scores`, with a type for those in which a value can be missing."""
 
 
-def _row(question: dict[str, Any], repeat: dict[str, Any], profile: str) -> dict[str, Any]:
+def _row(question: Question, repeat: ScoredRepeat, profile: str) -> dict[str, Any]:
     """Build one row of the table that `Result.scores` returns."""
-    answer, error = repeat.get("answer") or {}, repeat.get("error") or {}
-    scores, usage = repeat["scores"][profile], answer.get("usage") or {}
+    answer, error, scores = repeat.answer, repeat.error, repeat.under(profile)
     return {
-        "question": question["id"],
-        "category": question["category"],
-        "repeat": repeat["repeat"],
-        "answerable": question["answerable"],
-        "text": question["text"],
-        "answer": answer.get("text"),
-        "error": f"{error['kind']}: {error['message']}" if error else None,
-        "refusal": answer.get("refusal"),
-        **{name: scores.get(name) for name in ("correctness", "hallucination", "abstained")},
-        **{name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")},
-        "cost": answer.get("cost"),
-        "seconds": (repeat.get("timings") or {}).get("generate"),
+        "question": question.id,
+        "category": question.category,
+        "repeat": repeat.repeat,
+        "answerable": question.answerable,
+        "text": question.text,
+        "answer": answer and answer.text,
+        "error": f"{error.kind}: {error.message}" if error else None,
+        "refusal": answer and answer.refusal,
+        "correctness": scores.correctness,
+        "hallucination": scores.hallucination,
+        "abstained": scores.abstained,
+        "prompt_tokens": answer and answer.usage.prompt_tokens,
+        "completion_tokens": answer and answer.usage.completion_tokens,
+        "cost": answer and answer.cost,
+        "seconds": repeat.timings.get("generate"),
     }
 
 

@@ -24,7 +24,8 @@ from fathoms.metrics import (
 )
 from fathoms.metrics.profiles import default_profiles, headline
 from fathoms.runs.documents import read_documents
-from fathoms.runs.store import SCHEMA, Entry, Flaw, Run, flaws_sentence
+from fathoms.runs.folder import SCHEMA
+from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import demands, is_signed, refuse
 from fathoms.runs.usage import sums
 from fathoms.types import Record

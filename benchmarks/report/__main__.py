@@ -20,8 +20,8 @@ from pathlib import Path
 from corpus import Corpus
 from pipelines import PIPELINES, make_run
 
-from fathoms.report import RunView, load, report_html
-from fathoms.runs.store import list_runs
+from fathoms.report import ScoredRun, load, report_html
+from fathoms.runs.finding import list_runs
 from fathoms.scoring import score_run
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -49,7 +49,7 @@ def main() -> None:
         opened(file)
 
 
-def made_runs(folder: Path, questions: int) -> list[RunView]:
+def made_runs(folder: Path, questions: int) -> list[ScoredRun]:
     """The runs, scored; taken from the folder where they were made before."""
     if len(list_runs(folder)) < len(PIPELINES):
         corpus = Corpus(questions)
@@ -58,12 +58,10 @@ def made_runs(folder: Path, questions: int) -> list[RunView]:
     return [load(run.path) for run in list_runs(folder)]
 
 
-def describe(runs: list[RunView]) -> None:
+def describe(runs: list[ScoredRun]) -> None:
     """How much text there is, and how far a single text can be compressed."""
     for run in runs:
-        texts = [
-            hit["text"] for view in run.questions() for repeat in view["repeats"] for hit in repeat["hits"]
-        ]
+        texts = [hit.text for view in run.questions() for repeat in view.repeats for hit in repeat.hits or ()]
         size = sum(map(len, texts))
         packed = sum(len(gzip.compress(text.encode(), 6)) for text in texts[:500])
         ratio = sum(map(len, texts[:500])) / packed if packed else 0

@@ -22,7 +22,7 @@ METRICS = (
     ("Intervals for groups of documents", "stats.clusters", ()),
     ("Intervals of a difference", "stats.difference", ()),
     ("Tests of a difference", "stats.paired", ("sign_flip_p", "mcnemar_p", "holm")),
-    ("The gate", "stats.gate", ()),
+    ("The gate", "stats.noninferiority", ()),
     ("Agreement of people", "stats.kappa", ("kappa",)),
 )
 """Heading, module, and the functions whose docstrings follow that of the module."""

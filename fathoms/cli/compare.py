@@ -23,7 +23,7 @@ def compare(
     from fathoms.compare.compare import compare as compare_runs
     from fathoms.compare.question_scores import HIGHER_IS_BETTER, check_metrics, read_scores
     from fathoms.report.comparison import compared_panel
-    from fathoms.runs.store import find_run
+    from fathoms.runs.finding import find_run
 
     metrics = list(dict.fromkeys(metric or HIGHER_IS_BETTER))
     check_metrics(metrics)

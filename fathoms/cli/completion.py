@@ -44,7 +44,7 @@ def run_names(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def _runs(folder: Path, *, ids: bool) -> list[str]:
     """The references to the runs of a folder that `find_run` accepts, newest first."""
-    from fathoms.runs.store import list_runs, run_name
+    from fathoms.runs.finding import list_runs, run_name
 
     runs = list_runs(folder)
     names = ["latest"] if runs else []

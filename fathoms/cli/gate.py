@@ -14,7 +14,7 @@ from fathoms.cli.options import RUNS, Json, LogFile, Out, References, allowance
 from fathoms.errors import ExitCode, FathomsError, UsageError
 
 if TYPE_CHECKING:
-    from fathoms.compare.gate import Gated
+    from fathoms.compare.against_baseline import Gated
     from fathoms.compare.question_scores import QuestionScores
 from fathoms.cli.options import Metrics, Profile
 
@@ -57,9 +57,9 @@ def gate(
 
     Several RUNs count as successive nights, and the verdict is FAIL only if every one of them is worse.
     """
-    from fathoms.compare.gate import require_sound
+    from fathoms.compare.against_baseline import require_sound
     from fathoms.compare.question_scores import check_metrics, pool, read_scores, write_baseline
-    from fathoms.runs.store import find_run, oldest_first
+    from fathoms.runs.finding import find_run, oldest_first
 
     if (baseline is None) == (save_baseline is None):
         raise UsageError("want --baseline RUN to judge by, or --save-baseline FILE to keep one")
@@ -75,7 +75,7 @@ def gate(
         return 0
 
     def judge() -> Gated:
-        from fathoms.compare.gate import gate
+        from fathoms.compare.against_baseline import gate
 
         nights = [read_scores(run, profile) for run in stored]
         pooled = pool([_baseline(name, profile, out) for name in baseline or ()])
@@ -114,7 +114,7 @@ def _told(
 def _baseline(reference: str, profile: str | None, out: Path) -> QuestionScores:
     """Read a saved baseline if `reference` is a file, otherwise the scores of a run."""
     from fathoms.compare.question_scores import read_baseline, read_scores
-    from fathoms.runs.store import find_run
+    from fathoms.runs.finding import find_run
 
     if not Path(reference).is_file():
         return read_scores(find_run(reference, out), profile)

@@ -27,7 +27,7 @@ def ls(
     as_json: Json = False,
 ) -> int:
     """List the runs, oldest first."""
-    from fathoms.runs.store import list_runs
+    from fathoms.runs.finding import list_runs
 
     if out != RUNS and not out.is_dir():
         raise UsageError(f"{out} is no folder")

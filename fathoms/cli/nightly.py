@@ -20,7 +20,7 @@ from fathoms.errors import FathomsError, UsageError
 from fathoms.safety.masking import known_mask
 
 if TYPE_CHECKING:
-    from fathoms.compare.gate import Gated
+    from fathoms.compare.against_baseline import Gated
     from fathoms.report.ending import Ending, Verdict
     from fathoms.report.junit import Suite
     from fathoms.runner.active_run import Outcome
@@ -131,10 +131,12 @@ def ended(
     """
     from fathoms.report.ending import ending
     from fathoms.runs.events import happened
+    from fathoms.runs.reading import read_manifest, read_summary
 
     endings = []
     for outcome, verdict in zip(outcomes, verdicts, strict=True):
-        found = ending(outcome.run.manifest(), outcome.run.summary(), verdict, outcome.asked, outcome.done)
+        path = outcome.run.path
+        found = ending(read_manifest(path), read_summary(path), verdict, outcome.asked, outcome.done)
         endings.append(found)
         happened("run-reported", run=outcome.run.id, verdict=verdict, line=found.line)
     suites = [_suite(*row) for row in zip(outcomes, endings, strict=True)] if junit else []
@@ -179,7 +181,7 @@ def _suite(outcome: Outcome, end: Ending) -> Suite:
         return Suite(end.name, [Case("run", end.seconds or 0.0, error=trouble, said=end.line)])
     view = report.load(run.path)
     cases = list(category_cases(view, too_many_failed=end.verdict == "FAILED"))
-    return Suite(end.name, cases, view.manifest.get("created"))
+    return Suite(end.name, cases, view.manifest.created)
 
 
 def _write_junit(suites: Sequence[Suite], path: Path | None, *, beside: bool = False) -> bool:

@@ -57,7 +57,7 @@ def report(
     to the folder of the run; several runs get one common report under `reports` in the folder of the runs.
     """
     from fathoms import report as room
-    from fathoms.runs.store import find_run
+    from fathoms.runs.finding import find_run
 
     if as_json and (show or thumbnails):
         raise UsageError("--json prints the figures and writes no page: leave out --open and --thumbnails")

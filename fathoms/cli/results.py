@@ -15,7 +15,7 @@ from fathoms.errors import FathomsError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from fathoms.report import RunView
+    from fathoms.report import ScoredRun
     from fathoms.runs.store import Run
 
 
@@ -73,10 +73,10 @@ def show_results(panels: Sequence[RenderableType], lines: Sequence[str]) -> None
         console.say(line)
 
 
-def _earlier(run: Run, out: Path) -> list[RunView]:
+def _earlier(run: Run, out: Path) -> list[ScoredRun]:
     """The earlier scored runs of the same name, newest first."""
     from fathoms import report
-    from fathoms.runs.store import list_runs, run_name
+    from fathoms.runs.finding import list_runs, run_name
 
     views = []
     listed = list_runs(out)
@@ -92,6 +92,6 @@ def _earlier(run: Run, out: Path) -> list[RunView]:
 def folder_name(runs: Sequence[Run]) -> str:
     """The name of the folder for a report on several runs."""
     from fathoms.paths import safe_name
-    from fathoms.runs.store import run_name
+    from fathoms.runs.finding import run_name
 
     return safe_name("_".join([runs[-1].id.partition("_")[0], *(run_name(run) for run in runs)]))

@@ -16,7 +16,7 @@ from fathoms.cli.options import RUNS, Out, References
 from fathoms.errors import DataError, ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from fathoms.report import RunView
+    from fathoms.report import ScoredRun
     from fathoms.report.review.sample import Item, Session
 
 SCALE = "1 strongly disagree, 2 disagree, 3 neutral, 4 agree, 5 strongly agree"
@@ -71,16 +71,16 @@ def review(
     return _converse(session)
 
 
-def _load(references: Sequence[str], out: Path) -> list[RunView]:
+def _load(references: Sequence[str], out: Path) -> list[ScoredRun]:
     """Load the runs, without duplicates."""
     from fathoms import report
-    from fathoms.runs.store import find_run
+    from fathoms.runs.finding import find_run
 
     paths = dict.fromkeys(find_run(reference, out).path.resolve() for reference in references)
     return [report.load(path) for path in paths]
 
 
-def _files(views: Sequence[RunView], to: Path | None) -> dict[str, Path]:
+def _files(views: Sequence[ScoredRun], to: Path | None) -> dict[str, Path]:
     """The file for the ratings of each run, by run id."""
     from fathoms.runs.ratings import FILE
 

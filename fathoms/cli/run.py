@@ -290,7 +290,8 @@ def _resume(references: Sequence[Path], cache: Cache, options: RunOptions, *, tr
     """Resume one run, and show the progress."""
     from fathoms.runner import runner
     from fathoms.runner.resume import reopen
-    from fathoms.runs.store import find_run, flaws_sentence
+    from fathoms.runs.finding import find_run
+    from fathoms.runs.store import flaws_sentence
 
     if len(references) > 1:
         raise UsageError("--resume takes one run")

@@ -31,7 +31,7 @@ def score(
 
     Needs no parser, index or model: everything is read from the runs.
     """
-    from fathoms.runs.store import find_run
+    from fathoms.runs.finding import find_run
     from fathoms.scoring import score_run
 
     found = [find_run(reference, out) for reference in runs]

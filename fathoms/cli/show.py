@@ -33,7 +33,8 @@ def show(
     For a question: the gold answer, the retrieved chunks, the prompt, the answer and the scores.
     """
     from fathoms import report as room
-    from fathoms.runs.store import find_run
+    from fathoms.runs.finding import find_run
+    from fathoms.runs.views import scored_question
 
     store = find_run(run, out)
     if question is not None:
@@ -41,7 +42,7 @@ def show(
         if as_json:
             console.show_json(view)
         else:
-            console.show(*room.question_panel(view))
+            console.show(*room.question_panel(scored_question(view)))
         return 0
     if as_json:
         console.show_json({"manifest": store.manifest(), "summary": store.summary()})
@@ -52,7 +53,7 @@ def show(
 
 
 def _question(store: Run, wanted: str) -> dict[str, Any]:
-    """Everything about one question; raises UsageError, with a suggestion, for an unknown id."""
+    """The JSON of one question's file; raises UsageError, with a suggestion, for an unknown id."""
     from fathoms.config import suggest
 
     ids = []

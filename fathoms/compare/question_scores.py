@@ -7,7 +7,7 @@ question without a gold answer has no correctness. A failed call has correctness
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -18,7 +18,9 @@ from pydantic import Field
 from fathoms.config import fingerprint, misread, suggest
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.paths import write_atomic
-from fathoms.runs.store import Run, require_all
+from fathoms.runs.reading import Summary, read_questions, read_summary
+from fathoms.runs.store import Run
+from fathoms.runs.views import ScoredQuestion
 from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Noun
 
@@ -26,12 +28,8 @@ SCHEMA = 1
 """The version of the baseline file format."""
 HIGHER_IS_BETTER = {"correctness": True, "hallucination": False}
 """The metrics that can be compared, and whether higher values are better."""
-# The keys of a question that must be equal for its scores to be comparable.
-_GOLD = ("text", "category", "answers", "answerable")
 # The rules that each metric depends on.
 _RULES = {"correctness": ("match", "hyphens"), "hallucination": ("match", "hyphens", "classifier_key")}
-# The rules that are read from the summary of a run.
-_HEAD = ("match", "hyphens", "classifier", "classifier_key")
 
 
 class QuestionScore(Noun):
@@ -93,44 +91,57 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
 
     Raises DataError if the run has no such scores, and StoreError if the run is damaged.
     """
-    summary = run.summary() or {}
-    profiles = summary.get("profiles") or {}
-    wanted = str(profile or summary.get("profile"))
-    if wanted not in profiles:
-        if not profiles:
+    summary = read_summary(run.path) or Summary()
+    wanted = str(profile or summary.profile)
+    if wanted not in summary.profiles:
+        if not summary.profiles:
             raise DataError(f"{run.id} has no scores: run 'fathoms score {run.id}'")
         raise DataError(
-            f"{run.id} has no scores '{wanted}' (there are: {', '.join(profiles)}):"
+            f"{run.id} has no scores '{wanted}' (there are: {', '.join(summary.profiles)}):"
             f" run 'fathoms score {run.id} --profile {wanted}'"
         )
-    order = {name: number for number, name in enumerate(summary.get("categories") or ())}
-    views = sorted(run.views(), key=lambda view: order.get(view["question"]["category"], len(order)))
-    repeats = [repeat for view in views for repeat in view["repeats"]]
-    require_all(run.path, summary, len(repeats))
+    found: list[tuple[str, QuestionScore]] = []
+    answers = failed = cached = 0
+    for view in read_questions(run.path, summary):
+        found.append((view.question.id, _question(run, view, wanted)))
+        answers += len(view.repeats)
+        failed += sum(repeat.error is not None for repeat in view.repeats)
+        cached += sum(repeat.answer is not None and repeat.answer.cached for repeat in view.repeats)
+    order = {name: number for number, name in enumerate(summary.categories)}
+    figures = summary.profiles[wanted]
     return QuestionScores(
         runs=(run.id,),
         profile=wanted,
-        rules={key: profiles[wanted].get(key) for key in _HEAD},
-        questions={view["question"]["id"]: _question(run, view, wanted) for view in views},
-        answers=len(repeats),
-        failed=sum(repeat["error"] is not None for repeat in repeats),
-        cached=sum(bool((repeat["answer"] or {}).get("cached")) for repeat in repeats),
+        rules={
+            "match": figures.match,
+            "hyphens": figures.hyphens,
+            "classifier": figures.classifier,
+            "classifier_key": figures.classifier_key,
+        },
+        questions=dict(sorted(found, key=lambda pair: order.get(pair[1].category, len(order)))),
+        answers=answers,
+        failed=failed,
+        cached=cached,
     )
 
 
-def _question(run: Run, view: Mapping[str, Any], profile: str) -> QuestionScore:
-    """Read the scores of one question; raises DataError if a repeat has none."""
-    question = view["question"]
-    found = [(repeat.get("scores") or {}).get(profile) for repeat in view["repeats"]]
-    scores = [row for row in found if row is not None]
-    if len(scores) < len(found):
-        raise DataError(f"{run.id}: question '{question['id']}' is not scored: run 'fathoms score {run.id}'")
+def _question(run: Run, view: ScoredQuestion, profile: str) -> QuestionScore:
+    """Collect the scores of one question; raises DataError if a repeat has none."""
+    question = view.question
+    if any(profile not in repeat.scores for repeat in view.repeats):
+        raise DataError(f"{run.id}: question '{question.id}' is not scored: run 'fathoms score {run.id}'")
+    scores = [repeat.scores[profile] for repeat in view.repeats]
+    gold = [question.text, question.category, question.answers, question.answerable]
+    values = {
+        "correctness": [score.correctness for score in scores],
+        "hallucination": [score.hallucination for score in scores],
+    }
     return QuestionScore(
-        category=question["category"],
-        gold=fingerprint([question.get(key) for key in _GOLD]),
+        category=question.category,
+        gold=fingerprint(gold),  # equal fingerprints are what makes two scores comparable
         values={
-            metric: tuple(float(row[metric]) for row in scores if row.get(metric) is not None)
-            for metric in HIGHER_IS_BETTER
+            metric: tuple(float(value) for value in found if value is not None)
+            for metric, found in values.items()
         },
     )
 

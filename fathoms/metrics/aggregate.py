@@ -27,7 +27,7 @@ class ScoredRecord(NamedTuple):
     score: RecordScore
 
 
-class QuestionScore(NamedTuple):
+class QuestionMeans(NamedTuple):
     """The mean scores of one question over its repeats.
 
     A mean is `None` where the metric does not apply. `errors` counts failed calls, and `documents` are the
@@ -88,7 +88,7 @@ def _head(profile: Profile | None, scoring: Scoring) -> dict[str, Any]:
 def _figures(rows: Iterable[ScoredRecord]) -> dict[str, Any]:
     """Return the `overall` and `categories` figures; categories are in order of first appearance."""
     questions = _question_scores(rows)
-    groups: dict[str, list[QuestionScore]] = {}
+    groups: dict[str, list[QuestionMeans]] = {}
     for question in questions:
         groups.setdefault(question.category, []).append(question)
     categories = {
@@ -106,7 +106,7 @@ def _figures(rows: Iterable[ScoredRecord]) -> dict[str, Any]:
     return {"overall": overall, "categories": categories}
 
 
-def _question_scores(rows: Iterable[ScoredRecord]) -> list[QuestionScore]:
+def _question_scores(rows: Iterable[ScoredRecord]) -> list[QuestionMeans]:
     """Average the repeats: one value per question and metric."""
     repeats: dict[str, list[ScoredRecord]] = {}
     for row in rows:
@@ -115,7 +115,7 @@ def _question_scores(rows: Iterable[ScoredRecord]) -> list[QuestionScore]:
     for group in repeats.values():
         question = group[0].record.question
         found.append(
-            QuestionScore(
+            QuestionMeans(
                 category=question.category,
                 correctness=mean(row.score.correctness for row in group),
                 hallucination=mean(row.score.hallucination for row in group),
@@ -128,7 +128,7 @@ def _question_scores(rows: Iterable[ScoredRecord]) -> list[QuestionScore]:
     return found
 
 
-def _samples(questions: Iterable[QuestionScore]) -> dict[str, list[Sample]]:
+def _samples(questions: Iterable[QuestionMeans]) -> dict[str, list[Sample]]:
     """Return the values of each metric, one per question to which it applies."""
     samples: dict[str, list[Sample]] = {metric: [] for metric in METRICS}
     for question in questions:
@@ -138,7 +138,7 @@ def _samples(questions: Iterable[QuestionScore]) -> dict[str, list[Sample]]:
     return samples
 
 
-def _means(questions: Sequence[QuestionScore]) -> dict[str, Any]:
+def _means(questions: Sequence[QuestionMeans]) -> dict[str, Any]:
     """Return the means over some questions, with the number of questions behind each mean."""
     return {
         **{metric: mean(getattr(question, metric) for question in questions) for metric in METRICS},

@@ -1,7 +1,7 @@
 """Reports of runs: terminal tables, Markdown, HTML, LaTeX, CSV and JSON files, and radar plots.
 
-This package reads the files of a run (`manifest.json`, `summary.json`, `questions/`) as plain JSON, so a
-report can be made without the models, extras or documents that the run needed.
+This package reads the files of a run through `fathoms.runs.reading`, so a report can be made without the
+models, extras or documents that the run needed.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from fathoms.report.question import question_panel
 from fathoms.report.radar import draw_radar, radar_figure
 from fathoms.report.review.answer import context_panel, review_panel
 from fathoms.report.terminal import comparison_panel, summary_panel
-from fathoms.report.view import RunView, load
+from fathoms.runs.reading import ScoredRun, load
 
 __all__ = [
-    "RunView",
+    "ScoredRun",
     "comparison_panel",
     "context_panel",
     "draw_radar",
@@ -49,7 +49,7 @@ second."""
 
 
 def write_report(
-    runs: Sequence[RunView],
+    runs: Sequence[ScoredRun],
     out: Path,
     scores: str | None = None,
     *,
@@ -74,7 +74,8 @@ def write_report(
     """
     if not runs:
         raise UsageError("a report needs at least one run")
-    page = html if html is not None else _answers(runs) <= QUICK
+    answers = sum(run.summary.counts.done for run in runs)
+    page = html if html is not None else answers <= QUICK
     texts = {
         **({"report.html": report_html(runs, scores, thumbnails=thumbnails, warn=warn)} if page else {}),
         "report.md": report_markdown(runs, out, scores, pdf=pdf, page=page),
@@ -94,9 +95,3 @@ def write_report(
     except OSError as error:
         raise StoreError(f"{out} cannot be written: {error.strerror or error}") from error
     return [*(out / name for name in texts), *plots]
-
-
-def _answers(runs: Sequence[RunView]) -> int:
-    """Count the answers, including failed ones, that a report of these runs shows."""
-    counts = [run.summary.get("counts") or {} for run in runs]
-    return sum((known.get("answered") or 0) + (known.get("errors") or 0) for known in counts)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from fathoms.report.text import plain
-from fathoms.report.view import RunView
+from fathoms.runs.reading import ScoredRun
 
 COLUMNS = (
     "run",
@@ -34,49 +33,47 @@ FULL = 32_767
 """The largest number of characters that a spreadsheet cell can hold."""
 
 
-def report_csv(runs: Sequence[RunView], scores: str | None = None) -> str:
+def report_csv(runs: Sequence[ScoredRun], scores: str | None = None) -> str:
     """Return every question and repeat of some runs under one profile as RFC 4180 CSV (lines end in CR LF).
 
     Scores are not rounded. Cells that do not apply or are not known are empty, and booleans are 1 or 0. Text
     is on one line, is cut at 32,767 characters, and is prefixed with `'` if a spreadsheet would take it for a
-    formula. Raises as `RunView.profile` does.
+    formula. Raises as `ScoredRun.profile` does.
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow(COLUMNS)
     for run in runs:
-        for row in rows_of(run, run.profile(scores)):
-            writer.writerow([cell(row[column]) for column in COLUMNS])
+        for cells in rows_of(run, run.profile(scores)):
+            writer.writerow(map(cell, cells))
     return buffer.getvalue()
 
 
-def rows_of(run: RunView, profile: str) -> Iterator[dict[str, Any]]:
-    """Yield the lines of one run as dictionaries by column, in the order of its question files."""
-    whole = {"run": run.run, "name": run.name, "model": run.model, "profile": profile}
+def rows_of(run: ScoredRun, profile: str) -> Iterator[tuple[object, ...]]:
+    """Yield the cells of each line of one run in the order of `COLUMNS`, question file by question file."""
     for view in run.questions():
-        question = view["question"]
-        asked = {
-            "question": question["id"],
-            "category": question.get("category"),
-            "answerable": question.get("answerable", True),
-            "text": question.get("text"),
-        }
-        for repeat in view.get("repeats") or ():
-            yield {**whole, **asked, **repeat_columns(repeat, profile)}
-
-
-def repeat_columns(repeat: Mapping[str, Any], profile: str) -> dict[str, Any]:
-    """Return the columns with the result of one repeat."""
-    scores = (repeat.get("scores") or {}).get(profile) or {}
-    answer, error = repeat.get("answer") or {}, repeat.get("error") or {}
-    usage = answer.get("usage") or {}
-    return {
-        "repeat": repeat.get("repeat", 0),
-        **{key: scores.get(key) for key in ("correctness", "hallucination", "abstained")},
-        "error": error.get("kind"),
-        **{key: usage.get(key) for key in ("prompt_tokens", "completion_tokens")},
-        **{key: answer.get(key) for key in ("cost", "latency")},
-    }
+        question = view.question
+        for repeat in view.repeats:
+            scores, answer = repeat.under(profile), repeat.answer
+            yield (
+                run.run,
+                run.name,
+                run.model,
+                profile,
+                question.id,
+                question.category,
+                repeat.repeat,
+                question.answerable,
+                scores.correctness,
+                scores.hallucination,
+                scores.abstained,
+                repeat.error and repeat.error.kind,
+                answer and answer.usage.prompt_tokens,
+                answer and answer.usage.completion_tokens,
+                answer and answer.cost,
+                answer and answer.latency,
+                question.text,
+            )
 
 
 def cell(value: object) -> object:

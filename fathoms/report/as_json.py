@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fathoms.report.review.agreement import agreement, agreement_json
-from fathoms.report.view import RunView
+from fathoms.runs.reading import ScoredRun
 
 OVERALL = (
     "correctness",
@@ -20,7 +20,7 @@ OVERALL = (
 CATEGORY = ("correctness", "hallucination", "n", "intervals")
 
 
-def report_json(runs: Sequence[RunView], scores: str | None = None) -> list[dict[str, Any]]:
+def report_json(runs: Sequence[ScoredRun], scores: str | None = None) -> list[dict[str, Any]]:
     """Return one object per run, with unrounded numbers and `None` where a metric does not apply.
 
     `agreement` covers all the runs together, and is the same in every object; it is `None` without reviews.
@@ -31,14 +31,15 @@ def report_json(runs: Sequence[RunView], scores: str | None = None) -> list[dict
     return [run_json(run, scores) | {"agreement": reviewed} for run in runs]
 
 
-def run_json(run: RunView, scores: str | None = None) -> dict[str, Any]:
+def run_json(run: ScoredRun, scores: str | None = None) -> dict[str, Any]:
     """Build the object of one run."""
-    figures = run.figures(scores)
+    profile = run.profile(scores)
+    figures = run.summary_json["profiles"][profile]  # as stored, with the keys of any version
     return {
         "run": run.run,
         "name": run.name,
         "model": run.model,
-        "profile": run.profile(scores),
+        "profile": profile,
         "overall": pick(figures.get("overall") or {}, OVERALL),
         "categories": {
             name: pick(values, CATEGORY) for name, values in (figures.get("categories") or {}).items()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from fathoms.errors import StoreError
-from fathoms.report.view import RunView
-
-KEYS = ("text", "category", "answers", "answerable")
+from fathoms.runs.reading import ScoredRun
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class Change:
     obstacle: str | None = None
 
 
-def last_comparable(run: RunView, earlier: Iterable[RunView]) -> RunView | None:
+def last_comparable(run: ScoredRun, earlier: Iterable[ScoredRun]) -> ScoredRun | None:
     """Return the first run of `earlier` that asked the same questions with the same gold answers; `None` if
     none did.
 
@@ -34,21 +33,17 @@ def last_comparable(run: RunView, earlier: Iterable[RunView]) -> RunView | None:
     with damaged question files never matches.
     """
     ours = asked(run)
-    return next((view for view in earlier if asks(view, ours)), None)
+    for other in earlier:
+        with suppress(StoreError):
+            if asked(other) == ours:
+                return other
+    return None
 
 
-def asks(view: RunView, wanted: Mapping[str, Any]) -> bool:
-    """Return whether a run asked exactly these questions."""
-    try:
-        return asked(view) == wanted
-    except StoreError:
-        return False
-
-
-def change(run: RunView, previous: RunView, profile: str) -> Change:
+def change(run: ScoredRun, previous: ScoredRun, profile: str) -> Change:
     """Compare two runs under one profile; they must have asked the same questions with the same gold
     answers."""
-    if profile not in (previous.summary.get("profiles") or {}):
+    if profile not in previous.summary.profiles:
         return Change(previous.run, obstacle=f"it has no scores under the profile '{profile}'")
     ours, theirs = asked(run), asked(previous)
     if ours != theirs:
@@ -58,22 +53,21 @@ def change(run: RunView, previous: RunView, profile: str) -> Change:
             obstacle=f"it asked other questions ({shared} the same; {len(ours)} here, {len(theirs)} there)",
         )
     now, then = run.figures(profile), previous.figures(profile)
-    new, old = (figures.get("overall") or {} for figures in (now, then))
+    new, old = now.overall, then.overall
     # another classifier can change hallucination without any change in the answers
-    judged_alike = now.get("classifier_key") == then.get("classifier_key")
+    judged_alike = now.classifier_key == then.classifier_key
     return Change(
         previous.run,
-        difference(new.get("correctness"), old.get("correctness")),
-        difference(new.get("hallucination"), old.get("hallucination")) if judged_alike else None,
+        difference(new.correctness, old.correctness),
+        difference(new.hallucination, old.hallucination) if judged_alike else None,
     )
 
 
-def asked(run: RunView) -> dict[str, Any]:
+def asked(run: ScoredRun) -> dict[str, Any]:
     """Return what two runs must share to be compared: each question's text, category and gold answers, by
     id."""
-    return {
-        str(view["question"]["id"]): [view["question"].get(key) for key in KEYS] for view in run.questions()
-    }
+    questions = (view.question for view in run.questions())
+    return {one.id: (one.text, one.category, one.answers, one.answerable) for one in questions}
 
 
 def difference(new: float | None, old: float | None) -> float | None:

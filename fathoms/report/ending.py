@@ -9,11 +9,11 @@ budget was used up) or `INTERRUPTED` (by a signal).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from fathoms.report.text import plain
+from fathoms.runs.reading import Manifest, Summary
 
 Verdict = Literal["OK", "FAILED", "STOPPED", "INTERRUPTED"]
 
@@ -57,22 +57,18 @@ class Ending:
         return f"{number} question{'' if number == 1 else 's'}{times}"
 
 
-def ending(
-    manifest: Mapping[str, Any], summary: Mapping[str, Any] | None, verdict: Verdict, asked: int, done: int
-) -> Ending:
+def ending(manifest: Manifest, summary: Summary | None, verdict: Verdict, asked: int, done: int) -> Ending:
     """Build the end of a run from its manifest, and from its summary if it was scored."""
-    totals, scored = manifest.get("totals") or {}, summary or {}
-    figures = scored.get("profiles", {}).get(scored.get("profile"), {}).get("overall", {})
     return Ending(
-        name=manifest["name"],
+        name=manifest.name or "",
         verdict=verdict,
         asked=asked,
         done=done,
-        failed=totals.get("errors", 0),
-        repeats=manifest.get("repeats") or 1,
-        correctness=figures.get("correctness"),
-        cost=totals.get("cost"),
-        seconds=totals.get("seconds"),
+        failed=manifest.totals.errors,
+        repeats=manifest.repeats,
+        correctness=summary.headline.correctness if summary else None,
+        cost=manifest.totals.cost,
+        seconds=manifest.totals.seconds,
     )
 
 

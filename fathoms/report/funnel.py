@@ -3,8 +3,7 @@ or gained."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -12,9 +11,9 @@ from rich.text import Text
 
 from fathoms.ingest.parsers.base import LOST_TEXT
 from fathoms.metrics.stages import STAGES
-from fathoms.report.table import Row, figure
+from fathoms.report.table import RunRow, figure
 from fathoms.report.text import plain, squeeze
-from fathoms.report.view import RunView
+from fathoms.runs.reading import FunnelStage, FunnelStages, RunFunnel, ScoredRun
 
 HEADS = ("in the documents", "retrieved", "in the prompt", "in the answer")
 NOTE = (
@@ -22,38 +21,35 @@ NOTE = (
     " where both stages are known; n: the number of questions"
 )
 
-Figures = Mapping[str, Any]
 
-
-def funnel_of(run: RunView, profile: str) -> Figures:
+def funnel_of(run: ScoredRun, profile: str) -> RunFunnel | None:
     """Return the funnel of a run under a profile.
 
-    It is empty if the run was scored without a funnel, or if only its answers are known.
+    It is `None` if the run was scored without a funnel, or if only its answers are known.
     """
-    found: Figures = run.figures(profile).get("funnel") or {}
-    overall = found.get("overall") or {}
-    return found if any((overall.get(stage) or {}).get("n") for stage in STAGES[:-1]) else {}
+    found = run.figures(profile).funnel
+    return found if found and any(found.overall.at(stage).n for stage in STAGES[:-1]) else None
 
 
-def funnel_rows(funnel: Figures) -> Iterator[tuple[str, Figures]]:
+def funnel_rows(funnel: RunFunnel) -> Iterator[tuple[str, FunnelStages]]:
     """Yield Overall, then every category; Overall has a star if its stages are means over different
     categories."""
-    yield "Overall*" if any(partial(funnel)) else "Overall", funnel["overall"]
-    yield from (funnel.get("categories") or {}).items()
+    yield "Overall*" if any(partial(funnel)) else "Overall", funnel.overall
+    yield from funnel.categories.items()
 
 
-def partial(funnel: Figures) -> Iterator[str]:
+def partial(funnel: RunFunnel) -> Iterator[str]:
     """Yield a note for each figure of Overall that covers only some of the categories, as such stages do not
     add up."""
-    total = len(funnel.get("categories") or {})
+    total = len(funnel.categories)
     for stage, head in zip(STAGES, HEADS, strict=True):
-        for what, key in (("recall", "categories"), ("lost and gained", "compared_categories")):
-            count = (funnel["overall"].get(stage) or {}).get(key)
+        found = funnel.overall.at(stage)
+        for what, count in (("recall", found.categories), ("lost and gained", found.compared_categories)):
             if count and count < total:
                 yield f"{head}, {what}: {count} of {total} categories"
 
 
-def funnel_panel(run: RunView, profile: str) -> list[RenderableType]:
+def funnel_panel(run: ScoredRun, profile: str) -> list[RenderableType]:
     """Build the funnel table for the terminal; empty if there is no funnel."""
     funnel = funnel_of(run, profile)
     if not funnel:
@@ -64,66 +60,65 @@ def funnel_panel(run: RunView, profile: str) -> list[RenderableType]:
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("n", justify="right", no_wrap=True)
     for name, stages in funnel_rows(funnel):
-        cells = [stage_cell(stages.get(stage) or {}) for stage in STAGES]
+        cells = [stage_cell(stages.at(stage)) for stage in STAGES]
         table.add_row(Text(squeeze(name, 24)), *cells, "\n".join(count_lines(stages)))
     return [table, *(Text(plain(line), style="dim") for line in notes(funnel, run)), Text()]
 
 
-def count_lines(stages: Figures) -> list[str]:
+def count_lines(stages: FunnelStages) -> list[str]:
     """Format the number of questions behind recall at each stage and, on a second line, behind losses and
     gains.
 
     A line is one number if all stages agree, and the second line is omitted if it is the same as the first.
     """
-    counts = [[str((stages.get(stage) or {}).get(key) or 0) for stage in STAGES] for key in ("n", "compared")]
+    found = [stages.at(stage) for stage in STAGES]
+    counts = [[str(stage.n) for stage in found], [str(stage.compared) for stage in found]]
     lines = ["/".join(line) if len(set(line)) > 1 else line[0] for line in counts]
     return lines if lines[0] != lines[1] else lines[:1]
 
 
-def stage_cell(figures: Figures) -> str:
+def stage_cell(stage: FunnelStage) -> str:
     """Format a stage as recall over loss and gain, `0.71` over `-.15 +.02`; a dash if the stage is not
     known."""
-    if figures.get("recall") is None:
+    if stage.recall is None:
         return "-\n"
     steps = [
         f"{sign}{figure(value).removeprefix('0')}"
-        for sign, key in (("-", "lost"), ("+", "gained"))
-        if (value := figures.get(key)) is not None and f"{value:.2f}" != "0.00"
+        for sign, value in (("-", stage.lost), ("+", stage.gained))
+        if value is not None and f"{value:.2f}" != "0.00"
     ]
-    return f"{figure(figures['recall'])}\n{' '.join(steps)}"
+    return f"{figure(stage.recall)}\n{' '.join(steps)}"
 
 
-def notes(funnel: Figures, run: RunView) -> Iterator[str]:
+def notes(funnel: RunFunnel, run: ScoredRun) -> Iterator[str]:
     """Explain the figures, list what they leave out, and name documents whose text may be incomplete."""
     yield NOTE
-    left_out = ", ".join(f"{count} {reason}" for reason, count in (funnel.get("left_out") or {}).items())
-    chance = funnel.get("chance")
-    chances = "" if chance is None else f"; another document holds an answer by chance: {figure(chance)}"
-    yield f"left out: {left_out or 'none'}{chances}"
+    left_out = ", ".join(f"{count} {reason}" for reason, count in funnel.left_out.items())
+    chance = f"; another document holds an answer by chance: {figure(funnel.chance)}"
+    yield f"left out: {left_out or 'none'}{'' if funnel.chance is None else chance}"
     if said := list(partial(funnel)):
         yield f"* {'; '.join(said)}"
-    if funnel.get("estimate"):
-        yield f"estimated: the documents as {funnel['estimate']} reads them, not as this pipeline did"
-    for document, warnings in (run.ingest.get("warnings") or {}).items():
+    if funnel.estimate:
+        yield f"estimated: the documents as {funnel.estimate} reads them, not as this pipeline did"
+    for document, warnings in run.ingest.warnings.items():
         yield from (f"{document}: {warning}" for warning in warnings if LOST_TEXT in warning)
 
 
-def funnel_section(pairs: Sequence[tuple[RunView, Row]]) -> Iterator[tuple[Row, list[list[str]], list[str]]]:
+def funnel_section(
+    pairs: Sequence[tuple[ScoredRun, RunRow]],
+) -> Iterator[tuple[RunRow, list[list[str]], list[str]]]:
     """Yield each run that has a funnel, with the cells of its table and its notes, for the Markdown
     report."""
     for run, row in pairs:
         if funnel := funnel_of(run, row.profile):
             rows = [
-                [name, *(cell for stage in STAGES for cell in stage_cells(stages.get(stage) or {}))]
+                [name, *(cell for stage in STAGES for cell in stage_cells(stages.at(stage)))]
                 for name, stages in funnel_rows(funnel)
             ]
             yield row, rows, list(notes(funnel, run))[1:]
 
 
-def stage_cells(figures: Figures) -> list[str]:
+def stage_cells(stage: FunnelStage) -> list[str]:
     """Format recall, loss and gain of a stage, each with its number of questions."""
-    pairs = (("recall", "n"), ("lost", "compared"), ("gained", "compared"))
-    return [
-        "n/a" if figures.get(key) is None else f"{figure(figures[key])} ({figures.get(count, 0)})"
-        for key, count in pairs
-    ]
+    pairs = ((stage.recall, stage.n), (stage.lost, stage.compared), (stage.gained, stage.compared))
+    return ["n/a" if value is None else f"{figure(value)} ({count})" for value, count in pairs]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from fathoms.compare.gate import GateCheck, Gated, GateNight
+from fathoms.compare.against_baseline import GateCheck, Gated, GateNight
 from fathoms.compare.question_scores import HIGHER_IS_BETTER
 from fathoms.report.comparison import listed, p_text
 from fathoms.report.junit import Case, Suite

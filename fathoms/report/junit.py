@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fathoms.report.ending import short
 from fathoms.report.text import shorten
-from fathoms.report.view import RunView
+from fathoms.runs.reading import Means, ScoredRun
+from fathoms.runs.views import ScoredRepeat
+from fathoms.types import Failure
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MESSAGE = 300
@@ -122,24 +123,23 @@ def _text(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
 
 
-def category_cases(run: RunView, *, too_many_failed: bool) -> Iterator[Case]:
+def category_cases(run: ScoredRun, *, too_many_failed: bool) -> Iterator[Case]:
     """Yield a test case for each category that was asked.
 
     A case has an error if one of its questions has no answer yet. If `too_many_failed`, it also has an error
     if one of its questions failed.
     """
-    views: dict[str, list[Mapping[str, Any]]] = {}
+    views: dict[str, list[ScoredRepeat]] = {}
     for view in run.questions():
-        views.setdefault(view["question"]["category"], []).extend(view["repeats"])
-    data = run.manifest.get("data") or {}
-    asked: Mapping[str, int] = data.get("asked_categories") or dict.fromkeys(run.categories, 0)
-    figures, repeats = run.figures(run.profile(None))["categories"], run.manifest.get("repeats") or 1
+        views.setdefault(view.question.category, []).extend(view.repeats)
+    asked = run.manifest.data.asked_categories or dict.fromkeys(run.categories, 0)
+    figures = run.figures().categories
     for name, number in asked.items():
         found = views.get(name, [])
-        wanted = max(number * repeats, len(found))
-        failed = [repeat["error"] for repeat in found if repeat.get("error")]
-        seconds = sum((repeat.get("timings") or {}).get("generate", 0.0) for repeat in found)
-        correctness = (figures.get(name) or {}).get("correctness")
+        wanted = max(number * run.manifest.repeats, len(found))
+        failed = [repeat.error for repeat in found if repeat.error]
+        seconds = sum(repeat.timings.get("generate", 0.0) for repeat in found)
+        correctness = figures.get(name, Means()).correctness
         score = "n/a" if correctness is None else short(correctness)
         yield Case(
             name=name,
@@ -149,13 +149,13 @@ def category_cases(run: RunView, *, too_many_failed: bool) -> Iterator[Case]:
         )
 
 
-def _trouble(asked: int, found: int, failed: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
+def _trouble(asked: int, found: int, failed: Sequence[Failure]) -> tuple[str, str] | None:
     """Return the kind and message of a category's error, `None` if there is none."""
     if found < asked:
         return "incomplete", f"{asked - found} of {asked} questions have no answer yet"
     if not failed:
         return None
-    kinds = Counter(str(error.get("kind")) for error in failed)
+    kinds = Counter(error.kind for error in failed)
     which = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
-    first = shorten(str(failed[0].get("message")), _MESSAGE)
+    first = shorten(failed[0].message, _MESSAGE)
     return "failed", f"{len(failed)} of {found} questions failed ({which}); the first: {first}"

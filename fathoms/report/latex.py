@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fathoms.report.table import Cell, Metric, Row, ScoreTable, bracket, figure, score_table
+from fathoms.report.table import Metric, RunRow, ScoreTable, bracket, figure, score_table
 from fathoms.report.text import plain, wrap
-from fathoms.report.view import RunView
+from fathoms.runs.reading import Means, ScoredRun
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -28,14 +28,14 @@ SPECIAL = {
 }
 TABLE = str.maketrans(SPECIAL)
 METRICS: dict[Metric, str] = {"correctness": r"C\,$\uparrow$", "hallucination": r"H\,$\downarrow$"}
-Figure = tuple[Cell, Metric]
+Figure = tuple[Means, Metric]
 WIDEST = 6
 """The largest number of two-column groups that fit a page beside the names; tables with more are scaled."""
 HEAD = 14
 """The largest number of characters on one line of a column head."""
 
 
-def report_latex(runs: Sequence[RunView], scores: str | None = None, intervals: bool = False) -> str:
+def report_latex(runs: Sequence[ScoredRun], scores: str | None = None, intervals: bool = False) -> str:
     """Return the table of some runs under one profile, with `intervals` after the values if wanted.
 
     Values have two digits and no leading zero. Bold marks the highest correctness and the lowest
@@ -78,7 +78,7 @@ def caption(scored: ScoreTable, intervals: bool) -> str:
 
 
 def tabular(
-    runs: Sequence[RunView], scored: ScoreTable, groups: Sequence[str], intervals: bool
+    runs: Sequence[ScoredRun], scored: ScoreTable, groups: Sequence[str], intervals: bool
 ) -> Iterator[str]:
     """Yield the lines of the `tabular` environment."""
     rows = [figures_of(scored, row) for row in scored.rows]
@@ -98,7 +98,7 @@ def tabular(
     yield from (r"\bottomrule", r"\end{tabular}")
 
 
-def figures_of(scored: ScoreTable, row: Row) -> list[Figure]:
+def figures_of(scored: ScoreTable, row: RunRow) -> list[Figure]:
     """Return the cells and metrics of a run in the order of the columns."""
     cells = [row.overall, *map(row.cell, scored.categories)]
     return [(cell, metric) for cell in cells for metric in METRICS]
@@ -115,16 +115,16 @@ def line(cells: Sequence[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def pipeline_names(runs: Sequence[RunView], scored: ScoreTable) -> list[str]:
+def pipeline_names(runs: Sequence[ScoredRun], scored: ScoreTable) -> list[str]:
     """Name each run by its pipeline if pipeline and model identify the runs, otherwise by its label."""
     pairs = {(run.pipeline, run.model) for run in runs}
     return [run.pipeline for run in runs] if len(pairs) == len(runs) else [row.label for row in scored.rows]
 
 
-def cell_text(cell: Cell, metric: Metric, best: str | None, intervals: bool) -> str:
+def cell_text(cell: Means, metric: Metric, best: str | None, intervals: bool) -> str:
     """Format a value, with its interval on request, in bold if it is the best."""
-    value = printed(cell.value(metric))
-    interval = bracket(cell.intervals.get(metric)).strip() if intervals else ""
+    value = printed(cell.mean(metric))
+    interval = bracket(cell.bounds(metric)).strip() if intervals else ""
     return (rf"\textbf{{{value}}}" if value == best else value) + (
         rf" {{\scriptsize {interval}}}" if interval else ""
     )
@@ -137,7 +137,7 @@ def printed(value: float | None) -> str:
 
 def best_of(column: Sequence[Figure]) -> str | None:
     """Return the best value of a column as printed; `None` if all are the same or there is only one."""
-    values = [value for cell, metric in column if (value := cell.value(metric)) is not None]
+    values = [value for cell, metric in column if (value := cell.mean(metric)) is not None]
     if len(set(map(printed, values))) < 2:
         return None
     _, metric = column[0]

@@ -5,18 +5,26 @@ from __future__ import annotations
 import html
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from fathoms.report.funnel import HEADS, funnel_section
 from fathoms.report.outcomes import RATES, outcomes, rate_text
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
-from fathoms.report.table import Metric, Row, ScoreTable, bracket, figure, interval_note, score_table
+from fathoms.report.table import (
+    Metric,
+    RunRow,
+    ScoreTable,
+    bracket,
+    figure,
+    interval_note,
+    score_table,
+    with_interval,
+)
 from fathoms.report.text import describe, plain, shorten
-from fathoms.report.view import RunView
 from fathoms.report.worst import Miss, first_messages, worst_questions
+from fathoms.runs.reading import Ingest, ProfileFigures, ScoredRun, Summary
 
 STRUCTURE = re.compile(r"[\\`*_{}\[\]|~#!]")
 METRICS: tuple[Metric, ...] = ("correctness", "hallucination")
@@ -30,7 +38,7 @@ EXCERPT = 200
 
 
 def report_markdown(
-    runs: Sequence[RunView], out: Path, scores: str | None = None, *, pdf: bool = True, page: bool = False
+    runs: Sequence[ScoredRun], out: Path, scores: str | None = None, *, pdf: bool = True, page: bool = False
 ) -> str:
     """Return the report of some runs under one profile, with links relative to the folder `out`.
 
@@ -81,24 +89,29 @@ def number(value: object) -> str:
     return "n/a" if value is None else str(value)
 
 
-def title(row: Row) -> str:
+def title(row: RunRow) -> str:
     """Return the label of a run with its footnote mark."""
     return escape(row.label) + row.mark
 
 
-def what_was_run(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
+def what_was_run(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]:
     """List the runs with their models, data, profiles and rules, and their question counts."""
     yield "## What was run\n"
     headers = ["Name", "Run", "Model", "Data", "Profile", "Match", "Hyphens", "Abstention classifier"]
     counts = ["questions", "asked", "answered", "refused", "errors", "unanswerable"]
     rows = []
     for run, row in zip(runs, scored.rows, strict=True):
-        figures, known = run.figures(row.profile), run.summary.get("counts") or {}
-        rules = (describe(figures.get(key)) for key in ("match", "hyphens", "classifier"))
-        facts = (row.run, row.model or "n/a", run.summary.get("data") or "n/a", row.profile, *rules)
-        rows.append([title(row), *map(escape, facts), *(number(known.get(key)) for key in counts)])
+        rules = rules_of(run.figures(row.profile))
+        facts = (row.run, row.model or "n/a", run.summary.data or "n/a", row.profile, *rules)
+        known = run.summary.counts
+        rows.append([title(row), *map(escape, facts), *(number(getattr(known, key)) for key in counts)])
     yield from table([*headers, *(key.capitalize() for key in counts)], rows, len(counts))
     yield from footnotes(scored)
+
+
+def rules_of(figures: ProfileFigures) -> list[str]:
+    """Describe the rules behind the figures: the matching, the hyphens, and the abstention classifier."""
+    return [describe(rule) for rule in (figures.match, figures.hyphens, figures.classifier)]
 
 
 def footnotes(scored: ScoreTable) -> Iterator[str]:
@@ -107,17 +120,18 @@ def footnotes(scored: ScoreTable) -> Iterator[str]:
         yield f"\n{escape(note)}"
 
 
-def document_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
+def document_section(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]:
     """List how many documents, pages and chunks were read, and which documents were left out or repaired;
     empty if no run read any."""
-    pairs = [(run.ingest, title(row)) for run, row in zip(runs, scored.rows, strict=True) if run.ingest]
+    listed = zip(runs, scored.rows, strict=True)
+    pairs = [(ingest, title(row)) for run, row in listed if (ingest := run.manifest.data.ingest)]
     if not pairs:
         return
     yield "## Documents\n"
     counts = ["documents", "pages", "tables", "pictures", "chunks"]
     headers = ["Run", *(key.capitalize() for key in counts), "Left out"]
     rows = [
-        [name, *(number(ingest.get(key)) for key in counts), str(len(ingest.get("failures") or {}))]
+        [name, *(number(getattr(ingest, key)) for key in counts), str(len(ingest.failures))]
         for ingest, name in pairs
     ]
     yield from table(headers, rows, len(headers) - 1)
@@ -127,16 +141,16 @@ def document_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[st
         yield from table(["Run", "Document", "What", "Why"], notes)
 
 
-def document_notes(ingest: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def document_notes(ingest: Ingest) -> Iterator[tuple[str, str, str]]:
     """Yield every document that was left out, then every warning about a document that was read."""
-    for document, reason in (ingest.get("failures") or {}).items():
+    for document, reason in ingest.failures.items():
         yield document, "left out", reason
-    for document, warnings in (ingest.get("warnings") or {}).items():
+    for document, warnings in ingest.warnings.items():
         for warning in warnings:
             yield document, "warning", warning
 
 
-def score_sections(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
+def score_sections(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]:
     """Show the scores, each with its denominator."""
     yield "## Scores\n"
     yield "Overall is the unweighted mean of the categories (macro), Micro the mean over all questions."
@@ -151,14 +165,14 @@ def score_sections(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]
     yield from footnotes(scored)
 
 
-def category_table(scored: ScoreTable, row: Row) -> list[str]:
+def category_table(scored: ScoreTable, row: RunRow) -> list[str]:
     """Show one run in the layout of lm-evaluation-harness: a line for each category and metric."""
     lines = []
     names = ["Overall (macro)", "Micro", *map(escape, scored.categories)]
     for name, (_, cell) in zip(names, scored.cells(row), strict=True):
         for metric, arrow in ARROWS.items():
-            interval = bracket(cell.intervals.get(metric)).strip()
-            value = figure(cell.value(metric))
+            interval = bracket(cell.bounds(metric)).strip()
+            value = figure(cell.mean(metric))
             lines.append([name, metric.capitalize(), arrow, value, interval, str(cell.count(metric))])
             name = ""  # only the first line of a category shows its name
         lines.append(["", "Abstention", "", figure(cell.abstention), "", str(cell.hallucination_n)])
@@ -177,7 +191,7 @@ def side_by_side(scored: ScoreTable) -> Iterator[str]:
         yield from table(headers, rows, len(headers) - 2)
 
 
-def meanings(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
+def meanings(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]:
     """Explain the intervals, once for all runs that share an explanation."""
     found: dict[str, list[str]] = {}
     for run, row in zip(runs, scored.rows, strict=True):
@@ -188,14 +202,14 @@ def meanings(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
         yield f"\n{whose}{escape(meaning)}."
 
 
-def score_lines(runs: Sequence[RunView]) -> list[str]:
+def score_lines(runs: Sequence[ScoredRun]) -> list[str]:
     """Return the scores section of a report of these runs under their headline profiles."""
     return list(score_sections(runs, score_table(runs, None)))
 
 
-def metric_cells(scored: ScoreTable, row: Row, metric: Metric) -> list[str]:
+def metric_cells(scored: ScoreTable, row: RunRow, metric: Metric) -> list[str]:
     """Format one run's values of one metric with their intervals and denominators."""
-    return [f"{cell.text(metric)} ({cell.count(metric)})" for _, cell in scored.cells(row)]
+    return [f"{with_interval(cell, metric)} ({cell.count(metric)})" for _, cell in scored.cells(row)]
 
 
 def radar_section() -> list[str]:
@@ -204,7 +218,7 @@ def radar_section() -> list[str]:
     return ["## Radar plots\n", *pictures]
 
 
-def lost_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
+def lost_section(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]:
     """Show the funnel of each run, which says where answers were lost; empty if no run kept retrieved or
     prompt text."""
     found = list(funnel_section(list(zip(runs, scored.rows, strict=True))))
@@ -221,7 +235,7 @@ def lost_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
         yield from (f"\n{escape(note)}" for note in notes)
 
 
-def abstention_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
+def abstention_section(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]:
     """Show how often answerable and unanswerable questions were answered, with coverage and selective
     accuracy."""
     yield "## Abstention\n"
@@ -234,16 +248,16 @@ def abstention_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[
     rows, rates = [], []
     for run, row in zip(runs, scored.rows, strict=True):
         figures = run.figures(row.profile)
-        lines = figures.get("abstention_table") or {}
-        rows += [[title(row), escape(kind), *outcomes(counts)] for kind, counts in lines.items()]
-        if found := figures.get("abstention_rates"):
+        lines = figures.abstention_table.lines
+        rows += [[title(row), kind, *outcomes(counts)] for kind, counts in lines.items()]
+        if found := figures.abstention_rates:
             rates.append([title(row), *(rate_text(found, key) for key in RATES)])
     yield from table(["Run", "Answers", "Answered", "Abstained"], rows, 2) if rows else ["Not known."]
     if rates:
         yield from ["", *table(["Run", "Coverage", "Selective accuracy"], rates, 2)]
 
 
-def review_section(runs: Sequence[RunView], scores: str | None) -> Iterator[str]:
+def review_section(runs: Sequence[ScoredRun], scores: str | None) -> Iterator[str]:
     """Show how far human reviewers agree with the scores; empty if there are no reviews."""
     found = agreement(runs, scores)
     if found is None:
@@ -256,36 +270,34 @@ def review_section(runs: Sequence[RunView], scores: str | None) -> Iterator[str]
         yield f"\n{escape(remark)}"
 
 
-def profile_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
+def profile_section(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]:
     """List the scores of every run under every profile that it was scored with."""
     yield "## Profiles side by side\n"
     headers = ["Run", "Profile", "Match", "Hyphens", "Abstention classifier"]
     metrics = ["correctness", "micro_correctness", "hallucination", "micro_hallucination", "abstention"]
     rows = []
     for run, row in zip(runs, scored.rows, strict=True):
-        for name in run.summary.get("profiles") or {}:
-            figures = run.figures(name)
-            overall = figures.get("overall") or {}
-            rules = (describe(figures.get(key)) for key in ("match", "hyphens", "classifier"))
-            means = [figure(overall.get(metric)) for metric in metrics]
-            rows.append([title(row), *map(escape, (name, *rules)), *means, number(overall.get("n"))])
+        for name, figures in run.summary.profiles.items():
+            means = [figure(figures.overall.mean(metric)) for metric in metrics]
+            rules = map(escape, (name, *rules_of(figures)))
+            rows.append([title(row), *rules, *means, str(figures.overall.n)])
     titles = [metric.replace("_", " ").capitalize() for metric in metrics]
     yield from table([*headers, *titles, "n"], rows, len(metrics) + 1)
 
 
-def failure_section(runs: Sequence[RunView], scored: ScoreTable) -> list[str]:
+def failure_section(runs: Sequence[ScoredRun], scored: ScoreTable) -> list[str]:
     """Count the failures of each kind, with the first message of each."""
     rows = []
     for run, row in zip(runs, scored.rows, strict=True):
         messages = first_messages(run)
-        for kind, count in (run.summary.get("errors") or {}).items():
+        for kind, count in run.summary.errors.items():
             message = shorten(messages.get(kind, ""), EXCERPT)
             rows.append([title(row), escape(kind), escape(message), str(count)])
     listed = table(["Run", "Kind", "First message", "Failures"], rows, 1) if rows else ["None."]
     return ["## Failures\n", *listed]
 
 
-def worst_sections(runs: Sequence[RunView], scored: ScoreTable, out: Path) -> Iterator[str]:
+def worst_sections(runs: Sequence[ScoredRun], scored: ScoreTable, out: Path) -> Iterator[str]:
     """List the ten worst questions of every run."""
     yield "## Worst questions"
     headers = ["Question", "Category", "Asked", "Gold", "Answer", "Correctness", "Hallucination"]
@@ -295,7 +307,7 @@ def worst_sections(runs: Sequence[RunView], scored: ScoreTable, out: Path) -> It
         yield from table(headers, (miss_cells(run, miss, out) for miss in misses), 2) if misses else ["None."]
 
 
-def miss_cells(run: RunView, miss: Miss, out: Path) -> list[str]:
+def miss_cells(run: ScoredRun, miss: Miss, out: Path) -> list[str]:
     """Format the table line of one bad question."""
     file = run.question_file(miss.id)
     name = link(miss.id, file, out) if file else escape(miss.id)
@@ -304,7 +316,7 @@ def miss_cells(run: RunView, miss: Miss, out: Path) -> list[str]:
     return [name, *texts, figure(miss.correctness), figure(miss.hallucination)]
 
 
-def cost_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
+def cost_section(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]:
     """List the tokens, cost and time of each run."""
     yield "## Cost and time\n"
     yield "Tokens, cost and wall time are totals; those of the stages are means over the questions.\n"
@@ -324,22 +336,22 @@ def cost_section(runs: Sequence[RunView], scored: ScoreTable) -> Iterator[str]:
     yield from table(headers, rows, len(headers) - 1)
 
 
-def cost_cells(summary: Mapping[str, Any]) -> list[str]:
+def cost_cells(summary: Summary) -> list[str]:
     """Format one run's tokens, cost and times."""
-    usage, counts, seconds = (summary.get(key) or {} for key in ("usage", "counts", "seconds"))
+    usage, counts, seconds = summary.usage, summary.counts, summary.seconds
     return [
-        number(usage.get("prompt_tokens")),
-        number(usage.get("completion_tokens")),
-        figure(summary.get("cost"), 4),
-        number(counts.get("cached")),
-        number(counts.get("cut_prompts")),
-        number(counts.get("cut_by_server")),
-        figure(seconds.get("wall"), 1),
-        *(figure(seconds.get(stage)) for stage in STAGES),
+        number(usage.prompt_tokens),
+        number(usage.completion_tokens),
+        figure(summary.cost, 4),
+        number(counts.cached),
+        number(counts.cut_prompts),
+        number(counts.cut_by_server),
+        figure(seconds.wall, 1),
+        *(figure(getattr(seconds, stage)) for stage in STAGES),
     ]
 
 
-def file_section(runs: Sequence[RunView], out: Path, pdf: bool, page: bool) -> Iterator[str]:
+def file_section(runs: Sequence[ScoredRun], out: Path, pdf: bool, page: bool) -> Iterator[str]:
     """Link to the other report files and to the folders of the runs."""
     yield "## Files\n"
     if page:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 from fathoms.errors import UsageError
 from fathoms.paths import write_atomic
 from fathoms.report.layout import Box, Point, Values, directions, normalise, place, value_spot
-from fathoms.report.table import Metric, Row, ScoreTable, figure, score_table
+from fathoms.report.table import Metric, RunRow, ScoreTable, figure, score_table
 from fathoms.report.text import squeeze, wrap
-from fathoms.report.view import RunView
+from fathoms.runs.reading import ScoredRun
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +84,7 @@ class Chart:
 
 
 def draw_radar(
-    runs: Sequence[RunView], metric: Metric, path: Path, scores: str | None = None, *, pdf: bool = True
+    runs: Sequence[ScoredRun], metric: Metric, path: Path, scores: str | None = None, *, pdf: bool = True
 ) -> list[Path]:
     """Draw a metric of some runs under one profile, and return the files written.
 
@@ -99,7 +99,7 @@ def draw_radar(
     return save(make_chart(score_table(runs, scores), metric), path, formats)
 
 
-def radar_figure(runs: Sequence[RunView], metric: Metric, scores: str | None = None) -> Figure:
+def radar_figure(runs: Sequence[ScoredRun], metric: Metric, scores: str | None = None) -> Figure:
     """Return the same plot as a Matplotlib figure, for example for a notebook."""
     if not runs:
         raise UsageError("a radar plot needs at least one run")
@@ -122,12 +122,12 @@ def make_chart(table: ScoreTable, metric: Metric) -> Chart:
         axes=("Overall", *shown),
         labels=tuple(map(legend_label, table.rows)),
         values=tuple(
-            tuple(cell.value(metric) for cell in (row.overall, *map(row.cell, shown))) for row in table.rows
+            tuple(cell.mean(metric) for cell in (row.overall, *map(row.cell, shown))) for row in table.rows
         ),
     )
 
 
-def legend_label(row: Row) -> str:
+def legend_label(row: RunRow) -> str:
     """Return a run's name in the legend: its label, and its model if the label does not contain it."""
     model = f" ({row.model})" if row.model and row.model not in row.label else ""
     return row.label + model + (" (incomplete)" if row.mark else "")

@@ -3,53 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
-from fathoms.report.view import RunView
+from fathoms.runs.reading import Means, ScoredRun
+from fathoms.runs.views import Number
 
 Metric = Literal["correctness", "hallucination"]
-MEANS = ("correctness", "hallucination", "abstention")
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
-class Cell:
-    """The scores of one run for one category, or over all categories.
-
-    `n` is the denominator of correctness and `hallucination_n` that of hallucination, which excludes failed
-    questions. `intervals` maps each metric with a known 95 % interval to its low and high bound.
-    """
-
-    correctness: float | None = None
-    hallucination: float | None = None
-    n: int = 0
-    hallucination_n: int = 0
-    errors: int = 0
-    abstention: float | None = None
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-
-    def value(self, metric: Metric) -> float | None:
-        """Return the value of a headline metric, `None` if it does not apply."""
-        return self.correctness if metric == "correctness" else self.hallucination
-
-    def count(self, metric: Metric) -> int:
-        """Return the denominator of a headline metric."""
-        return self.n if metric == "correctness" else self.hallucination_n
-
-    def text(self, metric: Metric) -> str:
-        """Format the value of a headline metric with its interval."""
-        return figure(self.value(metric)) + bracket(self.intervals.get(metric))
-
-    @property
-    def counts(self) -> str:
-        """The denominators as text: `n`, or `n/hallucination_n` if the two differ."""
-        same = self.n == self.hallucination_n
-        return str(self.n) if same else f"{self.n}/{self.hallucination_n}"
-
-
-@dataclass(frozen=True)
-class Row:
+class RunRow:
     """The scores of one run under one profile.
 
     `label` is the run's name, extended if another run has the same name. `mark` is the footnote mark of an
@@ -62,13 +27,13 @@ class Row:
     model: str | None
     profile: str
     mark: str
-    overall: Cell
-    micro: Cell
-    categories: Mapping[str, Cell]
+    overall: Means
+    micro: Means
+    categories: Mapping[str, Means]
 
-    def cell(self, category: str) -> Cell:
-        """Return the cell of a category, an empty cell if the run does not have it."""
-        return self.categories.get(category, Cell())
+    def cell(self, category: str) -> Means:
+        """Return the scores in a category, all unknown if the run does not have it."""
+        return self.categories.get(category, Means())
 
 
 @dataclass(frozen=True)
@@ -77,18 +42,18 @@ class ScoreTable:
     with marks."""
 
     categories: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[RunRow, ...]
     notes: tuple[str, ...]
 
-    def cells(self, row: Row) -> Iterator[tuple[str, Cell]]:
-        """Yield the column header and cell of Overall (the macro mean), Micro and every category."""
+    def cells(self, row: RunRow) -> Iterator[tuple[str, Means]]:
+        """Yield the column header and the scores of Overall (the macro mean), Micro and every category."""
         yield "Overall", row.overall
         yield "Micro", row.micro
         for category in self.categories:
             yield category, row.cell(category)
 
 
-def score_table(runs: Sequence[RunView], scores: str | None = None) -> ScoreTable:
+def score_table(runs: Sequence[ScoredRun], scores: str | None = None) -> ScoreTable:
     """Build the table of some runs under the profile `scores`, or, with `None`, under each run's headline
     profile."""
     marks: dict[str, str] = {}
@@ -103,53 +68,31 @@ def score_table(runs: Sequence[RunView], scores: str | None = None) -> ScoreTabl
     return ScoreTable(tuple(dict.fromkeys(listed + scored)), rows, tuple(notes))
 
 
-def make_row(run: RunView, label: str, scores: str | None, marks: dict[str, str]) -> Row:
+def make_row(run: ScoredRun, label: str, scores: str | None, marks: dict[str, str]) -> RunRow:
     """Build the row of one run; a reason for being incomplete that is not in `marks` yet is added to it."""
     figures = run.figures(scores)
-    overall = figures.get("overall") or {}
-    intervals = overall.get("intervals") or {}
-    micro = {**overall, **{mean: overall.get(f"micro_{mean}") for mean in MEANS}}
-    micro["intervals"] = {mean: intervals.get(f"micro_{mean}") for mean in MEANS}
-    categories = figures.get("categories") or {}
-    return Row(
+    return RunRow(
         run=run.run,
         label=label,
         name=run.name,
         model=run.model,
         profile=run.profile(scores),
         mark=footnote_mark(run, marks),
-        overall=make_cell(overall),
-        micro=make_cell(micro),
-        categories={str(name): make_cell(values) for name, values in categories.items()},
+        overall=figures.overall,
+        micro=figures.overall.micro,
+        categories=figures.categories,
     )
 
 
-def make_cell(values: Mapping[str, Any]) -> Cell:
-    """Build a cell from an entry of `summary.json`."""
-    return Cell(
-        correctness=values.get("correctness"),
-        hallucination=values.get("hallucination"),
-        n=values.get("n") or 0,
-        hallucination_n=values.get("hallucination_n") or 0,
-        errors=values.get("errors") or 0,
-        abstention=values.get("abstention"),
-        intervals={
-            metric: (found["low"], found["high"])
-            for metric, found in (values.get("intervals") or {}).items()
-            if found
-        },
-    )
-
-
-def footnote_mark(run: RunView, marks: dict[str, str]) -> str:
+def footnote_mark(run: ScoredRun, marks: dict[str, str]) -> str:
     """Return the superscript number for the reason why a run is incomplete, empty if it is complete.
 
     Runs that are incomplete for the same reason share a number.
     """
-    if run.summary.get("complete", False):
+    if run.summary.complete:
         return ""
-    reasons = run.summary.get("incomplete") or ["the run does not say why"]
-    reason = "incomplete: " + "; ".join(str(part).rstrip(".") for part in reasons)
+    reasons = run.summary.incomplete or ["the run does not say why"]
+    reason = "incomplete: " + "; ".join(part.rstrip(".") for part in reasons)
     return marks.setdefault(reason, str(len(marks) + 1).translate(SUPERSCRIPTS))
 
 
@@ -158,7 +101,18 @@ def figure(value: float | None, digits: int = 2) -> str:
     return "n/a" if value is None else f"{value:.{digits}f}"
 
 
-def bracket(interval: tuple[float, float] | None) -> str:
+def with_interval(means: Means, metric: Metric) -> str:
+    """Format a mean with its interval."""
+    return figure(means.mean(metric)) + bracket(means.bounds(metric))
+
+
+def both_counts(means: Means) -> str:
+    """Format the denominators: `n`, or `n/hallucination_n` if the two differ."""
+    same = means.n == means.hallucination_n
+    return str(means.n) if same else f"{means.n}/{means.hallucination_n}"
+
+
+def bracket(interval: tuple[Number, Number] | None) -> str:
     """Format an interval to follow its value: ` [.17, .42]`, empty if it is not known."""
     return f" [{', '.join(map(short_figure, interval))}]" if interval else ""
 
@@ -169,29 +123,27 @@ def short_figure(value: float) -> str:
     return "1" if text == "1.00" else text.removeprefix("0")
 
 
-def interval_note(run: RunView, profile: str) -> str | None:
+def interval_note(run: ScoredRun, profile: str) -> str | None:
     """Explain the bracketed intervals of one run; `None` if it has none."""
     figures = run.figures(profile)
-    found = ((figures.get("overall") or {}).get("intervals") or {}).get("correctness")
+    found = figures.overall.intervals.get("correctness")
     if not found:
         return None
     parts = ["[low, high]: 95 % intervals, for other questions on these documents"]
-    methods = [
-        ((values.get("intervals") or {}).get("correctness") or {}).get("method")
-        for values in (figures.get("categories") or {}).values()
-    ]
+    intervals = [means.intervals.get("correctness") for means in figures.categories.values()]
+    methods = [interval.method for interval in intervals if interval]
     if "wilson-conservative" in methods:
         parts.append("conservative for means of fractions")
-    groups, clustered = found.get("groups"), found.get("clustered")
-    if clustered:
-        wide = bracket((clustered["low"], clustered["high"])).strip()
+    groups = found.groups
+    if found.clustered:
+        wide = bracket(found.clustered.pair).strip()
         parts.append(f"overall correctness for other documents too: {wide}, {groups} groups")
     elif groups is not None:
         parts.append(f"{groups} group{'s' * (groups != 1)} of documents, not clustered")
     return "; ".join(parts)
 
 
-def run_labels(runs: Sequence[RunView]) -> list[str]:
+def run_labels(runs: Sequence[ScoredRun]) -> list[str]:
     """Return a distinct label for each run: its name, followed by the model, or by the run id if names and
     models are both the same."""
     names = [run.name for run in runs]

@@ -20,10 +20,18 @@ from fathoms.report.ending import dollars
 from fathoms.report.funnel import funnel_panel
 from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
-from fathoms.report.table import Cell, Row, ScoreTable, figure, interval_note, score_table
+from fathoms.report.table import (
+    RunRow,
+    ScoreTable,
+    both_counts,
+    figure,
+    interval_note,
+    score_table,
+    with_interval,
+)
 from fathoms.report.text import abbreviate, plain, shorten, squeeze
-from fathoms.report.view import RunView
 from fathoms.report.worst import Miss, first_messages, worst_questions
+from fathoms.runs.reading import AbstentionRates, Means, ScoredRun
 
 WIDTH = 80
 HEADER = 10
@@ -35,7 +43,7 @@ CELL = 32
 
 
 def summary_panel(
-    run: RunView, previous: RunView | None = None, scores: str | None = None
+    run: ScoredRun, previous: ScoredRun | None = None, scores: str | None = None
 ) -> list[RenderableType]:
     """Build what is shown after a run: its scores, failures, the change since `previous`, and its worst
     questions."""
@@ -50,14 +58,16 @@ def summary_panel(
     return [*parts, *review_tables([run], scores)]
 
 
-def heading(run: RunView, profile: str) -> Text:
+def heading(run: ScoredRun, profile: str) -> Text:
     """Show the run's name, model, data set and scoring rules."""
     figures = run.figures(profile)
-    rules = [f"{key} {figures[key]}" for key in ("match", "hyphens") if figures.get(key)]
-    if classifier := figures.get("classifier"):
-        rules.append(f"abstentions classified by {plain(classifier['kind'])}")
+    rules = [f"match {figures.match}"] if figures.match else []
+    rules += [f"hyphens {figures.hyphens}"] if figures.hyphens else []
+    if classifier := figures.classifier:
+        kind = classifier if isinstance(classifier, str) else classifier["kind"]
+        rules.append(f"abstentions classified by {plain(kind)}")
     text = Text(plain(run.name), style="bold")
-    for part in (run.model, run.summary.get("data")):
+    for part in (run.model, run.summary.data):
         if part:
             text.append(f"  {plain(part)}", style="not bold")
     return text.append(
@@ -65,7 +75,7 @@ def heading(run: RunView, profile: str) -> Text:
     )
 
 
-def run_table(run: RunView, scores: str | None = None) -> list[RenderableType]:
+def run_table(run: ScoredRun, scores: str | None = None) -> list[RenderableType]:
     """Show one run as a table with a line for each category."""
     scored = score_table([run], scores)
     (row,) = scored.rows
@@ -79,10 +89,10 @@ def run_table(run: RunView, scores: str | None = None) -> list[RenderableType]:
     return [apart(table), *map(note, [meaning] if meaning else []), *map(note, scored.notes)]
 
 
-def texts(cell: Cell) -> list[str]:
+def texts(means: Means) -> list[str]:
     """Format the columns of one line in the table of one run."""
-    rates = (cell.text("correctness"), cell.text("hallucination"), figure(cell.abstention))
-    return [*rates, cell.counts, str(cell.errors)]
+    rates = (with_interval(means, "correctness"), with_interval(means, "hallucination"))
+    return [*rates, figure(means.abstention), both_counts(means), str(means.errors)]
 
 
 def plain_table(first: str, *others: str) -> Table:
@@ -110,7 +120,7 @@ def note(text: str) -> Text:
 
 
 def comparison_panel(
-    runs: Sequence[RunView], scores: str | None = None, width: int = WIDTH
+    runs: Sequence[ScoredRun], scores: str | None = None, width: int = WIDTH
 ) -> list[RenderableType]:
     """Show several runs side by side, with three lines per run and a column for each category.
 
@@ -150,7 +160,7 @@ def block_width(headers: Sequence[str]) -> int:
     return len(METRICS[0]) + 1 + sum(max(cell_len(header), 5) + 1 for header in headers)
 
 
-def run_name(row: Row, position: int) -> Text:
+def run_name(row: RunRow, position: int) -> Text:
     """Show a run's name, model and number on three lines; the number refers to the list of ids below the
     table."""
     name = Text(plain(row.name) + row.mark, style="bold")
@@ -162,10 +172,10 @@ def run_ids(scored: ScoreTable) -> list[str]:
     return [f"run {position}: {row.run}" for position, row in enumerate(scored.rows, 1)]
 
 
-def stack(cell: Cell) -> str:
+def stack(cell: Means) -> str:
     """Format a cell of the table of several runs on three lines: correctness, hallucination, and
     denominators."""
-    return f"{figure(cell.correctness)}\n{figure(cell.hallucination)}\n{cell.counts}"
+    return f"{figure(cell.correctness)}\n{figure(cell.hallucination)}\n{both_counts(cell)}"
 
 
 def legend(scored: ScoreTable, headers: Sequence[str]) -> Text:
@@ -177,7 +187,7 @@ def legend(scored: ScoreTable, headers: Sequence[str]) -> Text:
     return note("; ".join([f"profile {profiles}", means, *short]))
 
 
-def review_tables(runs: Sequence[RunView], scores: str | None) -> list[RenderableType]:
+def review_tables(runs: Sequence[ScoredRun], scores: str | None) -> list[RenderableType]:
     """Show how far human reviewers agree with the scores; empty if there are no reviews."""
     found = agreement(runs, scores)
     if found is None:
@@ -191,57 +201,57 @@ def review_tables(runs: Sequence[RunView], scores: str | None) -> list[Renderabl
     return [*parts, *map(note, remarks(found))]
 
 
-def counts_line(run: RunView) -> Text:
+def counts_line(run: ScoredRun) -> Text:
     """Sum up the questions asked and answered, the tokens, the cost and the time on one line."""
-    counts, usage = run.summary.get("counts") or {}, run.summary.get("usage") or {}
-    asked = f"{counts.get('asked', 0)} of {counts.get('questions', 0)} questions asked"
-    parts = [asked, f"{counts.get('answered', 0)} answered", f"{counts.get('errors', 0)} failed"]
-    if counts.get("refused"):
-        parts.append(f"{counts['refused']} refused")
-    if counts.get("cut_prompts"):
-        parts.append(f"{counts['cut_prompts']} prompts cut")
-    if usage.get("prompt_tokens") is not None:
-        parts.append(f"{usage['prompt_tokens']} + {usage.get('completion_tokens') or 0} tokens")
-    if run.summary.get("cost") is not None:
-        parts.append(f"cost {dollars(run.summary['cost'])}")
-    if (wall := (run.summary.get("seconds") or {}).get("wall")) is not None:
-        parts.append(f"{wall:.1f} s")
+    summary, counts, usage = run.summary, run.summary.counts, run.summary.usage
+    asked = f"{counts.asked or 0} of {counts.questions or 0} questions asked"
+    parts = [asked, f"{counts.answered or 0} answered", f"{counts.errors or 0} failed"]
+    if counts.refused:
+        parts.append(f"{counts.refused} refused")
+    if counts.cut_prompts:
+        parts.append(f"{counts.cut_prompts} prompts cut")
+    if usage.prompt_tokens is not None:
+        parts.append(f"{usage.prompt_tokens} + {usage.completion_tokens or 0} tokens")
+    if summary.cost is not None:
+        parts.append(f"cost {dollars(summary.cost)}")
+    if summary.seconds.wall is not None:
+        parts.append(f"{summary.seconds.wall:.1f} s")
     return note(", ".join(parts))
 
 
-def cut_by_server(run: RunView) -> list[Text]:
+def cut_by_server(run: ScoredRun) -> list[Text]:
     """Warn if the model server truncated prompts; empty if it did not."""
-    number = (run.summary.get("counts") or {}).get("cut_by_server")
+    number = run.summary.counts.cut_by_server
     if not number:
         return []
     subject = "1 prompt was" if number == 1 else f"{number} prompts were"
     return [Text(f"{subject} cut by the server: raise generate.n_ctx or retrieve less", style="red")]
 
 
-def abstention_table(run: RunView, profile: str) -> list[RenderableType]:
+def abstention_table(run: ScoredRun, profile: str) -> list[RenderableType]:
     """Show how many answerable and unanswerable questions were answered or abstained from, with the share of
     each line; empty if that is not known."""
     figures = run.figures(profile)
-    counts, rates = figures.get("abstention_table") or {}, figures.get("abstention_rates") or {}
-    if not counts:
+    lines, rates = figures.abstention_table.lines, figures.abstention_rates or AbstentionRates()
+    if not lines:
         return []
     table = plain_table("answers", *OUTCOMES)
-    for kind, line in counts.items():
-        table.add_row(Text(plain(kind)), *outcomes(line))
+    for kind, line in lines.items():
+        table.add_row(kind, *outcomes(line))
     said = ", ".join(f"{name} {rate_text(rates, key)}" for key, name in RATES.items())
     of = "of the answers to answerable questions, and of those that do not abstain"
     return [Padding(table, (0, 0, 1, 0)), note(f"{said}: {of}")]
 
 
-def left_out(run: RunView) -> list[Text]:
+def left_out(run: ScoredRun) -> list[Text]:
     """List the documents that could not be read, one per line."""
-    reasons = run.ingest.get("failures") or {}
-    return [Text(plain(f"left out {document}: {reason}")) for document, reason in reasons.items()]
+    failed = run.ingest.failures.items()
+    return [Text(plain(f"left out {document}: {reason}")) for document, reason in failed]
 
 
-def failures(run: RunView) -> list[RenderableType]:
+def failures(run: ScoredRun) -> list[RenderableType]:
     """Show the number of failures of each kind, with the first message of each."""
-    kinds = run.summary.get("errors") or {}
+    kinds = run.summary.errors
     if not kinds:
         return []
     messages = first_messages(run)
@@ -253,7 +263,7 @@ def failures(run: RunView) -> list[RenderableType]:
     return [apart(table)]
 
 
-def change_line(run: RunView, previous: RunView, profile: str) -> Text:
+def change_line(run: ScoredRun, previous: ScoredRun, profile: str) -> Text:
     """Describe the change since an earlier run in one sentence."""
     found = change(run, previous, profile)
     start = f"Change since {plain(found.previous)}: "

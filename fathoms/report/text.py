@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
+from fathoms.types import Question
+
 JOINERS = "\u200c\u200d"
 UNSEEN = frozenset({"Cc", "Cf", "Cs", "Cn"})
 
@@ -78,15 +80,19 @@ def abbreviate(names: Sequence[str], width: int) -> list[str]:
     return list(labels)
 
 
-def gold(question: dict[str, object]) -> str:
+def yes_or_no(flag: object) -> str:
+    """Format a flag."""
+    return "n/a" if flag is None else "yes" if flag else "no"
+
+
+def gold(question: Question) -> str:
     """Return the gold answer on one line: `+` between phrases that must all occur, `or` between accepted
     variants."""
-    if not question.get("answerable", True):
+    if not question.answerable:
         return "(not answerable from the documents)"
-    variants = question.get("answers")
-    if not isinstance(variants, list | tuple) or not variants:
-        return str(question.get("reference") or "")
-    return " or ".join(" + ".join(map(str, variant)) for variant in variants if variant)
+    if not question.answers:
+        return question.reference or ""
+    return " or ".join(" + ".join(variant) for variant in question.answers if variant)
 
 
 def describe(options: object) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 from fathoms.report.text import gold
-from fathoms.report.view import RunView
+from fathoms.runs.reading import ScoredRun
 
 EXCERPT = 2000
 
@@ -40,59 +39,48 @@ class Miss:
         return (self.correctness or 0.0, -(self.hallucination or 0.0), self.id)
 
 
-def worst_questions(run: RunView, profile: str, limit: int = 10) -> list[Miss]:
+def worst_questions(run: ScoredRun, profile: str, limit: int = 10) -> list[Miss]:
     """Return at most `limit` questions that are not fully right or were hallucinated, the worst first."""
     return heapq.nsmallest(limit, misses(run, profile), key=lambda miss: miss.badness)
 
 
-def misses(run: RunView, profile: str) -> Iterator[Miss]:
+def misses(run: ScoredRun, profile: str) -> Iterator[Miss]:
     """Yield every question of the run that is not fully right or was hallucinated under the profile."""
     for view in run.questions():
-        scored = [
-            (repeat, (repeat.get("scores") or {}).get(profile) or {}) for repeat in view.get("repeats") or ()
-        ]
-        correctness = mean([scores.get("correctness") for _, scores in scored])
-        hallucination = mean([scores.get("hallucination") for _, scores in scored])
+        correctness = mean([repeat.under(profile).correctness for repeat in view.repeats])
+        hallucination = mean([repeat.under(profile).hallucination for repeat in view.repeats])
         if (correctness is not None and correctness < 1) or hallucination:
-            repeat, _ = min(scored, key=lambda pair: pair[1].get("correctness") or 0.0)
-            yield make_miss(view["question"], repeat, correctness, hallucination)
+            worst = min(view.repeats, key=lambda repeat: repeat.under(profile).correctness or 0.0)
+            error = worst.error
+            yield Miss(
+                id=view.question.id,
+                category=view.question.category,
+                question=view.question.text,
+                gold=gold(view.question),
+                answer=worst.answer.text[:EXCERPT] if worst.answer else "",
+                error=f"{error.kind}: {error.message}"[:EXCERPT] if error else None,
+                correctness=correctness,
+                hallucination=hallucination,
+            )
 
 
-def make_miss(
-    question: dict[str, Any], repeat: dict[str, Any], correctness: float | None, hallucination: float | None
-) -> Miss:
-    """Build a miss with the answer or error of one repeat."""
-    error = repeat.get("error")
-    return Miss(
-        id=str(question["id"]),
-        category=str(question.get("category", "")),
-        question=str(question.get("text", "")),
-        gold=gold(question),
-        answer=str((repeat.get("answer") or {}).get("text") or "")[:EXCERPT],
-        error=f"{error.get('kind')}: {error.get('message')}"[:EXCERPT] if error else None,
-        correctness=correctness,
-        hallucination=hallucination,
-    )
-
-
-def mean(values: list[float | None]) -> float | None:
+def mean(values: Sequence[float | None]) -> float | None:
     """Return the mean of the values that are not `None`, `None` if there are none."""
     known = [value for value in values if value is not None]
     return fmean(known) if known else None
 
 
-def first_messages(run: RunView) -> dict[str, str]:
+def first_messages(run: ScoredRun) -> dict[str, str]:
     """Return the first message of every kind of failure in the run; no question file is read if there are
     none."""
     found: dict[str, str] = {}
-    kinds = run.summary.get("errors") or {}
+    kinds = run.summary.errors
     if not kinds:
         return found
     for view in run.questions():
-        for repeat in view.get("repeats") or ():
-            error = repeat.get("error")
-            if error and error.get("kind") not in found:
-                found[str(error.get("kind"))] = str(error.get("message") or "")[:EXCERPT]
+        for repeat in view.repeats:
+            if repeat.error and repeat.error.kind not in found:
+                found[repeat.error.kind] = repeat.error.message[:EXCERPT]
         if found.keys() >= kinds.keys():
             break
     return found

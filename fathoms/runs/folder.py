@@ -19,12 +19,15 @@ from typing import Any, BinaryIO
 
 from fathoms.errors import StoreError
 from fathoms.paths import write_atomic
+from fathoms.runs.schemas import complaint
 
 LARGEST_TEXT = 128 * 2**20
 """The most bytes of a journal line or of a text in a blob. An answer of a model server has at most 16 MiB,
 which become 96 MiB where every byte is escaped in JSON."""
 LARGEST_FILE = 512 * 2**20
 """The most bytes of any other file."""
+SCHEMA = 1
+"""The version of the format of runs."""
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has neither
 _NO_BLOCK = getattr(os, "O_NONBLOCK", 0)
 _LINE_SEAL = re.compile(rb', "crc": "([0-9a-f]{8})"}')
@@ -93,6 +96,22 @@ def read_object(root: Path, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise StoreError(f"{root / name} cannot be read: a JSON object is needed")
     value.pop("crc", None)
+    return value
+
+
+def read_checked(root: Path, name: str, kind: str) -> dict[str, Any]:
+    """Read a JSON object from a file of a run and check it against the schema `kind`.
+
+    Raises StoreError that names the file and the place in it.
+    """
+    value = read_object(root, name)
+    version = value.get("schema", SCHEMA)
+    if not isinstance(version, int):
+        raise StoreError(f"{root / name} cannot be used: its schema {str(version)[:40]!r} is not known here")
+    if version > SCHEMA:
+        raise StoreError(f"{root / name} was written by a newer fathoms (schema {version}): update fathoms")
+    if wrong := complaint(kind, value):
+        raise StoreError(f"{root / name} cannot be used: {wrong}")
     return value
 
 

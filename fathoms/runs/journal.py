@@ -14,6 +14,8 @@ from fathoms.errors import StoreError
 from fathoms.paths import write_all
 from fathoms.runs.folder import LARGEST_TEXT, TooLongError, is_intact, open_file, opener, sealed_line
 
+JOURNAL = "journal.jsonl"
+"""The name of a run's journal."""
 _BEGINNING = b'{"question": '
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,21 +20,27 @@ from typing import Any, NamedTuple
 from pydantic import Field, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from fathoms.config import suggest
 from fathoms.errors import StoreError, UsageError
-from fathoms.paths import old_unique_name, safe_name, sweep
+from fathoms.paths import safe_name, sweep
 from fathoms.runs.blobs import Blobs
-from fathoms.runs.folder import TooLongError, open_file, read_file, read_object, sealed, write_file
-from fathoms.runs.journal import Journal, journal_line
-from fathoms.runs.schemas import complaint
+from fathoms.runs.folder import (
+    SCHEMA,
+    TooLongError,
+    open_file,
+    read_checked,
+    read_file,
+    read_object,
+    sealed,
+    write_file,
+)
+from fathoms.runs.journal import JOURNAL, Journal, journal_line
+from fathoms.runs.order import placed
 from fathoms.runs.trust import signed
+from fathoms.runs.views import read_views, view_names, view_of
 from fathoms.safety.masking import record_mask
 from fathoms.types import Evidence, Failure, Noun, Question, Record, Reply, Verdict
 
-SCHEMA = 1
-JOURNAL = "journal.jsonl"
 _NO_JSON = "it is not JSON"
-_RUN_NAME = re.compile(r"^\d{8}T\d{6,9}Z_(?P<name>.+)_[0-9a-f]{6,}$")
 
 _README = """# {run}
 
@@ -66,22 +71,6 @@ def _dump(value: Any) -> bytes:
         return (text + "\n").encode("utf-8", "replace")
 
 
-def read_checked(root: Path, name: str, kind: str) -> dict[str, Any]:
-    """Read a JSON object from a file of a run and check it against the schema `kind`.
-
-    Raises StoreError that names the file and the place in it.
-    """
-    value = read_object(root, name)
-    version = value.get("schema", SCHEMA)
-    if not isinstance(version, int):
-        raise StoreError(f"{root / name} cannot be used: its schema {str(version)[:40]!r} is not known here")
-    if version > SCHEMA:
-        raise StoreError(f"{root / name} was written by a newer fathoms (schema {version}): update fathoms")
-    if wrong := complaint(kind, value):
-        raise StoreError(f"{root / name} cannot be used: {wrong}")
-    return value
-
-
 class Entry(NamedTuple):
     """A usable line of the journal: its number from 1, its offset in bytes, and whether it holds a
     failure."""
@@ -106,8 +95,8 @@ class Contents(NamedTuple):
     flaws: list[Flaw]
 
 
-class _Kept(Noun):
-    """A record without prompt and hits: the part that must be valid for a line to be usable."""
+class _RecordHead(Noun):
+    """A record without prompt and hits: the part of a journal line that must be valid."""
 
     question: Question
     repeat: int = Field(default=0, ge=0)
@@ -152,7 +141,7 @@ class Run:
         because clocks can be wrong.
         """
         cls.require_writable(out)
-        before = [place.sequence for _, place in _placed(out) if place]
+        before = [place.sequence for _, place in placed(out) if place]
         now = datetime.now(UTC)
         while any(out.glob(f"{_stamp(now)}_*")):  # one run per millisecond keeps ids sorted
             now += timedelta(milliseconds=1)
@@ -267,30 +256,30 @@ class Run:
                 flaws.append(Flaw(line.number, line.flaw))
                 continue
             try:
-                kept = self._kept(line.text)
+                head = self._head(line.text)
             except _FlawError as error:
                 if not (error.is_no_json and line.is_half):
                     flaws.append(Flaw(line.number, str(error)))
                 continue
-            key = kept.question.id, kept.repeat
-            found[key] = Entry(line.number, line.offset, kept.error is not None)
+            key = head.question.id, head.repeat
+            found[key] = Entry(line.number, line.offset, head.error is not None)
         return Contents(found, flaws)
 
     def entries(self) -> dict[tuple[str, int], Entry]:
         """Return where each readable record stands in the journal, without the damaged lines."""
         return self.contents().entries
 
-    def _kept(self, text: bytes) -> _Kept:
+    def _head(self, text: bytes) -> _RecordHead:
         """Parse the part of a line that must be valid; raises _FlawError."""
         try:
-            kept = _Kept.model_validate_json(text)  # faster than parsing all of it
+            head = _RecordHead.model_validate_json(text)  # faster than parsing all of it
         except ValidationError:
-            kept = self._kept_slowly(text)
-        if kept.answer is None and kept.error is None:
+            head = self._head_slowly(text)
+        if head.answer is None and head.error is None:
             raise _FlawError("it holds neither an answer nor a failure")
-        return kept
+        return head
 
-    def _kept_slowly(self, text: bytes) -> _Kept:
+    def _head_slowly(self, text: bytes) -> _RecordHead:
         """Parse a line that holds a lone surrogate, or one of an earlier version, in which any long text may
         be in a blob; raises _FlawError."""
         try:
@@ -303,7 +292,7 @@ class Run:
             if not isinstance(data, dict):
                 raise _FlawError("it is not a record")
             rest = {key: value for key, value in data.items() if key not in ("hits", "prompt")}
-            return _Kept.model_validate(self._blobs.internalise(rest))
+            return _RecordHead.model_validate(self._blobs.internalise(rest))
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))
@@ -370,7 +359,7 @@ class Run:
         question = records[0].question
         repeats = []
         for index, record in enumerate(records):
-            repeats.append(_view(record, dict(scores[index]) if scores else {}))
+            repeats.append(view_of(record, dict(scores[index]) if scores else {}))
         whole = {"schema": SCHEMA, "run": self.id, "question": question.model_dump(mode="json")}
         self._write(f"questions/{view_names(question.id)[0]}", sealed(_dump({**whole, "repeats": repeats})))
 
@@ -429,59 +418,11 @@ class _FlawError(Exception):
         return self.args == (_NO_JSON,)
 
 
-def view_names(question: str) -> tuple[str, str]:
-    """The name of a question's file under `questions/`, and its name in runs of earlier versions."""
-    return f"{safe_name(question, unique=True)}.json", f"{old_unique_name(question)}.json"
-
-
-def read_views(root: Path) -> Iterator[dict[str, Any]]:
-    """Yield every question file of a run, sorted by name.
-
-    Raises StoreError for a damaged file, and for one that has the name of another question, because a
-    question would then be counted twice.
-    """
-    for path in sorted((root / "questions").glob("*.json")):
-        view = read_checked(root, f"questions/{path.name}", "question")
-        name, old = view_names(view["question"]["id"])
-        if path.name == old != name and os.path.lexists(path.with_name(name)):
-            continue  # there is a newer file with the current name
-        if path.name not in (name, old):
-            raise StoreError(f"{path} holds a question whose file is {name}: 'fathoms score' sets it aside")
-        yield view
-
-
-def require_all(run_dir: Path, summary: Mapping[str, Any], found: int) -> None:
-    """Raise StoreError unless a run's question files hold as many answers as its summary counts."""
-    counts = summary.get("counts") or {}
-    counted = counts.get("answered", 0) + counts.get("errors", 0)
-    if "answered" in counts and counted != found:
-        raise StoreError(
-            f"{run_dir}: its summary counts {counted} answers, and its question files hold {found}:"
-            f" run 'fathoms score {run_dir}'"
-        )
-
-
 def flaws_sentence(flaws: Sequence[Flaw]) -> str:
     """Describe flaws: `2 lines of journal.jsonl cannot be used: line 17 (it is not JSON), line 40 (...)`."""
     shown = ", ".join(f"line {flaw.number} ({flaw.why})" for flaw in flaws[:10])
     more = f" and {len(flaws) - 10} more" if len(flaws) > 10 else ""
     return f"{len(flaws)} line{'s' * (len(flaws) != 1)} of {JOURNAL} cannot be used: {shown}{more}"
-
-
-def _view(record: Record, scores: dict[str, Any]) -> dict[str, Any]:
-    """One record as its question file shows it: the answer and its scores first, then how it was produced."""
-    whole = record.model_dump(mode="json", exclude={"question", "released"})
-    hits = record.hits and [
-        {"rank": hit.rank, "score": hit.score, "document": hit.chunk.document}
-        | {"pages": list(hit.chunk.pages), "modality": hit.chunk.modality}
-        | ({"header": hit.chunk.header} if hit.chunk.header else {})
-        | {"text": hit.chunk.text}
-        for hit in record.hits
-    ]
-    if record.prompt and any(record.prompt.context in message.text for message in record.prompt.messages):
-        del whole["prompt"]["context"]  # it is a part of the message
-    first = {key: whole.pop(key) for key in ("repeat", "answer", "error")}
-    return {**first, "scores": scores, **whole, "hits": hits}
 
 
 def _loads(line: bytes) -> Any:
@@ -510,102 +451,3 @@ def _without_texts(prompt: dict[str, Any]) -> dict[str, Any]:
     """A prompt without its texts, keeping the numbers."""
     parts = [{**part, "prompt": _without_texts(part["prompt"])} for part in prompt.get("parts") or ()]
     return {**prompt, "messages": [], "context": "", "parts": parts}
-
-
-class Place(NamedTuple):
-    """The position of a run among others: by `sequence` (0 in runs of earlier versions), then by time."""
-
-    sequence: int
-    created: str
-    id: str
-
-
-_HEAD = 4096
-_SEQUENCE = re.compile(rb'^  "sequence": (\d{1,15}),?$', re.MULTILINE)
-_CREATED = re.compile(rb'^  "created": "([0-9T:.+-]{19,40})",?$', re.MULTILINE)
-
-
-def _place(path: Path) -> Place | None:
-    """The position of a run, read from the first bytes of its manifest where possible, because manifests can
-    be long and folders hold thousands. `None` where the manifest cannot be read."""
-    try:
-        with open_file(path, "manifest.json") as file:
-            head = file.read(_HEAD)
-        if created := _CREATED.search(head):
-            sequence = _SEQUENCE.search(head)
-            return Place(int(sequence[1]) if sequence else 0, created[1].decode(), path.name)
-        manifest = read_object(path, "manifest.json")  # not formatted as fathoms writes it
-    except (OSError, StoreError):
-        return None
-    sequence, created = manifest.get("sequence", 0), manifest.get("created")
-    if not isinstance(sequence, int) or not isinstance(created, str) or not 0 <= sequence < 10**15:
-        return None
-    return Place(sequence, created, path.name)
-
-
-def _is_run(path: Path) -> bool:
-    """Whether a folder holds a run, even a damaged one."""
-    if os.path.lexists(path / "manifest.json"):
-        return path.is_dir()
-    return bool(_RUN_NAME.match(path.name)) and os.path.lexists(path / JOURNAL)
-
-
-def _placed(out: Path) -> list[tuple[Path, Place | None]]:
-    """The runs in a folder sorted by name, with their positions."""
-    try:
-        return [(path, _place(path)) for path in sorted(out.iterdir()) if _is_run(path)]
-    except OSError as error:
-        raise StoreError(f"{out} cannot be read: {error.strerror or error}") from error
-
-
-def list_runs(out: Path) -> list[Run]:
-    """Every run in a folder, oldest first.
-
-    Runs are ordered by `sequence`, whatever the clock said; runs of earlier versions, which have none, come
-    first, ordered by time. A run whose manifest cannot be read is placed by the time in its id.
-    """
-    if not out.is_dir():
-        return []
-    placed = _placed(out)
-    order = [path for path, _ in sorted(((p, w) for p, w in placed if w), key=lambda pair: pair[1])]
-    for path in (path for path, place in placed if place is None):
-        earlier = [number for number, other in enumerate(order, start=1) if other.name < path.name]
-        order.insert(max(earlier, default=0), path)
-    return [Run(path) for path in order]
-
-
-def oldest_first(runs: Iterable[Run]) -> list[Run]:
-    """Order runs as `list_runs` does, wherever they lie; those with an unreadable manifest come first."""
-    return sorted(runs, key=lambda run: _place(run.path) or Place(0, "", run.id))
-
-
-def find_run(reference: str, out: Path) -> Run:
-    """Find a run by path, id, `latest`, `NAME` (its newest run) or `NAME~1` (the run before that).
-
-    Raises UsageError with a suggestion or a list of the names there are.
-    """
-    for path in (Path(reference), out / reference):
-        with suppress(OSError, ValueError):  # not a valid path, so it is a name
-            if _is_run(path):
-                return Run(path)
-    name, _, back = reference.partition("~")
-    if back and not back.isdigit():
-        raise UsageError(f"'{reference}': want NAME~1 for the run before the newest")
-    runs = list_runs(out)
-    if name != "latest":
-        runs = [run for run in runs if run_name(run) == safe_name(name, 60)]
-    steps = int(back or 0)
-    if steps < len(runs):
-        return runs[-1 - steps]
-    if runs:
-        raise UsageError(f"no run '{reference}': {out} holds {len(runs)} of '{name}'")
-    names = sorted({run_name(run) for run in list_runs(out)})
-    if not names:
-        raise UsageError(f"no run '{reference}'; {out} holds no runs")
-    raise UsageError(f"no run '{reference}'{suggest(name, [*names, 'latest'])}")
-
-
-def run_name(run: Run) -> str:
-    """The name in a run's id, without time and fingerprint."""
-    match = _RUN_NAME.match(run.id)
-    return match["name"] if match else run.id

@@ -12,7 +12,7 @@ import pytest
 from fathoms.report.html import MOST_CATEGORIES, report_html
 from fathoms.report.radar import MOST_AXES, make_chart
 from fathoms.report.table import score_table
-from fathoms.report.view import RunView
+from fathoms.runs.reading import ScoredRun
 from tests.support.report_browser import Watched, chromium, texts, watch, written
 from tests.support.report_runs import hostile_run, made_runs
 
@@ -41,7 +41,7 @@ def watched(browser: Any) -> Iterator[Watched]:
     yield from watch(browser)
 
 
-def renamed(run: RunView, names: dict[str, str], ids: dict[str, str]) -> RunView:
+def renamed(run: ScoredRun, names: dict[str, str], ids: dict[str, str]) -> ScoredRun:
     """A run with other names of its categories and other ids of its questions."""
 
     def changed(value: Any) -> Any:
@@ -51,8 +51,8 @@ def renamed(run: RunView, names: dict[str, str], ids: dict[str, str]) -> RunView
             return [changed(child) for child in value]
         return names.get(value, ids.get(value, value)) if isinstance(value, str) else value
 
-    views = [changed(view) for view in run.questions()]
-    return RunView(run.run, None, run.manifest, changed(dict(run.summary)), lambda: iter(views))
+    views = [changed(view) for view in run.views()]
+    return ScoredRun(run.run, None, run.manifest_json, changed(dict(run.summary_json)), lambda: iter(views))
 
 
 def test_the_data_of_a_page_cannot_end_its_element() -> None:
@@ -109,20 +109,20 @@ def test_names_that_every_object_has(watched: Watched, tmp_path: Path) -> None:
         watched.open(address, f"{name}={name}")
 
 
-def many(categories: int) -> RunView:
+def many(categories: int) -> ScoredRun:
     """A run with a question in each of so many categories."""
     run = made_runs(["alpha"], 3)[0]
-    [view] = [view for view in run.questions() if view["question"]["id"] == "q-000"]
+    [view] = [view for view in run.views() if view["question"]["id"] == "q-000"]
     views = [
         {**view, "question": {**view["question"], "id": f"q{at}", "category": f"category {at}"}}
         for at in range(categories)
     ]
-    summary = json.loads(json.dumps(run.summary))
+    summary = json.loads(json.dumps(run.summary_json))
     profile = summary["profiles"]["paper"]
     figures = next(iter(profile["categories"].values()))
     profile["categories"] = {f"category {at}": figures for at in range(categories)}
     summary["categories"] = list(profile["categories"])
-    return RunView(run.run, None, run.manifest, summary, lambda: iter(views))
+    return ScoredRun(run.run, None, run.manifest_json, summary, lambda: iter(views))
 
 
 @pytest.mark.slow

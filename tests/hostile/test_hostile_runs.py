@@ -16,8 +16,9 @@ import pytest
 from fathoms.cli import main
 from fathoms.errors import DataError, StoreError
 from fathoms.paths import old_unique_name, safe_name
+from fathoms.runs.finding import find_run, list_runs, oldest_first
 from fathoms.runs.folder import LARGEST_TEXT
-from fathoms.runs.store import Run, find_run, list_runs, oldest_first
+from fathoms.runs.store import Run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply
 from tests.support.project import Project
@@ -106,7 +107,8 @@ from pathlib import Path
 resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30))
 from fathoms.errors import StoreError
 from fathoms.scoring import score_run
-from fathoms.runs.store import Run, oldest_first
+from fathoms.runs.finding import oldest_first
+from fathoms.runs.store import Run
 for path in sys.argv[1:]:
     try:
         summary = score_run(Run(Path(path)))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fathoms.report.view import RunView
+from fathoms.runs.reading import ScoredRun
 
 Json = dict[str, Any]
 
@@ -65,7 +65,7 @@ def make_summary(name: str, overall: Json, categories: dict[str, Json], **change
     }
 
 
-def make_view(summary: Json, questions: list[Json] | None = None, path: Path | None = None) -> RunView:
+def make_view(summary: Json, questions: list[Json] | None = None, path: Path | None = None) -> ScoredRun:
     """A view of plain data."""
     manifest = {
         "schema": 1,
@@ -73,10 +73,10 @@ def make_view(summary: Json, questions: list[Json] | None = None, path: Path | N
         "name": summary["name"],
         "created": "2026-01-02T03:04:05Z",
     }
-    return RunView(summary["run"], path, manifest, summary, lambda: list(questions or []))
+    return ScoredRun(summary["run"], path, manifest, summary, lambda: list(questions or []))
 
 
-def table_row(line: str) -> RunView:
+def table_row(line: str) -> ScoredRun:
     """One row of Table II as a run."""
     model, pipeline, *figures = line.split()
     pairs = [(float(c), float(h)) for c, h in zip(figures[::2], figures[1::2], strict=True)]
@@ -140,7 +140,7 @@ def make_question(id: str, correctness: float | None, hallucination: float | Non
     return {"schema": 1, "run": "r", "question": {**question, **changes}, "repeats": [repeat]}
 
 
-def make_small_run(path: Path | None = None, **changes: Any) -> RunView:
+def make_small_run(path: Path | None = None, **changes: Any) -> ScoredRun:
     """Four questions worked by hand: one right, one half right, one hallucinated, one failed.
 
     Tables: (1 + 0.5) / 2 = 0.75, none hallucinated. Images: (0 + 0) / 2 = 0, the one that was answered is
@@ -208,24 +208,24 @@ def make_small_run(path: Path | None = None, **changes: Any) -> RunView:
 
 
 @pytest.fixture
-def paper_runs() -> list[RunView]:
+def paper_runs() -> list[ScoredRun]:
     """The eight rows of Table II, of which the third and later differ in model or pipeline."""
     return [table_row(line) for line in TABLE_II.strip().splitlines()]
 
 
 @pytest.fixture
-def small_run() -> Callable[..., RunView]:
+def small_run() -> Callable[..., ScoredRun]:
     """Makes the small run, with keys of its summary changed."""
     return make_small_run
 
 
 @pytest.fixture
-def ingested_run() -> Callable[[Json | None], RunView]:
+def ingested_run() -> Callable[[Json | None], ScoredRun]:
     """Makes the small run with a report of its documents."""
 
-    def make(ingest: Json | None) -> RunView:
+    def make(ingest: Json | None) -> ScoredRun:
         run = make_small_run()
-        return dataclasses.replace(run, manifest={**run.manifest, "data": {"ingest": ingest}})
+        return dataclasses.replace(run, manifest_json={**run.manifest_json, "data": {"ingest": ingest}})
 
     return make
 
@@ -237,7 +237,7 @@ def question() -> Callable[..., Json]:
 
 
 @pytest.fixture
-def run_of() -> Callable[..., RunView]:
+def run_of() -> Callable[..., ScoredRun]:
     """Makes a run of a summary and question views."""
     return make_view
 
@@ -248,8 +248,8 @@ def run_dir(tmp_path: Path) -> Path:
     run = make_small_run()
     path = tmp_path / run.run
     (path / "questions").mkdir(parents=True)
-    (path / "manifest.json").write_text(json.dumps(dict(run.manifest)))
-    (path / "summary.json").write_text(json.dumps(dict(run.summary)))
-    for view in run.questions():
+    (path / "manifest.json").write_text(json.dumps(dict(run.manifest_json)))
+    (path / "summary.json").write_text(json.dumps(dict(run.summary_json)))
+    for view in run.views():
         (path / "questions" / f"{view['question']['id']}.json").write_text(json.dumps(view))
     return path

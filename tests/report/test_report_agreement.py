@@ -15,8 +15,8 @@ from rich.console import Console
 
 from fathoms.report import comparison_panel, report_json, report_markdown, summary_panel, write_report
 from fathoms.report.review.agreement import Mean, agreement, average, mean_rating, rated_alike
-from fathoms.report.view import RunView
 from fathoms.runs.ratings import FILE, Rating, append_rating
+from fathoms.runs.reading import ScoredRun
 
 pytestmark = pytest.mark.slow  # they draw
 
@@ -35,13 +35,11 @@ def spread(total: int, n: int) -> list[int]:
 
 
 def rate(
-    view: RunView, path: Path, question: str, score: int | None, flag: int | None, **changes: Any
+    view: ScoredRun, path: Path, question: str, score: int | None, flag: int | None, **changes: Any
 ) -> None:
     """Append a rating of what the run shows for a question."""
     scores = next(
-        each["repeats"][0]["scores"]["paper"]
-        for each in view.questions()
-        if each["question"]["id"] == question
+        each["repeats"][0]["scores"]["paper"] for each in view.views() if each["question"]["id"] == question
     )
     shown = {key: scores[key] for key in ("correctness", "hallucination", "abstained")}
     values = {"run": view.run, "question": question, "profile": "paper", "reviewer": "ann", "seed": 1}
@@ -50,7 +48,7 @@ def rate(
 
 
 @pytest.fixture
-def reviewed_runs(small_run: Callable[..., RunView], tmp_path: Path) -> list[RunView]:
+def reviewed_runs(small_run: Callable[..., ScoredRun], tmp_path: Path) -> list[ScoredRun]:
     """Sixteen runs with three ratings each, whose means are those of Table I."""
     runs = []
     for pipeline, (count, scores, flags, _, _) in TABLE_I.items():
@@ -58,7 +56,7 @@ def reviewed_runs(small_run: Callable[..., RunView], tmp_path: Path) -> list[Run
         for number in range(count):
             id = f"20260102T030405678Z_{len(runs)}_0a1b2c3d"
             run = small_run(tmp_path / id, run=id, name=f"run {len(runs)}")
-            run = dataclasses.replace(run, manifest={**run.manifest, "pipeline": pipeline})
+            run = dataclasses.replace(run, manifest_json={**run.manifest_json, "pipeline": pipeline})
             names = ("right", "half", "wrong")
             for question, pair in zip(names, pairs[3 * number :], strict=False):
                 rate(run, tmp_path / id / FILE, question, *pair)
@@ -66,7 +64,7 @@ def reviewed_runs(small_run: Callable[..., RunView], tmp_path: Path) -> list[Run
     return runs
 
 
-def test_the_papers_table_1(reviewed_runs: list[RunView]) -> None:
+def test_the_papers_table_1(reviewed_runs: list[ScoredRun]) -> None:
     found = agreement(reviewed_runs)
     assert found is not None
     rows = {
@@ -85,7 +83,7 @@ def test_the_papers_table_1(reviewed_runs: list[RunView]) -> None:
 
 
 def test_it_is_in_the_markdown_the_json_and_on_the_terminal(
-    reviewed_runs: list[RunView], tmp_path: Path
+    reviewed_runs: list[ScoredRun], tmp_path: Path
 ) -> None:
     text = report_markdown(reviewed_runs, tmp_path)
     section = text.split("## Human review")[1].split("\n## ")[0]
@@ -104,14 +102,14 @@ def test_it_is_in_the_markdown_the_json_and_on_the_terminal(
     assert line.split()[2] == "4.62"
 
 
-def test_nothing_is_said_where_nobody_was_asked(small_run: Callable[..., RunView], tmp_path: Path) -> None:
+def test_nothing_is_said_where_nobody_was_asked(small_run: Callable[..., ScoredRun], tmp_path: Path) -> None:
     run = small_run(tmp_path)
     assert agreement([run]) is None
     assert report_json([run])[0]["agreement"] is None
     assert "Human review" not in report_markdown([run], tmp_path)
 
 
-def test_a_single_run_shows_its_own(run_dir: Path, small_run: Callable[..., RunView]) -> None:
+def test_a_single_run_shows_its_own(run_dir: Path, small_run: Callable[..., ScoredRun]) -> None:
     run = small_run(run_dir)
     rate(run, run_dir / FILE, "right", 5, 4)
     found = agreement([run])
@@ -127,7 +125,7 @@ def test_a_single_run_shows_its_own(run_dir: Path, small_run: Callable[..., RunV
 
 
 def test_what_was_scored_otherwise_since_is_left_out_and_counted(
-    small_run: Callable[..., RunView], tmp_path: Path
+    small_run: Callable[..., ScoredRun], tmp_path: Path
 ) -> None:
     run = small_run(tmp_path)
     rate(run, tmp_path / FILE, "right", 5, 5)
@@ -143,7 +141,7 @@ def test_what_was_scored_otherwise_since_is_left_out_and_counted(
     assert "another profile's scores: 1" in text
 
 
-def test_files_of_ratings_from_elsewhere(small_run: Callable[..., RunView], tmp_path: Path) -> None:
+def test_files_of_ratings_from_elsewhere(small_run: Callable[..., ScoredRun], tmp_path: Path) -> None:
     run = small_run(tmp_path / "run")
     rate(run, tmp_path / "ours.jsonl", "right", 5, 5)
     rate(run, tmp_path / "run" / FILE, "right", 3, 3, reviewer="ben")
@@ -155,7 +153,7 @@ def test_files_of_ratings_from_elsewhere(small_run: Callable[..., RunView], tmp_
     assert (row.score.mean, row.score.n) == (4, 1)  # one answer, whoever rated it
 
 
-def test_two_reviewers(small_run: Callable[..., RunView], tmp_path: Path) -> None:
+def test_two_reviewers(small_run: Callable[..., ScoredRun], tmp_path: Path) -> None:
     run = small_run(tmp_path)
     for question, ann, ben in (("right", 5, 5), ("half", 4, 4), ("wrong", 2, 1)):
         rate(run, tmp_path / FILE, question, ann, 5)

@@ -20,7 +20,7 @@ from fathoms.paths import sha256_file
 from fathoms.report.ending import dollars
 from fathoms.report.html import report_html
 from fathoms.report.table import short_figure
-from fathoms.report.view import RunView
+from fathoms.runs.reading import ScoredRun
 from tests.support.report_browser import Watched, chromium, eventually, texts, watch, written
 from tests.support.report_runs import STAGES, made_runs
 
@@ -118,14 +118,14 @@ def test_sorting_by_click_and_by_keyboard(watched: Watched, made: str) -> None:
 
 def test_a_category_may_be_called_overall(watched: Watched, folder: Path) -> None:
     [run] = made_runs(["beta"], 6)
-    for view in run.questions():
+    for view in run.views():
         view["question"]["category"] = {"Tables": "Overall"}.get(view["question"]["category"], "Hard*")
-    paper = run.summary["profiles"]["paper"]
+    paper = run.summary_json["profiles"]["paper"]
     found = {"Overall": paper["categories"]["Tables"], "Hard*": paper["categories"]["Text-Only"]}
     paper["categories"] = found
     paper["funnel"]["categories"] = dict.fromkeys(found, paper["funnel"]["overall"])
-    summary = {**run.summary, "categories": list(found)}
-    page = watched.open(written(folder / "overall.html", [dataclasses.replace(run, summary=summary)]))
+    summary = {**run.summary_json, "categories": list(found)}
+    page = watched.open(written(folder / "overall.html", [dataclasses.replace(run, summary_json=summary)]))
     assert [text.split()[0] for text in texts(page, "#leaderboard thead th[colspan]")] == [
         *("Overall", "Overall", "Hard*")
     ]
@@ -137,7 +137,7 @@ def test_the_best_is_as_printed_and_what_is_not_known_is_not_lost(watched: Watch
     runs = made_runs(["alpha", "beta"], 6)
     nothing = {"recall": None, "lost": None, "gained": None, "n": 0, "compared": 0}
     for run, tables in zip(runs, (0.499, 0.501), strict=True):
-        paper = run.summary["profiles"]["paper"]
+        paper = run.summary_json["profiles"]["paper"]
         paper["categories"]["Tables"]["correctness"] = tables
         paper["funnel"]["categories"] = {"Tables": dict.fromkeys(STAGES, nothing)}
     page = watched.open(written(folder / "equal.html", runs))
@@ -169,7 +169,7 @@ def upward(path: str | None) -> float:
 
 
 def test_the_paper_s_radar_labels_do_not_collide(
-    browser: Any, folder: Path, paper_runs: list[RunView]
+    browser: Any, folder: Path, paper_runs: list[ScoredRun]
 ) -> None:
     address = written(folder / "paper.html", paper_runs)
     for width in (1280, 390):
@@ -199,7 +199,7 @@ def meet(a: Any, b: Any) -> bool:
 
 
 def test_more_than_eight_runs_are_picked_from(
-    watched: Watched, folder: Path, paper_runs: list[RunView]
+    watched: Watched, folder: Path, paper_runs: list[ScoredRun]
 ) -> None:
     page = watched.open(written(folder / "nine.html", [*paper_runs, *made_runs(["alpha"], 4)]))
     assert len(runs_of(page)) == 9
@@ -356,10 +356,10 @@ def test_one_question_of_all_runs(watched: Watched, made: str) -> None:
 
 def test_a_question_of_several_lines_and_what_stands_before_a_text(watched: Watched, folder: Path) -> None:
     [run] = made_runs(["alpha"], 1)
-    [view] = run.questions()
+    [view] = run.views()
     view["question"]["text"] = "Which door?\n\n" + "It is the same door. " * 120
     view["repeats"][0]["hits"][0]["header"] = "file_name: 41.5 crowns.pdf"
-    address = written(folder / "lines.html", [dataclasses.replace(run, questions=lambda: [view])])
+    address = written(folder / "lines.html", [dataclasses.replace(run, views=lambda: [view])])
     page = watched.open(address, "view=question&id=q-000")
     page.locator("#whole-question").click()
     page.locator("main > details .passage").wait_for()
@@ -385,11 +385,11 @@ def test_back_leads_to_where_one_was(watched: Watched, made: str) -> None:
 
 def test_repeats_are_switched(watched: Watched, folder: Path) -> None:
     [run] = made_runs(["alpha"], 1)
-    [view] = run.questions()
+    [view] = run.views()
     again = copy.deepcopy(view["repeats"][0]) | {"repeat": 1}
     again["answer"]["text"] = "Another time."
     twice = {**view, "repeats": [*view["repeats"], again]}
-    address = written(folder / "twice.html", [dataclasses.replace(run, questions=lambda: [twice])])
+    address = written(folder / "twice.html", [dataclasses.replace(run, views=lambda: [twice])])
     page = watched.open(address, "view=question&id=q-000")
     assert texts(page, ".said .passage") == ["It is 41.5 crowns, says alpha."]
     page.locator("#repeat").select_option("2")
@@ -403,12 +403,12 @@ def test_repeats_are_switched(watched: Watched, folder: Path) -> None:
 def test_pictures_of_pages(watched: Watched, folder: Path, root: Path) -> None:
     pdf = sorted((root / "data" / "sample").rglob("*.pdf"))[0]
     [run] = made_runs(["alpha"], 1)
-    [view] = run.questions()
+    [view] = run.views()
     view["question"] |= {"evidence": [{"document": pdf.name, "page": 1}], "files": [pdf.name]}
     view["repeats"][0]["hits"][0] |= {"document": pdf.name, "pages": [1]}
     documents = {pdf.name: {"sha256": sha256_file(pdf)}}
-    manifest = {**run.manifest, "data": {"name": "sample", "documents": documents}}
-    made = dataclasses.replace(run, manifest=manifest, questions=lambda: [view])
+    manifest = {**run.manifest_json, "data": {"name": "sample", "documents": documents}}
+    made = dataclasses.replace(run, manifest_json=manifest, views=lambda: [view])
     path = folder / "pictures.html"
     path.write_text(report_html([made], thumbnails=True), encoding="utf-8")
     page = watched.open(path.as_uri(), "view=question&id=q-000")

@@ -34,7 +34,7 @@ def test_a_line_a_question_with_unrounded_scores(small_run):
 def test_a_line_a_repeat_and_run(small_run, run_of, question):
     view = question("q", 1.0, 0.0)
     view["repeats"].append({**view["repeats"][0], "repeat": 1})
-    runs = [run_of({**small_run().summary, "run": name}, [view]) for name in "ab"]
+    runs = [run_of({**small_run().summary_json, "run": name}, [view]) for name in "ab"]
     found = [(row["run"], row["question"], row["repeat"]) for row in lines(report_csv(runs))]
     assert found == [("a", "q", "0"), ("a", "q", "1"), ("b", "q", "0"), ("b", "q", "1")]
 
@@ -51,7 +51,7 @@ FORMULAS = ['=HYPERLINK("http://e.example","x")', "+1+1", "-2+3", "@SUM(A1)", "\
 def test_no_text_is_a_formula(small_run, run_of, question, text):
     error = {"kind": text, "message": text}
     view = question(text, 0.0, None, text=text, category=text, error=error)
-    (row,) = lines(report_csv([run_of({**small_run().summary, "name": text, "model": text}, [view])]))
+    (row,) = lines(report_csv([run_of({**small_run().summary_json, "name": text, "model": text}, [view])]))
     for column in ("name", "model", "question", "category", "error", "text"):
         assert row[column].startswith("'")
 
@@ -65,10 +65,12 @@ def test_text_that_is_harmless_stays_and_all_other_has_one_sign_more(text):
 @pytest.mark.parametrize("text", ['a "b", c', "two\nlines", "a\0b\x1b[1m"])
 def test_every_text_stays_in_its_cell(small_run, run_of, question, text):
     view = question("q", 1.0, 0.0, text=text)
-    (row,) = lines(report_csv([run_of(small_run().summary, [view])]))
+    (row,) = lines(report_csv([run_of(small_run().summary_json, [view])]))
     assert row["text"] == " ".join(text.replace("\0", "").replace("\x1b", "").split())
 
 
 def test_a_text_is_cut_where_a_spreadsheets_cell_is_full(small_run, run_of, question):
-    (row,) = lines(report_csv([run_of(small_run().summary, [question("q", 1.0, 0.0, text="x" * 2**20)])]))
+    (row,) = lines(
+        report_csv([run_of(small_run().summary_json, [question("q", 1.0, 0.0, text="x" * 2**20)])])
+    )
     assert row["text"] == "x" * 32_767

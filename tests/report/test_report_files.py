@@ -30,7 +30,7 @@ def html_of(markdown):
 def test_load_reads_a_run_and_questions_anew_each_time(run_dir):
     run = load(run_dir)
     assert (run.run, run.name, run.model, run.profile()) == (run_dir.name, "small", "a-model", "paper")
-    assert [view["question"]["id"] for view in run.questions()] == ["failed", "half", "right", "wrong"]
+    assert [view["question"]["id"] for view in run.views()] == ["failed", "half", "right", "wrong"]
     assert len(list(run.questions())) == 4
 
 
@@ -68,7 +68,7 @@ def test_the_worst_come_first_and_right_answers_do_not_come(small_run):
 def test_repeats_count_by_their_mean_and_show_the_worst_answer(run_of, question, small_run):
     view, other = question("q", 1.0, 0.0), question("q", 0.5, 1.0, answer={"text": "the bad one"})
     view["repeats"].append({**other["repeats"][0], "repeat": 1})
-    (miss,) = worst_questions(run_of(small_run().summary, [view]), "paper")
+    (miss,) = worst_questions(run_of(small_run().summary_json, [view]), "paper")
     assert (miss.correctness, miss.hallucination, miss.answer) == (0.75, 0.5, "the bad one")
 
 
@@ -78,7 +78,7 @@ def test_an_answer_to_an_unanswerable_question_stands_with_the_zeros(run_of, que
         question("made-up", None, 1.0, answerable=False),
         question("abstained", None, 0.0, answerable=False),
     ]
-    found = worst_questions(run_of(small_run().summary, views), "paper")
+    found = worst_questions(run_of(small_run().summary_json, views), "paper")
     assert [miss.id for miss in found] == ["made-up", "half"]
     assert found[0].gold == "(not answerable from the documents)"
 
@@ -86,7 +86,7 @@ def test_an_answer_to_an_unanswerable_question_stands_with_the_zeros(run_of, que
 def test_the_first_message_of_every_kind(run_of, question, small_run):
     errors = [{"kind": kind, "message": f"{kind} {n}"} for n, kind in enumerate(["A", "A", "B"])]
     views = [question(str(n), 0.0, None, answer=None, error=error) for n, error in enumerate(errors)]
-    run = run_of({**small_run().summary, "errors": {"A": 2, "B": 1}}, views)
+    run = run_of({**small_run().summary_json, "errors": {"A": 2, "B": 1}}, views)
     assert first_messages(run) == {"A": "A 0", "B": "B 2"}
 
 
@@ -131,7 +131,7 @@ def test_the_report_of_several_runs_has_a_line_a_run(run_dir):
 def test_intervals_stand_in_the_table_and_are_told_once(small_run, tmp_path):
     run = small_run()
     found = {"low": 0.17, "high": 1.0, "method": "wilson", "n": 4}
-    run.summary["profiles"]["paper"]["overall"]["intervals"] = {"correctness": found}
+    run.summary_json["profiles"]["paper"]["overall"]["intervals"] = {"correctness": found}
     text = report_markdown([run], tmp_path)
     assert "| Overall (macro) | Correctness | ↑ | 0.38 | [.17, 1] | 4 |" in text
     assert report_markdown([run, run], tmp_path).count("95 % intervals, for other questions") == 1
@@ -156,7 +156,7 @@ def test_released_scores_know_no_rules(small_run, run_of, tmp_path):
         "abstention_table": None,
         "abstention_rates": None,
     }
-    run = run_of({**small_run().summary, "profiles": {"released": figures}})
+    run = run_of({**small_run().summary_json, "profiles": {"released": figures}})
     text = report_markdown([run], tmp_path, "released")
     assert "| small | released | n/a | n/a | n/a | 0.38 |" in text
     assert "Not known." in text
@@ -206,8 +206,8 @@ def test_hostile_text_is_shown_and_does_nothing(run_of, question, small_run, tmp
         question("a|b<i>", 0.0, 1.0, text=HOSTILE, answers=[[HOSTILE]], answer={"text": HOSTILE}),
         question("q2", 0.0, None, text=HOSTILE, answer=None, error=error, category=HOSTILE),
     ]
-    run = run_of({**small_run().summary, **changes}, views, tmp_path)
-    run = dataclasses.replace(run, manifest={"data": {"ingest": ingest}})
+    run = run_of({**small_run().summary_json, **changes}, views, tmp_path)
+    run = dataclasses.replace(run, manifest_json={"data": {"ingest": ingest}})
     text = report_markdown([run], tmp_path)
     assert not set(text) & set("$\0\u202e")
     page = html_of(text)
@@ -316,19 +316,19 @@ def fields(part, place):
 def test_a_report_of_documents_is_valid(ingested_run):
     ingest = {"documents": 1, "pages": 2, "tables": None, "pictures": 0, "chunks": 3}
     ingest |= {"warnings": {"a.pdf": ["odd"]}, "failures": {"b.pdf": "is empty"}}
-    jsonschema.validate(ingested_run(ingest).manifest, schema("manifest"))
+    jsonschema.validate(ingested_run(ingest).manifest_json, schema("manifest"))
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(ingested_run({**ingest, "failures": ["b.pdf"]}).manifest, schema("manifest"))
+        jsonschema.validate(ingested_run({**ingest, "failures": ["b.pdf"]}).manifest_json, schema("manifest"))
 
 
 def test_the_fixtures_are_valid_and_unknown_keys_are_allowed(run_dir, paper_runs):
     run = load(run_dir)
-    jsonschema.validate({**run.summary, "later": 1}, schema("summary"))
-    jsonschema.validate(run.manifest, schema("manifest"))
-    for view in run.questions():
+    jsonschema.validate({**run.summary_json, "later": 1}, schema("summary"))
+    jsonschema.validate(run.manifest_json, schema("manifest"))
+    for view in run.views():
         jsonschema.validate({**view, "later": 1}, schema("question"))
     for row in paper_runs:
-        jsonschema.validate(row.summary, schema("summary"))
+        jsonschema.validate(row.summary_json, schema("summary"))
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ def test_the_fixtures_are_valid_and_unknown_keys_are_allowed(run_dir, paper_runs
 )
 def test_what_is_wrong_is_not_valid(small_run, name, change):
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(dict(small_run(**change).summary), schema(name))
+        jsonschema.validate(dict(small_run(**change).summary_json), schema(name))
 
 
 def test_a_score_of_percent_is_not_valid(question):

@@ -9,7 +9,8 @@ from rich.console import Console, RenderableType
 from fathoms.report.funnel import funnel_of, funnel_panel, funnel_section, stage_cell
 from fathoms.report.question import funnel_lines
 from fathoms.report.table import score_table
-from fathoms.report.view import RunView
+from fathoms.runs.reading import FunnelStage, ScoredRun
+from fathoms.runs.views import AnswerScores
 
 Stages = dict[str, dict[str, Any]]
 
@@ -35,10 +36,10 @@ FUNNEL = {
 }
 
 
-def run(funnel: dict[str, Any] | None) -> RunView:
+def run(funnel: dict[str, Any] | None) -> ScoredRun:
     figures = {"overall": {"correctness": 0.6, "n": 5}, "categories": {}, "funnel": funnel}
     summary = {"profile": "paper", "complete": True, "profiles": {"paper": figures}}
-    return RunView("r", None, {}, summary, lambda: [])
+    return ScoredRun("r", None, {}, summary, lambda: [])
 
 
 def printed(parts: list[RenderableType], width: int = 80) -> list[str]:
@@ -84,14 +85,14 @@ def test_losses_have_their_own_number_of_questions_and_overall_its_categories() 
 
 
 def test_a_loss_too_small_to_print_is_not_printed() -> None:
-    assert stage_cell(stage(0.5, 300, 0.004)) == "0.50\n"
+    assert stage_cell(FunnelStage.model_validate(stage(0.5, 300, 0.004))) == "0.50\n"
 
 
 def test_a_run_that_tells_nothing_but_its_answers_has_no_table() -> None:
     answers = {name: stage(None, 0, None) for name in ("documents", "retrieved", "prompt")}
     bare = {**FUNNEL, "overall": {**answers, "answer": stage(0.5, 5, None)}}
     for funnel in (None, bare):
-        assert funnel_of(run(funnel), "paper") == {}
+        assert funnel_of(run(funnel), "paper") is None
         assert funnel_panel(run(funnel), "paper") == []
         view = run(funnel)
         assert list(funnel_section([(view, score_table([view]).rows[0])])) == []
@@ -116,7 +117,8 @@ def test_a_question_says_from_where_its_phrases_are_missing() -> None:
         "fathoms": {"funnel": {"left_out": "common", "missed": {}}},
         "released": {"funnel": None},
     }
-    lines = [line.split() for line in printed(funnel_lines(scores), 120)]
+    found = {name: AnswerScores.model_validate(values) for name, values in scores.items()}
+    lines = [line.split() for line in printed(funnel_lines(found), 120)]
     assert ["paper", "1.00", "n/a", "n/a", "0.00", "17", "crowns:", "retrieved"] in lines
     assert ["fathoms", "n/a", "n/a", "n/a", "n/a", "left", "out:", "common"] in lines
     assert not any("released" in line for line in lines)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fathoms.errors import UsageError
-from fathoms.report import RunView, load, report_html, write_report
+from fathoms.report import ScoredRun, load, report_html, write_report
 from fathoms.report.html import payload
 from tests.support.report_page import CHUNK, OVERVIEW, detail_of, held, text_of, unpacked
 
@@ -21,7 +21,7 @@ Json = dict[str, Any]
 SCRIPT = re.compile(r'<script type="module">(.*?)</script>', re.DOTALL)
 
 
-def test_the_small_run_is_in_the_overview(small_run: Callable[..., RunView]) -> None:
+def test_the_small_run_is_in_the_overview(small_run: Callable[..., ScoredRun]) -> None:
     overview, chunks = unpacked(report_html([small_run()]))
     [run] = overview["runs"]
     assert overview["title"] == "fathoms: small"
@@ -41,7 +41,7 @@ def test_the_small_run_is_in_the_overview(small_run: Callable[..., RunView]) -> 
     assert run["funnel"] is None
 
 
-def test_the_abstention_table_has_intervals(small_run: Callable[..., RunView]) -> None:
+def test_the_abstention_table_has_intervals(small_run: Callable[..., ScoredRun]) -> None:
     [run] = payload([small_run()]).overview["runs"]
     line = run["abstention"]["answerable"]
     assert (line["answered"], line["abstained"]) == (2, 1)
@@ -53,7 +53,7 @@ def test_the_abstention_table_has_intervals(small_run: Callable[..., RunView]) -
     assert run["abstention"]["coverage"]["n"] == 3
 
 
-def test_the_index_tells_what_became_of_each_question(small_run: Callable[..., RunView]) -> None:
+def test_the_index_tells_what_became_of_each_question(small_run: Callable[..., ScoredRun]) -> None:
     _, chunks = unpacked(report_html([small_run()]))
     questions, [run] = chunks["index"]["questions"], chunks["index"]["runs"]
     assert dict(zip(questions["id"], run["outcome"], strict=True)) == {
@@ -70,13 +70,13 @@ def test_the_index_tells_what_became_of_each_question(small_run: Callable[..., R
 
 
 def test_seconds_are_of_the_answers_that_were_really_asked(
-    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
 ) -> None:
     views = [question(f"q{number}", 1.0, 0.0) for number in range(5)]
     for number, view in enumerate(views):
         view["repeats"][0]["timings"] = {"retrieve": 0.5, "generate": float(number)}
     views[4]["repeats"][0]["answer"]["cached"] = True
-    summary = dict(small_run().summary)
+    summary = dict(small_run().summary_json)
     [run] = payload([run_of(summary, views)]).overview["runs"]
     assert run["seconds"]["stages"] == [
         {"name": "retrieve", "mean": 0.5, "p50": 0.5, "p95": 0.5, "n": 4},
@@ -87,12 +87,12 @@ def test_seconds_are_of_the_answers_that_were_really_asked(
 
 
 def test_phrases_are_marked_in_the_answer_and_in_what_was_retrieved(
-    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
 ) -> None:
     view = question("q", 0.5, 0.0)
     view["repeats"][0]["answer"]["text"] = "🐟 Red herrings are reddish."
     view["repeats"][0]["hits"][0]["text"] = "Blue. " * 40
-    _, chunks = unpacked(report_html([run_of(dict(small_run().summary), [view])]))
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary_json), [view])]))
     found, texts = detail_of(chunks, 0, "q")
     assert found["phrases"] == ["red", "blue", "purple"]
     [repeat] = found["repeats"]
@@ -102,7 +102,7 @@ def test_phrases_are_marked_in_the_answer_and_in_what_was_retrieved(
 
 
 def test_a_prompt_refers_to_what_was_retrieved(
-    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
 ) -> None:
     view = question("q", 1.0, 0.0)
     texts = ["All red things are listed in this table. " * 5, "Nothing is blue in here, not one thing. " * 5]
@@ -112,7 +112,7 @@ def test_a_prompt_refers_to_what_was_retrieved(
     ]
     whole = f"Context: {texts[1]}\n---\n{texts[0]}\nWhat?"
     view["repeats"][0]["prompt"]["messages"] = [{"role": "user", "text": whole}]
-    _, chunks = unpacked(report_html([run_of(dict(small_run().summary), [view])]))
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary_json), [view])]))
     found, pool = detail_of(chunks, 0, "q")
     [repeat] = found["repeats"]
     parts = repeat["prompt"]["messages"][0]["parts"]
@@ -124,11 +124,11 @@ def test_a_prompt_refers_to_what_was_retrieved(
 
 
 def test_what_the_chunker_wrote_before_a_text_is_marked_too(
-    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
 ) -> None:
     view = question("q", 1.0, 0.0)
     view["repeats"][0]["hits"][0] |= {"header": "file_name: red.pdf", "modality": "text"}
-    _, chunks = unpacked(report_html([run_of(dict(small_run().summary), [view])]))
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary_json), [view])]))
     found, texts = detail_of(chunks, 0, "q")
     [hit] = found["repeats"][0]["hits"]
     assert held(hit["header"], texts) == [("red", 0)]
@@ -136,7 +136,7 @@ def test_what_the_chunker_wrote_before_a_text_is_marked_too(
 
 
 def test_the_funnel_of_a_question(
-    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
 ) -> None:
     view = question("q", 0.0, 1.0)
     view["repeats"][0]["scores"]["paper"]["funnel"] = {
@@ -150,7 +150,7 @@ def test_the_funnel_of_a_question(
         "left_out": None,
         "chance": 0.0,
     }
-    _, chunks = unpacked(report_html([run_of(dict(small_run().summary), [view])]))
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary_json), [view])]))
     found, _ = detail_of(chunks, 0, "q")
     stages = found["repeats"][0]["funnel"]
     assert [(stage["stage"], stage["lost"], stage["missed"]) for stage in stages] == [
@@ -163,9 +163,9 @@ def test_the_funnel_of_a_question(
 
 
 def test_runs_over_different_data_stand_side_by_side(
-    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
 ) -> None:
-    first, second = dict(small_run().summary), dict(small_run().summary)
+    first, second = dict(small_run().summary_json), dict(small_run().summary_json)
     second |= {"run": "another", "name": "other", "data": "mine"}
     same, other = question("same", 1.0, 0.0), question("q1", 0.0, 1.0, text="Another question?")
     runs = [run_of(first, [question("q1", 1.0, 0.0), same]), run_of(second, [other, same])]
@@ -182,23 +182,23 @@ def test_runs_over_different_data_stand_side_by_side(
 
 
 def test_runs_without_a_name_of_their_data_are_told_apart(
-    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
 ) -> None:
-    first = {**small_run().summary, "data": None}
+    first = {**small_run().summary_json, "data": None}
     second = {**first, "run": "another"}
     other = question("q1", 0.0, 1.0, text="Another question?")
     _, chunks = unpacked(report_html([run_of(first, [question("q1", 1.0, 0.0)]), run_of(second, [other])]))
     assert chunks["index"]["questions"]["id"] == ["q1", "q1 (another)"]
 
 
-def test_categories_may_have_any_name(small_run: Callable[..., RunView]) -> None:
+def test_categories_may_have_any_name(small_run: Callable[..., ScoredRun]) -> None:
     run = small_run()
     stages = [
         {"answer": {"recall": recall, "n": 2}, "prompt": {"recall": 1.0, "n": 2}}
         for recall in (0.25, 0.5, 0.75)
     ]
     funnel = {"overall": stages[0], "categories": {"Hard*": stages[1], "Overall": stages[2]}}
-    run.summary["profiles"]["paper"]["funnel"] = funnel
+    run.summary_json["profiles"]["paper"]["funnel"] = funnel
     [found] = payload([run]).overview["runs"]
     assert found["funnel"]["overall"]["recall"]["answer"] == 0.25
     recalls = {name: stage["recall"]["answer"] for name, stage in found["funnel"]["categories"].items()}
@@ -206,24 +206,24 @@ def test_categories_may_have_any_name(small_run: Callable[..., RunView]) -> None
 
 
 def test_repeats_are_all_there(
-    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
 ) -> None:
     view, again = question("q", 1.0, 0.0), question("q", 0.0, 1.0)
     view["repeats"].append({**again["repeats"][0], "repeat": 1})
-    _, chunks = unpacked(report_html([run_of(dict(small_run().summary), [view])]))
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary_json), [view])]))
     [run] = chunks["index"]["runs"]
     assert (run["correctness"], run["hallucination"], run["outcome"]) == ([0.5], [0.5], ["partial"])
     assert [repeat["repeat"] for repeat in detail_of(chunks, 0, "q")[0]["repeats"]] == [0, 1]
 
 
 def test_unanswerable_and_refused_questions_have_outcomes_of_their_own(
-    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
 ) -> None:
     views = [question(name, None, None, answerable=False, answers=[]) for name in ("a", "b", "c")]
     for view, abstained in zip(views, (True, False, None), strict=True):
         view["repeats"][0]["scores"]["paper"]["abstained"] = abstained
     views[2]["repeats"][0]["answer"]["refusal"] = "policy"
-    _, chunks = unpacked(report_html([run_of(dict(small_run().summary), views)]))
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary_json), views)]))
     assert chunks["index"]["runs"][0]["outcome"] == [
         "right to abstain",
         "answered the unanswerable",
@@ -233,9 +233,9 @@ def test_unanswerable_and_refused_questions_have_outcomes_of_their_own(
 
 
 def test_a_run_without_a_scored_question_has_a_report(
-    run_of: Callable[..., RunView], small_run: Callable[..., RunView]
+    run_of: Callable[..., ScoredRun], small_run: Callable[..., ScoredRun]
 ) -> None:
-    summary = dict(small_run().summary)
+    summary = dict(small_run().summary_json)
     overall = {"correctness": None, "hallucination": None, "n": 0, "hallucination_n": 0, "errors": 0}
     summary["profiles"] = {"paper": {"overall": overall, "categories": {}}}
     overview, chunks = unpacked(report_html([run_of(summary, [])]))
@@ -246,7 +246,7 @@ def test_a_run_without_a_scored_question_has_a_report(
 
 
 def test_secrets_are_masked_and_the_names_of_variables_are_not(
-    run_of: Callable[..., RunView], small_run: Callable[..., RunView]
+    run_of: Callable[..., ScoredRun], small_run: Callable[..., ScoredRun]
 ) -> None:
     config = {
         "generate": {"api_key": "sk-1234567890", "api_key_env": "OPENAI_API_KEY", "max_tokens": 5},
@@ -263,7 +263,7 @@ def test_secrets_are_masked_and_the_names_of_variables_are_not(
         "retrieve": {"of": [{"kind": "dense"}, {"kind": "bm25"}], "weights": None},
     }
     run = small_run()
-    run = dataclasses.replace(run, manifest={**run.manifest, "config": config})
+    run = dataclasses.replace(run, manifest_json={**run.manifest_json, "config": config})
     text = report_html([run])
     lines = dict(unpacked(text)[0]["runs"][0]["config"])
     hidden = ("sk-1234567890", "hunter2", "Bearer x", *(f"hide-{number}" for number in range(1, 8)))
@@ -276,7 +276,7 @@ def test_secrets_are_masked_and_the_names_of_variables_are_not(
     assert lines["retrieve.weights"] == "none"
 
 
-def test_the_file_asks_no_network(small_run: Callable[..., RunView]) -> None:
+def test_the_file_asks_no_network(small_run: Callable[..., ScoredRun]) -> None:
     text = report_html([small_run()])
     [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)
     [script] = SCRIPT.findall(text)
@@ -303,9 +303,9 @@ HOSTILE = [
 
 
 def test_hostile_texts_come_back_as_they_were(
-    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
 ) -> None:
-    summary = dict(small_run().summary)
+    summary = dict(small_run().summary_json)
     plain_file = report_html([small_run()])
     evil = " ".join(HOSTILE)
     view = question("q", 0.0, 1.0, text=evil, category=evil, answers=[[evil]], reference=evil)
@@ -326,19 +326,19 @@ def test_hostile_texts_come_back_as_they_were(
 
 
 def test_what_no_page_can_show_is_replaced(
-    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
+    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
 ) -> None:
     view = question("q", 1.0, 0.0)
     view["repeats"][0]["answer"]["text"] = "nul \0, written \\u0000, half \ud83d red"
     view["repeats"][0]["answer"]["latency"] = float("inf")
-    text = report_html([run_of(dict(small_run().summary), [view])])
+    text = report_html([run_of(dict(small_run().summary_json), [view])])
     text.encode()
     found, texts = detail_of(unpacked(text)[1], 0, "q")
     assert text_of(found["repeats"][0]["answer"], texts) == "nul \u2400, written \\u0000, half \ufffd red"
     assert held(found["repeats"][0]["answer"], texts) == [("red", 0)]
 
 
-def test_the_same_runs_give_the_same_bytes(small_run: Callable[..., RunView]) -> None:
+def test_the_same_runs_give_the_same_bytes(small_run: Callable[..., ScoredRun]) -> None:
     assert report_html([small_run()]) == report_html([small_run()])
 
 

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from fathoms.paths import sha256_file
-from fathoms.report import RunView
+from fathoms.report import ScoredRun
 from fathoms.report.html import Payload, payload
 from fathoms.report.html.pictures import WIDTH
 from fathoms.runs.trust import signed
@@ -27,11 +27,11 @@ PUMP, FERRY = "lumet-3-pump-manual.pdf", "tallowmere-ferry-audit.pdf"
 
 @pytest.fixture
 def sample_run(
-    run_of: Callable[..., RunView], question: Callable[..., Json], small_run: Callable[..., RunView]
-) -> Callable[..., RunView]:
+    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
+) -> Callable[..., ScoredRun]:
     """Makes a run of one question on two documents of the sample, and on one that is nowhere."""
 
-    def make(hashes: dict[str, str]) -> RunView:
+    def make(hashes: dict[str, str]) -> ScoredRun:
         evidence = [{"document": PUMP, "page": 2, "quote": None}, {"document": "lost.pdf", "page": 1}]
         view = question("q", 1.0, 0.0, files=[PUMP], evidence=evidence)
         view["repeats"][0]["hits"] = [
@@ -39,10 +39,10 @@ def sample_run(
             {"rank": 2, "score": 1.0, "document": PUMP, "pages": [999], "text": "red"},
             {"rank": 3, "score": 0.5, "document": PUMP, "pages": [], "text": "red"},
         ]
-        run = run_of(dict(small_run().summary), [view])
+        run = run_of(dict(small_run().summary_json), [view])
         documents = {name: {"sha256": sha256} for name, sha256 in hashes.items()}
         data = {"name": "sample", "documents": documents}
-        return dataclasses.replace(run, manifest={**run.manifest, "data": data})
+        return dataclasses.replace(run, manifest_json={**run.manifest_json, "data": data})
 
     return make
 
@@ -53,7 +53,7 @@ def chunk(made: Payload, name: str) -> Json:
     return dict(json.loads(gzip.decompress(base64.b64decode(found[0])))) if found else {}
 
 
-def test_gold_and_retrieved_pages_have_pictures(sample_run: Callable[..., RunView]) -> None:
+def test_gold_and_retrieved_pages_have_pictures(sample_run: Callable[..., ScoredRun]) -> None:
     hashes = {name: sha256_file(SAMPLE / name) for name in (PUMP, FERRY)}
     made = payload([sample_run(hashes)], thumbnails=True)
     pictures, found = chunk(made, "thumbnails"), chunk(made, "d0-0")["questions"]["q"]
@@ -72,49 +72,49 @@ def test_gold_and_retrieved_pages_have_pictures(sample_run: Callable[..., RunVie
     assert made.warnings == ["no pictures of pages of lost.pdf: not found here, or changed since the run"]
 
 
-def test_a_run_without_documents_hides_no_picture_of_another(sample_run: Callable[..., RunView]) -> None:
+def test_a_run_without_documents_hides_no_picture_of_another(sample_run: Callable[..., ScoredRun]) -> None:
     hashes = {name: sha256_file(SAMPLE / name) for name in (PUMP, FERRY)}
     made = payload([sample_run(hashes), sample_run({})], thumbnails=True)
     assert len(chunk(made, "thumbnails")) == 2
     assert made.warnings == ["no pictures of pages of lost.pdf: not found here, or changed since the run"]
 
 
-def test_a_document_that_has_changed_has_no_picture(sample_run: Callable[..., RunView]) -> None:
+def test_a_document_that_has_changed_has_no_picture(sample_run: Callable[..., ScoredRun]) -> None:
     hashes = {PUMP: "0" * 64, FERRY: sha256_file(SAMPLE / FERRY)}
     made = payload([sample_run(hashes)], thumbnails=True)
     assert len(chunk(made, "thumbnails")) == 1
     assert PUMP in made.warnings[0]
 
 
-def test_nobody_looks_for_documents_unasked(sample_run: Callable[..., RunView]) -> None:
+def test_nobody_looks_for_documents_unasked(sample_run: Callable[..., ScoredRun]) -> None:
     made = payload([sample_run({PUMP: sha256_file(SAMPLE / PUMP)})])
     assert not chunk(made, "thumbnails")
     assert not made.warnings
 
 
 def test_a_folder_starts_where_the_configuration_was(
-    sample_run: Callable[..., RunView], tmp_path: Path
+    sample_run: Callable[..., ScoredRun], tmp_path: Path
 ) -> None:
     (tmp_path / "papers" / "old").mkdir(parents=True)
     (tmp_path / "papers" / "old" / "lost.PDF").write_bytes((SAMPLE / PUMP).read_bytes())
     run = sample_run({"lost.PDF": sha256_file(SAMPLE / PUMP)})
-    [view] = run.questions()
+    [view] = run.views()
     view["question"]["evidence"] = [{"document": "lost.PDF", "page": 2}]
     view["repeats"][0]["hits"] = []
-    manifest = {**run.manifest, "folder": str(tmp_path), "config": {"data": {"documents": "papers"}}}
+    manifest = {**run.manifest_json, "folder": str(tmp_path), "config": {"data": {"documents": "papers"}}}
     manifest = signed(manifest)
-    made = payload([dataclasses.replace(run, manifest=manifest, questions=lambda: [view])], thumbnails=True)
+    made = payload([dataclasses.replace(run, manifest_json=manifest, views=lambda: [view])], thumbnails=True)
     assert len(chunk(made, "thumbnails")) == 1
     assert not made.warnings
 
 
 def test_a_document_that_cannot_be_rendered_is_named(
-    sample_run: Callable[..., RunView], tmp_path: Path
+    sample_run: Callable[..., ScoredRun], tmp_path: Path
 ) -> None:
     (tmp_path / "lost.pdf").write_bytes(b"%PDF-1.7\nand nothing else")
     run = sample_run({"lost.pdf": sha256_file(tmp_path / "lost.pdf")})
     config = {"data": {"documents": str(tmp_path)}}
-    run = dataclasses.replace(run, manifest=signed({**run.manifest, "config": config}))
+    run = dataclasses.replace(run, manifest_json=signed({**run.manifest_json, "config": config}))
     made = payload([run], thumbnails=True)
     assert f"{PUMP}, {FERRY}: not found" in made.warnings[0]  # nobody knows which files the run read
     assert made.warnings[1] == "no pictures of pages of lost.pdf: they cannot be rendered"

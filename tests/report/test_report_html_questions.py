@@ -10,10 +10,12 @@ from fathoms.report.html.detail import is_gold
 from fathoms.report.html.outcome import lost_at, outcome
 from fathoms.report.html.questions import natural
 from fathoms.report.html.reading import spread
+from fathoms.runs.views import AnswerScores, ScoredQuestion
+from fathoms.types import Question
 
 ANSWER = {"answer": {"text": "so"}}
 REFUSED = {"answer": {"text": "", "refusal": "policy"}}
-FAILED = {"error": {"kind": "Timeout"}}
+FAILED = {"error": {"kind": "Timeout", "message": ""}}
 
 
 def scored(correctness: float | None, abstained: bool | None = False) -> dict[str, Any]:
@@ -47,18 +49,23 @@ def scored(correctness: float | None, abstained: bool | None = False) -> dict[st
 def test_outcomes(
     said: str, answerable: bool, repeats: list[dict[str, Any]], scores: list[dict[str, Any]]
 ) -> None:
-    assert outcome({"answerable": answerable}, repeats, scores) == said
+    question = {"id": "q", "text": "?", "category": "c", "answerable": answerable}
+    view = ScoredQuestion.model_validate({"question": question, "repeats": repeats})
+    assert outcome(view, [AnswerScores.model_validate(row) for row in scores]) == said
 
 
 def test_the_stage_that_lost_most() -> None:
-    rows = [
+    def rows(*found: dict[str, Any]) -> list[AnswerScores]:
+        return [AnswerScores.model_validate(row) for row in found]
+
+    two = rows(
         {"funnel": {"lost": {"documents": 0.25, "retrieved": 0.5, "answer": 0.0}}},
         {"funnel": {"lost": {"documents": 0.25, "retrieved": 0.0, "answer": 0.75}}},
-    ]
-    assert lost_at(rows) == "answer"
-    assert lost_at(rows[:1]) == "retrieved"
-    assert lost_at([{"funnel": {"lost": {"documents": 0.5, "answer": 0.5}}}]) == "documents"
-    assert lost_at([{"funnel": {"lost": {"documents": 0.0}}}, {"funnel": None}, {}]) is None
+    )
+    assert lost_at(two) == "answer"
+    assert lost_at(two[:1]) == "retrieved"
+    assert lost_at(rows({"funnel": {"lost": {"documents": 0.5, "answer": 0.5}}})) == "documents"
+    assert lost_at(rows({"funnel": {"lost": {"documents": 0.0}}}, {"funnel": None}, {})) is None
 
 
 @pytest.mark.parametrize(
@@ -73,7 +80,8 @@ def test_the_stage_that_lost_most() -> None:
     ],
 )
 def test_gold_pages(evidence: list[dict[str, Any]], pages: list[int], gold: bool | None) -> None:
-    assert is_gold({"evidence": evidence, "files": ["a.pdf"]}, "a.pdf", pages) is gold
+    question = {"id": "q", "text": "?", "category": "c", "evidence": evidence, "files": ["a.pdf"]}
+    assert is_gold(Question.model_validate(question), "a.pdf", pages) is gold
 
 
 def test_ids_are_sorted_as_people_count() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import xml.etree.ElementTree as ET
 
 import pytest
 
 from fathoms.report.ending import Ending, dollars, duration, ending, short
 from fathoms.report.junit import Case, Suite, category_cases, junit
-from fathoms.report.view import load
+from fathoms.runs.reading import Manifest, Totals, load
 
 
 def test_the_line_of_the_morning() -> None:
@@ -47,7 +48,7 @@ def test_times_and_scores() -> None:
 
 
 def test_the_end_of_a_run_that_was_not_scored() -> None:
-    found = ending({"name": "n", "totals": {"errors": 2, "seconds": 1.0, "cost": None}}, None, "OK", 5, 5)
+    found = ending(Manifest(name="n", totals=Totals(errors=2, seconds=1.0)), None, "OK", 5, 5)
     assert (found.failed, found.correctness, found.cost) == (2, None, None)
 
 
@@ -90,7 +91,8 @@ def test_a_case_a_category(run_dir) -> None:
 
 def test_a_category_that_lacks_answers_is_in_error(run_dir) -> None:
     view = load(run_dir)
-    view.manifest.setdefault("data", {})["asked_categories"] = {"Tables": 2, "Images": 5, "Text-Only": 3}
+    data = {"asked_categories": {"Tables": 2, "Images": 5, "Text-Only": 3}}
+    view = dataclasses.replace(view, manifest_json={**view.manifest_json, "data": data})
     cases = {case.name: case.error for case in category_cases(view, too_many_failed=False)}
     assert cases == {
         "Tables": None,

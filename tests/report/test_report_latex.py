@@ -98,7 +98,7 @@ def test_nothing_is_best_of_one_or_of_the_same(small_run):
 
 def test_what_does_not_apply_is_a_dash_and_never_best(small_run):
     other = small_run(name="other")
-    figures = other.summary["profiles"]["paper"]["categories"]["Images"]
+    figures = other.summary_json["profiles"]["paper"]["categories"]["Images"]
     figures |= {"hallucination": None, "hallucination_n": 0, "correctness": 0.5}
     *_, first, second, counts = rows(report_latex([small_run(), other]))
     assert (first[6:], second[6:]) == ([".00", "1.00"], [r"\textbf{.50}", "--"])
@@ -108,7 +108,7 @@ def test_what_does_not_apply_is_a_dash_and_never_best(small_run):
 def test_intervals_on_request(small_run):
     run = small_run()
     found = {"low": 0.17, "high": 1.0, "method": "wilson", "n": 4}
-    run.summary["profiles"]["paper"]["overall"]["intervals"] = {"correctness": found}
+    run.summary_json["profiles"]["paper"]["overall"]["intervals"] = {"correctness": found}
     assert "[.17, 1]" not in report_latex([run])
     assert r".38 {\scriptsize [.17, 1]}" in report_latex([run], intervals=True)
 
@@ -123,7 +123,7 @@ HOSTILE = r"\end{tabular}\input{x} & 100% $x$ \\ [1] ^~#"
 
 def test_names_break_no_table(small_run):
     runs = [small_run(name=f"{HOSTILE}{n}", model=HOSTILE, categories=[HOSTILE, "Tables"]) for n in range(2)]
-    runs[0].summary.update(complete=False, incomplete=[HOSTILE])
+    runs[0].summary_json.update(complete=False, incomplete=[HOSTILE])
     tex = report_latex(runs)
     assert tex.count(r"\end{tabular}") == 1
     assert not re.search(r"(?<!\\)\\input", tex)  # \\input is the end of a line, and a word

@@ -96,7 +96,7 @@ def test_the_raw_values_of_all_eight_runs_are_written(paper_runs, tmp_path):
 
 
 def raw_values(run):
-    profile = run.summary["profiles"]["paper"]
+    profile = run.summary_json["profiles"]["paper"]
     return [
         profile["overall"]["correctness"],
         *(cell["correctness"] for cell in profile["categories"].values()),
@@ -113,7 +113,7 @@ def test_one_run_is_drawn_from_0_to_1_with_its_values_at_the_vertices(paper_runs
 
 def test_a_missing_value_is_said_and_never_drawn_as_0(small_run, tmp_path):
     run = small_run(complete=False, incomplete=["no Images"])
-    del run.summary["profiles"]["paper"]["categories"]["Images"]
+    del run.summary_json["profiles"]["paper"]["categories"]["Images"]
     texts = svg_texts(draw_radar([run], "correctness", tmp_path / "radar")[1])
     assert texts.count("n/a") == 1
     assert "0.00" not in texts
@@ -165,8 +165,8 @@ def test_hostile_names_are_drawn_as_they_are(small_run, tmp_path):
     ]
     runs = [small_run(name=name, model=None) for name in names]
     for run in runs:
-        figures = run.summary["profiles"]["paper"]["categories"]
-        run.summary["categories"] = ["$x_1$", "</svg>", "_m", "Tables"]
+        figures = run.summary_json["profiles"]["paper"]["categories"]
+        run.summary_json["categories"] = ["$x_1$", "</svg>", "_m", "Tables"]
         figures["$x_1$"] = figures["</svg>"] = figures["_m"] = figures["Tables"]
     texts = svg_texts(draw_radar(runs, "correctness", tmp_path / "radar")[1])
     assert {

@@ -8,8 +8,9 @@ import pytest
 
 from fathoms.errors import DataError, UsageError
 from fathoms.report.as_json import report_json
-from fathoms.report.table import Cell, figure, run_labels, score_table
+from fathoms.report.table import both_counts, figure, run_labels, score_table
 from fathoms.report.terminal import comparison_panel
+from fathoms.runs.reading import Means
 
 # As printed in Table II of the paper, correctness then hallucination.
 PRINTED = {
@@ -24,7 +25,7 @@ def test_the_papers_table_to_the_printed_digit(paper_runs, name):
     row = next(row for row in table.rows if row.name == name)
     cells = [row.overall, *map(row.cell, table.categories)]
     printed = [
-        " ".join(figure(cell.value(metric)) for cell in cells) for metric in ("correctness", "hallucination")
+        " ".join(figure(cell.mean(metric)) for cell in cells) for metric in ("correctness", "hallucination")
     ]
     assert " / ".join(printed) == PRINTED[name]
 
@@ -55,14 +56,14 @@ def test_the_released_means_print_as_the_papers_table(paper_runs, run_of, shared
             "hallucination": released["total_hallucination_rate"],
         }
         figures = {"overall": rates, "categories": categories}
-        run = run_of({**paper.summary, "profile": "released", "profiles": {"released": figures}})
+        run = run_of({**paper.summary_json, "profile": "released", "profiles": {"released": figures}})
         assert printed(score_table([run])) == printed(score_table([paper]))
 
 
 def printed(table):
     """The figures of the first row as they are printed."""
     cells = [cell for name, cell in table.cells(table.rows[0]) if name != "Micro"]
-    return [figure(cell.value(metric)) for cell in cells for metric in ("correctness", "hallucination")]
+    return [figure(cell.mean(metric)) for cell in cells for metric in ("correctness", "hallucination")]
 
 
 def test_an_eighth_is_printed_as_python_rounds_it():
@@ -79,7 +80,7 @@ def test_the_small_run(small_run):
     (row,) = score_table([small_run()]).rows
     assert (row.overall.correctness, row.overall.hallucination) == (0.375, 0.5)
     assert row.micro.hallucination == pytest.approx(1 / 3)
-    assert [row.cell("Tables").counts, row.cell("Images").counts] == ["2", "2/1"]
+    assert [both_counts(row.cell("Tables")), both_counts(row.cell("Images"))] == ["2", "2/1"]
     assert row.cell("Images").count("hallucination") == 1
     assert row.mark == ""
 
@@ -87,7 +88,7 @@ def test_the_small_run(small_run):
 def test_a_category_that_a_run_lacks_is_empty_and_the_others_keep_their_order(small_run, paper_runs):
     table = score_table([paper_runs[0], small_run()])
     assert table.categories == (*paper_runs[0].categories,)
-    assert table.rows[1].cell("Text-Only") == Cell(None, None, 0, 0)
+    assert table.rows[1].cell("Text-Only") == Means()
 
 
 def test_incomplete_runs_share_the_mark_of_a_shared_reason(small_run):
@@ -103,15 +104,15 @@ def test_incomplete_runs_share_the_mark_of_a_shared_reason(small_run):
 
 def test_mixed_profiles_are_said_not_to_be_comparable(small_run, run_of):
     ours = small_run()
-    profiles = {"fathoms": ours.summary["profiles"]["paper"]}
-    other = run_of({**ours.summary, "profile": "fathoms", "profiles": profiles})
+    profiles = {"fathoms": ours.summary_json["profiles"]["paper"]}
+    other = run_of({**ours.summary_json, "profile": "fathoms", "profiles": profiles})
     assert "fathoms and paper" in score_table([ours, other]).notes[-1]
     assert score_table([ours, ours], "paper").notes == ()
 
 
 def test_labels_tell_runs_apart(small_run, run_of):
     run, other = small_run(), small_run(model="other")
-    again = run_of({**run.summary, "run": "20260103T000000000Z_small_0a1b2c3d"})
+    again = run_of({**run.summary_json, "run": "20260103T000000000Z_small_0a1b2c3d"})
     assert run_labels([run, small_run(name="n")]) == ["small", "n"]
     assert run_labels([run, other]) == ["small (a-model)", "small (other)"]
     assert run_labels([run, again]) == [f"small ({run.run})", f"small ({again.run})"]
@@ -142,7 +143,7 @@ def test_the_json_shape_is_exact_and_unrounded(small_run):
                 "answerable": {"answered": 2, "abstained": 1},
                 "unanswerable": {"answered": 0, "abstained": 0},
             },
-            "abstention_rates": small_run().figures()["abstention_rates"],
+            "abstention_rates": small_run().summary_json["profiles"]["paper"]["abstention_rates"],
             "agreement": None,
         }
     ]
@@ -161,7 +162,7 @@ def test_scores_that_a_run_does_not_have(small_run):
 
 def test_scores_under_a_profile_of_its_own_are_shown(small_run):
     run = small_run()
-    run.summary["profiles"]["mine"] = run.summary["profiles"]["paper"]
+    run.summary_json["profiles"]["mine"] = run.summary_json["profiles"]["paper"]
     assert report_json([run], "mine")[0]["profile"] == "mine"
 
 

@@ -13,7 +13,8 @@ from fathoms.errors import StoreError
 from fathoms.report.change import last_comparable
 from fathoms.report.question import question_panel
 from fathoms.report.terminal import comparison_panel, summary_panel
-from fathoms.report.view import load
+from fathoms.runs.reading import load
+from fathoms.runs.views import scored_question
 
 
 def render(parts, width=80):
@@ -57,12 +58,12 @@ def test_long_names_and_twelve_categories_fit_and_lose_no_figure(small_run, numb
     runs = []
     for run in range(number):
         made = small_run(name="nightly evaluation with page images " * 3 + str(run), model="model" * 20)
-        figures = made.summary["profiles"]["paper"]
+        figures = made.summary_json["profiles"]["paper"]
         cell = figures["categories"]["Tables"]
         figures["categories"] = {
             name: {**cell, "correctness": 0.81 + index / 100} for index, name in enumerate(names)
         }
-        made.summary["categories"] = names
+        made.summary_json["categories"] = names
         runs.append(made)
     text = "\n".join(render(comparison_panel(runs)))
     for index in range(12):
@@ -92,7 +93,9 @@ def test_the_summary_shows_failures_and_the_worst_questions_in_order(small_run):
 
 def test_a_long_id_is_folded_and_never_cut(small_run, run_of, question):
     long = "-".join(f"part{index}" for index in range(12))
-    run = run_of(small_run().summary, [question(long, 0.0, 1.0, text="w " * 99), question("b", 0.0, 0.0)])
+    run = run_of(
+        small_run().summary_json, [question(long, 0.0, 1.0, text="w " * 99), question("b", 0.0, 0.0)]
+    )
     lines = render(summary_panel(run))
     first = next(index for index, line in enumerate(lines) if "part0" in line)
     assert long in "".join(line[12:32].strip() for line in lines[first : first + 5])
@@ -100,7 +103,7 @@ def test_a_long_id_is_folded_and_never_cut(small_run, run_of, question):
 
 def test_answerable_or_not_by_answered_or_not(small_run):
     run = small_run()
-    figures = run.summary["profiles"]["paper"]
+    figures = run.summary_json["profiles"]["paper"]
     figures["abstention_table"]["unanswerable"] = {"answered": 6, "abstained": 2}
     lines = render(summary_panel(run))
     assert line_of(lines, "answerable") == ["answerable", "2", "(0.67)", "1", "(0.33)"]
@@ -111,7 +114,8 @@ def test_answerable_or_not_by_answered_or_not(small_run):
     )
     assert f"{said} questions, and of those that do not abstain" in " ".join(lines)
     assert "abstentions classified by 1-nn" in " ".join(lines)
-    figures["abstention_table"] = None
+    run = small_run()
+    run.summary_json["profiles"]["paper"]["abstention_table"] = None
     assert not any("answerable" in line for line in render(summary_panel(run)))
 
 
@@ -126,7 +130,7 @@ def test_every_document_that_was_left_out_has_a_line(ingested_run):
 
 def test_ids_stand_whole_below_the_comparison(small_run, run_of):
     ids = [f"20260102T030405678Z_{'n' * 40}_0a1b2c3{digit}" for digit in "de"]
-    lines = render(comparison_panel([run_of({**small_run().summary, "run": id}) for id in ids]))
+    lines = render(comparison_panel([run_of({**small_run().summary_json, "run": id}) for id in ids]))
     assert lines.count(f"run 1: {ids[0]}") == lines.count(f"run 2: {ids[1]}") == 1
     first = next(index for index, line in enumerate(lines) if line.startswith("small"))
     assert [line.split()[0] for line in lines[first : first + 2]] == ["small", "a-model"]
@@ -141,10 +145,10 @@ def test_an_incomplete_run_says_why(small_run):
 
 def test_the_change_to_the_last_run(small_run, run_of):
     run, before = small_run(), small_run()
-    before.summary["profiles"]["paper"]["overall"] |= {"correctness": 0.25, "hallucination": 0.75}
+    before.summary_json["profiles"]["paper"]["overall"] |= {"correctness": 0.25, "hallucination": 0.75}
     text = " ".join(render(summary_panel(run, before)))
     assert "correctness +0.12, hallucination -0.25 (the same questions)" in text
-    fewer = run_of(before.summary, list(before.questions())[:3])
+    fewer = run_of(before.summary_json, list(before.views())[:3])
     text = " ".join(render(summary_panel(run, fewer)))
     assert "not comparable, it asked other questions (3 the same; 4 here, 3 there)" in text
     assert "hallucination -" not in text
@@ -154,10 +158,11 @@ def test_the_change_to_the_last_run(small_run, run_of):
 
 
 def test_the_last_comparable_run_is_the_newest_with_the_same_questions(small_run, run_of):
-    run, *views = small_run(), *small_run().questions()
-    fewer = run_of({**run.summary, "run": "fewer"}, views[:3])
-    regraded = run_of({**run.summary, "run": "gold"}, [{**views[0], "question": {"id": "right"}}, *views[1:]])
-    same, older = (run_of({**run.summary, "run": name}, views[::-1]) for name in ("same", "older"))
+    run, *views = small_run(), *small_run().views()
+    fewer = run_of({**run.summary_json, "run": "fewer"}, views[:3])
+    other = {**views[0], "question": {**views[0]["question"], "answers": [["green"]]}}
+    regraded = run_of({**run.summary_json, "run": "gold"}, [other, *views[1:]])
+    same, older = (run_of({**run.summary_json, "run": name}, views[::-1]) for name in ("same", "older"))
     assert last_comparable(run, iter([fewer, regraded, same, older])) is same
     assert last_comparable(run, [fewer, regraded]) is None
     assert last_comparable(run, []) is None
@@ -177,7 +182,7 @@ def test_an_earlier_run_with_a_damaged_question_is_passed_over(run_dir):
 def test_a_change_of_gold_is_another_question(small_run, run_of, question):
     run = small_run()
     regraded = run_of(
-        run.summary, [question("right", 1.0, 0.0, answers=[["green"]]), *list(run.questions())[1:]]
+        run.summary_json, [question("right", 1.0, 0.0, answers=[["green"]]), *list(run.views())[1:]]
     )
     assert "(3 the same; 4 here, 4 there)" in " ".join(render(summary_panel(run, regraded)))
 
@@ -189,7 +194,8 @@ def test_names_and_answers_are_neither_markup_nor_control(small_run, run_of, que
         "model": "[/]",
         "categories": ["[link=x]c", "[/]", "[red]", "Tables", "Images"],
     }
-    run = run_of({**small_run().summary, **names}, [question("[q]", 0.0, 1.0, answer=answer, text="[b]?\0")])
+    views = [question("[q]", 0.0, 1.0, answer=answer, text="[b]?\0")]
+    run = run_of({**small_run().summary_json, **names}, views)
     text = "\n".join(render(summary_panel(run)) + render(comparison_panel([run, run])))
     assert "[bold]n[/bold]" in text
     assert "[red]x[/red]" in text
@@ -207,14 +213,14 @@ def test_a_bare_summary_is_shown_at_any_width(run_of, width):
 
 
 def test_a_perfect_run_lists_no_worst_question(small_run, run_of, question):
-    run = run_of({**small_run().summary, "errors": {}}, [question("a", 1.0, 0.0)])
+    run = run_of({**small_run().summary_json, "errors": {}}, [question("a", 1.0, 0.0)])
     text = " ".join(render(summary_panel(run)))
     assert "worst" not in text
     assert "first message" not in text
 
 
 def test_one_question_whole(question):
-    lines = render(question_panel(question("q1", 0.5, 1.0)))
+    lines = render(question_panel(scored_question(question("q1", 0.5, 1.0))))
     text = "\n".join(lines)
     assert "gold: red + blue or purple" in text
     assert "answer: The answer to q1." in text
@@ -226,7 +232,8 @@ def test_one_question_whole(question):
 
 def test_one_question_that_failed(question):
     error = {"kind": "Timeout", "message": "too slow\x1b[0m"}
-    text = "\n".join(render(question_panel(question("q1", 0.0, None, answer=None, error=error))))
+    view = question("q1", 0.0, None, answer=None, error=error)
+    text = "\n".join(render(question_panel(scored_question(view))))
     assert "failed: Timeout: too slow[0m" in text
     assert "answer:" not in text
 
@@ -236,7 +243,7 @@ def test_one_question_that_failed(question):
     [(0, ""), (1, "1 prompt was cut by the server"), (3, "3 prompts were cut by the server")],
 )
 def test_prompts_that_the_server_cut_are_told(small_run, number, said):
-    counts = {**small_run().summary["counts"], "cut_by_server": number}
+    counts = {**small_run().summary_json["counts"], "cut_by_server": number}
     text = " ".join(render(summary_panel(small_run(counts=counts))))
     assert said in text
     assert ("cut by the server" in text) is bool(number)
@@ -244,24 +251,24 @@ def test_prompts_that_the_server_cut_are_told(small_run, number, said):
 
 def test_a_prompt_that_the_server_cut(question):
     view = question("q1", 0.5, 1.0)
-    assert "cut by the server" not in "\n".join(render(question_panel(view)))
+    assert "cut by the server" not in "\n".join(render(question_panel(scored_question(view))))
     view["repeats"][0]["answer"]["prompt_cut"] = True
-    assert "chunks cut, cut by the server" in "\n".join(render(question_panel(view)))
+    assert "chunks cut, cut by the server" in "\n".join(render(question_panel(scored_question(view))))
 
 
 def test_what_a_pipeline_does_not_tell_is_not_known(question):
     view = question("q1", 0.5, 1.0)
     view["repeats"][0]["hits"] = None
-    assert "retrieved: not known" in "\n".join(render(question_panel(view)))
+    assert "retrieved: not known" in "\n".join(render(question_panel(scored_question(view))))
     view["repeats"][0]["hits"] = []
-    assert "retrieved" not in "\n".join(render(question_panel(view)))
+    assert "retrieved" not in "\n".join(render(question_panel(scored_question(view))))
 
 
 def test_a_refusal_is_told(question, small_run):
     view = question("q1", 0.0, 0.0)
     view["repeats"][0]["answer"] = {"text": "", "refusal": "content_filter"}
-    assert "refused: content_filter" in "\n".join(render(question_panel(view)))
-    counts = {**small_run().summary["counts"], "refused": 2}
+    assert "refused: content_filter" in "\n".join(render(question_panel(scored_question(view))))
+    counts = {**small_run().summary_json["counts"], "refused": 2}
     assert "2 refused" in " ".join(render(summary_panel(small_run(counts=counts))))
     assert "refused" not in " ".join(render(summary_panel(small_run())))
 
@@ -269,6 +276,7 @@ def test_a_refusal_is_told(question, small_run):
 def test_hallucinations_of_two_judges_have_no_difference(small_run):
     runs = [small_run(), small_run(run="earlier")]
     assert "hallucination +0.00" in " ".join(render(summary_panel(*runs)))
+    runs = [small_run(), small_run(run="earlier")]
     for run, key in zip(runs, ("a", "b"), strict=True):
-        run.summary["profiles"]["paper"]["classifier_key"] = key
+        run.summary_json["profiles"]["paper"]["classifier_key"] = key
     assert "correctness +0.00, hallucination n/a" in " ".join(render(summary_panel(*runs)))

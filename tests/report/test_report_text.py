@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from fathoms.report.text import abbreviate, describe, gold, plain, shorten, visible, wrap
+from fathoms.types import Question
 
 
 @pytest.mark.parametrize(
@@ -87,10 +88,15 @@ def test_shortened_text_fits(text, width):
 
 
 def test_gold():
-    assert gold({"answers": [["red", "blue"], [], ["purple"]]}) == "red + blue or purple"
-    assert gold({"answers": [], "reference": "It is red."}) == "It is red."
-    assert gold({"answers": [["x"]], "answerable": False}) == "(not answerable from the documents)"
-    assert gold({}) == ""
+    question = Question(id="q", text="?", category="c")
+
+    def of(**changes):
+        return gold(question.model_copy(update=changes))
+
+    assert of(answers=(("red", "blue"), (), ("purple",))) == "red + blue or purple"
+    assert of(reference="It is red.") == "It is red."
+    assert of(answers=(("x",),), answerable=False) == "(not answerable from the documents)"
+    assert of() == ""
 
 
 def test_describe():

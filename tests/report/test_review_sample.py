@@ -11,21 +11,22 @@ from hypothesis import strategies as st
 
 from fathoms.report.review.sample import Item, Session, draw
 from fathoms.runs.ratings import read_ratings
+from fathoms.runs.views import ScoredQuestion
 
 Json = dict[str, Any]
 
 
-def view(id: str, *, error: Json | None = None, repeats: int = 1, **scores: Any) -> Json:
+def view(id: str, *, error: Json | None = None, repeats: int = 1, **scores: Any) -> ScoredQuestion:
     shown = {"correctness": 1.0, "hallucination": 0.0, "abstained": False} | scores
     repeat = {"answer": {"text": "Red."}, "error": error, "scores": {"paper": shown}}
-    return {
-        "question": {"id": id, "text": f"What is {id}?"},
-        "repeats": [{**repeat, "repeat": n} for n in range(repeats)],
-    }
+    question = {"id": id, "text": f"What is {id}?", "category": "c"}
+    return ScoredQuestion.model_validate(
+        {"question": question, "repeats": [{**repeat, "repeat": n} for n in range(repeats)]}
+    )
 
 
 def ids(items: list[Item]) -> list[str]:
-    return [str(item.question["id"]) for item in items]
+    return [item.question.id for item in items]
 
 
 VIEWS = [view(f"q{n:02}") for n in range(40)]
@@ -60,7 +61,7 @@ def test_failed_and_unscored_answers_are_left_out() -> None:
     unscored = view("unscored", correctness=None, hallucination=None, abstained=None)
     unanswerable = view("unanswerable", correctness=None, hallucination=None, abstained=True)
     (item,) = draw("r", "paper", [failed, unscored, unanswerable], 3, 0)
-    assert item.question["id"] == "unanswerable"
+    assert item.question.id == "unanswerable"
     assert item.rateable == (False, True)
 
 

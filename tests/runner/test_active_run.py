@@ -24,7 +24,8 @@ from fathoms.runner.budget import Budget
 from fathoms.runner.resume import reopen
 from fathoms.runner.runner import Job
 from fathoms.runs.cache import Cache
-from fathoms.runs.store import Run, list_runs
+from fathoms.runs.finding import list_runs
+from fathoms.runs.store import Run
 from fathoms.types import Record
 from tests.support import faulty
 from tests.support.fault_server.server import ScriptedServer

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fathoms.errors import StoreError, UsageError
-from fathoms.runs.store import Run, find_run, list_runs
+from fathoms.runs.finding import find_run, list_runs
+from fathoms.runs.store import Run
 from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply, Verdict
 
 

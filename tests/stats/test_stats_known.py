@@ -12,8 +12,8 @@ from scipy import linalg, optimize, stats
 
 from fathoms.stats.clusters import connected, cr2, cr2_interval
 from fathoms.stats.difference import bounds, macro_weights, pair, tango, worse_p
-from fathoms.stats.gate import judge, overall, questions_needed
 from fathoms.stats.intervals import mean_interval, mover, stratified_interval, wilson
+from fathoms.stats.noninferiority import judge, overall, questions_needed
 from fathoms.stats.paired import holm, mcnemar_p, sign_flip_p, smallest_detectable
 
 Z = float(stats.norm.ppf(0.975))

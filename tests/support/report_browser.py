@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fathoms.report.html import report_html
-from fathoms.report.view import RunView
+from fathoms.runs.reading import ScoredRun
 
 CHROMIUM = "/usr/bin/chromium"
 
@@ -67,7 +67,7 @@ def watch(browser: Any, **options: Any) -> Iterator[Watched]:
     watched.close()
 
 
-def written(path: Path, runs: Sequence[RunView]) -> str:
+def written(path: Path, runs: Sequence[ScoredRun]) -> str:
     """The address of a report."""
     path.write_text(report_html(runs), encoding="utf-8")
     return path.as_uri()

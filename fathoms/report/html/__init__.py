@@ -16,10 +16,10 @@ from fathoms.report.html.chunks import Budget, Chunk, Details, packed
 from fathoms.report.html.overview import overview_run
 from fathoms.report.html.pictures import Pictures
 from fathoms.report.html.questions import Questions
-from fathoms.report.html.reading import Reading, read_run
+from fathoms.report.html.reading import IndexedRun, index_run
 from fathoms.report.html.texts import clean
 from fathoms.report.table import run_labels, score_table
-from fathoms.report.view import RunView
+from fathoms.runs.reading import ScoredRun
 
 DETAILS = 24_000_000
 """The bytes available for the details of all questions; with pictures and the rest, the file stays under 30
@@ -46,7 +46,7 @@ class Payload:
 
 
 def report_html(
-    runs: Sequence[RunView],
+    runs: Sequence[ScoredRun],
     scores: str | None = None,
     *,
     thumbnails: bool = False,
@@ -66,36 +66,36 @@ def report_html(
 
 
 def payload(
-    runs: Sequence[RunView], scores: str | None = None, *, thumbnails: bool = False, size: int = DETAILS
+    runs: Sequence[ScoredRun], scores: str | None = None, *, thumbnails: bool = False, size: int = DETAILS
 ) -> Payload:
     """Collect the data of the page; the details take at most about `size` bytes."""
     profiles = [run.profile(scores) for run in runs]
     questions, pictures = Questions(runs), Pictures()
     budget = Budget(size, sum(map(_expected, runs)))
-    readings: list[Reading] = []
+    indexes: list[IndexedRun] = []
     overviews: list[dict[str, Any]] = []
     chunks: list[Chunk] = []
     shortened = False
     for key, (run, label, profile) in enumerate(zip(runs, run_labels(runs), profiles, strict=True)):
         details = Details(key, budget)
-        reading = read_run(run, profile, questions, details, pictures.of(run) if thumbnails else _no_picture)
-        overviews.append(overview_run(key, label, run, profile, reading.sums))
-        budget.release(_expected(run) - len(reading.rows))
-        readings.append(reading)
+        indexed = index_run(run, profile, questions, details, pictures.of(run) if thumbnails else _no_picture)
+        overviews.append(overview_run(key, label, run, profile, indexed.sums))
+        budget.release(_expected(run) - len(indexed.rows))
+        indexes.append(indexed)
         chunks += details.chunks
         shortened = shortened or details.shortened
     if drawn := pictures.draw():
         chunks.insert(0, Chunk("thumbnails", packed(drawn)))
     warnings = [*([SHORTENED] if shortened else []), *pictures.warnings()]
     order = questions.order()
-    index = {"questions": questions.columns(order), "runs": [reading.columns(order) for reading in readings]}
-    same = all(len(reading.rows) == len(order) for reading in readings)
+    index = {"questions": questions.columns(order), "runs": [indexed.columns(order) for indexed in indexes]}
+    same = all(len(indexed.rows) == len(order) for indexed in indexes)
     overview = _overview(runs, scores, overviews, same, warnings)
     return Payload(overview, [Chunk("index", packed(index)), *chunks], warnings)
 
 
 def _overview(
-    runs: Sequence[RunView],
+    runs: Sequence[ScoredRun],
     scores: str | None,
     overviews: list[dict[str, Any]],
     same: bool,
@@ -141,8 +141,7 @@ def _no_picture(document: str, page: int | None, gold: bool) -> None:
     """Stand in for the picture function if no thumbnails are wanted."""
 
 
-def _expected(run: RunView) -> int:
+def _expected(run: ScoredRun) -> int:
     """Return how many question views a run is expected to have, according to its summary."""
-    counts = run.summary.get("counts") or {}
-    asked = counts.get("asked") or counts.get("questions") or 1
-    return max(1, int(asked) - (counts.get("unanswered") or 0))
+    counts = run.summary.counts
+    return max(1, (counts.asked or counts.questions or 1) - (counts.unanswered or 0))

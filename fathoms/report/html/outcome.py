@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import fmean
-from typing import Any
 
 from fathoms.report.worst import mean
+from fathoms.runs.views import AnswerScores, ScoredQuestion
 
-Json = Mapping[str, Any]
 
-
-def outcome(question: Json, repeats: Sequence[Json], scores: Sequence[Json]) -> str:
+def outcome(view: ScoredQuestion, scores: Sequence[AnswerScores]) -> str:
     """Return the outcome of a question; `scores` holds those of each repeat under one profile.
 
     If repeats disagree, correctness is their mean, and the question counts as abstained if at least half of
     the repeats with a known abstention label abstained.
     """
-    if all(repeat.get("error") for repeat in repeats):
+    if all(repeat.error for repeat in view.repeats):
         return "error"
-    answers = [repeat["answer"] for repeat in repeats if repeat.get("answer")]
-    if all(answer.get("refusal") is not None for answer in answers):
+    if all(repeat.answer.refusal is not None for repeat in view.repeats if repeat.answer):
         return "refused"
-    correctness = mean([row.get("correctness") for row in scores])
+    correctness = mean([row.correctness for row in scores])
     abstained = share_abstained(scores)
-    if not question.get("answerable", True):
+    if not view.question.answerable:
         if abstained is None:
             return "not scored"
         return "right to abstain" if abstained >= 0.5 else "answered the unanswerable"
@@ -35,19 +32,19 @@ def outcome(question: Json, repeats: Sequence[Json], scores: Sequence[Json]) -> 
     return "correct" if correctness == 1 else "partial"
 
 
-def share_abstained(scores: Sequence[Json]) -> float | None:
+def share_abstained(scores: Sequence[AnswerScores]) -> float | None:
     """Return the share of repeats that abstained, among those with a known label; `None` if no label is
     known."""
-    known = [bool(row["abstained"]) for row in scores if row.get("abstained") is not None]
+    known = [row.abstained for row in scores if row.abstained is not None]
     return fmean(known) if known else None
 
 
-def lost_at(scores: Sequence[Json]) -> str | None:
+def lost_at(scores: Sequence[AnswerScores]) -> str | None:
     """Return the stage that lost most of the gold answer, the earliest if several tie; `None` if nothing was
     lost or no funnel is known."""
     losses: dict[str, float] = {}
     for row in scores:
-        for stage, value in ((row.get("funnel") or {}).get("lost") or {}).items():
+        for stage, value in row.funnel.lost.items() if row.funnel else ():
             losses[stage] = losses.get(stage, 0.0) + value
     worst = max(losses, key=losses.__getitem__, default=None)
     return worst if worst is not None and losses[worst] > 0 else None

@@ -12,12 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from fathoms.errors import DocumentError, FathomsError
 from fathoms.paths import sha256_file
 from fathoms.report.html.detail import Picture
-from fathoms.report.view import RunView
+from fathoms.runs.reading import ScoredRun
 from fathoms.runs.trust import is_signed
 from fathoms.safety.inputs import expanded
 
@@ -49,9 +48,9 @@ class Pictures:
         self._failed: dict[str, None] = {}
         self._elsewhere: dict[str, None] = {}
 
-    def of(self, run: RunView) -> Picture:
+    def of(self, run: ScoredRun) -> Picture:
         """Return the function that registers the pages of a run and returns their keys."""
-        if not is_signed(run.manifest) and any(_named_folders(run)):
+        if not is_signed(run.manifest_json) and any(_named_folders(run)):
             self._elsewhere.setdefault(run.run)
         return partial(self._key, documents=_Documents(run))
 
@@ -119,9 +118,8 @@ class Pictures:
 class _Documents:
     """Finds the files of one run's documents."""
 
-    def __init__(self, run: RunView) -> None:
-        data = run.manifest.get("data") or {}
-        self._hashes = {name: entry.get("sha256") for name, entry in (data.get("documents") or {}).items()}
+    def __init__(self, run: ScoredRun) -> None:
+        self._documents = run.manifest.data.documents
         self._folders = list(folders(run))
         self._files: dict[str, list[Path]] | None = None
         self._found: dict[str, tuple[Path, str] | None] = {}
@@ -140,12 +138,12 @@ class _Documents:
                 self._files.setdefault(path.name, []).append(path)
         for path in self._files.get(name, ()):
             sha256 = sha256_file(path)
-            if sha256 == self._hashes.get(name):
+            if name in self._documents and sha256 == self._documents[name].sha256:
                 return path, sha256
         return None
 
 
-def folders(run: RunView) -> Iterator[Path]:
+def folders(run: ScoredRun) -> Iterator[Path]:
     """Yield the folders that may hold the documents of a run.
 
     The folders in a manifest are used only if the manifest is signed as a run of this user. The folder of a
@@ -153,25 +151,24 @@ def folders(run: RunView) -> Iterator[Path]:
     """
     from fathoms.corpora import find_manifest, known_sets
 
-    trusted = is_signed(run.manifest)
+    trusted = is_signed(run.manifest_json)
     if trusted:
         yield from _named_folders(run)
-    name = str((run.manifest.get("data") or {}).get("name"))
+    name = str(run.manifest.data.name)
     if trusted or name in known_sets():  # any other name could be the path of a file chosen by someone else
         with suppress(FathomsError):
             yield find_manifest(name).folder
 
 
-def _named_folders(run: RunView) -> Iterator[Path]:
+def _named_folders(run: ScoredRun) -> Iterator[Path]:
     """Yield the folder in a run's configuration, relative to where the configuration was, and that of an
     import."""
-    source: Any = (run.manifest.get("config") or {}).get("data") or {}
+    source = run.manifest.config.get("data")
     if isinstance(source, dict) and source.get("documents"):
         with suppress(FathomsError):  # `~name` of a user who does not exist here
-            yield Path(run.manifest.get("folder") or "") / expanded(Path(str(source["documents"])))
-    data = run.manifest.get("data") or {}
-    if data.get("folder"):
-        yield Path(data["folder"])
+            yield Path(run.manifest.folder) / expanded(Path(str(source["documents"])))
+    if run.manifest.data.folder:
+        yield Path(run.manifest.data.folder)
 
 
 def _pdfs(folder: Path) -> list[Path]:

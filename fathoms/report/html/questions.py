@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from fathoms.errors import DataError
 from fathoms.report.html.texts import start
 from fathoms.report.text import gold
-from fathoms.report.view import RunView
+from fathoms.runs.reading import ScoredRun
+from fathoms.types import Question
 
 QUESTION = 2000
 """Characters of a question's text in the index; the details have the whole text."""
@@ -23,22 +24,21 @@ class Questions:
     set or run appended to its id.
     """
 
-    def __init__(self, runs: Sequence[RunView]) -> None:
+    def __init__(self, runs: Sequence[ScoredRun]) -> None:
         self.ids: dict[str, int] = {}
         self._rows: list[dict[str, Any]] = []
         self._identities: list[tuple[str, str]] = []
         self._keys: list[tuple[Any, ...]] = []
         categories = dict.fromkeys(name for run in runs for name in run.categories)
         self._categories = {name: number for number, name in enumerate(categories)}
-        asked = [(run.manifest.get("data") or {}).get("asked_ids") or () for run in runs]
+        asked = [run.manifest.data.asked_ids for run in runs]
         # reversed, so that the order of the first run takes precedence
         self._asked = {name: number for ids in reversed(asked) for number, name in enumerate(ids)}
 
-    def place(self, question: Mapping[str, Any], run: RunView) -> tuple[str, int]:
+    def place(self, question: Question, run: ScoredRun) -> tuple[str, int]:
         """Return a question's id in this report and its index; a new question is added."""
-        original, identity = str(question["id"]), _identity(question)
-        data = str(run.summary.get("data") or "")
-        named = [f"{original} ({other})" for other in (data, run.run) if other]
+        original, identity = question.id, _identity(question)
+        named = [f"{original} ({other})" for other in (run.summary.data, run.run) if other]
         for name in (original, *named):
             if name not in self.ids:
                 self._add(name, question, identity)
@@ -47,21 +47,21 @@ class Questions:
                 return name, self.ids[name]
         raise DataError(f"{run.run} has two different questions '{original}'")
 
-    def _add(self, name: str, question: Mapping[str, Any], identity: tuple[str, str]) -> None:
+    def _add(self, name: str, question: Question, identity: tuple[str, str]) -> None:
         """Add a new question."""
-        category = str(question.get("category") or "")
         self.ids[name] = len(self._rows)
         self._identities.append(identity)
         row = {
             "id": name,
-            "category": category,
-            "text": start(question.get("text") or "", QUESTION),
-            "answerable": bool(question.get("answerable", True)),
-            "gold": start(gold(dict(question)), GOLD),
+            "category": question.category,
+            "text": start(question.text, QUESTION),
+            "answerable": question.answerable,
+            "gold": start(gold(question), GOLD),
         }
         self._rows.append(row)
-        number = self._asked.get(str(question["id"]), len(self._asked))
-        self._keys.append((self._categories.get(category, len(self._categories)), number, natural(name)))
+        number = self._asked.get(question.id, len(self._asked))
+        category = self._categories.get(question.category, len(self._categories))
+        self._keys.append((category, number, natural(name)))
 
     def order(self) -> list[int]:
         """Return the indices sorted by category, then in the order in which the questions were asked, then by
@@ -74,9 +74,9 @@ class Questions:
         return {name: [self._rows[place][name] for place in order] for name in names}
 
 
-def _identity(question: Mapping[str, Any]) -> tuple[str, str]:
+def _identity(question: Question) -> tuple[str, str]:
     """Return what makes two questions the same: the text, the gold answers, and whether it is answerable."""
-    return str(question.get("text")), repr((question.get("answers"), question.get("answerable", True)))
+    return question.text, repr((question.answers, question.answerable))
 
 
 def natural(text: str) -> list[tuple[bool, int, str]]:

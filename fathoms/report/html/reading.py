@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor
 from statistics import fmean
@@ -13,14 +13,13 @@ from fathoms.report.html.detail import Picture, detail
 from fathoms.report.html.outcome import lost_at, outcome
 from fathoms.report.html.questions import Questions
 from fathoms.report.html.texts import start
-from fathoms.report.view import RunView
 from fathoms.report.worst import mean
+from fathoms.runs.reading import ScoredRun
+from fathoms.runs.views import ScoredQuestion, ScoredRepeat
 
 ANSWER = 280
 EXAMPLE = 500
 COLUMNS = ("correctness", "hallucination", "outcome", "lost", "answer")
-
-Json = Mapping[str, Any]
 
 
 @dataclass
@@ -37,25 +36,24 @@ class Sums:
     costs: list[float | None] = field(default_factory=list)
     errors: dict[str, tuple[int, str]] = field(default_factory=dict)
 
-    def add(self, repeat: Json) -> None:
+    def add(self, repeat: ScoredRepeat) -> None:
         """Add one answer or failure."""
-        if error := repeat.get("error"):
-            kind = str(error.get("kind"))
-            count, example = self.errors.get(kind, (0, start(error.get("message") or "", EXAMPLE)))
-            self.errors[kind] = (count + 1, example)
-        if answer := repeat.get("answer"):
-            self.costs.append(answer.get("cost"))
-            if answer.get("first_token") is not None and not answer.get("cached"):
-                self.first_token.append(answer["first_token"])
+        if error := repeat.error:
+            count, example = self.errors.get(error.kind, (0, start(error.message, EXAMPLE)))
+            self.errors[error.kind] = (count + 1, example)
+        if answer := repeat.answer:
+            self.costs.append(answer.cost)
+            if answer.first_token is not None and not answer.cached:
+                self.first_token.append(answer.first_token)
         taken = seconds_of(repeat)
         if taken is not None:
             self.whole.append(taken)
-            for stage, value in (repeat.get("timings") or {}).items():
+            for stage, value in repeat.timings.items():
                 self.seconds.setdefault(stage, []).append(value)
 
 
 @dataclass(frozen=True)
-class Reading:
+class IndexedRun:
     """One run as read: `rows` maps each question's index to its columns, `numbers` to the number of its
     chunk."""
 
@@ -74,47 +72,49 @@ class Reading:
         return made | {"detail": [self.numbers.get(place, -1) for place in order]}
 
 
-def read_run(run: RunView, profile: str, questions: Questions, details: Details, picture: Picture) -> Reading:
-    """Read all question views of a run once, and add their details to `details`."""
+def index_run(
+    run: ScoredRun, profile: str, questions: Questions, details: Details, picture: Picture
+) -> IndexedRun:
+    """Read all questions of a run once, and add their details to `details`."""
     rows: dict[int, tuple[Any, ...]] = {}
     numbers: dict[int, int] = {}
     sums = Sums()
     for view in run.questions():
-        name, place = questions.place(view["question"], run)
-        for repeat in view.get("repeats") or ():
+        name, place = questions.place(view.question, run)
+        for repeat in view.repeats:
             sums.add(repeat)
         rows[place] = row_of(view, profile)
-        file = run.question_file(str(view["question"]["id"]))
+        file = run.question_file(view.question.id)
         made = detail(view, profile, details.pool, picture)
         numbers[place] = details.add(name, {"id": name, **made, "file": file and f"questions/{file.name}"})
     details.close()
-    return Reading(rows, numbers, sums)
+    return IndexedRun(rows, numbers, sums)
 
 
-def row_of(view: Json, profile: str) -> tuple[Any, ...]:
+def row_of(view: ScoredQuestion, profile: str) -> tuple[Any, ...]:
     """Return the columns of one question, in the order of `COLUMNS`; scores are means over its repeats."""
-    repeats = view.get("repeats") or []
-    scores = [(repeat.get("scores") or {}).get(profile) or {} for repeat in repeats]
-    answers = [repeat["answer"] for repeat in repeats if repeat.get("answer")]
+    scores = [repeat.under(profile) for repeat in view.repeats]
+    answers = [repeat.answer for repeat in view.repeats if repeat.answer]
     return (
-        rounded(mean([row.get("correctness") for row in scores])),
-        rounded(mean([row.get("hallucination") for row in scores])),
-        outcome(view["question"], repeats, scores),
+        rounded(mean([row.correctness for row in scores])),
+        rounded(mean([row.hallucination for row in scores])),
+        outcome(view, scores),
         lost_at(scores),
-        start(answers[0].get("text") or "", ANSWER) if answers else None,
+        start(answers[0].text, ANSWER) if answers else None,
     )
 
 
-def seconds_of(repeat: Json) -> float | None:
+def seconds_of(repeat: ScoredRepeat) -> float | None:
     """Return how many seconds an answer took: the sum of its stages, or else the latency of the reply.
 
     It is `None` for a reply from the cache, or if neither is known.
     """
-    answer, timings = repeat.get("answer") or {}, repeat.get("timings") or {}
-    if answer.get("cached"):
+    answer = repeat.answer
+    if answer and answer.cached:
         return None
-    latency: float | None = answer.get("latency")
-    return sum(timings.values()) if timings else latency
+    if repeat.timings:
+        return sum(repeat.timings.values())
+    return answer.latency if answer else None
 
 
 def known_mean(values: Sequence[float | None]) -> float | None:

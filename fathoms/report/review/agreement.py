@@ -13,14 +13,13 @@ from statistics import fmean
 from typing import Any, Literal
 
 from fathoms.report.table import figure
-from fathoms.report.view import RunView
 from fathoms.runs.ratings import FILE, Rating, read_ratings
+from fathoms.runs.reading import ScoredRun
 
 Column = Literal["score", "flag"]
 COLUMNS: tuple[Column, ...] = ("score", "flag")
 HEADERS = ("Pipeline", "Score", "Flag", "n")
 KAPPA_HEADERS = ("Reviewers", "About", "Same rating", "Kappa", "Weighted", "n")
-SHOWN = ("correctness", "hallucination", "abstained")
 MEANING = (
     "Agreement of people with the score and with the flag, from 1 (strongly disagree) to 5 (strongly agree),"
     " by pipeline; n answers. [low, high]: 95 %, Wilson's interval on the scale from 1 to 5, conservative."
@@ -85,13 +84,13 @@ class Agreement:
 class Reviewed:
     """One run with its valid ratings, and the numbers of ratings left out, as in `Agreement`."""
 
-    run: RunView
+    run: ScoredRun
     ratings: tuple[Rating, ...]
     outdated: int
     other_profiles: int
 
 
-def agreement(runs: Sequence[RunView], scores: str | None = None) -> Agreement | None:
+def agreement(runs: Sequence[ScoredRun], scores: str | None = None) -> Agreement | None:
     """Return the agreement of people with the scores of some runs under one profile; `None` without ratings.
 
     Raises StoreError if a file of ratings is damaged.
@@ -120,7 +119,7 @@ def agreement_json(found: Agreement | None) -> dict[str, Any] | None:
     return None if found is None else asdict(found)
 
 
-def reviewed(run: RunView, profile: str) -> Reviewed:
+def reviewed(run: ScoredRun, profile: str) -> Reviewed:
     """Read the ratings of one run, and keep those whose scores have not changed since."""
     files = [*([run.path / FILE] if run.path else []), *run.reviews]
     latest = {(*rating.item, rating.reviewer): rating for path in files for rating in read_ratings(path)}
@@ -131,14 +130,12 @@ def reviewed(run: RunView, profile: str) -> Reviewed:
     return Reviewed(run, held, len(under) - len(held), len(ours) - len(under))
 
 
-def shown_now(run: RunView, profile: str) -> dict[tuple[str, int], tuple[Any, ...]]:
+def shown_now(run: ScoredRun, profile: str) -> dict[tuple[str, int], tuple[Any, ...]]:
     """Return the scores that a reviewer of each answer would see now, by question id and repeat."""
     return {
-        (str(view["question"]["id"]), repeat.get("repeat", 0)): tuple(
-            ((repeat.get("scores") or {}).get(profile) or {}).get(key) for key in SHOWN
-        )
+        (view.question.id, repeat.repeat): repeat.under(profile).shown
         for view in run.questions()
-        for repeat in view.get("repeats") or ()
+        for repeat in view.repeats
     }
 
 

@@ -5,16 +5,17 @@ Neither the run nor its model is named, so that reviewers judge the scores and n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from rich.console import RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
 from fathoms.report.table import figure
-from fathoms.report.text import gold, shorten, visible
+from fathoms.report.text import gold, shorten, visible, yes_or_no
 from fathoms.runs.ratings import Rating
+from fathoms.runs.views import AnswerScores, ScoredRepeat
+from fathoms.types import Question, Reply
 
 EXCERPT = 160
 UNKNOWN = "not known: the pipeline does not tell"
@@ -22,24 +23,24 @@ UNKNOWN = "not known: the pipeline does not tell"
 
 def review_panel(
     place: str,
-    question: Mapping[str, Any],
-    repeat: Mapping[str, Any],
-    scores: Mapping[str, Any],
+    question: Question,
+    repeat: ScoredRepeat,
+    scores: AnswerScores,
     before: Rating | None,
 ) -> list[RenderableType]:
     """Show the question, gold answer, start of each retrieved text, answer, score and flag, and the
     reviewer's earlier rating `before`, if any."""
-    answer = repeat.get("answer") or {}
+    answer = repeat.answer or Reply(text="")
     contexts = [f"{label}: {shorten(visible(text), EXCERPT)}" for label, text in context_texts(repeat)]
     parts: list[RenderableType] = [
         Rule(place, style="dim"),
-        labelled("question", question.get("text")),
-        labelled("gold", gold(dict(question))),
+        labelled("question", question.text),
+        labelled("gold", gold(question)),
         labelled("contexts", "\n".join(contexts) or UNKNOWN, dim=True),
-        labelled("answer", answer.get("text") or "(empty)"),
+        labelled("answer", answer.text or "(empty)"),
     ]
-    if answer.get("refusal"):
-        parts.append(labelled("refused", answer["refusal"]))
+    if answer.refusal:
+        parts.append(labelled("refused", answer.refusal))
     parts += [labelled("score", score_words(scores)), labelled("flag", flag_words(scores))]
     if before:
         said = f"score {before.score_rating or 'n/a'}, flag {before.flag_rating or 'n/a'}"
@@ -47,25 +48,24 @@ def review_panel(
     return parts
 
 
-def context_panel(repeat: Mapping[str, Any]) -> list[RenderableType]:
+def context_panel(repeat: ScoredRepeat) -> list[RenderableType]:
     """Show the retrieved texts in full."""
     return [labelled(label, text or "(no text)") for label, text in context_texts(repeat)] or [Text(UNKNOWN)]
 
 
-def context_texts(repeat: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def context_texts(repeat: ScoredRepeat) -> Iterator[tuple[str, str]]:
     """Yield the texts that the answer is based on with their place: the retrieved chunks, or else the
     prompt."""
-    for hit in repeat.get("hits") or ():
-        pages = ", ".join(map(str, hit.get("pages") or ()))
-        yield f"{hit.get('document', '')}{f', page {pages}' if pages else ''}", str(hit.get("text") or "")
-    if repeat.get("hits"):
+    for hit in repeat.hits or ():
+        pages = ", ".join(map(str, hit.pages))
+        yield f"{hit.document}{f', page {pages}' if pages else ''}", hit.text
+    if repeat.hits or not repeat.prompt:
         return
-    prompt = repeat.get("prompt") or {}
-    if prompt.get("context"):
-        yield "prompt", str(prompt["context"])
+    if repeat.prompt.context:
+        yield "prompt", repeat.prompt.context
         return
-    for message in prompt.get("messages") or ():
-        yield str(message.get("role", "message")), str(message.get("text") or "")
+    for message in repeat.prompt.messages:
+        yield message.role, message.text
 
 
 def labelled(name: str, value: object, *, dim: bool = False) -> Text:
@@ -73,18 +73,12 @@ def labelled(name: str, value: object, *, dim: bool = False) -> Text:
     return Text.assemble((f"{visible(name)}: ", "bold"), (visible(value or "n/a"), "dim" if dim else ""))
 
 
-def score_words(scores: Mapping[str, Any]) -> str:
+def score_words(scores: AnswerScores) -> str:
     """Describe the correctness, and the phrases that were missed."""
-    missed = " + ".join(map(str, scores.get("missed") or ()))
-    return f"correctness {figure(scores.get('correctness'))}" + (f" (missed: {missed})" if missed else "")
+    missed = " + ".join(scores.missed or ())
+    return f"correctness {figure(scores.correctness)}" + (f" (missed: {missed})" if missed else "")
 
 
-def flag_words(scores: Mapping[str, Any]) -> str:
+def flag_words(scores: AnswerScores) -> str:
     """Describe whether the answer was scored as a hallucination, and whether as an abstention."""
-    hallucination, abstained = scores.get("hallucination"), scores.get("abstained")
-    return f"hallucination: {yes_or_no(hallucination)}; abstained: {yes_or_no(abstained)}"
-
-
-def yes_or_no(flag: object) -> str:
-    """Format a flag."""
-    return "n/a" if flag is None else "yes" if flag else "no"
+    return f"hallucination: {yes_or_no(scores.hallucination)}; abstained: {yes_or_no(scores.abstained)}"

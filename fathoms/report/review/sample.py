@@ -11,43 +11,39 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from fathoms.runs.ratings import Rating, append_rating, read_ratings
+from fathoms.runs.views import AnswerScores, ScoredQuestion, ScoredRepeat
+from fathoms.types import Question
 
 
 @dataclass(frozen=True)
 class Item:
-    """One answer under review, as in `questions/<id>.json`, with its scores under one profile."""
+    """One answer under review, with its scores under one profile."""
 
     run: str
     profile: str
-    question: Mapping[str, Any]
-    repeat: Mapping[str, Any]
+    question: Question
+    repeat: ScoredRepeat
 
     @property
-    def scores(self) -> Mapping[str, Any]:
+    def scores(self) -> AnswerScores:
         """The scores under the profile, empty if there are none."""
-        return (self.repeat.get("scores") or {}).get(self.profile) or {}
-
-    @property
-    def shown(self) -> tuple[float | None, float | None, bool | None]:
-        """The correctness, the hallucination, and whether the answer abstained: what the reviewer judges."""
-        return self.scores.get("correctness"), self.scores.get("hallucination"), self.scores.get("abstained")
+        return self.repeat.under(self.profile)
 
     @property
     def rateable(self) -> tuple[bool, bool]:
         """Whether there is a score to rate, and whether there is a flag to rate."""
-        correctness, *flags = self.shown
+        correctness, *flags = self.scores.shown
         return correctness is not None, flags != [None, None]
 
     @property
     def key(self) -> tuple[str, str, int, str]:
         """The run, question id, repeat and profile that identify the item in a rating."""
-        return self.run, str(self.question["id"]), int(self.repeat.get("repeat", 0)), self.profile
+        return self.run, self.question.id, self.repeat.repeat, self.profile
 
 
-def draw(run: str, profile: str, views: Iterable[Mapping[str, Any]], size: int, seed: int) -> list[Item]:
+def draw(run: str, profile: str, views: Iterable[ScoredQuestion], size: int, seed: int) -> list[Item]:
     """Draw at most `size` random questions of a run, with one answer each; failed answers are left out.
 
     Answers are sorted by a hash of the seed, the run and their own key, and the first ones are taken. So the
@@ -56,8 +52,8 @@ def draw(run: str, profile: str, views: Iterable[Mapping[str, Any]], size: int, 
     """
     best = []
     for view in views:
-        items = [Item(run, profile, view["question"], repeat) for repeat in view.get("repeats") or ()]
-        items = [item for item in items if not item.repeat.get("error") and any(item.rateable)]
+        items = [Item(run, profile, view.question, repeat) for repeat in view.repeats]
+        items = [item for item in items if not item.repeat.error and any(item.rateable)]
         if items:
             best.append(min(items, key=lambda item: lot(item, seed)))
     return sorted(best, key=lambda item: lot(item, seed))[:size]
@@ -93,7 +89,7 @@ class Session:
         mine = {rating.item: rating for rating in read if rating.reviewer == self._reviewer}
         for number, item in enumerate(self.items):
             rating = mine.get(item.key)
-            if rating and rating.shown == item.shown:
+            if rating and rating.shown == item.scores.shown:
                 yield number, rating
 
     @property
@@ -120,7 +116,7 @@ class Session:
         """Save a rating of the current item, and go to the next one."""
         item = self.items[self._position]
         run, question, repeat, profile = item.key
-        correctness, hallucination, abstained = item.shown
+        correctness, hallucination, abstained = item.scores.shown
         rating = Rating(
             run=run,
             question=question,

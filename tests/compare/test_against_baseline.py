@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fathoms.compare.gate import gate, require_sound
+from fathoms.compare.against_baseline import gate, require_sound
 from fathoms.compare.question_scores import pool
 from fathoms.errors import DataError, UsageError
 from fathoms.report.comparison import p_text

@@ -1,7 +1,8 @@
 """Gate successive runs against a baseline: has the pipeline become worse?
 
-This module turns runs into the numbers that `stats.gate` needs, which has the rules of the verdict. The
-result, `Gated`, is plain data: the command line prints it, and test reports can use its checks one by one.
+This module turns runs into the numbers that `stats.noninferiority` needs, which has the rules of the verdict.
+The result, `Gated`, is plain data: the command line prints it, and test reports can use its checks one by
+one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from fathoms.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from fathoms.stats.difference import Paired
-    from fathoms.stats.gate import Check, GateVerdict
+    from fathoms.stats.noninferiority import Check, GateVerdict
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def gate(
     meaningless: too many failed calls, different questions, another profile or other rules, or replies reused
     from an earlier run.
     """
-    from fathoms.stats.gate import judge, overall
+    from fathoms.stats.noninferiority import judge, overall
 
     _check_call(runs, baseline, margin, alpha)
     require_sound(baseline, allowed)
@@ -132,7 +133,7 @@ def gate(
 
 def _told(family: _Family, check: Check, margin: float, alpha: float) -> GateCheck:
     """Add the questions behind its figures to a check."""
-    from fathoms.stats.gate import questions_needed
+    from fathoms.stats.noninferiority import questions_needed
 
     questions = len(family.matched[-1].ids)
     return GateCheck(

@@ -1,0 +1,66 @@
+"""Lists the runs in a folder, and finds a run by the reference that a user gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from fathoms.config import suggest
+from fathoms.errors import UsageError
+from fathoms.paths import safe_name
+from fathoms.runs.order import RUN_NAME, Place, is_run, place_of, placed
+from fathoms.runs.store import Run
+
+
+def list_runs(out: Path) -> list[Run]:
+    """Every run in a folder, oldest first.
+
+    Runs are ordered by `sequence`, whatever the clock said; runs of earlier versions, which have none, come
+    first, ordered by time. A run whose manifest cannot be read is placed by the time in its id.
+    """
+    if not out.is_dir():
+        return []
+    found = placed(out)
+    order = [path for path, _ in sorted(((p, w) for p, w in found if w), key=lambda pair: pair[1])]
+    for path in (path for path, place in found if place is None):
+        earlier = [number for number, other in enumerate(order, start=1) if other.name < path.name]
+        order.insert(max(earlier, default=0), path)
+    return [Run(path) for path in order]
+
+
+def oldest_first(runs: Iterable[Run]) -> list[Run]:
+    """Order runs as `list_runs` does, wherever they lie; those with an unreadable manifest come first."""
+    return sorted(runs, key=lambda run: place_of(run.path) or Place(0, "", run.id))
+
+
+def find_run(reference: str, out: Path) -> Run:
+    """Find a run by path, id, `latest`, `NAME` (its newest run) or `NAME~1` (the run before that).
+
+    Raises UsageError with a suggestion or a list of the names there are.
+    """
+    for path in (Path(reference), out / reference):
+        with suppress(OSError, ValueError):  # not a valid path, so it is a name
+            if is_run(path):
+                return Run(path)
+    name, _, back = reference.partition("~")
+    if back and not back.isdigit():
+        raise UsageError(f"'{reference}': want NAME~1 for the run before the newest")
+    runs = list_runs(out)
+    if name != "latest":
+        runs = [run for run in runs if run_name(run) == safe_name(name, 60)]
+    steps = int(back or 0)
+    if steps < len(runs):
+        return runs[-1 - steps]
+    if runs:
+        raise UsageError(f"no run '{reference}': {out} holds {len(runs)} of '{name}'")
+    names = sorted({run_name(run) for run in list_runs(out)})
+    if not names:
+        raise UsageError(f"no run '{reference}'; {out} holds no runs")
+    raise UsageError(f"no run '{reference}'{suggest(name, [*names, 'latest'])}")
+
+
+def run_name(run: Run) -> str:
+    """The name in a run's id, without time and fingerprint."""
+    match = RUN_NAME.match(run.id)
+    return match["name"] if match else run.id

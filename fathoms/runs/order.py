@@ -1,0 +1,61 @@
+"""The order of the runs in a folder, read from their manifests."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from fathoms.errors import StoreError
+from fathoms.runs.folder import open_file, read_object
+from fathoms.runs.journal import JOURNAL
+
+RUN_NAME = re.compile(r"^\d{8}T\d{6,9}Z_(?P<name>.+)_[0-9a-f]{6,}$")
+"""The id of a run: `<UTC time>_<name>_<short fingerprint>`."""
+
+
+class Place(NamedTuple):
+    """The position of a run among others: by `sequence` (0 in runs of earlier versions), then by time."""
+
+    sequence: int
+    created: str
+    id: str
+
+
+_HEAD = 4096
+_SEQUENCE = re.compile(rb'^  "sequence": (\d{1,15}),?$', re.MULTILINE)
+_CREATED = re.compile(rb'^  "created": "([0-9T:.+-]{19,40})",?$', re.MULTILINE)
+
+
+def place_of(path: Path) -> Place | None:
+    """The position of a run, read from the first bytes of its manifest where possible, because manifests can
+    be long and folders hold thousands. `None` where the manifest cannot be read."""
+    try:
+        with open_file(path, "manifest.json") as file:
+            head = file.read(_HEAD)
+        if created := _CREATED.search(head):
+            sequence = _SEQUENCE.search(head)
+            return Place(int(sequence[1]) if sequence else 0, created[1].decode(), path.name)
+        manifest = read_object(path, "manifest.json")  # not formatted as fathoms writes it
+    except (OSError, StoreError):
+        return None
+    sequence, created = manifest.get("sequence", 0), manifest.get("created")
+    if not isinstance(sequence, int) or not isinstance(created, str) or not 0 <= sequence < 10**15:
+        return None
+    return Place(sequence, created, path.name)
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder holds a run, even a damaged one."""
+    if os.path.lexists(path / "manifest.json"):
+        return path.is_dir()
+    return bool(RUN_NAME.match(path.name)) and os.path.lexists(path / JOURNAL)
+
+
+def placed(out: Path) -> list[tuple[Path, Place | None]]:
+    """The runs in a folder sorted by name, with their positions."""
+    try:
+        return [(path, place_of(path)) for path in sorted(out.iterdir()) if is_run(path)]
+    except OSError as error:
+        raise StoreError(f"{out} cannot be read: {error.strerror or error}") from error

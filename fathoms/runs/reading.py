@@ -1,0 +1,457 @@
+"""Reads a scored run as typed values, for reports, comparisons and the command line.
+
+This is the only place that knows which keys older runs lack. A missing key and `null` are read alike: as the
+default of the field, which is `None` where a value is not known or does not apply.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import Field, ValidationError, model_validator
+
+from fathoms.config import suggest
+from fathoms.errors import DataError, StoreError, UsageError
+from fathoms.runs.folder import read_checked
+from fathoms.runs.views import Json, Number, ScoredQuestion, misfit, read_views, scored_question, view_names
+from fathoms.types import Noun, Usage
+
+PROFILES = ("paper", "released-code", "fathoms", "released")
+"""The names under which a run can hold scores; `released` are scores that came with imported results."""
+
+
+class _Part(Noun):
+    """Base class of the parts of the manifest and the summary: `null` gives the default of a field."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, value: Any) -> Any:
+        return {k: v for k, v in value.items() if v is not None} if isinstance(value, Mapping) else value
+
+
+_Kind = TypeVar("_Kind", bound=_Part)
+
+
+class Bounds(_Part):
+    """A confidence interval. Intervals of macro means also have the number of `groups` of questions that
+    share no document, and a `clustered` interval that also covers other documents."""
+
+    low: Number
+    high: Number
+    method: str | None = None
+    groups: int | None = None
+    clustered: Bounds | None = None
+
+    @property
+    def pair(self) -> tuple[Number, Number]:
+        """The lower and the upper bound."""
+        return self.low, self.high
+
+
+class Means(_Part):
+    """The mean scores over some questions; see `metrics.aggregate.summarise`.
+
+    `n` is the number of questions behind `correctness`, and `hallucination_n` that behind `hallucination`.
+    `errors` counts failed calls. `intervals` holds a 95 % interval by metric.
+    """
+
+    correctness: Number | None = None
+    hallucination: Number | None = None
+    abstention: Number | None = None
+    n: int = 0
+    hallucination_n: int = 0
+    errors: int = 0
+    intervals: dict[str, Bounds | None] = Field(default_factory=dict)
+
+    def mean(self, metric: str) -> Number | None:
+        """Return the mean of a metric."""
+        found: Number | None = getattr(self, metric)
+        return found
+
+    def count(self, metric: str) -> int:
+        """Return the number of questions behind a metric."""
+        return self.hallucination_n if metric == "hallucination" else self.n
+
+    def bounds(self, metric: str) -> tuple[Number, Number] | None:
+        """Return the interval of a metric, `None` if it is not known."""
+        found = self.intervals.get(metric)
+        return found.pair if found else None
+
+
+class Overall(Means):
+    """The mean scores of a run: over its categories (macro) and, as `micro_...`, over its questions."""
+
+    micro_correctness: Number | None = None
+    micro_hallucination: Number | None = None
+    micro_abstention: Number | None = None
+
+    @property
+    def micro(self) -> Means:
+        """The means over all questions, each weighted equally, with their intervals."""
+        return Means(
+            correctness=self.micro_correctness,
+            hallucination=self.micro_hallucination,
+            abstention=self.micro_abstention,
+            n=self.n,
+            hallucination_n=self.hallucination_n,
+            errors=self.errors,
+            intervals={
+                name.removeprefix("micro_"): bounds
+                for name, bounds in self.intervals.items()
+                if name.startswith("micro_")
+            },
+        )
+
+
+class AbstentionCounts(_Part):
+    """How many questions were answered, and how many were abstained from."""
+
+    answered: int = 0
+    abstained: int = 0
+
+
+class AbstentionTable(_Part):
+    """The abstention counts of answerable and of unanswerable questions."""
+
+    answerable: AbstentionCounts | None = None
+    unanswerable: AbstentionCounts | None = None
+
+    @property
+    def lines(self) -> dict[str, AbstentionCounts]:
+        """The lines of the table that are known, by name."""
+        lines = {"answerable": self.answerable, "unanswerable": self.unanswerable}
+        return {name: line for name, line in lines.items() if line is not None}
+
+
+class AbstentionRates(_Part):
+    """Coverage and selective accuracy, each with the number of answers in its denominator."""
+
+    coverage: Number | None = None
+    coverage_n: int | None = None
+    selective_accuracy: Number | None = None
+    selective_accuracy_n: int | None = None
+    intervals: dict[str, Bounds | None] = Field(default_factory=dict)
+
+    def bounds(self, rate: str) -> tuple[Number, Number] | None:
+        """Return the interval of a rate, `None` if it is not known."""
+        found = self.intervals.get(rate)
+        return found.pair if found else None
+
+
+class FunnelStage(_Part):
+    """Mean phrase recall at a stage of the funnel over `n` questions, and what was lost and gained since the
+    stage before over `compared` questions. The last two fields count the categories behind these means."""
+
+    recall: Number | None = None
+    n: int = 0
+    lost: Number | None = None
+    gained: Number | None = None
+    compared: int = 0
+    categories: int | None = None
+    compared_categories: int | None = None
+
+
+class FunnelStages(_Part):
+    """The four stages of the funnel."""
+
+    documents: FunnelStage = FunnelStage()
+    retrieved: FunnelStage = FunnelStage()
+    prompt: FunnelStage = FunnelStage()
+    answer: FunnelStage = FunnelStage()
+
+    def at(self, stage: str) -> FunnelStage:
+        """Return a stage by its name."""
+        found: FunnelStage = getattr(self, stage)
+        return found
+
+
+class RunFunnel(_Part):
+    """The retrieval funnel of a run. `left_out` counts the questions left out by reason, and `estimate` is
+    the parser of the documents' text where the pipeline read another text."""
+
+    overall: FunnelStages = FunnelStages()
+    categories: dict[str, FunnelStages] = Field(default_factory=dict)
+    left_out: dict[str, int] = Field(default_factory=dict)
+    chance: Number | None = None
+    estimate: str | None = None
+
+
+class ProfileFigures(_Part):
+    """The figures of a run under one profile, with the rules behind them."""
+
+    match: str | None = None
+    hyphens: str | None = None
+    classifier: Json | str | None = None
+    classifier_key: str | None = None
+    overall: Overall = Overall()
+    categories: dict[str, Means] = Field(default_factory=dict)
+    abstention_table: AbstentionTable = AbstentionTable()
+    abstention_rates: AbstentionRates | None = None
+    funnel: RunFunnel | None = None
+
+
+class Counts(_Part):
+    """Counts of questions and answers; answers and errors count once per repeat."""
+
+    questions: int | None = None
+    asked: int | None = None
+    answered: int | None = None
+    errors: int | None = None
+    unanswered: int | None = None
+    unanswerable: int | None = None
+    cut_prompts: int | None = None
+    refused: int | None = None
+    cut_by_server: int | None = None
+    cached: int | None = None
+
+    @property
+    def done(self) -> int:
+        """The number of answers, including failed ones."""
+        return (self.answered or 0) + (self.errors or 0)
+
+
+class Seconds(_Part):
+    """The wall time of a run, and the mean time of a question in each stage."""
+
+    wall: Number | None = None
+    retrieve: Number | None = None
+    prompt: Number | None = None
+    generate: Number | None = None
+
+
+class Summary(_Part):
+    """The content of `summary.json`. `profile` is the headline profile, `cost` is in US dollars, and `errors`
+    counts the failed calls by kind."""
+
+    name: str | None = None
+    model: str | None = None
+    data: str | None = None
+    profile: str | None = None
+    complete: bool = False
+    incomplete: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    counts: Counts = Counts()
+    repeats: int = 1
+    profiles: dict[str, ProfileFigures] = Field(default_factory=dict)
+    usage: Usage = Usage()
+    cost: Number | None = None
+    seconds: Seconds = Seconds()
+    errors: dict[str, int] = Field(default_factory=dict)
+
+    @property
+    def headline(self) -> Means:
+        """The means under the headline profile, all unknown if the run has no such scores."""
+        figures = self.profiles.get(self.profile or "")
+        return figures.overall if figures else Means()
+
+
+class Ingest(_Part):
+    """What came of reading the documents: counts, and warnings and failures by document."""
+
+    documents: int | None = None
+    pages: int | None = None
+    tables: int | None = None
+    pictures: int | None = None
+    chunks: int | None = None
+    warnings: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    failures: dict[str, str] = Field(default_factory=dict)
+
+
+class KnownDocument(_Part):
+    """A document of the run, identified by its hash."""
+
+    sha256: str | None = None
+
+
+class Data(_Part):
+    """The data set of a run. `ingest` is `None` if no documents were read."""
+
+    name: str | None = None
+    folder: str | None = None
+    asked_ids: tuple[str, ...] = ()
+    asked_categories: dict[str, int] = Field(default_factory=dict)
+    documents: dict[str, KnownDocument] = Field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    ingest: Ingest | None = None
+
+
+class Totals(_Part):
+    """The totals of a run that has ended; `cost` is in US dollars."""
+
+    errors: int = 0
+    seconds: Number | None = None
+    cost: Number | None = None
+
+
+class Sweep(_Part):
+    """The sweep that a run belongs to, and the settings (`cell`) in which its runs differ."""
+
+    id: str | None = None
+    cell: Json = Field(default_factory=dict)
+
+
+class Manifest(_Part):
+    """The parts of `manifest.json` that readers use."""
+
+    name: str | None = None
+    pipeline: str | None = None
+    model: str | None = None
+    created: str | None = None
+    config: Json = Field(default_factory=dict)
+    folder: str = ""
+    repeats: int = 1
+    data: Data = Data()
+    totals: Totals = Totals()
+    sweep: Sweep = Sweep()
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """One scored run.
+
+    `manifest_json` and `summary_json` are the files as they are, to be passed on whole; `manifest` and
+    `summary` are the same as typed values. `views` returns the JSON of the question files, read from disk one
+    by one, again at every call. `reviews` are rating files outside the run's folder.
+    """
+
+    run: str
+    path: Path | None
+    manifest_json: Mapping[str, Any]
+    summary_json: Mapping[str, Any]
+    views: Callable[[], Iterable[Json]]
+    reviews: tuple[Path, ...] = ()
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """The manifest; raises StoreError if it cannot be used."""
+        return _typed(Manifest, self.manifest_json, f"manifest.json of {self.run}")
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The summary; raises StoreError if it cannot be used."""
+        return _typed(Summary, self.summary_json, f"summary.json of {self.run}")
+
+    def questions(self) -> Iterator[ScoredQuestion]:
+        """Yield every question in the order of the file names; only one is in memory at a time.
+
+        Raises StoreError for a damaged file, and after the last question if the number of answers differs
+        from that in the summary.
+        """
+        return map(scored_question, self.views())
+
+    @property
+    def name(self) -> str:
+        """The name given in the configuration, or the run's id if there is none."""
+        return self.summary.name or self.manifest.name or self.run
+
+    @property
+    def model(self) -> str | None:
+        """The model that answered, `None` if the run does not say."""
+        return self.summary.model
+
+    @property
+    def pipeline(self) -> str:
+        """The pipeline regardless of the model, as named by the importer of published results, or the run's
+        name."""
+        return self.manifest.pipeline or self.name
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The categories of the data set in its own order, including those that were not asked."""
+        return self.summary.categories
+
+    @property
+    def ingest(self) -> Ingest:
+        """What came of reading the documents, empty if none were read."""
+        return self.manifest.data.ingest or Ingest()
+
+    def profile(self, scores: str | None = None) -> str:
+        """Return `scores`, or with `None` the run's headline profile.
+
+        Raises UsageError if `scores` is not the name of a profile, and DataError if the run was not scored
+        under it.
+        """
+        wanted = scores or self.summary.profile
+        if wanted in self.summary.profiles:
+            return str(wanted)
+        if scores and scores not in PROFILES:
+            raise UsageError(f"there are no scores '{scores}'{suggest(scores, PROFILES)}")
+        raise DataError(no_such_scores(self.run, str(wanted), self.summary.profiles))
+
+    def figures(self, scores: str | None = None) -> ProfileFigures:
+        """Return the scores under one profile; raises as `profile` does."""
+        return self.summary.profiles[self.profile(scores)]
+
+    def question_file(self, question: str) -> Path | None:
+        """Return the file with the view of one question, `None` if the run is not on disk."""
+        if self.path is None:
+            return None
+        file, old = (self.path / "questions" / name for name in view_names(question))
+        return old if old != file and not file.exists() and old.exists() else file
+
+
+def no_such_scores(run: str, wanted: str, there: Collection[str]) -> str:
+    """Build the error message for a run that was not scored under a profile, with the command that scores
+    it."""
+    if not there:
+        return f"{run} has no scores: run 'fathoms score {run}'"
+    sentence = f"{run} has no scores '{wanted}' (there are: {', '.join(there)})"
+    if wanted == "released":
+        return f"{sentence}; only imported results have them"
+    return f"{sentence}: run 'fathoms score {run} --profile {wanted}'"
+
+
+def load(run_dir: Path) -> ScoredRun:
+    """Read a run directory; raises StoreError if it is not a run or is not scored yet."""
+    if not os.path.lexists(run_dir / "manifest.json"):
+        raise StoreError(f"{run_dir} is not a run: it has no manifest.json")
+    if not os.path.lexists(run_dir / "summary.json"):
+        raise StoreError(f"{run_dir} has no summary.json: run 'fathoms score {run_dir}'")
+    manifest = read_checked(run_dir, "manifest.json", "manifest")
+    summary = read_checked(run_dir, "summary.json", "summary")
+    name = str(manifest.get("run") or run_dir.name)
+    run = ScoredRun(name, run_dir, manifest, summary, lambda: _all_views(run_dir, run.summary))
+    return run
+
+
+def read_manifest(run_dir: Path) -> Manifest:
+    """Read the manifest of a run; raises StoreError."""
+    return _typed(Manifest, read_checked(run_dir, "manifest.json", "manifest"), f"{run_dir}/manifest.json")
+
+
+def read_summary(run_dir: Path) -> Summary | None:
+    """Read the summary of a run, `None` if it was never scored; raises StoreError."""
+    if not os.path.lexists(run_dir / "summary.json"):
+        return None
+    return _typed(Summary, read_checked(run_dir, "summary.json", "summary"), f"{run_dir}/summary.json")
+
+
+def read_questions(run_dir: Path, summary: Summary) -> Iterator[ScoredQuestion]:
+    """Yield the questions of a run as `ScoredRun.questions` does."""
+    return map(scored_question, _all_views(run_dir, summary))
+
+
+def _all_views(run_dir: Path, summary: Summary) -> Iterator[Json]:
+    """Yield the question files of a run, and check that there are as many answers as its summary counts."""
+    found, counts = 0, summary.counts
+    for view in read_views(run_dir):
+        found += len(view["repeats"])
+        yield view
+    if counts.answered is not None and counts.done != found:
+        raise StoreError(
+            f"{run_dir}: its summary counts {counts.done} answers, and its question files hold {found}:"
+            f" run 'fathoms score {run_dir}'"
+        )
+
+
+def _typed(kind: type[_Kind], value: Mapping[str, Any], place: str) -> _Kind:
+    """Convert a JSON object; raises StoreError if it does not fit."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        raise StoreError(f"{place} cannot be used: {misfit(error)}") from None

@@ -1,0 +1,191 @@
+"""The question files of a run (`questions/<id>.json`): how they are made, and how they are read as typed
+values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from fathoms.errors import StoreError
+from fathoms.paths import old_unique_name, safe_name
+from fathoms.runs.folder import read_checked
+from fathoms.types import Cut, Evidence, Failure, Noun, Question, Record, Reply
+
+Number = (
+    int | float
+)  # unlike `float` alone, this keeps 1 apart from 1.0, and reports print it as it was stored
+Json = dict[str, Any]
+
+
+class AttachedFile(Noun):
+    """Pages of a PDF that were sent with a message."""
+
+    document: Any = None
+    pages: tuple[Any, ...] = ()
+
+
+class ShownMessage(Noun):
+    """A chat message with the paths of its images and its attached PDFs."""
+
+    role: str
+    text: str
+    images: tuple[str, ...] = ()
+    files: tuple[AttachedFile, ...] = ()
+
+
+class ShownPrompt(Noun):
+    """A prompt as sent, like `Prompt`; `context` is empty where it is a part of a message."""
+
+    messages: tuple[ShownMessage, ...] = ()
+    context: str = ""
+    cuts: tuple[Cut, ...] = ()
+    tokens: int | None = None
+    budget: int | None = None
+    parts: tuple[ShownPart, ...] = ()
+
+
+class ShownPart(Noun):
+    """An earlier request with some of a question's files, and its reply."""
+
+    prompt: ShownPrompt
+    reply: Reply
+
+
+class ShownHit(Noun):
+    """A retrieved chunk; `rank` and the numbers of the pages count from 1."""
+
+    rank: int
+    score: Number
+    document: str
+    pages: tuple[int, ...]
+    modality: str = ""
+    header: str = ""
+    text: str
+
+
+class AnswerFunnel(Noun):
+    """Phrase recall of one answer at each stage of the funnel, with what each stage lost and gained.
+
+    `missed` maps each phrase that the answer lacks to the stage that lost it. `left_out` says why the
+    question does not count in the funnel of the run.
+    """
+
+    documents: Number | None = None
+    retrieved: Number | None = None
+    prompt: Number | None = None
+    answer: Number | None = None
+    lost: dict[str, Number] = Field(default_factory=dict)
+    gained: dict[str, Number] = Field(default_factory=dict)
+    missed: dict[str, str] = Field(default_factory=dict)
+    left_out: str | None = None
+
+    def recall(self, stage: str) -> Number | None:
+        """Return the recall at a stage, `None` if it is not known."""
+        found: Number | None = getattr(self, stage)
+        return found
+
+
+class AnswerScores(Noun):
+    """The scores of one answer under one profile; `None` where a metric does not apply."""
+
+    correctness: Number | None = None
+    hallucination: Number | None = None
+    abstained: bool | None = None
+    abstention: str | None = None
+    missed: tuple[str, ...] | None = None
+    why: Json | None = None
+    funnel: AnswerFunnel | None = None
+
+    @property
+    def shown(self) -> tuple[Number | None, Number | None, bool | None]:
+        """The correctness, the hallucination, and whether the answer abstained: what reviewers judge."""
+        return self.correctness, self.hallucination, self.abstained
+
+
+class ScoredRepeat(Noun):
+    """The question asked once: either `answer` or `error` is set. `scores` are by profile.
+
+    `hits` is `None` where the pipeline does not report what it retrieved, and `timings` are seconds by stage.
+    """
+
+    repeat: int = 0
+    seed: int | None = None
+    attempts: int = 1
+    hits: tuple[ShownHit, ...] | None = None
+    prompt: ShownPrompt | None = None
+    answer: Reply | None = None
+    error: Failure | None = None
+    citations: tuple[Evidence, ...] | None = None
+    timings: dict[str, Number] = Field(default_factory=dict)
+    fingerprints: dict[str, str] = Field(default_factory=dict)
+    finished: str | None = None
+    scores: dict[str, AnswerScores] = Field(default_factory=dict)
+
+    def under(self, profile: str) -> AnswerScores:
+        """Return the scores under a profile, empty scores if there are none."""
+        return self.scores.get(profile) or _NO_SCORES
+
+
+_NO_SCORES = AnswerScores()
+
+
+class ScoredQuestion(Noun):
+    """A question of a run with all its repeats."""
+
+    question: Question
+    repeats: tuple[ScoredRepeat, ...] = ()
+
+
+def view_of(record: Record, scores: Json) -> Json:
+    """One record as its question file shows it: the answer and its scores first, then how it was produced."""
+    whole = record.model_dump(mode="json", exclude={"question", "released"})
+    hits = record.hits and [
+        {"rank": hit.rank, "score": hit.score, "document": hit.chunk.document}
+        | {"pages": list(hit.chunk.pages), "modality": hit.chunk.modality}
+        | ({"header": hit.chunk.header} if hit.chunk.header else {})
+        | {"text": hit.chunk.text}
+        for hit in record.hits
+    ]
+    if record.prompt and any(record.prompt.context in message.text for message in record.prompt.messages):
+        del whole["prompt"]["context"]  # it is a part of the message
+    first = {key: whole.pop(key) for key in ("repeat", "answer", "error")}
+    return {**first, "scores": scores, **whole, "hits": hits}
+
+
+def view_names(question: str) -> tuple[str, str]:
+    """The name of a question's file under `questions/`, and its name in runs of earlier versions."""
+    return f"{safe_name(question, unique=True)}.json", f"{old_unique_name(question)}.json"
+
+
+def read_views(root: Path) -> Iterator[Json]:
+    """Yield the JSON of every question file of a run, sorted by name.
+
+    Raises StoreError for a damaged file, and for one that has the name of another question, because a
+    question would then be counted twice.
+    """
+    for path in sorted((root / "questions").glob("*.json")):
+        view = read_checked(root, f"questions/{path.name}", "question")
+        name, old = view_names(view["question"]["id"])
+        if path.name == old != name and os.path.lexists(path.with_name(name)):
+            continue  # there is a newer file with the current name
+        if path.name not in (name, old):
+            raise StoreError(f"{path} holds a question whose file is {name}: 'fathoms score' sets it aside")
+        yield view
+
+
+def scored_question(view: Json) -> ScoredQuestion:
+    """Convert the JSON of a question file; raises StoreError if it cannot be used."""
+    try:
+        return ScoredQuestion.model_validate(view)
+    except ValidationError as error:
+        raise StoreError(f"question '{view['question']['id']}' cannot be used: {misfit(error)}") from None
+
+
+def misfit(error: ValidationError) -> str:
+    """Describe the first thing that is wrong with a value, with its place."""
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
