@@ -14,15 +14,18 @@ import pytest
 
 from fathoms.models import Embedded, OnnxEmbedder
 from tests.support.doc_pages import DOCS, ROOT, SETS_UP, blocks_of, words
+from tests.support.forked import run_forked
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """One command as its reader would run it, with the checkout's fathoms."""
     first, *rest = words(command.removeprefix(".venv/bin/"))
-    program = {"fathoms": [sys.executable, "-m", "fathoms"], "python": [sys.executable]}.get(first, [first])
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
+    if first == "fathoms":
+        return run_forked(rest, folder, environment, timeout=300)
+    program = sys.executable if first == "python" else first
     return subprocess.run(
-        [*program, *rest], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+        [program, *rest], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
     )
 
 
