@@ -13,8 +13,9 @@ import yaml
 
 from fathoms.config import Source, validate
 from fathoms.corpora.manifests import Manifest
+from fathoms.errors import FathomsError
 from fathoms.models import Embedded, OnnxEmbedder
-from fathoms.pipeline.experiment import Experiment, ExternalExperiment
+from fathoms.pipeline.experiment import Experiment, ExternalExperiment, load_experiment
 from fathoms.pipeline.pipeline import Pipeline
 from tests.support.doc_pages import PAGES, ROOT, SETS_UP, WALKS, Block, blocks, blocks_of, words
 from tests.support.project import Project, write_two_pages
@@ -114,8 +115,18 @@ def test_the_uv_commands(tmp_path: Path) -> None:
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
 
 
-@pytest.mark.parametrize("block", blocks("yaml"), ids=str)
-def test_configurations(block: Block) -> None:
+def test_configurations_in_the_docs_are_valid() -> None:
+    wrong = []
+    for block in blocks("yaml"):
+        try:
+            _validate(block)
+        except (FathomsError, yaml.YAMLError) as error:
+            wrong.append(f"{block}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+def _validate(block: Block) -> None:
+    """Validate a block of YAML as what it is: a manifest, an experiment or a pipeline."""
     if block.page == "data.md":
         for line in block.text.splitlines():
             data = {**yaml.safe_load(line), "name": "x", "generate": {"kind": "scripted"}}
@@ -146,11 +157,9 @@ def test_configurations_and_commands_are_marked_as_such() -> None:
         assert not hides, block
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "configs").rglob("*.yaml")), ids=lambda path: path.stem)
-def test_shipped_configs_are_valid(path: Path) -> None:
-    from fathoms.pipeline.experiment import load_experiment
-
-    assert load_experiment(path).name == path.stem
+def test_shipped_configs_are_valid_and_named_as_their_files() -> None:
+    for path in sorted((ROOT / "configs").rglob("*.yaml")):
+        assert load_experiment(path).name == path.stem, path
 
 
 def test_links_lead_somewhere() -> None:
