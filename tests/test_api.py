@@ -152,7 +152,7 @@ def test_edited_code_is_refused_in_the_same_process(here: Project) -> None:
             fathoms.run(again, limit=1)
 
 
-def test_an_env_file_that_is_none(here: Project) -> None:
+def test_an_unreadable_env_file_is_a_config_error(here: Project) -> None:
     (here.path / ".env").write_bytes(b"KEY=a\x00b\n")
     with pytest.raises(ConfigError, match=r"\.env: cannot be read: ValueError"):
         fathoms.load(here.config)

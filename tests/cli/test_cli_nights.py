@@ -226,7 +226,7 @@ def test_a_full_disk(nights: Project, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.slow
-def test_nobody_reads_what_is_printed(nights: Project) -> None:
+def test_a_closed_pipe_does_not_stop_the_log_and_the_junit_file(nights: Project) -> None:
     """`fathoms run ... | tail`, and the `tail` is gone: the log and the JUnit file say what became of it."""
     with subprocess.Popen(
         command(), cwd=nights.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -276,7 +276,9 @@ def test_a_signal_before_the_first_question(nights: Project) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_host(nights: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_killed_run_leaves_no_junit_file_and_resumes(
+    nights: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert night(nights, capsys).code == 0
     before = len(log(nights))
     slow = command("--set", "generate.latency=0.3", "-j", "1")
@@ -305,7 +307,7 @@ execution: {{first_wait: 0.01, longest_wait: 0.05}}
 KEY = "sk-planted-in-the-night-0815"
 
 
-def test_calls_again_are_told_and_no_secret_is(
+def test_retries_are_logged_without_secrets(
     nights: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NIGHT_KEY", KEY)
@@ -358,7 +360,7 @@ def test_a_page_on_github(
 
 
 @pytest.mark.parametrize("option", ["--log-file", "--junit"])
-def test_files_that_cannot_be_written_are_told_first(
+def test_unwritable_log_and_junit_files_are_reported_before_the_run(
     nights: Project, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
     assert main(["run", "night.yaml", option, "nowhere/file"]) == 2

@@ -96,7 +96,7 @@ def test_a_pipe_that_ends_early_is_no_success(reviewed: Project) -> None:
     assert len(rows(reviewed)) == 1
 
 
-def test_nobody_there(reviewed: Project) -> None:
+def test_review_without_a_terminal_is_refused(reviewed: Project) -> None:
     done = review(reviewed, "")
     assert done.returncode == 2
     assert "run it on a terminal" in done.stderr

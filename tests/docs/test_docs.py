@@ -61,7 +61,9 @@ def place(tmp_path_factory: pytest.TempPathFactory, smollm: Embedded, minilm: On
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", FATHOMS)
-def test_fathoms_commands(place: Project, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_fathoms_command_in_the_docs_runs(
+    place: Project, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "not-sent-anywhere")  # a dry run asks nothing
     done = place.fathoms(*_shorter(place, words(line)[1:]), timeout=900)
     assert done.returncode == 0, done.stderr
@@ -99,7 +101,7 @@ def test_the_other_commands_are_those_of_the_makefile() -> None:
 
 
 @pytest.mark.slow
-def test_the_uv_commands(tmp_path: Path) -> None:
+def test_the_uv_commands_in_the_docs_run(tmp_path: Path) -> None:
     if not shutil.which("uv"):
         pytest.skip("uv is not installed")
     lines = [line for line in OTHERS if line.startswith("uv ")]

@@ -72,7 +72,7 @@ def write_tower(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_extending(tmp_path: Path) -> None:
+def test_following_extending_works(tmp_path: Path) -> None:
     """As a third party: the files of the page are all there is."""
     (tmp_path / "pdfs").mkdir()
     write_tower(tmp_path / "pdfs")
@@ -94,7 +94,9 @@ SHORTER = {
 
 
 @pytest.mark.slow
-def test_the_tutorial(tmp_path: Path, smollm: Embedded, minilm: OnnxEmbedder) -> None:
+def test_following_the_tutorial_prints_what_it_shows(
+    tmp_path: Path, smollm: Embedded, minilm: OnnxEmbedder
+) -> None:
     """The model of the first run answers one question, a stand-in the later ones.
 
     What the page shows is printed, but for what the model said.

@@ -117,7 +117,7 @@ def test_every_run_is_closed(
     assert events["run-started"] == events["run-finished"] == 2
 
 
-def test_a_stop_waits_for_no_turn(tmp_path: Path, servers: list[ScriptedServer]) -> None:
+def test_a_stop_ends_waiting_for_a_rate_limit(tmp_path: Path, servers: list[ScriptedServer]) -> None:
     """At two requests a minute, eight at a time: nothing is in flight, so nothing is waited for."""
     stop = Stop()
     threading.Timer(1, stop.set).start()

@@ -67,7 +67,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_what_can_answer(tmp_path: Path, write: Write, name: str) -> None:
+def test_functions_methods_and_coroutines_can_answer(tmp_path: Path, write: Write, name: str) -> None:
     text, suffix = KINDS[name]
     record = ask(tmp_path, write(text) + suffix)
     assert said(record) == "said How tall?"
