@@ -204,7 +204,7 @@ def test_a_full_disk(nights: Project, capsys: pytest.CaptureFixture[str]) -> Non
         cwd=nights.path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY)),
     )
     assert done.returncode == 1
@@ -233,7 +233,7 @@ def test_a_closed_pipe_does_not_stop_the_log_and_the_junit_file(nights: Project)
     ) as process:
         assert process.stdout is not None
         process.stdout.close()
-        process.wait(timeout=60)
+        process.wait(timeout=120)
     assert process.returncode == 1
     assert cases(nights) == {"Even": None, "Odd": None}
     assert [event["event"] for event in log(nights)][-2:] == ["run-finished", "run-reported"]
@@ -268,7 +268,7 @@ def test_a_signal_before_the_first_question(nights: Project) -> None:
         assert process.stdout is not None
         heard = next(line for line in process.stdout if "reading" in line)
         process.send_signal(signal.SIGTERM)
-        said, _ = process.communicate(timeout=30)
+        said, _ = process.communicate(timeout=120)
     assert process.returncode == 130, heard + said
     assert "night: not finished (KeyboardInterrupt): INTERRUPTED" in said.splitlines()
     assert cases(nights) == {"run": "KeyboardInterrupt"}
@@ -286,7 +286,7 @@ def test_a_killed_run_leaves_no_junit_file_and_resumes(
         while len(log(nights)) < before + 3 and process.poll() is None:
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=120)
     assert (process.returncode, said) == (-signal.SIGKILL, "")
     assert cases(nights) == {}  # that of the night before is gone: nobody takes it for this one's
     events = Counter(event["event"] for event in log(nights)[before:])

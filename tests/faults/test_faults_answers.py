@@ -192,8 +192,8 @@ def test_a_long_answer_is_kept_whole(played: Played) -> None:
 def test_hanging_questions_end_at_their_time_limit(played: Played) -> None:
     for fault in ("hang", "stall"):
         seconds = played.records[always(fault)].timings["generate"]
-        assert ATTEMPTS * SILENCE <= seconds < ATTEMPTS * SILENCE + 10, fault
-    assert QUESTION_TIMEOUT - 1 <= played.records[always("drip")].timings["generate"] < QUESTION_TIMEOUT + 10
+        assert ATTEMPTS * SILENCE <= seconds < ATTEMPTS * SILENCE + 30, fault
+    assert QUESTION_TIMEOUT - 1 <= played.records[always("drip")].timings["generate"] < QUESTION_TIMEOUT + 30
 
 
 def test_files_stay_readable(played: Played) -> None:

@@ -443,7 +443,7 @@ def test_a_full_disk_under_the_cache_ends_no_run(project: Project) -> None:
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -399,7 +399,7 @@ def test_a_terminal_that_knows_few_characters(project: Project) -> None:
         [sys.executable, "-m", "fathoms", "validate", raw],
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
         capture_output=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 2
     assert b"unknown key 'naem'" in done.stderr

@@ -345,7 +345,7 @@ def test_silence(api: str, server: Vendors, stream: bool) -> None:
     started = time.perf_counter()
     with pytest.raises(ModelError, match=r"says nothing for 0.5 seconds .*request_timeout"):
         answered(adapter(api, server, stream=stream, request_timeout=0.5), prompt())
-    assert time.perf_counter() - started < 5
+    assert time.perf_counter() - started < 30
 
 
 @pytest.mark.parametrize("api", APIS)

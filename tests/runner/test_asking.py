@@ -124,7 +124,7 @@ def test_a_stop_ends_waiting_for_a_rate_limit(tmp_path: Path, servers: list[Scri
     started = time.perf_counter()
     limited = [limits(job, requests_per_minute=2) for job in jobs(tmp_path, servers[:1], at_once=8)]
     found = asked(tmp_path, limited, stop=stop)
-    assert time.perf_counter() - started < 8
+    assert time.perf_counter() - started < 25  # the next turn comes after 30 s
     (outcome,) = found
     assert outcome.stopped
     assert (outcome.done, outcome.errors) == (2, 0)

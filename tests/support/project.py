@@ -78,7 +78,7 @@ class Project:
         return path
 
     def fathoms(
-        self, *arguments: str, timeout: float = 120, fresh: bool = False
+        self, *arguments: str, timeout: float = 300, fresh: bool = False
     ) -> subprocess.CompletedProcess[str]:
         """Run the command line as a user would, in the folder; `fresh` takes a new interpreter for it."""
         own = {"FATHOMS_CACHE_DIR": str(self.path / self.cache)} if self.cache else {}
