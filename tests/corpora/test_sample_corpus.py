@@ -109,7 +109,7 @@ def test_the_left_column_is_read_before_the_right_one() -> None:
     assert places == sorted(places)
 
 
-def test_counts() -> None:
+def test_the_corpus_has_ten_questions_per_category() -> None:
     assert list(BY_CATEGORY) == CATEGORIES
     assert [len(questions) for questions in BY_CATEGORY.values()] == [10] * 5
     assert len(QUESTIONS) - len(ANSWERABLE) == 8

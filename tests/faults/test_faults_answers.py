@@ -128,7 +128,7 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return Played(request.param, result.path, result.summary, records, server.count)
 
 
-def test_outcome(played: Played) -> None:
+def test_every_fault_has_its_outcome(played: Played) -> None:
     expected = {**OUTCOMES, **DIFFERENT[played.provider]}
     found = {fault: played.outcome(always(fault)) for fault in PLAYED}
     assert {fault: end for fault, end in found.items() if expected[fault] != end} == {}

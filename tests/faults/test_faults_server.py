@@ -132,7 +132,7 @@ def test_times_are_counted_for_each_question() -> None:
     assert found == [503, 503, 503, 503, 200, 200, 200]
 
 
-def test_latency() -> None:
+def test_latency_delays_the_answer() -> None:
     with client(latency=0.2) as (_, http):
         started = time.monotonic()
         http.post(CHAT, json=body("a?"))

@@ -66,7 +66,7 @@ def test_a_long_id_is_refused_before_it_is_asked(project: Project, capsys: Any, 
 
 
 def test_an_id_that_an_older_version_kept_in_a_blob_is_read(tmp_path: Path) -> None:
-    """Runs of before kept an id of more than 400 characters in a blob."""
+    """Runs of older versions kept an id of more than 400 characters in a blob."""
     run = make(tmp_path)
     name = "x" * 500
     data = record(name).model_dump(mode="json", exclude_defaults=True)

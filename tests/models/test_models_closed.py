@@ -340,7 +340,7 @@ def test_an_error_within_a_stream_is_no_reply(api: str, server: Vendors) -> None
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_silence(api: str, server: Vendors, stream: bool) -> None:
+def test_a_silent_server_times_out(api: str, server: Vendors, stream: bool) -> None:
     server.script = every(Breaks("hang"))
     started = time.perf_counter()
     with pytest.raises(ModelError, match=r"says nothing for 0.5 seconds .*request_timeout"):

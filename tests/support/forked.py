@@ -87,11 +87,13 @@ def _ask(server: subprocess.Popen[str], line: str) -> str:
     assert server.stdout is not None
     server.stdin.write(f"{line}\n")
     server.stdin.flush()
-    return server.stdout.readline()
+    reply = server.stdout.readline()
+    assert reply, "the process that commands are forked from has ended"
+    return reply
 
 
 def _serve() -> None:
-    """Fork for each order; returns only in the forked processes, where it has run the command's set-up."""
+    """Fork for each order. It returns in the forked processes only, which then run their command."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for module in PRELOADED:
         importlib.import_module(module)
@@ -114,13 +116,8 @@ def _serve() -> None:
 def _become(order: Mapping[str, Any]) -> None:
     """Make this process what a shell would have started."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    for number, path, mode in (
-        (0, os.devnull, os.O_RDONLY),
-        (1, order["out"], flags),
-        (2, order["err"], flags),
-    ):
-        opened = os.open(str(path), mode, 0o600)
+    for number, path in enumerate((os.devnull, order["out"], order["err"])):
+        opened = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         os.dup2(opened, number)
         os.close(opened)
     os.chdir(order["folder"])
