@@ -17,10 +17,10 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.test
 	$(BIN)/fathoms models pull smollm2-135m minilm-l6-v2 minilm-l6-v2-torch easyocr-en layout-cdla
-	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term:skip-covered --cov-fail-under=90
+	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 test-fast: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow and not long"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not long"
 
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m long

@@ -32,18 +32,6 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("FATHOMS_SHARED", ROOT.parent / "shared"))
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
-    """Let tests that share a fixture of their module, or the Ollama server, run in one process of `--dist
-    loadgroup`, so that it is made once."""
-    for item in items:
-        made = item._fixtureinfo.name2fixturedefs
-        if "ollama" in made:
-            item.add_marker(pytest.mark.xdist_group("ollama"))
-        elif any(fixtures[-1].scope == "module" for fixtures in made.values()):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
-
-
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The checkout."""

@@ -15,15 +15,7 @@ from fathoms.ingest import Docling, Parser, PdfParser, parse_all, parse_in_child
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.runs.cache import Cache
 from fathoms.types import Document
-from tests.support.docling_samples import (
-    OFFLINE,
-    SAMPLE,
-    extract,
-    needs_docling,
-    own_workers,
-    sample,
-    uses_sample,
-)
+from tests.support.docling_samples import OFFLINE, SAMPLE, extract, needs_docling, own_workers, sample
 
 
 def docling(**options: Any) -> Docling:
@@ -145,7 +137,6 @@ def test_languages_that_cannot_be_read_are_an_error_of_the_config(language: str,
         parse_all(parser, [SAMPLE / "kestrel-irrigation-trial.pdf"], workers=1)
 
 
-@uses_sample
 @pytest.mark.slow
 class TestSample:
     """The sample corpus, converted without OCR by the real converter."""

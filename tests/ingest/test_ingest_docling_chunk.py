@@ -24,7 +24,7 @@ from fathoms.ingest import DoclingHybridChunker
 from fathoms.ingest.chunkers.docling import load_counter
 from fathoms.ingest.docling.export import Conversion
 from fathoms.types import Document
-from tests.support.docling_samples import needs_docling, sample, uses_sample
+from tests.support.docling_samples import needs_docling, sample
 
 pytestmark = pytest.mark.slow  # it imports torch
 
@@ -87,7 +87,6 @@ def test_a_document_of_another_parser_is_refused() -> None:
         DoclingHybridChunker().chunk(document)
 
 
-@uses_sample
 @pytest.mark.parametrize("tokenizer", [None, "minilm-l6-v2"])
 def test_chunks_of_the_sample_corpus_fit_and_are_unique(tokenizer: str | None) -> None:
     needs_docling("minilm-l6-v2")
@@ -110,7 +109,6 @@ def test_cl100k_and_wordpiece_count_as_their_authors_do() -> None:
     assert load_counter(path)("embeddings") == 4  # em ##bed ##ding ##s, without [CLS] and [SEP]
 
 
-@uses_sample
 def test_text_inside_figures_is_an_option() -> None:
     needs_docling()
     document = sample()[0]["lumet"]

@@ -17,7 +17,7 @@ from docling_core.types.doc import (
 )
 
 from fathoms.ingest.docling.export import Conversion, elements, join, lost, markdown, unpack
-from tests.support.docling_samples import needs_docling, sample, uses_sample
+from tests.support.docling_samples import needs_docling, sample
 
 
 def place(page: int, top: float = 100) -> ProvenanceItem:
@@ -134,7 +134,6 @@ def test_lost_pages_are_named_by_their_reason() -> None:
     assert lost(failed) == ["pages 3-5 and 7 are lost: too slow", "page 9 is lost: too big"]
 
 
-@uses_sample
 @pytest.mark.slow
 @pytest.mark.parametrize("picture_text", [False, True])
 def test_pages_are_what_docling_exports(picture_text: bool) -> None:

@@ -21,7 +21,7 @@ from fathoms.ingest.docling.offline.layout_ink import ink_blocks
 from fathoms.ingest.docling.offline.layout_regions import Marks, missed_pictures, refine
 from fathoms.ingest.docling.offline.table_lines import Word
 from fathoms.models.weights.weights import is_installed, locate
-from tests.support.docling_samples import SAMPLE, needs_docling, sample, uses_sample
+from tests.support.docling_samples import SAMPLE, needs_docling, sample
 
 PAGE = Box(0, 0, 600, 800)
 
@@ -274,7 +274,6 @@ EXPECTED = {
 """Pictures and tables of the sample documents (data/sample/README.md); the register counts twice."""
 
 
-@uses_sample
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_sample_corpus_in_docling(name: str) -> None:

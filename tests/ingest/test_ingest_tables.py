@@ -17,7 +17,7 @@ from fathoms.ingest import parse_in_child
 from fathoms.ingest.docling.offline.boxes import Box
 from fathoms.ingest.docling.offline.table_grid import Grid, read_table
 from fathoms.ingest.docling.offline.table_lines import Rules, Word, lines, read_rules
-from tests.support.docling_samples import OFFLINE, SAMPLE, needs_docling, sample, uses_sample
+from tests.support.docling_samples import OFFLINE, SAMPLE, needs_docling, sample
 
 WIDE, HIGH, LEADING = 5, 12, 15
 """The size of a letter and the distance of lines, in points, of a table that is drawn in letters."""
@@ -361,7 +361,6 @@ def found_tables(native: str) -> list[tuple[list[list[str]], list[list[str]]]]:
     return found
 
 
-@uses_sample
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted((SAMPLE / "source").glob("*.txt")), ids=lambda path: path.stem)
 def test_every_cell_of_the_sample_corpus_is_in_its_place(path: Path) -> None:

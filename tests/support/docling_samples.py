@@ -19,9 +19,6 @@ OFFLINE = Docling.model_validate(
     {"ocr": {"kind": "none"}, "layout": {"kind": "cdla"}, "tables": {"kind": "geometric"}}
 )
 
-uses_sample = pytest.mark.xdist_group("docling-sample")
-"""Marks tests that call `sample`, so that they run in one process and the conversion is done once."""
-
 
 def needs_docling(*assets: str) -> None:
     """Skip where Docling or weights are not on this machine."""
