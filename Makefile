@@ -19,11 +19,11 @@ demo: $(VENV)/.demo
 # Runs all tests with coverage, except the long ones (`make slow`).
 test: $(VENV)/.test
 	$(BIN)/fathoms models pull smollm2-135m minilm-l6-v2 minilm-l6-v2-torch easyocr-en layout-cdla
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered --cov-fail-under=90
+	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 # Runs only the tests that take less than about five seconds each.
 test-fast: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto -m "not slow and not long"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not long"
 
 # Runs the long simulations and benchmarks.
 slow: $(VENV)/.test

@@ -43,7 +43,7 @@ def make(tmp_path: Path, records: list[Record] = RECORDS, **data: object) -> Run
     return run
 
 
-def test_by_hand(tmp_path: Path) -> None:
+def test_score_run_gives_the_scores_worked_by_hand(tmp_path: Path) -> None:
     summary = score_run(make(tmp_path))
     figures = summary["profiles"]["fathoms"]
     # A: (1 + 0 + 0) / 3, B: 0 / 1; the failure is no hallucination and no abstention

@@ -120,7 +120,7 @@ def test_nothing_is_near(phrase: str) -> None:
 @given(
     st.lists(st.text("abcdefghij", min_size=2, max_size=9), min_size=1, max_size=60, unique=True), st.data()
 )
-def test_what_stands_there_is_found(words: list[str], data: st.DataObject) -> None:
+def test_nearest_finds_a_phrase_that_is_in_the_text(words: list[str], data: st.DataObject) -> None:
     first = data.draw(st.integers(0, len(words) - 1))
     phrase = " ".join(words[first : first + 4])
     near = nearest(phrase, {"other.pdf": {1: ""}, "a.pdf": {7: " ".join(words)}})
@@ -147,7 +147,7 @@ def test_a_scaffold_is_read_and_refused(tmp_path: Path, ending: str) -> None:
     assert refused == {question.id for question in read}
 
 
-def test_a_scaffold_says_what_is_there() -> None:
+def test_a_scaffold_describes_each_document() -> None:
     rows = list(csv.DictReader(io.StringIO(scaffold(DOCUMENTS, ".csv"))))
     assert rows[0]["comment"] == (
         "a.pdf: 2 pages; begins: 'The Varn tower'; evidence: the page of the answer, 1 to 2"

@@ -108,7 +108,7 @@ def test_one_rule_is_broken(tmp_path: Path, code: str) -> None:
     assert (found.count("error"), found.count("warning")) == ((1, 0) if severity == "error" else (0, 1))
 
 
-def test_the_place_is_that_of_the_value(tmp_path: Path) -> None:
+def test_a_finding_names_line_and_column_of_the_value(tmp_path: Path) -> None:
     found = checked(tmp_path, '{"question": "Why?", "files": ["varn.pdf"], "answers": [["green", "grene"]]}')
     (finding,) = found.findings
     assert (finding.line, finding.column, finding.question) == (1, 67, "uncategorised-01")
@@ -318,7 +318,7 @@ def test_a_rule_that_there_is_not(tmp_path: Path) -> None:
         checked(tmp_path, GOOD, ignore=["phrase-absnt"])
 
 
-def test_an_ending_that_nobody_knows(tmp_path: Path) -> None:
+def test_an_unknown_file_format_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no format of questions ends in '\.xlsx'"):
         check(tmp_path / "q.xlsx", {}, ParsedPdfs({}, {}))
 

@@ -46,7 +46,7 @@ def test_json_and_another_kind(capsys: pytest.CaptureFixture[str]) -> None:
         (["--set", "exemplars=nowhere.yaml"], 2, "nowhere.yaml: no such file"),
     ],
 )
-def test_what_cannot_be_done(
+def test_agree_reports_wrong_arguments_with_exit_codes(
     arguments: list[str], code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     labels = tmp_path / "labels.jsonl"

@@ -64,7 +64,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken(
+def test_a_broken_config_is_named_with_its_place(
     project: Project, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text, expected = BROKEN[name]

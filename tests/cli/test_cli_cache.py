@@ -22,7 +22,7 @@ def last(project: Project) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def test_what_a_run_leaves(project: Project) -> None:
+def test_a_run_fills_the_cache_with_documents_chunks_and_embeddings(project: Project) -> None:
     assert project.fathoms("run", "tiny.yaml").returncode == 0
     found = kinds(project)
     # two documents; three pages and four questions embedded; one matrix

@@ -14,7 +14,7 @@ ONE = '[{"question": "How many?", "answers": ["3"]}]'
 
 
 @pytest.mark.parametrize("name", damage.FILES)
-def test_damage(
+def test_a_damaged_pdf_ends_ingest_with_the_right_exit_code(
     project: Project, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(project.path)

@@ -44,7 +44,9 @@ def test_all_is_well(project: Project) -> None:
     assert "fails" not in printed
 
 
-def test_an_address_that_is_none_is_told_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_an_invalid_ollama_host_once(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OLLAMA_HOST", "http://me:word@127.0.0.1:9")
     (line,) = [line for line in project.fathoms("doctor").stdout.splitlines() if line.startswith("ollama")]
     assert line.startswith("ollama: the environment variable OLLAMA_HOST: ")

@@ -187,7 +187,7 @@ def test_a_function_that_hangs_does_not_keep_the_process(project: Project) -> No
 
 
 @pytest.mark.slow
-def test_a_key_stands_nowhere(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_of_a_service_is_written_nowhere(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_KEY", KEY)
     with serving({"/ask": {"answer": f"You sent {KEY}.", "contexts": [KEY]}}) as made:
         project.write("mine.yaml", http(made.address, "  headers: {X-API-Key: '${SERVICE_KEY}'}\n"))
@@ -248,7 +248,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken(
+def test_a_broken_pipeline_config_is_named_with_its_place(
     project: Project, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text, expected = BROKEN[name]

@@ -103,7 +103,9 @@ def test_few_questions_leave_it_undecided(fathoms: Any) -> None:
         (["good", "--baseline", "same", "--profile", "released"], 1, "no scores 'released'"),
     ],
 )
-def test_what_a_gate_refuses(fathoms: Any, arguments: list[str], code: int, message: str) -> None:
+def test_the_gate_refuses_wrong_arguments(
+    fathoms: Any, arguments: list[str], code: int, message: str
+) -> None:
     found, out, err = fathoms("gate", *arguments)
     assert (found, out) == (code, "")
     assert message in err

@@ -23,13 +23,13 @@ def test_every_combination_once() -> None:
 
 
 @pytest.mark.parametrize("axis", ["a", "a=", "=1,2", "a=[1,2"])
-def test_what_is_no_axis(axis: str) -> None:
+def test_a_malformed_axis_is_refused(axis: str) -> None:
     with pytest.raises(UsageError, match="want KEY=V1,V2"):
         list(combinations([axis]))
 
 
 @pytest.mark.slow
-def test_a_run_a_cell(project: Project) -> None:
+def test_every_combination_of_the_matrix_is_a_run(project: Project) -> None:
     done = project.fathoms(
         "run", "tiny.yaml", "--matrix", "retrieve.top_k=1,2", "--matrix", "generate.model=small,large"
     )

@@ -174,7 +174,7 @@ def test_there_and_back(project: Project, capfd: pytest.CaptureFixture[str]) -> 
     assert "another order" not in capfd.readouterr().err
 
 
-def test_another_order_is_told(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+def test_convert_warns_that_the_order_changes(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
     project.write("mixed.csv", "category,question,answers\nB,One?,1\nA,Two?,2\nB,Three?,3\n")
     assert questions("convert", "mixed.csv", "mixed.json") == 0
     assert "they are by category now, and so in another order" in capfd.readouterr().err

@@ -94,7 +94,7 @@ def test_a_service_that_went_down_is_resumed(project: Project) -> None:
     assert summary["complete"]
 
 
-@pytest.mark.slow
+@pytest.mark.long  # a minute; test_calling_lane.py tests the limit in simulated time, test_asking.py in a run
 def test_no_faster_than_allowed(project: Project) -> None:
     with service(GOOD) as made:
         text = CONFIG.format(address=made.address).replace("max_attempts: 4", "requests_per_minute: 3")

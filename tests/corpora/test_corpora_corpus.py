@@ -41,7 +41,7 @@ def ids(questions: tuple[Question, ...]) -> list[str]:
     return [q.id for q in questions]
 
 
-def test_what_is_left_out() -> None:
+def test_left_out_lists_questions_without_their_documents() -> None:
     assert ids(TOY.left_out()) == ["i2", "x1", "t4"]
     assert TOY.sizes() == {"Text": 4, "Images": 2, "Cross": 1}
 
@@ -181,7 +181,9 @@ class Config(BaseModel):
         ),
     ],
 )
-def test_what_data_may_say(tmp_path: Path, text: str, source: NamedSource | FileSource) -> None:
+def test_valid_data_sections_are_accepted(
+    tmp_path: Path, text: str, source: NamedSource | FileSource
+) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(f"data: {text}\n")
     config = validate(Config, read_yaml(path))
@@ -203,7 +205,7 @@ def test_what_data_may_say(tmp_path: Path, text: str, source: NamedSource | File
         ("{name: sample, missing: maybe}", "data.missing: input should be 'fail' or 'skip'"),
     ],
 )
-def test_what_data_may_not_say(tmp_path: Path, text: str, complaint: str) -> None:
+def test_invalid_data_sections_are_refused(tmp_path: Path, text: str, complaint: str) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(f"data: {text}\n")
     with pytest.raises(ConfigError) as caught:

@@ -133,7 +133,7 @@ def test_a_file_that_is_not_there_is_asked_for_once(server: Any, part: Path) -> 
     assert not part.exists()
 
 
-def test_nobody_listens(part: Path) -> None:
+def test_a_refused_connection_is_retried_and_named(part: Path) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/a"

@@ -14,14 +14,14 @@ import pytest
 from tests.support.doc_pages import DOCS, PAGES, ROOT
 
 
-def test_the_reference_is_what_the_code_says() -> None:
+def test_the_reference_pages_are_up_to_date() -> None:
     pages = runpy.run_path(str(DOCS / "generate"))["pages"]()
     assert {path.suffix for path in pages} == {".md", ".json"}
     stale = [path.name for path, data in pages.items() if not path.is_file() or path.read_bytes() != data]
     assert not stale, "run make reference"
 
 
-def test_the_reference_holds_what_it_is_for() -> None:
+def test_the_reference_describes_options_errors_metrics_and_files() -> None:
     """What a reader looks up there, in the words of the code."""
     reference = {path.stem: path.read_text() for path in (DOCS / "reference").glob("*.md")}
     assert (

@@ -14,15 +14,18 @@ import pytest
 
 from fathoms.models import Embedded, OnnxEmbedder
 from tests.support.doc_pages import DOCS, ROOT, SETS_UP, blocks_of, words
+from tests.support.forked import run_forked
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """One command as its reader would run it, with the checkout's fathoms."""
     first, *rest = words(command.removeprefix(".venv/bin/"))
-    program = {"fathoms": [sys.executable, "-m", "fathoms"], "python": [sys.executable]}.get(first, [first])
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
+    if first == "fathoms":
+        return run_forked(rest, folder, environment, timeout=300)
+    program = sys.executable if first == "python" else first
     return subprocess.run(
-        [*program, *rest], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+        [program, *rest], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
     )
 
 
@@ -69,7 +72,7 @@ def write_tower(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_extending(tmp_path: Path) -> None:
+def test_following_extending_works(tmp_path: Path) -> None:
     """As a third party: the files of the page are all there is."""
     (tmp_path / "pdfs").mkdir()
     write_tower(tmp_path / "pdfs")
@@ -91,7 +94,9 @@ SHORTER = {
 
 
 @pytest.mark.slow
-def test_the_tutorial(tmp_path: Path, smollm: Embedded, minilm: OnnxEmbedder) -> None:
+def test_following_the_tutorial_prints_what_it_shows(
+    tmp_path: Path, smollm: Embedded, minilm: OnnxEmbedder
+) -> None:
     """The model of the first run answers one question, a stand-in the later ones.
 
     What the page shows is printed, but for what the model said.

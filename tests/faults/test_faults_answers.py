@@ -128,7 +128,7 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return Played(request.param, result.path, result.summary, records, server.count)
 
 
-def test_outcome(played: Played) -> None:
+def test_every_fault_has_its_outcome(played: Played) -> None:
     expected = {**OUTCOMES, **DIFFERENT[played.provider]}
     found = {fault: played.outcome(always(fault)) for fault in PLAYED}
     assert {fault: end for fault, end in found.items() if expected[fault] != end} == {}
@@ -139,7 +139,7 @@ def test_every_attempt_was_a_call(played: Played) -> None:
     assert calls == {fault: played.records[always(fault)].attempts for fault in PLAYED}
 
 
-def test_what_is_scored(played: Played) -> None:
+def test_failed_questions_score_zero_and_answered_ones_as_usual(played: Played) -> None:
     found = faulty.views(played.path)
     for fault in PLAYED:
         view = found[always(fault)]
@@ -151,7 +151,7 @@ def test_what_is_scored(played: Played) -> None:
             assert scores["correctness"] == (0 if fault in WRONG else 1), fault
 
 
-def test_once_is_no_failure(played: Played) -> None:
+def test_a_fault_that_happens_once_is_retried_and_answered(played: Played) -> None:
     assert {fault: played.outcome(once(fault)) for fault in RECOVERS} == dict.fromkeys(RECOVERS, "answered 2")
     answers = [played.records[once(fault)].answer for fault in RECOVERS]
     assert {answer and answer.text for answer in answers} == {faulty.SAID}
@@ -173,7 +173,7 @@ def test_the_status_and_the_wait_are_recorded(played: Played) -> None:
         assert found == expected
 
 
-def test_counts_of_tokens_that_are_none(played: Played) -> None:
+def test_malformed_token_counts_are_unknown(played: Played) -> None:
     answer = played.records[always("usage")].answer
     if answer is None:
         assert played.provider == "ollama"  # its client takes numbers only
@@ -189,11 +189,11 @@ def test_a_long_answer_is_kept_whole(played: Played) -> None:
     assert max(map(len, lines)) < LARGE + 100_000  # it stands there once
 
 
-def test_time_is_bounded(played: Played) -> None:
+def test_hanging_questions_end_at_their_time_limit(played: Played) -> None:
     for fault in ("hang", "stall"):
         seconds = played.records[always(fault)].timings["generate"]
-        assert ATTEMPTS * SILENCE <= seconds < ATTEMPTS * SILENCE + 10, fault
-    assert QUESTION_TIMEOUT - 1 <= played.records[always("drip")].timings["generate"] < QUESTION_TIMEOUT + 10
+        assert ATTEMPTS * SILENCE <= seconds < ATTEMPTS * SILENCE + 30, fault
+    assert QUESTION_TIMEOUT - 1 <= played.records[always("drip")].timings["generate"] < QUESTION_TIMEOUT + 30
 
 
 def test_files_stay_readable(played: Played) -> None:

@@ -52,7 +52,7 @@ def limited(project: Project, limit: Callable[[], None], *arguments: str) -> sub
         preexec_fn=limit,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
 
 

@@ -143,7 +143,9 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, subproces
     return project, done
 
 
-def test_all_of_them_failed(failed: tuple[Project, subprocess.CompletedProcess[str]]) -> None:
+def test_every_question_of_every_provider_failed(
+    failed: tuple[Project, subprocess.CompletedProcess[str]],
+) -> None:
     runs = failed[0].runs()
     assert len(runs) == len(NAMES)
     assert [faulty.summary(run)["counts"]["errors"] for run in runs] == [len(WAYS)] * len(NAMES)
@@ -161,7 +163,9 @@ def test_all_of_them_failed(failed: tuple[Project, subprocess.CompletedProcess[s
         "python",
     ],
 )
-def test_servers_of_ones_own(failed: tuple[Project, subprocess.CompletedProcess[str]], name: str) -> None:
+def test_keys_of_self_hosted_providers_leak_nowhere(
+    failed: tuple[Project, subprocess.CompletedProcess[str]], name: str
+) -> None:
     assert leaks(*failed, OWN_KEY.format(name)) == []
 
 
@@ -247,7 +251,9 @@ def vendor_step(asked: Asked) -> Step:
     return Breaks(next(step for way, step in ways.items() if f"<{way}>" in asked.text))
 
 
-def test_vendors(tmp_path: Path, server: Vendors, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_of_vendors_leak_nowhere(
+    tmp_path: Path, server: Vendors, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All four APIs, whole and streamed, in one process."""
     monkeypatch.setenv("PLANTED_KEY", vendor_servers.KEY)
     server.script = vendor_step

@@ -60,7 +60,7 @@ def test_rules(text: str, expected: Rule) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "burn", "reset@", "reset*", "status=x", "429 ", "reset*-1", "=3"])
-def test_what_is_no_rule(text: str) -> None:
+def test_malformed_rules_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is no rule: want FAULT"):
         rule(text)
 
@@ -71,7 +71,7 @@ def test_a_range_holds_both_its_ends(first: int, length: int, number: int) -> No
     assert made.fits(number, "any question", 0) == (number in range(first, first + length + 1))
 
 
-def test_every_fault_is_told_of() -> None:
+def test_every_fault_is_documented_in_the_help() -> None:
     assert not CONNECTION.keys() & ANSWERS.keys()
     done = subprocess.run(
         [sys.executable, "-m", SERVER, "--help"], cwd=ROOT, capture_output=True, text=True, check=True
@@ -132,7 +132,7 @@ def test_times_are_counted_for_each_question() -> None:
     assert found == [503, 503, 503, 503, 200, 200, 200]
 
 
-def test_latency() -> None:
+def test_latency_delays_the_answer() -> None:
     with client(latency=0.2) as (_, http):
         started = time.monotonic()
         http.post(CHAT, json=body("a?"))
@@ -150,7 +150,9 @@ def test_latency() -> None:
         ("stall", httpx.ReadTimeout),
     ],
 )
-def test_what_happens_to_a_connection(fault: str, error: type[Exception], stream: bool) -> None:
+def test_connection_faults_break_one_call_and_the_next_works(
+    fault: str, error: type[Exception], stream: bool
+) -> None:
     with client(f"{fault}@1") as (_, http):
         with pytest.raises(error):
             http.post(CHAT, json=body("a?", stream=stream), timeout=0.5)
@@ -180,7 +182,7 @@ def test_a_restart_keeps_the_port() -> None:
         ("number", 42),
     ],
 )
-def test_what_is_said_instead(fault: str, expected: Any) -> None:
+def test_content_faults_replace_the_answer(fault: str, expected: Any) -> None:
     with client(fault, default="xxx") as (_, http):
         assert said(http.post(CHAT, json=body("a?"))) == expected
 
@@ -208,7 +210,7 @@ def test_chunks_are_framed() -> None:
     assert Response((b"abc", b"", b"de"), chunked=True).body() == b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
 
 
-def test_what_speaks_no_http_is_let_go() -> None:
+def test_calls_that_are_no_chat_requests_are_dropped() -> None:
     with client() as (server, http):
         for method, content in (("GET", b""), ("POST", b"{no json"), ("POST", b"{}")):
             with pytest.raises(httpx.RemoteProtocolError):

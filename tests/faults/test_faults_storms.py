@@ -100,7 +100,7 @@ def test_connections_that_are_closed_without_a_word(tmp_path: Path, provider: st
     assert server.requests == QUESTIONS
 
 
-def test_what_hangs_holds_nobody_up(tmp_path: Path, provider: str) -> None:
+def test_hanging_questions_do_not_delay_the_others(tmp_path: Path, provider: str) -> None:
     """Three of four places are taken by a hang, a stall and a drip; everything else goes by the fourth."""
     rules = ["hang@<0>", "stall@<1>", "drip@<2>"]
     with ScriptedServer(rules, default=faulty.SAID).running() as server:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.support.fault_server.faults import FAULTS
 
 FOLDER = Path(__file__).parent
@@ -19,11 +17,14 @@ def functions(path: Path) -> set[str]:
     return set(re.findall(r"^def (test_\w+)\(", path.read_text(), re.MULTILINE))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row.split("|")[1].strip() for row in ROWS])
-def test_a_row_names_a_test(row: str) -> None:
-    named = re.search(r"`(?P<file>test_faults_\w+\.py)::(?P<test>\w+)` \|$", row)
-    assert named is not None
-    assert named["test"] in functions(FOLDER / named["file"])
+def test_every_row_names_a_test_that_exists() -> None:
+    assert ROWS
+    wrong = []
+    for row in ROWS:
+        named = re.search(r"`(?P<file>test_faults_\w+\.py)::(?P<test>\w+)` \|$", row)
+        if named is None or named["test"] not in functions(FOLDER / named["file"]):
+            wrong.append(row)
+    assert not wrong, "\n".join(wrong)
 
 
 def test_every_fault_has_a_row() -> None:

@@ -133,7 +133,9 @@ def test_values_that_got_to_another_key_are_not_used(
     assert len(told(caplog)) == 1
 
 
-def test_texts_that_are_none_are_made_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_cached_texts_with_valid_checksums_but_bad_content_are_made_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Their checksums are right: somebody else's fathoms, or no fathoms at all, has put them there."""
     cache = Cache(tmp_path)
     bomb = zlib.compressobj(9, wbits=-15)
@@ -353,7 +355,7 @@ def test_damaged_weights_are_not_used(asset: Asset, tmp_path: Path) -> None:
 # ----- what a killed process leaves
 
 
-def test_what_killed_writers_leave_is_removed(tmp_path: Path) -> None:
+def test_temporary_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as alive:
         with subprocess.Popen(["sleep", "0"]) as dead:
             pass
@@ -383,7 +385,7 @@ def test_what_killed_writers_leave_is_removed(tmp_path: Path) -> None:
         alive.send_signal(signal.SIGKILL)
 
 
-def test_the_next_start_removes_them(tmp_path: Path) -> None:
+def test_opening_a_cache_or_run_removes_temporary_files(tmp_path: Path) -> None:
     """Opening the cache, and opening a run for writing, are starts."""
     run, cache = Run.create(tmp_path / "runs", "r", "0" * 8, {}), tmp_path / "cache"
     places = [
@@ -440,7 +442,7 @@ def test_a_full_disk_under_the_cache_ends_no_run(project: Project) -> None:
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr

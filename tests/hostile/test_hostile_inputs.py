@@ -72,7 +72,7 @@ def complaint(read: Reader, path: Path) -> str:
     return str(caught.value)
 
 
-def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+def test_fifos_and_devices_are_refused_without_waiting(tmp_path: Path) -> None:
     for name, read in READERS.items():
         pipe = tmp_path / name
         os.mkfifo(pipe)  # nobody ever writes to it
@@ -268,7 +268,7 @@ def test_yaml_that_grows_or_hides_is_refused() -> None:
         assert said in str(caught.value)
 
 
-def test_a_home_folder_that_nobody_has(tmp_path: Path) -> None:
+def test_an_unknown_home_folder_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no home folder is known for '~no-such-user'"):
         load(FileSource(questions=Path("~no-such-user/q.json")), tmp_path)
 
@@ -399,7 +399,7 @@ def test_a_terminal_that_knows_few_characters(project: Project) -> None:
         [sys.executable, "-m", "fathoms", "validate", raw],
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
         capture_output=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 2
     assert b"unknown key 'naem'" in done.stderr

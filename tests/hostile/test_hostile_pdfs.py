@@ -44,7 +44,7 @@ def loss(document: Document) -> str:
     return " ".join(warning for warning in document.warnings if "may be missing" in warning)
 
 
-def test_damaged_content_is_told_with_an_estimate(tmp_path: Path) -> None:
+def test_damaged_content_is_warned_of_with_an_estimate(tmp_path: Path) -> None:
     objects = packed()
     assert not loss(parsed(tmp_path / "sound.pdf", damage.build(objects)))
     half = len(objects[7]) // 2
@@ -62,7 +62,7 @@ def test_text_that_is_not_compressed_is_looked_at_too(tmp_path: Path) -> None:
     assert "the content of 1 of 3 pages is damaged" in loss(parsed(tmp_path / "noise.pdf", data))
 
 
-def test_what_pages_need_and_the_file_lacks_is_told(tmp_path: Path) -> None:
+def test_missing_page_resources_are_warned_of(tmp_path: Path) -> None:
     objects = damage.objects()
     lacking = {number: body for number, body in objects.items() if number != 7}
     assert "33 % of the text" in loss(parsed(tmp_path / "content.pdf", damage.build(lacking)))
@@ -81,7 +81,7 @@ def test_a_second_parser_says_how_much_more_it_reads(tmp_path: Path) -> None:
     assert not parsed(tmp_path / "sound.pdf", damage.sound()).warnings
 
 
-def test_pages_that_the_file_claims_and_that_are_not_found_are_told(tmp_path: Path) -> None:
+def test_pages_that_the_file_claims_but_lacks_are_warned_of(tmp_path: Path) -> None:
     kids = b"<< /Type /Pages /Kids [4 0 R] /Count 1 /Was << /Type /Pages /Count 4 >> >>"
     found = parsed(tmp_path / "fewer.pdf", damage.build(damage.objects(1) | {2: kids}))
     assert "the file claims 4 pages" in " ".join(found.warnings)
@@ -107,7 +107,7 @@ def test_a_warning_reaches_ingest_doctor_and_the_run(project: Project) -> None:
     assert said in "".join(path.read_text() for path in (project.path / "told").rglob("*.html"))
 
 
-def test_what_is_no_file_is_a_named_failure(project: Project) -> None:
+def test_fifos_and_folders_named_pdf_are_named_failures(project: Project) -> None:
     folder = project.path / "pdfs"
     (folder / "gone.pdf").symlink_to("nowhere.pdf")
     os.mkfifo(folder / "pipe.pdf")

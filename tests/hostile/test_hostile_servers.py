@@ -88,7 +88,7 @@ def compressed(data: bytes, *codings: str) -> bytes:
     return answer(data, "200 OK", "Content-Type: application/json", f"Content-Encoding: {', '.join(codings)}")
 
 
-def test_what_compression_makes_of_an_answer_is_limited_while_it_is_made(tmp_path: Path) -> None:
+def test_decompression_stops_at_the_size_limit(tmp_path: Path) -> None:
     """In a child whose memory is limited: 256 MB from 256 KB, and the same compressed twice."""
     script = f"""
 import asyncio, resource, sys
@@ -127,13 +127,13 @@ print("grown", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     environment = {**os.environ, VARIABLE: KEY}
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=100, env=environment
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, env=environment
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout.split()[-1]) < 150_000, done.stdout  # kilobytes
 
 
-def test_one_coding_is_understood_and_broken_ones_are_said() -> None:
+def test_one_content_encoding_is_decoded_and_broken_ones_are_errors() -> None:
     data = json.dumps(WHOLE).encode()
     for model in (adapters("http://a")["openai-compatible"], adapters("http://a")["chat"]):
         assert reply_of(model, sends(compressed(gzip.compress(data), "gzip"))).text == "42"
@@ -157,7 +157,7 @@ def endless(head: bytes, piece: bytes, seconds: float = 20.0) -> Act:
 EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-def test_what_never_ends_is_ended() -> None:
+def test_answers_that_never_end_are_cut_off() -> None:
     piece = b"10000\r\n" + b"x" * 65536 + b"\r\n"
     for name, model in adapters("http://127.0.0.1").items():
         assert "larger than 16 MB" in failure_of(model, endless(EVENTS, piece)), name
@@ -180,7 +180,7 @@ def trickle(head: bytes, piece: bytes) -> Act:
 SLOW = (trickle(b"HTTP/1.1 200 OK\r\nX: ", b"y"), trickle(EVENTS, b"1\r\n \r\n"))
 
 
-def test_a_byte_now_and_then_is_no_answer(tmp_path: Path) -> None:
+def test_an_answer_that_drips_byte_by_byte_times_out(tmp_path: Path) -> None:
     """The time limit of a question is for its whole answer, head and body, from any provider."""
     project = faulty_project(tmp_path, ["Slow head?", "Slow body?"])
 
@@ -203,7 +203,7 @@ def test_a_byte_now_and_then_is_no_answer(tmp_path: Path) -> None:
     assert [record["error"]["kind"] for record in records] == ["Timeout"] * 6
 
 
-def test_what_is_asked_beforehand_and_counts_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_health_checks_and_token_counts_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
     for slow in SLOW:
         with service(slow) as made:
             model = OpenAICompatibleLLM(model="m", base_url=made.address, request_timeout=0.4)
@@ -219,7 +219,7 @@ def test_what_is_asked_beforehand_and_counts_end_in_time(monkeypatch: pytest.Mon
         counting._known.clear()
 
 
-def test_a_signal_ends_what_is_asked_beforehand_and_counts(tmp_path: Path) -> None:
+def test_a_signal_ends_health_checks_and_token_counts(tmp_path: Path) -> None:
     """SIGINT once; the command ends by itself, long before the server or a time-out would."""
     project = faulty_project(tmp_path, ["What?"])
     for counts in (False, True):
@@ -388,7 +388,7 @@ ODD: list[Any] = [
 ]
 
 
-def test_what_is_no_answer_is_a_failure_with_a_sentence() -> None:
+def test_malformed_answers_are_failures_with_a_message() -> None:
     for name in ("openai-compatible", "ollama", "chat", "responses", "anthropic", "google"):
         for odd in ODD:
             data = answer(odd, "200 OK", "Content-Type: application/json")
@@ -555,7 +555,7 @@ def test_numbers_that_no_machine_can_serve_are_refused(
         runner.run([], out=project.path, cache=Cache(project.path), repeats=10**9)
 
 
-def test_every_number_of_a_config_has_an_end() -> None:
+def test_every_number_in_a_config_has_an_upper_limit() -> None:
     """Numbers that decide how long or how much, in whatever component, are bounded."""
     from fathoms.config import Component
 

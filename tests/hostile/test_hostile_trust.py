@@ -178,7 +178,7 @@ def test_scoring_a_run_from_elsewhere_sends_no_key(
         assert stub.requests == []
 
 
-def test_an_embedder_of_ones_own_run_is_asked_without_a_word(
+def test_scoring_an_own_run_uses_its_embedder_without_a_question(
     here: Here, project: Project, other: Any
 ) -> None:
     with serving({"/v1/embeddings": VECTORS, "/v1/models": {"data": []}}) as stub:
@@ -196,7 +196,7 @@ def test_an_embedder_of_ones_own_run_is_asked_without_a_word(
         assert "changed since" in edited.stderr
 
 
-def test_a_run_from_elsewhere_makes_nobody_read_a_file(
+def test_a_foreign_run_cannot_make_a_command_read_a_file(
     here: Here, project: Project, ran: Path, other: Any
 ) -> None:
     secret = project.write("secret.yaml", "statement: [of mine]\nabstention: [never to be shown]\n")
@@ -216,7 +216,7 @@ def test_a_run_from_elsewhere_makes_nobody_read_a_file(
     assert "Who knows" in (ran / "verdicts" / "exemplars.yaml").read_text()
 
 
-def test_no_other_command_builds_what_a_run_names(
+def test_no_command_but_score_builds_components_that_a_run_names(
     here: Here, project: Project, ran: Path, other: Any
 ) -> None:
     marker = project.path / "owned"
@@ -241,7 +241,7 @@ def test_no_other_command_builds_what_a_run_names(
     assert not marker.exists()
 
 
-def test_pictures_come_from_the_folders_of_ones_own_runs(here: Here, project: Project, ran: Path) -> None:
+def test_page_images_are_drawn_only_for_own_runs(here: Here, project: Project, ran: Path) -> None:
     assert here.fathoms("score", "latest").returncode == 0
     own = here.fathoms("report", "latest", "--thumbnails")
     assert own.returncode == 0, own.stderr
@@ -331,7 +331,9 @@ def test_a_signature_is_of_this_user_and_of_this_content(ran: Path, monkeypatch:
     assert is_signed(run.manifest())
 
 
-def test_a_key_that_is_none_signs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_or_unwritable_signing_key_signs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     key = tmp_path / "signing.key"
     key.write_bytes(b"")
     monkeypatch.setenv("FATHOMS_KEY_FILE", str(key))
@@ -345,7 +347,7 @@ def sections(model: type[BaseModel] = BaseModel) -> list[type[BaseModel]]:
     return [found for below in model.__subclasses__() for found in (below, *sections(below))]
 
 
-def test_every_kind_is_known_to_be_harmless_or_is_asked_about() -> None:
+def test_every_component_kind_is_harmless_or_needs_confirmation() -> None:
     asked = {"anthropic", "google", "http", "llamaindex", "ollama", "openai", "openai-compatible", "python"}
     of_no_configuration = {"images", "part", "thumbnails"}
     found = [model for model in sections() if model.__module__.startswith("fathoms.")]

@@ -49,7 +49,7 @@ def test_a_cut_chunk_is_the_piece_of_its_page_that_begins_so() -> None:
     [cut("Lune mine...", 1), cut("Lune mine..."), cut("Lune mine...", 2, document="b.pdf"), cut("Sen...", 2)],
     ids=["another page", "no page", "another document", "several pieces"],
 )
-def test_what_stays_cut(chunk: Chunk) -> None:
+def test_chunks_that_cannot_be_completed_stay_cut(chunk: Chunk) -> None:
     (same,), _ = rebuilt(chunk)
     assert same == chunk
 

@@ -160,7 +160,7 @@ def start_parent(timeout: float, paths: list[Path]) -> subprocess.Popen[bytes]:
 def wait_for_pid(path: Path) -> int:
     """The process id that the reader of a `sleep` file wrote down."""
     note = path.with_suffix(".pid")
-    for _ in range(600):
+    for _ in range(2400):
         if note.exists() and note.read_text():
             return int(note.read_text())
         time.sleep(0.05)

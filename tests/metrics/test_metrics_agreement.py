@@ -28,7 +28,7 @@ def test_kappa_of_the_textbook_example() -> None:
     assert figures(Counts(20, 5, 10, 15))["kappa"] == pytest.approx(0.4)
 
 
-def test_what_has_no_denominator_is_none() -> None:
+def test_a_figure_without_a_denominator_is_none() -> None:
     found = figures(Counts(0, 0, 0, 5))
     assert (found["precision"], found["recall"], found["f1"], found["kappa"]) == (None, None, None, None)
     assert found["accuracy"] == 1
@@ -124,7 +124,7 @@ def test_a_row_that_cannot_be_read_is_named(tmp_path: Path, line: str, message: 
         read_labels(path)
 
 
-def test_a_label_that_nobody_gave(tmp_path: Path) -> None:
+def test_a_null_label_is_read_as_unlabelled(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_text('{"id": "a", "answer": "12", "label": null}\n')
     assert read_labels(path) == [Labelled("a", "12", "unlabelled")]

@@ -249,7 +249,7 @@ def test_clear_clauses_need_no_embedder(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert [verdict.label for verdict in verdicts] == ["abstention"] * 6 + ["statement"]
 
 
-def test_the_key_follows_what_decides(tmp_path: Path) -> None:
+def test_the_key_depends_on_every_option_of_the_classifier(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text("statement: [a]\nabstention: [b]\n")
     keys = {Cues().key, Cues(least_cosine=0.6).key, Cues(exemplars=own).key, NearestNeighbour().key}

@@ -140,7 +140,7 @@ def test_best_variant_wins_and_the_first_of_equals() -> None:
 
 
 @pytest.mark.parametrize("match", ["substring", "word"])
-def test_nothing_said_and_nothing_wanted(match: str) -> None:
+def test_empty_answers_and_empty_gold_phrases_score_zero(match: str) -> None:
     assert phrase_recall("", [["a"]], match) == PhraseRecall(0.0, 0, (), ("a",))
     assert phrase_recall(" \n", [[""], [" "]], match).value == 0.0
     assert phrase_recall("a", [[]], match) == PhraseRecall(0.0, None, (), ())

@@ -117,7 +117,7 @@ def test_attempts_are_finite_and_told() -> None:
         (ValueError("a defect"), False),
     ],
 )
-def test_only_what_may_end_better_is_asked_again(error: Exception, again: bool) -> None:
+def test_only_temporary_errors_are_retried(error: Exception, again: bool) -> None:
     assert is_transient(error) is again
     call, called = failing(error)
     if again:

@@ -63,7 +63,7 @@ def test_a_wait_ends(wait: Wait, late: bool) -> None:
         started = time.perf_counter()
         with pytest.raises(Stopped):
             await wait(stop)
-        assert time.perf_counter() - started < 5
+        assert time.perf_counter() - started < 45
 
     asyncio.run(go())
 

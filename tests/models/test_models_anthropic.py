@@ -67,7 +67,7 @@ def test_turns_and_options(server: Vendors) -> None:
     assert (body["system"], body["thinking"], body["metadata"]) == ("One.", thinking, {"user_id": "me"})
 
 
-def test_thoughts_and_what_was_cached(server: Vendors, stream: bool) -> None:
+def test_thinking_and_cached_tokens_are_counted(server: Vendors, stream: bool) -> None:
     # the worked example of Anthropic's guide to prompt caching: input is what was neither read nor written
     counts = {
         "input_tokens": 50,

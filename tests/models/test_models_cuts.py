@@ -66,7 +66,7 @@ def test_no_real_tokenizer_needs_fewer_for_any_ascii(text: str) -> None:
         (20, 19, 5, 100, True),
     ],
 )
-def test_what_counts_prove(
+def test_prompt_cut_follows_from_the_token_counts(
     counted: int | None, read: int | None, written: int | None, n_ctx: int | None, cut: bool | None
 ) -> None:
     prompt = Prompt(messages=messages("word " * 10), tokens=counted)

@@ -291,7 +291,7 @@ def test_tokens_are_counted_with_the_extra_body() -> None:
     ("answer", "status"),
     [(b"<html>", 200), ({"error": "?"}, 200), ([1], 200), ({}, 405), ({}, 501), ({}, 422)],
 )
-def test_what_is_no_count(answer: Any, status: int) -> None:
+def test_malformed_token_counts_are_ignored(answer: Any, status: int) -> None:
     with serving({"/tokenize": answer}, {"/tokenize": status}) as stub:
         model = OpenAICompatibleLLM(model="m", base_url=f"{stub.address}/v1")
         assert [model.count_tokens(prompt("hi").messages) for _ in range(2)] == [None] * 2

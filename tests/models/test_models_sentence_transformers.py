@@ -136,7 +136,7 @@ def test_a_hub_that_does_not_have_it_ends_soon(kind: Any) -> None:
     started = time.perf_counter()
     with pytest.raises(ServerError, match=r"'fathoms-tests/no-such-model' is not on this machine.*path of a"):
         kind(model="fathoms-tests/no-such-model").check()
-    assert time.perf_counter() - started < 30  # the hub's own client tries for more than a minute
+    assert time.perf_counter() - started < 55  # the hub's own client tries for more than a minute
 
 
 WORD = "water"

@@ -48,7 +48,7 @@ def test_embedders(config: dict[str, str]) -> None:
     assert all(hasattr(model, name) for name in TEXT)
 
 
-def test_what_needs_nothing_is_always_ready() -> None:
+def test_models_without_requirements_pass_their_checks() -> None:
     ScriptedModel().check()
     ScriptedModel().check_images()
     LexicalEmbedder().check()

@@ -155,7 +155,7 @@ def plain(body: bytes) -> bytes:
         (b'{"error": "model is loading"}', "model is loading"),
     ],
 )
-def test_what_is_no_answer(body: bytes, words: str) -> None:
+def test_malformed_replies_are_model_errors(body: bytes, words: str) -> None:
     with pytest.raises(ModelError, match=words) as raised:
         asked(sending(plain(body)))
     assert not isinstance(raised.value, NoAnswerError)

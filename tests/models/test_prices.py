@@ -39,7 +39,7 @@ def test_cached_tokens_cost_as_others_where_nothing_else_is_said() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"input": -1, "output": 1}, {"input": 1}, {"input": 1, "output": "nan"}])
-def test_a_price_that_is_none(wrong: dict[str, float]) -> None:
+def test_invalid_prices_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValidationError):
         Price.model_validate(wrong)
 
@@ -54,7 +54,7 @@ def test_list_prices() -> None:
     assert (price_data() or "").startswith("genai-prices ")
 
 
-def test_what_is_not_known_is_not_nothing() -> None:
+def test_the_cost_is_unknown_without_a_price_or_counts() -> None:
     usage = Usage(prompt_tokens=1000, completion_tokens=100)
     assert OpenAILLM(model="gpt-nobody-knows").cost(usage) is None
     assert OpenAILLM(model="gpt-nobody-knows").cost(usage, "gpt-4.1") == pytest.approx(0.0028)

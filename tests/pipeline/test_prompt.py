@@ -52,7 +52,7 @@ def test_a_question_that_does_not_fit_alone() -> None:
         BUILDER.draft(question(), [hit("aaaa")]).fit(characters, 4)
 
 
-def test_nobody_can_count() -> None:
+def test_without_a_token_counter_nothing_is_cut() -> None:
     prompt = BUILDER.draft(question(), [hit("a" * 1000)]).fit(lambda messages: None, None)
     assert (len(prompt.context), prompt.tokens, prompt.budget) == (1000, None, None)
 

@@ -470,7 +470,7 @@ def test_light_and_dark(browser: Any, made: str) -> None:
     assert seen["dark"] == seen["light switched"] == black
 
 
-def test_what_is_open_stays_open(watched: Watched, made: str) -> None:
+def test_open_details_stay_open_when_the_theme_or_size_changes(watched: Watched, made: str) -> None:
     page = watched.open(made, "view=question&id=q-003")
     page.locator("#hit-1-1").click()
     page.locator(".hit mark").first.wait_for()
@@ -534,7 +534,7 @@ VIEWS = ("view=overview", "view=compare", "view=questions", "view=question&id=q-
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_what_a_screen_reader_needs(watched: Watched, made: str, view: str) -> None:
+def test_every_control_has_a_name_for_screen_readers(watched: Watched, made: str, view: str) -> None:
     page = watched.open(made, view)
     for closed in page.locator("main details").all():
         closed.evaluate("details => { details.open = true; }")

@@ -340,7 +340,7 @@ def test_the_fixtures_are_valid_and_unknown_keys_are_allowed(run_dir, paper_runs
         ("summary", {"profiles": {"paper": {}}}),
     ],
 )
-def test_what_is_wrong_is_not_valid(small_run, name, change):
+def test_invalid_summaries_fail_the_schema(small_run, name, change):
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(dict(small_run(**change).summary_json), schema(name))
 

@@ -264,7 +264,7 @@ def test_what_a_pipeline_does_not_tell_is_not_known(question):
     assert "retrieved" not in "\n".join(render(question_panel(scored_question(view))))
 
 
-def test_a_refusal_is_told(question, small_run):
+def test_refusals_are_shown_and_counted(question, small_run):
     view = question("q1", 0.0, 0.0)
     view["repeats"][0]["answer"] = {"text": "", "refusal": "content_filter"}
     assert "refused: content_filter" in "\n".join(render(question_panel(scored_question(view))))

@@ -46,7 +46,7 @@ def test_visible(hostile, seen):
 
 
 @given(st.text())
-def test_what_is_visible_is_so_already(text):
+def test_visible_changes_nothing_the_second_time(text):
     assert visible(visible(text)) == visible(text)
 
 

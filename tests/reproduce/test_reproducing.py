@@ -206,7 +206,7 @@ def test_it_fits_80_columns_and_no_word_is_broken() -> None:
     assert lines[1].startswith("each cell")
 
 
-def test_a_row_that_there_is_not_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_row_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_results(tmp_path / "results", "tiny-1b RAG.json")
     path = tmp_path / "table.yaml"
     path.write_text(yaml.safe_dump(TABLE, sort_keys=False))

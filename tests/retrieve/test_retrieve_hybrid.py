@@ -52,7 +52,7 @@ def test_the_parts_give_twenty_unless_they_say_otherwise(make, ask) -> None:
     assert fused(make, ask, of=hybrid.of, top_k=1) == pytest.approx({"c1": 1 / 61})
 
 
-def test_what_it_needs_is_the_most_of_its_parts() -> None:
+def test_hybrid_needs_the_most_that_its_parts_need() -> None:
     assert Hybrid().needs == "vectors"
     assert Hybrid(of=(BM25(), BM25(stemmer="none"))).needs == "chunks"
 
@@ -80,7 +80,7 @@ def test_round_trip_through_a_config() -> None:
         ({"of": [{"kind": "none"}, {"kind": "bm25"}]}, "kind"),
     ],
 )
-def test_what_cannot_work(options: dict, message: str) -> None:
+def test_hybrid_refuses_invalid_options(options: dict, message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         Hybrid(**options)
 

@@ -118,14 +118,14 @@ def test_every_run_is_closed(
     assert events["run-started"] == events["run-finished"] == 2
 
 
-def test_a_stop_waits_for_no_turn(tmp_path: Path, servers: list[ScriptedServer]) -> None:
+def test_a_stop_ends_waiting_for_a_rate_limit(tmp_path: Path, servers: list[ScriptedServer]) -> None:
     """At two requests a minute, eight at a time: nothing is in flight, so nothing is waited for."""
     stop = Stop()
     threading.Timer(1, stop.set).start()
     started = time.perf_counter()
     limited = [limits(job, requests_per_minute=2) for job in jobs(tmp_path, servers[:1], at_once=8)]
     found = asked(tmp_path, limited, stop=stop)
-    assert time.perf_counter() - started < 8
+    assert time.perf_counter() - started < 25  # the next turn comes after 30 s
     (outcome,) = found
     assert outcome.stopped
     assert (outcome.done, outcome.errors) == (2, 0)

@@ -22,7 +22,7 @@ def reply(tokens: int, cost: float | None = None, *, cached: bool = False) -> Re
     return Reply(text="", usage=usage, cost=cost, cached=cached)
 
 
-def test_what_was_billed() -> None:
+def test_cached_replies_are_not_billed() -> None:
     answered = Record(question=QUESTION, answer=reply(10, 0.1))
     cached = Record(question=QUESTION, answer=reply(10, 0.1, cached=True))
     failed = Record(question=QUESTION, error=Failure(kind="ModelError", message=""))
@@ -35,7 +35,7 @@ def test_what_was_billed() -> None:
     assert sums([cached]) == {"prompt_tokens": 0, "completion_tokens": 0, "cost": 0}
 
 
-def test_it_waits_for_what_is_in_flight_and_stops_where_nothing_is() -> None:
+def test_the_budget_waits_for_questions_in_flight() -> None:
     async def go() -> list[str]:
         budget, said = Budget(max_cost=10), list[str]()
         first = await budget.take(lambda: Amount(cost=6))

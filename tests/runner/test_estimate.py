@@ -22,7 +22,7 @@ from fathoms.types import Attachment, Hit, Message, Prompt, Question, Reply, Usa
 from tests.support.project import Project
 
 
-def test_the_rule_for_what_nobody_counts(tmp_path: Path) -> None:
+def test_tokens_are_estimated_where_no_counter_exists(tmp_path: Path) -> None:
     """A token for four characters; 258 for a page at Google, 2,000 elsewhere."""
     file = Attachment(document="a.pdf", pages=(1, 2, 3), path=tmp_path / "a.pdf", sha256="0", size=1)
     messages = (Message(role="user", text="x" * 40, files=(file,)),)
@@ -31,7 +31,7 @@ def test_the_rule_for_what_nobody_counts(tmp_path: Path) -> None:
     assert by_rule(GoogleLLM(model="gemini-x"), messages) == 10 + 3 * 258
 
 
-def test_sums_know_what_is_not_known() -> None:
+def test_a_sum_with_an_unknown_part_is_unknown() -> None:
     known = Estimate(1, 10, 5, 20, 0.5, 1.0)
     assert known + known == Estimate(2, 20, 10, 40, 1.0, 2.0)
     assert known + Estimate(1, 10, 5, None, None, None) == Estimate(2, 20, 10, None, None, None)

@@ -66,7 +66,7 @@ def test_five_points_are_caught_by_the_second_night(tables: Tables) -> None:
         assert max(row["passed, some"], row["passed, all"]) <= 2.5, row
 
 
-def test_small_sets_cannot_tell(tables: Tables) -> None:
+def test_small_question_sets_detect_no_change(tables: Tables) -> None:
     for row in rows(tables, "gate", lambda row: row["questions"] == 93):
         assert row["pass"] < 20
         assert row["caught, some"] < 20

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.compare.question_scores import QuestionScore, QuestionScores
+from tests.support.forked import run_forked
 
 CONFIG = """\
 name: tiny
@@ -76,13 +77,18 @@ class Project:
         path.write_text(text)
         return path
 
-    def fathoms(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-        """Run the command line as a user would, in the folder."""
+    def fathoms(
+        self, *arguments: str, timeout: float = 300, fresh: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the command line as a user would, in the folder; `fresh` takes a new interpreter for it."""
         own = {"FATHOMS_CACHE_DIR": str(self.path / self.cache)} if self.cache else {}
+        environment = {**os.environ, **own, "PYTHONWARNINGS": "error"}
+        if not fresh:
+            return run_forked(arguments, self.path, environment, timeout)
         return subprocess.run(
             [sys.executable, "-m", "fathoms", *arguments],
             cwd=self.path,
-            env={**os.environ, **own, "PYTHONWARNINGS": "error"},
+            env=environment,
             capture_output=True,
             text=True,
             timeout=timeout,

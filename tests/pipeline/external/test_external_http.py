@@ -248,7 +248,7 @@ def test_what_goes_wrong_is_the_failure_of_the_question(tmp_path: Path, name: st
     assert (record.answer, record.hits) == (None, None)
 
 
-def test_nobody_there(tmp_path: Path) -> None:
+def test_a_service_that_is_down_is_named(tmp_path: Path) -> None:
     with service(hangs) as made:
         pass
     record = ask(made, tmp_path)

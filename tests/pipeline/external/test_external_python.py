@@ -67,7 +67,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_what_can_answer(tmp_path: Path, write: Write, name: str) -> None:
+def test_functions_methods_and_coroutines_can_answer(tmp_path: Path, write: Write, name: str) -> None:
     text, suffix = KINDS[name]
     record = ask(tmp_path, write(text) + suffix)
     assert said(record) == "said How tall?"
@@ -198,7 +198,7 @@ def test_what_it_does_wrong_is_the_failure_of_the_question(tmp_path: Path, write
 def test_one_that_hangs_holds_up_nothing(tmp_path: Path, write: Write, text: str) -> None:
     started = time.perf_counter()
     record = ask(tmp_path, f"{write(text)}:answer", timeout=0.2)
-    assert time.perf_counter() - started < 10
+    assert time.perf_counter() - started < 25
     assert record.error is not None
     assert (record.error.kind, record.error.message) == ("Timeout", "no answer within 0.2 s")
 

@@ -1,0 +1,132 @@
+"""Runs `fathoms` commands in processes that are forked from one that has imported the package already.
+
+A new interpreter imports for two seconds before its command begins; a fork takes some milliseconds. The
+command still is a process of its own, with its own folder, environment, output and exit code. What depends on
+the start of the interpreter itself (how long the imports take, what they load, hash seeds) is tested with new
+interpreters: `Project.fathoms(..., fresh=True)`.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import importlib
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# what most commands import; nothing that starts threads (onnxruntime, torch), which do not survive a fork
+PRELOADED = (
+    "fathoms.cli.results",
+    "fathoms.cli.verbose",
+    "fathoms.compare.against_baseline",
+    "fathoms.models.embed.lexical",
+    "fathoms.report.radar",
+    "fathoms.reproduce",
+    "fathoms.runner.runner",
+    "fathoms.scoring",
+    "fathoms.stats.intervals",
+    "jinja2",
+    "PIL.JpegImagePlugin",
+    "PIL.PngImagePlugin",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.figure",
+    "matplotlib.style",
+    "rich.console",
+)
+
+
+def run_forked(
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float
+) -> subprocess.CompletedProcess[str]:
+    """Run `python -m fathoms ARGUMENTS` in a folder, like `subprocess.run` with its output captured."""
+    server = _server()
+    with tempfile.TemporaryDirectory(prefix="fathoms-command-") as place:
+        out, err = Path(place, "out"), Path(place, "err")
+        order = {"arguments": [*arguments], "folder": str(folder), "environment": {**environment}}
+        child = int(_ask(server, json.dumps({**order, "out": str(out), "err": str(err)})))
+        late = threading.Event()
+        timer = threading.Timer(timeout, lambda: (late.set(), os.kill(child, signal.SIGKILL)))
+        timer.start()
+        code = int(_ask(server, "wait"))
+        timer.cancel()
+        if late.is_set():
+            raise subprocess.TimeoutExpired(
+                ["fathoms", *arguments], timeout, out.read_bytes(), err.read_bytes()
+            )
+        return subprocess.CompletedProcess(["fathoms", *arguments], code, out.read_text(), err.read_text())
+
+
+@functools.cache
+def _server() -> subprocess.Popen[str]:
+    """The process to fork from. It ends by itself when its input is closed, as this process ends."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.support.forked"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONWARNINGS": "error"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _ask(server: subprocess.Popen[str], line: str) -> str:
+    """Send a line to the server and read its reply."""
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write(f"{line}\n")
+    server.stdin.flush()
+    reply = server.stdout.readline()
+    assert reply, "the process that commands are forked from has ended"
+    return reply
+
+
+def _serve() -> None:
+    """Fork for each order. It returns in the forked processes only, which then run their command."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for module in PRELOADED:
+        importlib.import_module(module)
+    from fathoms.metrics.grammar import read_grammar
+
+    read_grammar()
+    gc.freeze()  # collecting in a child would copy every page of what is loaded here
+    child = 0
+    for line in sys.stdin:
+        if line == "wait\n":
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        elif child := os.fork():
+            print(child, flush=True)
+        else:
+            _become(json.loads(line))
+            return
+    os.kill(os.getpid(), signal.SIGKILL)  # at once, so that it does not write coverage data after the tests
+
+
+def _become(order: Mapping[str, Any]) -> None:
+    """Make this process what a shell would have started."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, path in enumerate((os.devnull, order["out"], order["err"])):
+        opened = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        os.dup2(opened, number)
+        os.close(opened)
+    os.chdir(order["folder"])
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    sys.path[0] = order["folder"]
+    sys.argv = ["fathoms", *order["arguments"]]
+
+
+if __name__ == "__main__":
+    _serve()
+    runpy.run_module("fathoms", run_name="__main__", alter_sys=True)
