@@ -36,7 +36,7 @@ from fathoms.runs.cache import Cache
 from fathoms.runs.finding import find_run
 from fathoms.runs.store import Run
 from fathoms.runs.views import ScoredRepeat
-from fathoms.safety.waiting import result_of
+from fathoms.safety.signals import result_of
 from fathoms.scoring import score_run
 from fathoms.types import Question, Record
 

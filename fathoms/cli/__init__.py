@@ -1,4 +1,5 @@
-"""The command line. Its commands are thin wrappers around the other packages, and only they print.
+"""The command line. Its commands are thin wrappers around the other packages, and only they print. The exit
+codes are those of `fathoms.errors.ExitCode`.
 
 Modules of this package import nothing slow at their head: each command imports what it needs when it is
 called, so that `--help` and completion stay fast.

@@ -22,7 +22,7 @@ def compare(
     """
     from fathoms.compare.compare import compare as compare_runs
     from fathoms.compare.question_scores import HIGHER_IS_BETTER, check_metrics, read_scores
-    from fathoms.report.comparison import compared_panel
+    from fathoms.report.comparison import comparison_panel
     from fathoms.runs.finding import find_run
 
     metrics = list(dict.fromkeys(metric or HIGHER_IS_BETTER))
@@ -31,5 +31,5 @@ def compare(
     if as_json:
         console.show_json(asdict(found))
     else:
-        console.show(*compared_panel(found))
+        console.show(*comparison_panel(found))
     return 0

@@ -105,10 +105,13 @@ def _told(
             console.show(*gated_panel(found))
             console.say(line)
         written = nightly.judged(found, line, gate_suite(found, strict=strict), junit)
+    if found.verdict == "FAIL":
+        return ExitCode.GATE_FAILED
     if found.verdict == "UNDECIDED":
         console.complain(undecided(found))
-        return ExitCode.GATE_UNDECIDED if strict else int(not written)
-    return ExitCode.GATE_FAILED if found.verdict == "FAIL" else int(not written)
+        if strict:
+            return ExitCode.GATE_UNDECIDED
+    return ExitCode.OK if written else ExitCode.FAILED
 
 
 def _baseline(reference: str, profile: str | None, out: Path) -> QuestionScores:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathoms.cli import console
-from fathoms.safety.limits import MOST_AT_ONCE
+from fathoms.safety.option_limits import MOST_AT_ONCE
 
 if TYPE_CHECKING:
     from fathoms.corpora import Corpus

@@ -72,7 +72,7 @@ def report(
     written = room.write_report(
         views, folder, scores, html=True, thumbnails=thumbnails, intervals=intervals, warn=console.note
     )
-    console.show(*room.comparison_panel(views, scores))
+    console.show(*room.leaderboard_panel(views, scores))
     for path in written:
         console.say(str(path))
     if show:

@@ -50,7 +50,7 @@ def written(
             panels += report.summary_panel(view, previous)
     if len(runs) > 1:
         paths = report.write_report(views, out / "reports" / folder_name(runs), pdf=False)
-        panels += report.comparison_panel(views)
+        panels += report.leaderboard_panel(views)
     radar = next(path for path in paths if path.suffix == ".png")
     lines = [f"report: {paths[0]}", f"radar:  {radar}"]
     if paths[0].name != "report.html":  # skipped, because a page of so many answers takes too long

@@ -20,7 +20,7 @@ from fathoms.cli.options import RUNS, LogFile, NoCache, Out, Refresh, Trust, all
 from fathoms.cli.results import show_results
 from fathoms.cli.results import written as write_results
 from fathoms.errors import ExitCode, UsageError
-from fathoms.safety.limits import MOST_AT_ONCE, MOST_REPEATS
+from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_REPEATS
 
 if TYPE_CHECKING:
     from fathoms.report.ending import Verdict

@@ -126,12 +126,12 @@ def gate(
         margin=margin,
         alpha=alpha,
         checks=tuple(
-            _told(family, check, margin, alpha) for family, check in zip(families, checks, strict=True)
+            _gate_check(family, check, margin, alpha) for family, check in zip(families, checks, strict=True)
         ),
     )
 
 
-def _told(family: _Family, check: Check, margin: float, alpha: float) -> GateCheck:
+def _gate_check(family: _Family, check: Check, margin: float, alpha: float) -> GateCheck:
     """Add the questions behind its figures to a check."""
     from fathoms.stats.noninferiority import questions_needed
 

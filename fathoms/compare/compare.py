@@ -85,7 +85,7 @@ class Unshared:
 
 
 @dataclass(frozen=True)
-class Told:
+class AnswerCounts:
     """How many answers a run was asked for, how many calls failed, and how many replies were reused from an
     earlier run."""
 
@@ -103,7 +103,7 @@ class Comparison:
     first: str
     profile: str
     judge: str
-    runs: tuple[Told, ...]
+    runs: tuple[AnswerCounts, ...]
     tests: tuple[Tested, ...]
     unshared: tuple[Unshared, ...]
 
@@ -128,7 +128,7 @@ def compare(runs: Sequence[QuestionScores], metrics: Sequence[str]) -> Compariso
         first=first.runs[0],
         profile=first.profile,
         judge=first.judge,
-        runs=tuple(Told(names(run), run.answers, run.failed, run.cached) for run in runs),
+        runs=tuple(AnswerCounts(names(run), run.answers, run.failed, run.cached) for run in runs),
         tests=tuple(replace(test, p_holm=float(p)) for test, p in zip(tests, adjusted, strict=True)),
         unshared=tuple(_unshared(first, other) for other in others),
     )

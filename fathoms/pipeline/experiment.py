@@ -23,7 +23,7 @@ from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.external import Connected, External
 from fathoms.pipeline.pipeline import Pipeline, Progress, silent
 from fathoms.runs.cache import Cache
-from fathoms.safety.limits import LONGEST_WAIT
+from fathoms.safety.option_limits import LONGEST_WAIT
 from fathoms.types import Document, Hit, Question, Record
 
 

@@ -21,15 +21,15 @@ from fathoms.report.markdown import report_markdown
 from fathoms.report.question import question_panel
 from fathoms.report.radar import draw_radar, radar_figure
 from fathoms.report.review.answer import context_panel, review_panel
-from fathoms.report.terminal import comparison_panel, summary_panel
+from fathoms.report.terminal import leaderboard_panel, summary_panel
 from fathoms.runs.reading import ScoredRun, load
 
 __all__ = [
     "ScoredRun",
-    "comparison_panel",
     "context_panel",
     "draw_radar",
     "last_comparable",
+    "leaderboard_panel",
     "load",
     "question_panel",
     "radar_figure",

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from fathoms.compare.compare import ALPHA, Comparison, Effect, Tested, Told, Unshared
-from fathoms.report.table import figure, short_figure
+from fathoms.compare.compare import ALPHA, AnswerCounts, Comparison, Effect, Tested, Unshared
+from fathoms.report.leaderboard import figure, short_figure
 from fathoms.report.terminal import apart, note, plain_table
 from fathoms.report.text import plain, shorten
 
@@ -19,19 +19,19 @@ TESTS = {"sign-flip": "sign-flip permutation of Overall", "mcnemar": "McNemar, m
 TESTED = {"sign-flip": "Overall", "mcnemar": "Micro"}
 
 
-def compared_panel(found: Comparison) -> list[RenderableType]:
+def comparison_panel(found: Comparison) -> list[RenderableType]:
     """Compare every run with the first: differences with intervals, tests, changed questions, and what was
     left out."""
     parts: list[RenderableType] = [
         Text(f"A: {plain(found.first)}", style="bold"),
         note(f"profile {found.profile}; every run against A, on the same questions"),
         *judged_by(found),
-        *told_lines(found.runs[0]),
+        *count_lines(found.runs[0]),
     ]
     for position, unshared in enumerate(found.unshared):
         letter = LETTERS[position] if position < len(LETTERS) else f"run {position + 2}"
         parts += [Text(f"\n{letter}: {plain(unshared.run)}", style="bold"), *unshared_lines(unshared)]
-        parts += told_lines(found.runs[position + 1])
+        parts += count_lines(found.runs[position + 1])
         for test in found.tests:
             if test.run == unshared.run:
                 parts += tested_parts(test, letter)
@@ -49,7 +49,7 @@ def judged_by(found: Comparison) -> Iterator[Text]:
         yield note(f"hallucination: abstentions classified by {found.judge}")
 
 
-def told_lines(run: Told) -> Iterator[Text]:
+def count_lines(run: AnswerCounts) -> Iterator[Text]:
     """Warn about failed calls, and about replies that came from another run's cache."""
     if run.failed:
         yield Text(

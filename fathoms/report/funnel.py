@@ -11,7 +11,7 @@ from rich.text import Text
 
 from fathoms.ingest.parsers.base import LOST_TEXT
 from fathoms.metrics.stages import STAGES
-from fathoms.report.table import RunRow, figure
+from fathoms.report.leaderboard import RunRow, figure
 from fathoms.report.text import plain, squeeze
 from fathoms.runs.reading import FunnelStage, FunnelStages, RunFunnel, ScoredRun
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fathoms.report.table import Metric, RunRow, ScoreTable, bracket, figure, score_table
+from fathoms.report.leaderboard import Leaderboard, Metric, RunRow, bracket, figure, leaderboard
 from fathoms.report.text import plain, wrap
 from fathoms.runs.reading import Means, ScoredRun
 
@@ -40,9 +40,9 @@ def report_latex(runs: Sequence[ScoredRun], scores: str | None = None, intervals
 
     Values have two digits and no leading zero. Bold marks the highest correctness and the lowest
     hallucination of a column as printed, unless all are the same; ties are all bold. The last line gives the
-    number of questions behind each value. Raises as `score_table` does.
+    number of questions behind each value. Raises as `leaderboard` does.
     """
-    scored = score_table(runs, scores)
+    scored = leaderboard(runs, scores)
     groups = ["Overall", *scored.categories]
     wide = intervals or len(groups) > WIDEST
     lines = [
@@ -65,7 +65,7 @@ def escape(text: object) -> str:
     return plain(text).translate(TABLE)
 
 
-def caption(scored: ScoreTable, intervals: bool) -> str:
+def caption(scored: Leaderboard, intervals: bool) -> str:
     """Explain the values in the caption."""
     profiles = " and ".join(sorted({escape(row.profile) for row in scored.rows}))
     parts = [
@@ -78,7 +78,7 @@ def caption(scored: ScoreTable, intervals: bool) -> str:
 
 
 def tabular(
-    runs: Sequence[ScoredRun], scored: ScoreTable, groups: Sequence[str], intervals: bool
+    runs: Sequence[ScoredRun], scored: Leaderboard, groups: Sequence[str], intervals: bool
 ) -> Iterator[str]:
     """Yield the lines of the `tabular` environment."""
     rows = [figures_of(scored, row) for row in scored.rows]
@@ -98,7 +98,7 @@ def tabular(
     yield from (r"\bottomrule", r"\end{tabular}")
 
 
-def figures_of(scored: ScoreTable, row: RunRow) -> list[Figure]:
+def figures_of(scored: Leaderboard, row: RunRow) -> list[Figure]:
     """Return the cells and metrics of a run in the order of the columns."""
     cells = [row.overall, *map(row.cell, scored.categories)]
     return [(cell, metric) for cell in cells for metric in METRICS]
@@ -115,7 +115,7 @@ def line(cells: Sequence[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def pipeline_names(runs: Sequence[ScoredRun], scored: ScoreTable) -> list[str]:
+def pipeline_names(runs: Sequence[ScoredRun], scored: Leaderboard) -> list[str]:
     """Name each run by its pipeline if pipeline and model identify the runs, otherwise by its label."""
     pairs = {(run.pipeline, run.model) for run in runs}
     return [run.pipeline for run in runs] if len(pairs) == len(runs) else [row.label for row in scored.rows]

@@ -10,18 +10,18 @@ from pathlib import Path
 from urllib.parse import quote
 
 from fathoms.report.funnel import HEADS, funnel_section
-from fathoms.report.outcomes import RATES, outcomes, rate_text
-from fathoms.report.review.agreement import agreement, agreement_tables, remarks
-from fathoms.report.table import (
+from fathoms.report.leaderboard import (
+    Leaderboard,
     Metric,
     RunRow,
-    ScoreTable,
     bracket,
     figure,
     interval_note,
-    score_table,
+    leaderboard,
     with_interval,
 )
+from fathoms.report.outcomes import RATES, outcomes, rate_text
+from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
 from fathoms.runs.reading import Ingest, ProfileFigures, ScoredRun, Summary
@@ -44,7 +44,7 @@ def report_markdown(
 
     `pdf` says whether the radar plots also exist as PDF, and `page` whether `report.html` exists.
     """
-    scored = score_table(runs, scores)
+    scored = leaderboard(runs, scores)
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs"
     sections = (
         [f"# fathoms report: {escape(title)}"],
@@ -94,7 +94,7 @@ def title(row: RunRow) -> str:
     return escape(row.label) + row.mark
 
 
-def what_was_run(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]:
+def what_was_run(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
     """List the runs with their models, data, profiles and rules, and their question counts."""
     yield "## What was run\n"
     headers = ["Name", "Run", "Model", "Data", "Profile", "Match", "Hyphens", "Abstention classifier"]
@@ -114,13 +114,13 @@ def rules_of(figures: ProfileFigures) -> list[str]:
     return [describe(rule) for rule in (figures.match, figures.hyphens, figures.classifier)]
 
 
-def footnotes(scored: ScoreTable) -> Iterator[str]:
+def footnotes(scored: Leaderboard) -> Iterator[str]:
     """Explain why runs are incomplete or cannot be compared."""
     for note in scored.notes:
         yield f"\n{escape(note)}"
 
 
-def document_section(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]:
+def document_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
     """List how many documents, pages and chunks were read, and which documents were left out or repaired;
     empty if no run read any."""
     listed = zip(runs, scored.rows, strict=True)
@@ -150,7 +150,7 @@ def document_notes(ingest: Ingest) -> Iterator[tuple[str, str, str]]:
             yield document, "warning", warning
 
 
-def score_sections(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]:
+def score_sections(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
     """Show the scores, each with its denominator."""
     yield "## Scores\n"
     yield "Overall is the unweighted mean of the categories (macro), Micro the mean over all questions."
@@ -165,7 +165,7 @@ def score_sections(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[st
     yield from footnotes(scored)
 
 
-def category_table(scored: ScoreTable, row: RunRow) -> list[str]:
+def category_table(scored: Leaderboard, row: RunRow) -> list[str]:
     """Show one run in the layout of lm-evaluation-harness: a line for each category and metric."""
     lines = []
     names = ["Overall (macro)", "Micro", *map(escape, scored.categories)]
@@ -179,7 +179,7 @@ def category_table(scored: ScoreTable, row: RunRow) -> list[str]:
     return table(["Category", "Metric", "", "Value", "95 % interval", "n"], lines, 3)
 
 
-def side_by_side(scored: ScoreTable) -> Iterator[str]:
+def side_by_side(scored: Leaderboard) -> Iterator[str]:
     """Show several runs: a table for each metric with a line for each run."""
     headers = ["Run", "Model", "Overall (macro)", "Micro", *map(escape, scored.categories)]
     for metric in METRICS:
@@ -191,7 +191,7 @@ def side_by_side(scored: ScoreTable) -> Iterator[str]:
         yield from table(headers, rows, len(headers) - 2)
 
 
-def meanings(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]:
+def meanings(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
     """Explain the intervals, once for all runs that share an explanation."""
     found: dict[str, list[str]] = {}
     for run, row in zip(runs, scored.rows, strict=True):
@@ -204,10 +204,10 @@ def meanings(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]:
 
 def score_lines(runs: Sequence[ScoredRun]) -> list[str]:
     """Return the scores section of a report of these runs under their headline profiles."""
-    return list(score_sections(runs, score_table(runs, None)))
+    return list(score_sections(runs, leaderboard(runs, None)))
 
 
-def metric_cells(scored: ScoreTable, row: RunRow, metric: Metric) -> list[str]:
+def metric_cells(scored: Leaderboard, row: RunRow, metric: Metric) -> list[str]:
     """Format one run's values of one metric with their intervals and denominators."""
     return [f"{with_interval(cell, metric)} ({cell.count(metric)})" for _, cell in scored.cells(row)]
 
@@ -218,7 +218,7 @@ def radar_section() -> list[str]:
     return ["## Radar plots\n", *pictures]
 
 
-def lost_section(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]:
+def lost_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
     """Show the funnel of each run, which says where answers were lost; empty if no run kept retrieved or
     prompt text."""
     found = list(funnel_section(list(zip(runs, scored.rows, strict=True))))
@@ -235,7 +235,7 @@ def lost_section(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]
         yield from (f"\n{escape(note)}" for note in notes)
 
 
-def abstention_section(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]:
+def abstention_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
     """Show how often answerable and unanswerable questions were answered, with coverage and selective
     accuracy."""
     yield "## Abstention\n"
@@ -270,7 +270,7 @@ def review_section(runs: Sequence[ScoredRun], scores: str | None) -> Iterator[st
         yield f"\n{escape(remark)}"
 
 
-def profile_section(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]:
+def profile_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
     """List the scores of every run under every profile that it was scored with."""
     yield "## Profiles side by side\n"
     headers = ["Run", "Profile", "Match", "Hyphens", "Abstention classifier"]
@@ -285,7 +285,7 @@ def profile_section(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[s
     yield from table([*headers, *titles, "n"], rows, len(metrics) + 1)
 
 
-def failure_section(runs: Sequence[ScoredRun], scored: ScoreTable) -> list[str]:
+def failure_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> list[str]:
     """Count the failures of each kind, with the first message of each."""
     rows = []
     for run, row in zip(runs, scored.rows, strict=True):
@@ -297,7 +297,7 @@ def failure_section(runs: Sequence[ScoredRun], scored: ScoreTable) -> list[str]:
     return ["## Failures\n", *listed]
 
 
-def worst_sections(runs: Sequence[ScoredRun], scored: ScoreTable, out: Path) -> Iterator[str]:
+def worst_sections(runs: Sequence[ScoredRun], scored: Leaderboard, out: Path) -> Iterator[str]:
     """List the ten worst questions of every run."""
     yield "## Worst questions"
     headers = ["Question", "Category", "Asked", "Gold", "Answer", "Correctness", "Hallucination"]
@@ -316,7 +316,7 @@ def miss_cells(run: ScoredRun, miss: Miss, out: Path) -> list[str]:
     return [name, *texts, figure(miss.correctness), figure(miss.hallucination)]
 
 
-def cost_section(runs: Sequence[ScoredRun], scored: ScoreTable) -> Iterator[str]:
+def cost_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
     """List the tokens, cost and time of each run."""
     yield "## Cost and time\n"
     yield "Tokens, cost and wall time are totals; those of the stages are means over the questions.\n"

@@ -3,7 +3,7 @@ it."""
 
 from __future__ import annotations
 
-from fathoms.report.table import bracket, figure
+from fathoms.report.leaderboard import bracket, figure
 from fathoms.runs.reading import AbstentionCounts, AbstentionRates
 
 OUTCOMES = ("answered", "abstained")

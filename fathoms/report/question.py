@@ -11,7 +11,7 @@ from rich.text import Text
 
 from fathoms.metrics.stages import STAGES
 from fathoms.report.ending import dollars
-from fathoms.report.table import figure
+from fathoms.report.leaderboard import figure
 from fathoms.report.text import gold, plain, shorten, yes_or_no
 from fathoms.runs.views import AnswerScores, Number, ScoredQuestion, ScoredRepeat, ShownHit
 from fathoms.types import Reply

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from fathoms.errors import UsageError
 from fathoms.paths import write_atomic
 from fathoms.report.layout import Box, Point, Values, directions, normalise, place, value_spot
-from fathoms.report.table import Metric, RunRow, ScoreTable, figure, score_table
+from fathoms.report.leaderboard import Leaderboard, Metric, RunRow, figure, leaderboard
 from fathoms.report.text import squeeze, wrap
 from fathoms.runs.reading import ScoredRun
 
@@ -96,7 +96,7 @@ def draw_radar(
     formats = [suffix for suffix in FORMATS if pdf or suffix != "pdf"]
     if not pdf:
         path.with_name(f"{path.name}.pdf").unlink(missing_ok=True)
-    return save(make_chart(score_table(runs, scores), metric), path, formats)
+    return save(make_chart(leaderboard(runs, scores), metric), path, formats)
 
 
 def radar_figure(runs: Sequence[ScoredRun], metric: Metric, scores: str | None = None) -> Figure:
@@ -104,10 +104,10 @@ def radar_figure(runs: Sequence[ScoredRun], metric: Metric, scores: str | None =
     if not runs:
         raise UsageError("a radar plot needs at least one run")
     with plain_style():
-        return draw(make_chart(score_table(runs, scores), metric))
+        return draw(make_chart(leaderboard(runs, scores), metric))
 
 
-def make_chart(table: ScoreTable, metric: Metric) -> Chart:
+def make_chart(table: Leaderboard, metric: Metric) -> Chart:
     """Build the chart of one metric from a score table."""
     profiles = " and ".join(sorted({row.profile for row in table.rows}))
     scaling = "axes from 0 to 1"

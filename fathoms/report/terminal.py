@@ -18,17 +18,17 @@ from rich.text import Text
 from fathoms.report.change import change
 from fathoms.report.ending import dollars
 from fathoms.report.funnel import funnel_panel
-from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
-from fathoms.report.review.agreement import agreement, agreement_tables, remarks
-from fathoms.report.table import (
+from fathoms.report.leaderboard import (
+    Leaderboard,
     RunRow,
-    ScoreTable,
     both_counts,
     figure,
     interval_note,
-    score_table,
+    leaderboard,
     with_interval,
 )
+from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
+from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.text import abbreviate, plain, shorten, squeeze
 from fathoms.report.worst import Miss, first_messages, worst_questions
 from fathoms.runs.reading import AbstentionRates, Means, ScoredRun
@@ -77,7 +77,7 @@ def heading(run: ScoredRun, profile: str) -> Text:
 
 def run_table(run: ScoredRun, scores: str | None = None) -> list[RenderableType]:
     """Show one run as a table with a line for each category."""
-    scored = score_table([run], scores)
+    scored = leaderboard([run], scores)
     (row,) = scored.rows
     table = plain_table("category", "correctness", "hallucination", "abstained", "n", "errors")
     overall = f"Overall{row.mark} (category mean)"
@@ -119,7 +119,7 @@ def note(text: str) -> Text:
     return Text(plain(text), style="dim")
 
 
-def comparison_panel(
+def leaderboard_panel(
     runs: Sequence[ScoredRun], scores: str | None = None, width: int = WIDTH
 ) -> list[RenderableType]:
     """Show several runs side by side, with three lines per run and a column for each category.
@@ -130,7 +130,7 @@ def comparison_panel(
     if len(runs) == 1:
         own = [heading(runs[0], runs[0].profile(scores)), *run_table(runs[0], scores)]
         return [*own, *review_tables(runs, scores)]
-    scored = score_table(runs, scores)
+    scored = leaderboard(runs, scores)
     headers = ["Overall", "Micro", *abbreviate(scored.categories, HEADER)]
     parts: list[RenderableType] = []
     for start, stop in blocks(headers, width):
@@ -167,7 +167,7 @@ def run_name(row: RunRow, position: int) -> Text:
     return name.append(f"\n{plain(row.model or '')}\nrun {position}", style="not bold dim")
 
 
-def run_ids(scored: ScoreTable) -> list[str]:
+def run_ids(scored: Leaderboard) -> list[str]:
     """Return a line with the id of each run, as ids are too long for the table."""
     return [f"run {position}: {row.run}" for position, row in enumerate(scored.rows, 1)]
 
@@ -178,7 +178,7 @@ def stack(cell: Means) -> str:
     return f"{figure(cell.correctness)}\n{figure(cell.hallucination)}\n{both_counts(cell)}"
 
 
-def legend(scored: ScoreTable, headers: Sequence[str]) -> Text:
+def legend(scored: Leaderboard, headers: Sequence[str]) -> Text:
     """State the profile, the meaning of the two means, and the full names of abbreviated columns."""
     pairs = zip(headers[2:], scored.categories, strict=True)
     short = [f"{header} = {plain(name)}" for header, name in pairs if header != plain(name)]

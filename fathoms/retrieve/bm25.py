@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fathoms.errors import MissingExtraError
 from fathoms.retrieve.base import Index, Needs, TextQuery, hits
-from fathoms.safety.limits import MOST_CHUNKS
+from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Hit, Question
 
 # The default pattern of bm25s drops words of one character, such as the numbers in "Table 3" and "k = 5".

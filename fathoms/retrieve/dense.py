@@ -11,7 +11,7 @@ from fathoms.errors import ModelError
 from fathoms.retrieve.base import Index, TextQuery, hits
 from fathoms.retrieve.llamaindex import LlamaIndexStore
 from fathoms.retrieve.numpy_store import NumpyStore
-from fathoms.safety.limits import MOST_CHUNKS
+from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Hit, Question
 
 Store = Annotated[NumpyStore | LlamaIndexStore, Field(discriminator="kind")]

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from fathoms.retrieve.base import Index, Needs, Retriever, as_candidates, hits
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
-from fathoms.safety.limits import MOST_CHUNKS
+from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Hit, Question
 
 Part = Annotated[Dense | BM25, Field(discriminator="kind")]

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from fathoms.errors import ConfigError
 from fathoms.retrieve.base import Index, Needs, Retriever, hits
-from fathoms.safety.limits import MOST_CHUNKS
+from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Chunk, Document, Evidence, Hit, Question
 
 

@@ -13,7 +13,7 @@ from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.llm_reranker import LLMReranker
-from fathoms.safety.limits import MOST_CHUNKS
+from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Hit, Question
 
 First = Annotated[Dense | BM25 | Hybrid, Field(discriminator="kind")]

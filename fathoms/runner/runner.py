@@ -28,7 +28,7 @@ from fathoms.runs.cache import Cache
 from fathoms.runs.documents import keep_documents
 from fathoms.runs.store import Run
 from fathoms.runs.usage import total
-from fathoms.safety.limits import MOST_AT_ONCE, MOST_REPEATS
+from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_REPEATS
 from fathoms.types import Hit, Question, Record
 
 OnRecord = Callable[[Record, int, int], None]

@@ -11,7 +11,7 @@ from fathoms.compare.compare import compare
 from fathoms.compare.question_scores import pool, read_baseline, read_scores, write_baseline
 from fathoms.errors import DataError, UsageError
 from fathoms.importers import keep, read_result_file
-from fathoms.report.comparison import compared_panel
+from fathoms.report.comparison import comparison_panel
 from fathoms.scoring import score_run
 from tests.support.project import RULES, scores_of
 
@@ -43,7 +43,7 @@ def test_flags_of_single_calls_take_mcnemar_and_fewer_are_wins():
     assert test.overall.difference == pytest.approx((-4 / 11 + (1 - 3) / 10) / 2)
     (line,) = [
         str(part)
-        for part in compared_panel(compare([first, second], ["hallucination"]))
+        for part in comparison_panel(compare([first, second], ["hallucination"]))
         if "p .0" in str(part)
     ]
     assert line == "a difference: p .039, after Holm .039 (McNemar, mid-p, of Micro)"
@@ -80,14 +80,14 @@ def test_questions_that_differ_are_named_and_not_compared():
     assert found.tests[0].overall.n == 3
     (unshared,) = found.unshared
     assert (unshared.only_first, unshared.only_second, unshared.changed) == ((), ("q4",), ("q1",))
-    assert any("A did not ask: 1 (q4)" in str(part) for part in compared_panel(found))
+    assert any("A did not ask: 1 (q4)" in str(part) for part in comparison_panel(found))
 
 
 def test_failures_cached_replies_and_the_judge_are_told():
     first = scores_of("one", [1, 0], [0, 1], failed=1)
     found = compare([first, scores_of("two", [1, 0], [0, 0], cached=2)], ["correctness", "hallucination"])
     assert [(run.run, run.failed, run.cached) for run in found.runs] == [("one", 1, 0), ("two", 0, 2)]
-    lines = [str(part) for part in compared_panel(found)]
+    lines = [str(part) for part in comparison_panel(found)]
     assert "1 of 2 calls failed: correctness 0, no hallucination" in lines
     assert "2 of 2 replies came from an earlier run's cache" in lines
     assert "hallucination: abstentions classified by a" in lines

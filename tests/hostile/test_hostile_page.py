@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fathoms.report.html import MOST_CATEGORIES, report_html
+from fathoms.report.leaderboard import leaderboard
 from fathoms.report.radar import MOST_AXES, make_chart
-from fathoms.report.table import score_table
 from fathoms.runs.reading import ScoredRun
 from tests.support.report_browser import Watched, chromium, texts, watch, written
 from tests.support.report_runs import hostile_run, made_runs
@@ -138,6 +138,6 @@ def test_thousands_of_categories(watched: Watched, tmp_path: Path) -> None:
 
 
 def test_a_radar_plot_has_so_many_axes() -> None:
-    chart = make_chart(score_table([many(1000)], None), "correctness")
+    chart = make_chart(leaderboard([many(1000)], None), "correctness")
     assert len(chart.axes) == MOST_AXES + 1
     assert "the first 60 of 1,000 categories" in chart.subtitle

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fathoms.pipeline.external.calls import Caller
-from fathoms.safety.waiting import next_of, result_of
+from fathoms.safety.signals import next_of, result_of
 
 
 class _SignalError(Exception):

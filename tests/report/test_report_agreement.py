@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from fathoms.report import comparison_panel, report_json, report_markdown, summary_panel, write_report
+from fathoms.report import leaderboard_panel, report_json, report_markdown, summary_panel, write_report
 from fathoms.report.review.agreement import Mean, agreement, average, mean_rating, rated_alike
 from fathoms.runs.ratings import FILE, Rating, append_rating
 from fathoms.runs.reading import ScoredRun
@@ -97,7 +97,7 @@ def test_it_is_in_the_markdown_the_json_and_on_the_terminal(
     assert round(found[0]["agreement"]["average"]["flag"]["mean"], 2) == 4.53
     console = Console(width=80, record=True, file=(tmp_path / "out").open("w"))
     with console.file:
-        console.print(*comparison_panel(reviewed_runs), sep="\n")
+        console.print(*leaderboard_panel(reviewed_runs), sep="\n")
     (line,) = [line for line in console.export_text().splitlines() if "Average" in line]
     assert line.split()[2] == "4.62"
 
@@ -115,7 +115,7 @@ def test_a_single_run_shows_its_own(run_dir: Path, small_run: Callable[..., Scor
     found = agreement([run])
     assert found is not None
     assert [row.pipeline for row in found.pipelines] == ["small"]
-    for panel in (summary_panel(run), comparison_panel([run])):
+    for panel in (summary_panel(run), leaderboard_panel([run])):
         console = Console(width=80, record=True, file=(run_dir / "out").open("w"))
         with console.file:
             console.print(*panel, sep="\n")

@@ -19,7 +19,7 @@ import fathoms
 from fathoms.paths import sha256_file
 from fathoms.report.ending import dollars
 from fathoms.report.html import report_html
-from fathoms.report.table import short_figure
+from fathoms.report.leaderboard import short_figure
 from fathoms.runs.reading import ScoredRun
 from tests.support.report_browser import Watched, chromium, eventually, texts, watch, written
 from tests.support.report_runs import STAGES, made_runs

@@ -7,8 +7,8 @@ from typing import Any
 from rich.console import Console, RenderableType
 
 from fathoms.report.funnel import funnel_of, funnel_panel, funnel_section, stage_cell
+from fathoms.report.leaderboard import leaderboard
 from fathoms.report.question import funnel_lines
-from fathoms.report.table import score_table
 from fathoms.runs.reading import FunnelStage, ScoredRun
 from fathoms.runs.views import AnswerScores
 
@@ -80,7 +80,7 @@ def test_losses_have_their_own_number_of_questions_and_overall_its_categories() 
         in text
     )
     assert max(map(len, lines)) <= 80
-    ((_, rows, _),) = funnel_section([(view, score_table([view]).rows[0])])
+    ((_, rows, _),) = funnel_section([(view, leaderboard([view]).rows[0])])
     assert rows[1][7:9] == ["0.10 (10)", "1.00 (7)"]
 
 
@@ -95,12 +95,12 @@ def test_a_run_that_tells_nothing_but_its_answers_has_no_table() -> None:
         assert funnel_of(run(funnel), "paper") is None
         assert funnel_panel(run(funnel), "paper") == []
         view = run(funnel)
-        assert list(funnel_section([(view, score_table([view]).rows[0])])) == []
+        assert list(funnel_section([(view, leaderboard([view]).rows[0])])) == []
 
 
 def test_markdown_has_every_figure_with_its_questions() -> None:
     view = run(FUNNEL)
-    ((_, rows, notes),) = funnel_section([(view, score_table([view]).rows[0])])
+    ((_, rows, notes),) = funnel_section([(view, leaderboard([view]).rows[0])])
     assert rows[1] == [
         "Tables",
         *("0.75 (4)", "0.25 (4)", "0.00 (4)"),

@@ -12,7 +12,7 @@ from rich.console import Console
 from fathoms.errors import StoreError
 from fathoms.report.change import last_comparable
 from fathoms.report.question import question_panel
-from fathoms.report.terminal import comparison_panel, summary_panel
+from fathoms.report.terminal import leaderboard_panel, summary_panel
 from fathoms.runs.reading import load
 from fathoms.runs.views import scored_question
 
@@ -32,7 +32,7 @@ def line_of(lines, start):
 
 
 def test_the_papers_table_fits_and_reads(paper_runs):
-    lines = render(comparison_panel(paper_runs))
+    lines = render(leaderboard_panel(paper_runs))
     head = line_of(lines, "run")
     assert head == ["run", "Overall", "Micro", "Text", "Tables", "Images", "Multimodal", "Cross"]
     first = next(index for index, line in enumerate(lines) if line.startswith("gpt_4_1 closed"))
@@ -47,7 +47,7 @@ def test_the_papers_table_fits_and_reads(paper_runs):
 
 def test_many_categories_take_several_tables(small_run):
     run = small_run(categories=[f"Category number {index}" for index in range(20)])
-    lines = render(comparison_panel([run, run]))
+    lines = render(leaderboard_panel([run, run]))
     assert sum(line.strip().startswith("run ") for line in lines) > 1
     assert "Cate…er 19" in " ".join(lines)
 
@@ -65,7 +65,7 @@ def test_long_names_and_twelve_categories_fit_and_lose_no_figure(small_run, numb
         }
         made.summary_json["categories"] = names
         runs.append(made)
-    text = "\n".join(render(comparison_panel(runs)))
+    text = "\n".join(render(leaderboard_panel(runs)))
     for index in range(12):
         assert text.count(f"{0.81 + index / 100:.2f}") == number
     if number == 1:
@@ -73,7 +73,7 @@ def test_long_names_and_twelve_categories_fit_and_lose_no_figure(small_run, numb
 
 
 def test_one_run_has_a_line_for_each_category_with_denominators(small_run):
-    lines = render(comparison_panel([small_run()]))
+    lines = render(leaderboard_panel([small_run()]))
     assert line_of(lines, "Tables") == ["Tables", "0.75", "0.00", "0.50", "2", "0"]
     assert line_of(lines, "Images") == ["Images", "0.00", "1.00", "0.00", "2/1", "1"]
     assert line_of(lines, "Overall")[-5:] == ["0.38", "0.50", "0.25", "4/3", "1"]
@@ -130,7 +130,7 @@ def test_every_document_that_was_left_out_has_a_line(ingested_run):
 
 def test_ids_stand_whole_below_the_comparison(small_run, run_of):
     ids = [f"20260102T030405678Z_{'n' * 40}_0a1b2c3{digit}" for digit in "de"]
-    lines = render(comparison_panel([run_of({**small_run().summary_json, "run": id}) for id in ids]))
+    lines = render(leaderboard_panel([run_of({**small_run().summary_json, "run": id}) for id in ids]))
     assert lines.count(f"run 1: {ids[0]}") == lines.count(f"run 2: {ids[1]}") == 1
     first = next(index for index, line in enumerate(lines) if line.startswith("small"))
     assert [line.split()[0] for line in lines[first : first + 2]] == ["small", "a-model"]
@@ -196,7 +196,7 @@ def test_names_and_answers_are_neither_markup_nor_control(small_run, run_of, que
     }
     views = [question("[q]", 0.0, 1.0, answer=answer, text="[b]?\0")]
     run = run_of({**small_run().summary_json, **names}, views)
-    text = "\n".join(render(summary_panel(run)) + render(comparison_panel([run, run])))
+    text = "\n".join(render(summary_panel(run)) + render(leaderboard_panel([run, run])))
     assert "[bold]n[/bold]" in text
     assert "[red]x[/red]" in text
     assert "[link=x]c" in text

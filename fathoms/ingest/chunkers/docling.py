@@ -15,7 +15,7 @@ from fathoms.config import Component
 from fathoms.errors import ConfigError, MissingExtraError
 from fathoms.models.weights.assets import ASSETS
 from fathoms.models.weights.weights import Weights, digests, files, locate
-from fathoms.safety.limits import MOST_TOKENS
+from fathoms.safety.option_limits import MOST_TOKENS
 from fathoms.types import Chunk, Document
 
 if TYPE_CHECKING:

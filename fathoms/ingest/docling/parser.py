@@ -23,7 +23,7 @@ from fathoms.ingest.docling.options import (
 )
 from fathoms.ingest.parsers.base import ElementKind, PdfParser
 from fathoms.ingest.parsers.raw import check_source, to_document
-from fathoms.safety.limits import MOST_AT_ONCE
+from fathoms.safety.option_limits import MOST_AT_ONCE
 from fathoms.types import Document
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENCV_FOR_THREADS_NUM")

@@ -13,7 +13,7 @@ from fathoms.errors import DocumentError
 from fathoms.ingest.parsers.base import OnPage, ParserPool, PdfParser
 from fathoms.ingest.workers.pool import pool_of
 from fathoms.safety.children import Children
-from fathoms.safety.waiting import next_of
+from fathoms.safety.signals import next_of
 from fathoms.types import Document
 
 Outcome = Document | DocumentError

@@ -16,7 +16,7 @@ from fathoms.models.calling.outage import Outage
 from fathoms.models.calling.rate_limit import RateLimit
 from fathoms.models.calling.stop import Stop
 from fathoms.runs.events import happened
-from fathoms.safety.limits import LONGEST_WAIT
+from fathoms.safety.option_limits import LONGEST_WAIT
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState

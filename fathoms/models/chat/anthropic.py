@@ -22,7 +22,7 @@ from fathoms.models.chat.closed import (
 from fathoms.models.chat.closed_errors import FailedResponseError, Fault, refuse_error
 from fathoms.models.chat.media import PDF, as_base64, file_bytes, image_type
 from fathoms.models.options import VariableName, resolved
-from fathoms.safety.limits import MOST_TOKENS
+from fathoms.safety.option_limits import MOST_TOKENS
 from fathoms.safety.transport import async_client
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
 

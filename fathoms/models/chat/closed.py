@@ -34,7 +34,7 @@ from fathoms.models.options import (
     without_secrets,
 )
 from fathoms.models.protocols import FileLimits
-from fathoms.safety.limits import LONGEST_WAIT, MOST_AT_ONCE
+from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE
 from fathoms.types import Attachment, Prompt, Reply
 
 KEEP_SECONDS = 24 * 3600

@@ -20,7 +20,7 @@ from fathoms.models.chat.llama_server import OwnServer, Settings, library
 from fathoms.models.cpus import available_cpus
 from fathoms.models.weights.weights import Weights, digests, locate
 from fathoms.models.wire import Request, exchange
-from fathoms.safety.limits import MOST_AT_ONCE, MOST_TOKENS
+from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_TOKENS
 from fathoms.types import Message, Prompt, Reply
 
 _CHECK_SECONDS = 60

@@ -25,7 +25,7 @@ from fathoms.models.chat.closed import (
 from fathoms.models.chat.closed_errors import Fault
 from fathoms.models.chat.media import PDF, file_bytes, image_type
 from fathoms.models.options import VariableName, resolved
-from fathoms.safety.limits import MOST_TOKENS
+from fathoms.safety.option_limits import MOST_TOKENS
 from fathoms.safety.transport import async_client
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
 

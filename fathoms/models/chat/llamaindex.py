@@ -15,8 +15,8 @@ from fathoms.errors import ConfigError, MissingExtraError
 from fathoms.models.chat.base import ChatComponent
 from fathoms.models.chat.llamaindex_replies import chat, embeddings, unit_rows
 from fathoms.models.options import Options, resolved, secret_values, without_secrets
-from fathoms.safety.limits import MOST_AT_ONCE
 from fathoms.safety.masking import Mask
+from fathoms.safety.option_limits import MOST_AT_ONCE
 from fathoms.types import Prompt, Reply
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from fathoms.models.chat.llamaindex_replies import embeddings, unit_rows
 from fathoms.models.chat.ollama_chat import OllamaAnswer, chat_message
 from fathoms.models.options import Address, Options, http_address, resolved, secret_values, without_secrets
 from fathoms.models.wire import Request, exchange
-from fathoms.safety.limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TEXTS, MOST_TOKENS
 from fathoms.safety.masking import Mask
+from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TEXTS, MOST_TOKENS
 from fathoms.safety.transport import IDENTITY, apart, fetch, hook
 from fathoms.types import Prompt, Reply
 

@@ -13,7 +13,7 @@ from fathoms.models.chat.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, 
 from fathoms.models.chat.closed_errors import FAILED_FINISH, FailedResponseError, Fault, refuse_error
 from fathoms.models.chat.media import PDF, data_url, file_bytes, image_type
 from fathoms.models.options import VariableName, resolved
-from fathoms.safety.limits import MOST_TOKENS
+from fathoms.safety.option_limits import MOST_TOKENS
 from fathoms.safety.transport import async_client
 from fathoms.types import Attachment, Message, Prompt, Reply, Usage
 

@@ -28,8 +28,8 @@ from fathoms.models.options import (
     without_secrets,
 )
 from fathoms.models.wire import Request, exchange
-from fathoms.safety.limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TEXTS, MOST_TOKENS
 from fathoms.safety.masking import Mask
+from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TEXTS, MOST_TOKENS
 from fathoms.safety.transport import client, fetch
 from fathoms.types import Message, Prompt, Reply
 

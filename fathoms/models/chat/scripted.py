@@ -12,7 +12,7 @@ from pydantic import Field
 from fathoms.errors import ModelError
 from fathoms.models.chat.base import ChatComponent
 from fathoms.models.protocols import FileLimits
-from fathoms.safety.limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TOKENS
+from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TOKENS
 from fathoms.types import Message, Prompt, Reply, Usage
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from fathoms.errors import ConfigError
 from fathoms.models.weights.hub import HubModel, load
-from fathoms.safety.limits import MOST_TOKENS
+from fathoms.safety.option_limits import MOST_TOKENS
 
 _HEADLESS = ("Model", "ForMaskedLM", "ForPreTraining")
 """Endings of architecture names without a scoring head, to which the library would silently add random

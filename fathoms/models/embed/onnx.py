@@ -16,7 +16,7 @@ from fathoms.errors import ConfigError, MissingExtraError
 from fathoms.models.cpus import available_cpus
 from fathoms.models.embed.vectors import normalised
 from fathoms.models.weights.weights import Weights, digests, locate
-from fathoms.safety.limits import MOST_AT_ONCE, MOST_TOKENS
+from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_TOKENS
 
 if TYPE_CHECKING:
     import numpy as np

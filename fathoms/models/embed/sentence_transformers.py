@@ -10,7 +10,7 @@ from pydantic import Field
 
 from fathoms.models.embed.vectors import normalised
 from fathoms.models.weights.hub import HubModel, load
-from fathoms.safety.limits import MOST_TOKENS
+from fathoms.safety.option_limits import MOST_TOKENS
 
 if TYPE_CHECKING:
     import numpy as np

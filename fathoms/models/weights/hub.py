@@ -20,7 +20,7 @@ from fathoms.models.cpus import available_cpus
 from fathoms.models.weights.assets import ASSETS
 from fathoms.models.weights.weights import digests, files
 from fathoms.safety.inputs import expanded
-from fathoms.safety.limits import MOST_TEXTS
+from fathoms.safety.option_limits import MOST_TEXTS
 
 _HUB_TIMEOUT = 5.0  # seconds for one request to the hub, whose own client would retry for over a minute
 

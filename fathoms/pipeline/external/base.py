@@ -24,7 +24,7 @@ from fathoms.pipeline.answering import PackedQuestion, to_failure
 from fathoms.pipeline.external.answer import Answer
 from fathoms.pipeline.external.calls import RaisedError
 from fathoms.runs.cache import Cache
-from fathoms.safety.limits import MOST_AT_ONCE
+from fathoms.safety.option_limits import MOST_AT_ONCE
 from fathoms.types import Document, Failure, Hit, Question, Record, Usage
 
 TimedAnswer = tuple[Answer, float | None]

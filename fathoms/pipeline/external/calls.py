@@ -19,7 +19,7 @@ from typing import Any
 
 from fathoms.pipeline.external.target import message_of, place_of
 from fathoms.safety.masking import Mask
-from fathoms.safety.waiting import result_of
+from fathoms.safety.signals import result_of
 from fathoms.types import Failure
 
 

@@ -38,8 +38,8 @@ from fathoms.pipeline.external.request import (
     sent_headers,
     variables,
 )
-from fathoms.safety.limits import LONGEST_WAIT, MOST_AT_ONCE
 from fathoms.safety.masking import Mask
+from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE
 from fathoms.safety.transport import async_client, fetch, in_time, tls_failure
 from fathoms.types import Document, Question
 

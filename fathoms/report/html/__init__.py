@@ -18,7 +18,7 @@ from fathoms.report.html.pictures import Pictures
 from fathoms.report.html.questions import Questions
 from fathoms.report.html.reading import IndexedRun, index_run
 from fathoms.report.html.texts import clean
-from fathoms.report.table import run_labels, score_table
+from fathoms.report.leaderboard import leaderboard, run_labels
 from fathoms.runs.reading import ScoredRun
 
 DETAILS = 24_000_000
@@ -102,7 +102,7 @@ def _overview(
     warnings: Sequence[str],
 ) -> dict[str, Any]:
     """Build the overview of all runs."""
-    scored = score_table(runs, scores)
+    scored = leaderboard(runs, scores)
     marks = {row.mark for row in scored.rows}  # the page shows at each run why it is incomplete
     made = {
         "title": f"fathoms: {_title(overviews)}",

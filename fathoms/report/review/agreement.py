@@ -12,7 +12,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any, Literal
 
-from fathoms.report.table import figure
+from fathoms.report.leaderboard import figure
 from fathoms.runs.ratings import FILE, Rating, read_ratings
 from fathoms.runs.reading import ScoredRun
 

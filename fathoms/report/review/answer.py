@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
-from fathoms.report.table import figure
+from fathoms.report.leaderboard import figure
 from fathoms.report.text import gold, shorten, visible, yes_or_no
 from fathoms.runs.ratings import Rating
 from fathoms.runs.views import AnswerScores, ScoredRepeat

@@ -8,8 +8,8 @@ import pytest
 
 from fathoms.errors import DataError, UsageError
 from fathoms.report.as_json import report_json
-from fathoms.report.table import both_counts, figure, run_labels, score_table
-from fathoms.report.terminal import comparison_panel
+from fathoms.report.leaderboard import both_counts, figure, leaderboard, run_labels
+from fathoms.report.terminal import leaderboard_panel
 from fathoms.runs.reading import Means
 
 # As printed in Table II of the paper, correctness then hallucination.
@@ -21,7 +21,7 @@ PRINTED = {
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_the_papers_table_to_the_printed_digit(paper_runs, name):
-    table = score_table(paper_runs)
+    table = leaderboard(paper_runs)
     row = next(row for row in table.rows if row.name == name)
     cells = [row.overall, *map(row.cell, table.categories)]
     printed = [
@@ -57,7 +57,7 @@ def test_the_released_means_print_as_the_papers_table(paper_runs, run_of, shared
         }
         figures = {"overall": rates, "categories": categories}
         run = run_of({**paper.summary_json, "profile": "released", "profiles": {"released": figures}})
-        assert printed(score_table([run])) == printed(score_table([paper]))
+        assert printed(leaderboard([run])) == printed(leaderboard([paper]))
 
 
 def printed(table):
@@ -77,7 +77,7 @@ def test_an_eighth_is_printed_as_python_rounds_it():
 
 
 def test_the_small_run(small_run):
-    (row,) = score_table([small_run()]).rows
+    (row,) = leaderboard([small_run()]).rows
     assert (row.overall.correctness, row.overall.hallucination) == (0.375, 0.5)
     assert row.micro.hallucination == pytest.approx(1 / 3)
     assert [both_counts(row.cell("Tables")), both_counts(row.cell("Images"))] == ["2", "2/1"]
@@ -86,7 +86,7 @@ def test_the_small_run(small_run):
 
 
 def test_a_category_that_a_run_lacks_is_empty_and_the_others_keep_their_order(small_run, paper_runs):
-    table = score_table([paper_runs[0], small_run()])
+    table = leaderboard([paper_runs[0], small_run()])
     assert table.categories == (*paper_runs[0].categories,)
     assert table.rows[1].cell("Text-Only") == Means()
 
@@ -94,7 +94,7 @@ def test_a_category_that_a_run_lacks_is_empty_and_the_others_keep_their_order(sm
 def test_incomplete_runs_share_the_mark_of_a_shared_reason(small_run):
     lacking = small_run(complete=False, incomplete=["Cross has no question."])
     other = small_run(complete=False, incomplete=["stopped", "2 questions are missing"])
-    table = score_table([lacking, small_run(), other, lacking])
+    table = leaderboard([lacking, small_run(), other, lacking])
     assert [row.mark for row in table.rows] == ["¹", "", "²", "¹"]
     assert table.notes == (
         "¹ incomplete: Cross has no question",
@@ -106,8 +106,8 @@ def test_mixed_profiles_are_said_not_to_be_comparable(small_run, run_of):
     ours = small_run()
     profiles = {"fathoms": ours.summary_json["profiles"]["paper"]}
     other = run_of({**ours.summary_json, "profile": "fathoms", "profiles": profiles})
-    assert "fathoms and paper" in score_table([ours, other]).notes[-1]
-    assert score_table([ours, ours], "paper").notes == ()
+    assert "fathoms and paper" in leaderboard([ours, other]).notes[-1]
+    assert leaderboard([ours, ours], "paper").notes == ()
 
 
 def test_labels_tell_runs_apart(small_run, run_of):
@@ -155,9 +155,9 @@ def test_scores_that_a_run_does_not_have(small_run):
     with pytest.raises(UsageError, match=r"no scores 'papr' \(did you mean 'paper'\?\)"):
         report_json([small_run()], "papr")
     with pytest.raises(UsageError, match=r"no scores 'foo' \(there are: paper, .*released\)"):
-        comparison_panel([small_run()] * 2, "foo")
+        leaderboard_panel([small_run()] * 2, "foo")
     with pytest.raises(DataError, match="fathoms score"):
-        comparison_panel([small_run(profiles={})])
+        leaderboard_panel([small_run(profiles={})])
 
 
 def test_scores_under_a_profile_of_its_own_are_shown(small_run):

@@ -1,4 +1,8 @@
-"""Converts the scores of runs into table rows, which the terminal, Markdown and LaTeX reports share."""
+"""The leaderboard: one row of scores per run.
+
+The terminal (`terminal.py`), Markdown, LaTeX, the page (`html/page/50-leaderboard.js`) and the radar plots
+share it.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,7 @@ class RunRow:
 
 
 @dataclass(frozen=True)
-class ScoreTable:
+class Leaderboard:
     """Several runs side by side: `categories` is the union of their categories, `notes` are the footnotes
     with marks."""
 
@@ -53,7 +57,7 @@ class ScoreTable:
             yield category, row.cell(category)
 
 
-def score_table(runs: Sequence[ScoredRun], scores: str | None = None) -> ScoreTable:
+def leaderboard(runs: Sequence[ScoredRun], scores: str | None = None) -> Leaderboard:
     """Build the table of some runs under the profile `scores`, or, with `None`, under each run's headline
     profile."""
     marks: dict[str, str] = {}
@@ -65,7 +69,7 @@ def score_table(runs: Sequence[ScoredRun], scores: str | None = None) -> ScoreTa
     profiles = sorted({row.profile for row in rows})
     if len(profiles) > 1:
         notes.append(f"Not comparable: the runs are scored under {' and '.join(profiles)}; name one profile.")
-    return ScoreTable(tuple(dict.fromkeys(listed + scored)), rows, tuple(notes))
+    return Leaderboard(tuple(dict.fromkeys(listed + scored)), rows, tuple(notes))
 
 
 def make_row(run: ScoredRun, label: str, scores: str | None, marks: dict[str, str]) -> RunRow:

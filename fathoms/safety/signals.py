@@ -1,4 +1,4 @@
-"""Waiting in the main thread so that a signal is handled at once."""
+"""Waiting in the main thread so that a signal such as Ctrl-C is handled at once."""
 
 from __future__ import annotations
 
