@@ -123,6 +123,8 @@ class ActiveRun:
                         if stop.is_set():
                             return
                         record = await self._record(turn, reservation.packed, calls)
+                        # the question keeps its place until its answer is on disk, so that `kill -9` loses
+                        # no more answers than were in flight
                         record = await commit.add(record)
                         self._count(record)
                         on_record(record)

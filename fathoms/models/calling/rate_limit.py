@@ -38,6 +38,7 @@ class RateLimit:
             self._taken.popleft()
         if self.limit == math.inf:
             return 0.0
+        # a leaky bucket would let up to twice the limit through in the first minute
         over = sum(taken for _, taken in self._taken) + amount - self.limit
         pause = 0.0
         for when, taken in self._taken:

@@ -147,13 +147,14 @@ class ProviderCalls:
         loop, after = asyncio.get_running_loop(), self.settings.give_up_after
         ends, since = deadline and deadline.when(), loop.time()
         if deadline is not None:
-            deadline.reschedule(None)
+            deadline.reschedule(None)  # waiting for a turn does not count as time of the question
         probes = await self._outage.take_turn(after)
         try:
             if self._outage.is_hopeless(after):
                 raise NoAnswerError(f"not asked: for {after:g} s nothing had any answer from its provider")
             while (pause := self._open_at - loop.time()) > 0:
                 await self.stop.sleep(pause)
+            # every attempt counts, because providers count failed requests too
             await self._requests.take()
             await self._tokens.take(tokens)
         except BaseException:

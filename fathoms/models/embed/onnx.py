@@ -82,6 +82,7 @@ class OnnxEmbedder(Component):
 
         encoder = self._encoder()
         vectors = np.zeros((len(texts), encoder.dimension), dtype=np.float32)
+        # On CPUs this is faster than batches, which pad short texts, and a vector depends on its text alone.
         with ThreadPoolExecutor(self.threads or available_cpus()) as pool:
             for row, vector in enumerate(pool.map(encoder.encode, texts)):
                 vectors[row] = vector
