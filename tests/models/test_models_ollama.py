@@ -239,7 +239,7 @@ def test_an_option_that_has_a_key_here_is_refused(option: str, key: str) -> None
     with pytest.raises(ValidationError, match=f"'{option}' is not allowed here: set '{key}' instead"):
         OllamaLLM(model="m", options={"num_gpu": 0, option: 1})
     if option == "num_ctx":
-        with pytest.raises(ValidationError, match="set n_ctx itself"):
+        with pytest.raises(ValidationError, match="set 'n_ctx' instead"):
             OllamaEmbedder(options={option: 1})
 
 

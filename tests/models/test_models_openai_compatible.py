@@ -106,7 +106,7 @@ def test_what_is_missing_is_named_beforehand(
             model.model_copy(update={"base_url": NOBODY}).check()
         with pytest.raises(ServerError, match=r"has no model 'smolm2' \(did you mean 'smollm2'\?\)"):
             model.model_copy(update={"model": "smolm2"}).check()
-        with pytest.raises(ServerError, match=r"status 404: is that the path of its API\?"):
+        with pytest.raises(ServerError, match=r"status 404: check that base_url is the path of its API"):
             model.model_copy(update={"base_url": f"{model.base_url}/nothing"}).check()
         with pytest.raises(ConfigError, match="FATHOMS_NOT_SET is not set"):
             model.model_copy(update={"api_key_env": "FATHOMS_NOT_SET"}).check()
