@@ -17,7 +17,7 @@ from fathoms.errors import ConfigError, DataError, UsageError
 from fathoms.models.weights.weights import is_installed
 from tests.support.project import Project
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[1] / "fathoms"
+PACKAGE = Path(__file__).parents[2] / "fathoms"
 # from the bottom to the top; rooms on one line never import one another
 FLOORS = [
     {"errors", "stats", "types"},
