@@ -93,7 +93,7 @@ class ActiveRun:
         self.seconds = 0.0
 
     async def ask_all(self, calls: ProviderCalls, stop: Stop, on_record: Callable[[Record], None]) -> None:
-        """Ask all missing questions in order, with as many in flight as the provider allows.
+        """Ask all missing questions in order, at most `max_concurrency` of the experiment at once.
 
         However it ends, all answers received by then are stored and readable.
         """

@@ -146,7 +146,7 @@ def test_files_that_the_code_and_the_docs_point_to_exist() -> None:
 
 def test_the_way_of_one_question_is_as_contributing_describes_it() -> None:
     text = (PACKAGE.parent / "CONTRIBUTING.md").read_text()
-    steps = re.findall(r"^\d+\. `(fathoms/[\w/]+\.py)`: `(\w+)` ", text, flags=re.MULTILINE)
+    steps = re.findall(r"^\d+\. `(fathoms/[\w/]+\.py)`: `(\w+)`[ ,]", text, flags=re.MULTILINE)
     assert 10 <= len(steps) <= 15
     for file, function in steps:
         tree = ast.parse((PACKAGE.parent / file).read_text())
