@@ -267,7 +267,7 @@ HOSTILE: dict[str, tuple[str, bytes, tuple[int | None, int | None, str]]] = {
         b'[{"question": "\\ud800", "answers": "x"}]',
         (1, None, "\\ud800 is an unpaired"),
     ),
-    "nested": ("q.json", b"[" * 100_000, (1, None, "nested too deep")),
+    "nested": ("q.json", b"[" * 100_000, (1, None, "nested too deeply")),
     "ids": (
         "q.csv",
         b"id,question,answers\nq,a,x\nq,b,y\n",

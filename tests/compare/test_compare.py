@@ -162,5 +162,5 @@ def test_the_intervals_of_a_released_run(released):
 
 
 def test_a_run_without_scores_says_so(released):
-    with pytest.raises(DataError, match=r"no scores 'mine' \(there are: paper"):
+    with pytest.raises(DataError, match=r"no scores 'mine' \(available: paper"):
         read_scores(released[0], "mine")

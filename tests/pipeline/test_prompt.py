@@ -80,7 +80,7 @@ def test_closed_book_packs_nothing() -> None:
     [
         ({"template": "defalt"}, "did you mean 'default'"),
         ({"user": "{contxt} {question}"}, "did you mean 'context'"),
-        ({"user": "{context}"}, "must hold {question}"),
+        ({"user": "{context}"}, "must contain {question}"),
         ({"chunk": "{title}"}, "no place '{title}'"),
     ],
 )

@@ -295,7 +295,7 @@ def test_filters_search_and_pages(watched: Watched, made: str) -> None:
     eventually(page, "document.getElementById('live').textContent === '0 questions of 120'")
     page.locator("#q").fill("no such words")
     eventually(page, "document.getElementById('live').textContent === '0 questions of 120'")
-    assert texts(page, "main .note") == ["No question fits. Clear a filter."]
+    assert texts(page, "main .note") == ["No question matches. Clear a filter."]
 
 
 def test_the_order_by_difficulty(watched: Watched, made: str) -> None:

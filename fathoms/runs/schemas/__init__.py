@@ -19,7 +19,7 @@ def schema(name: str) -> dict[str, Any]:
     """Load the schema of `manifest.json`, `summary.json`, `questions/<id>.json` (name `question`) or a line
     of `reviews.jsonl` (name `rating`). Raises ValueError for another name."""
     if name not in NAMES:
-        raise ValueError(f"no schema '{name}' (there are: {', '.join(NAMES)})")
+        raise ValueError(f"no schema '{name}' (available: {', '.join(NAMES)})")
     text = files(__name__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
     value: dict[str, Any] = json.loads(text)
     return value
@@ -93,7 +93,7 @@ def _scalar_checks(rule: Mapping[str, Any]) -> list[_Check]:
         tests = [_TYPES[name] for name in names]
         wanted = " or ".join(names)
         checks.append(
-            lambda value: None if any(t(value) for t in tests) else f": want {wanted}, not {_kind(value)}"
+            lambda value: None if any(t(value) for t in tests) else f": expected {wanted}, not {_kind(value)}"
         )
     if "required" in rule:
         keys = rule["required"]
@@ -106,7 +106,7 @@ def _scalar_checks(rule: Mapping[str, Any]) -> list[_Check]:
         )
     if "enum" in rule or "const" in rule:
         choices = rule.get("enum", [rule.get("const")])
-        checks.append(lambda value: None if value in choices else f": want one of {choices}")
+        checks.append(lambda value: None if value in choices else f": expected one of {choices}")
     if "minimum" in rule or "maximum" in rule or "exclusiveMinimum" in rule:
         low, high = rule.get("minimum", -_MOST), rule.get("maximum", _MOST)
         above = rule.get("exclusiveMinimum", -2 * _MOST)
