@@ -146,7 +146,7 @@ def test_the_best_is_as_printed_and_what_is_not_known_is_not_lost(watched: Watch
     assert page.locator("#leaderboard tbody td:nth-of-type(5).best").count() == 0
     assert page.locator("#leaderboard tbody td:nth-of-type(3).best .mean").all_inner_texts() == ["1.00"]
     said = [text for text in page.locator("#funnel svg text").all_text_contents() if "known" in text]
-    assert said == ["not known: no question of it is in the funnel"] * 2
+    assert said == ["not known: none of its questions is in the funnel"] * 2
 
 
 def test_the_radar_switches_its_scale(watched: Watched, made: str) -> None:

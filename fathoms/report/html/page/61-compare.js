@@ -137,7 +137,7 @@ function flipList(index, rows, a, b, metric) {
   ];
 }
 
-const MEANING = 'A win has the better value; the means here are over questions. ';
+const MEANING = 'The run with the better value wins; the means here are over questions. ';
 const LUCK = 'A paired test says whether a difference is more than chance: ';
 
 async function compareView() {

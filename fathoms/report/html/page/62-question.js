@@ -77,7 +77,7 @@ function thumbnail(name, what, gold) {
 const LEFT_OUT = {
   unanswerable: 'it is unanswerable',
   'yes-no': 'its answer is yes or no',
-  common: 'its answer stands in many other documents',
+  common: 'its answer occurs in many other documents',
   'no-text': 'its texts are not known',
 };
 
