@@ -99,7 +99,7 @@ def test_a_pipe_that_ends_early_is_no_success(reviewed: Project) -> None:
 def test_review_without_a_terminal_is_refused(reviewed: Project) -> None:
     done = review(reviewed, "")
     assert done.returncode == 2
-    assert "run it on a terminal" in done.stderr
+    assert "run it in a terminal" in done.stderr
     closed = subprocess.run(
         ["sh", "-c", '"$@" <&-', "sh", *command(reviewed)],
         cwd=reviewed.path,
@@ -108,7 +108,7 @@ def test_review_without_a_terminal_is_refused(reviewed: Project) -> None:
         timeout=300,
     )
     assert closed.returncode == 2
-    assert "run it on a terminal" in closed.stderr
+    assert "run it in a terminal" in closed.stderr
     assert not list(reviewed.path.rglob("reviews.jsonl"))
 
 

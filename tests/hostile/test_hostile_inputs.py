@@ -85,7 +85,7 @@ def test_fifos_and_devices_are_refused_without_waiting(tmp_path: Path) -> None:
         assert "Is a directory" in complaint(read, pipe), name
         pipe.rmdir()
         said = complaint(read, tmp_path / f"a\0{name}")
-        assert "no file name can hold" in said, name
+        assert "not a valid file name" in said, name
 
 
 def test_a_huge_file_is_refused_by_its_size(tmp_path: Path) -> None:
@@ -257,10 +257,10 @@ def test_yaml_that_grows_or_hides_is_refused() -> None:
         "a: " + "[" * 1200: "nested too deeply",
         "a: {<<: {b: 1}}\n": "c:1:5: a key must be text",
         "? [a]\n: 1\n": "c:1:3: a key must be text: put 'a list or a mapping' in quotes",
-        'a: "\\0"\n': "c:1:4: this text holds a NUL",
-        'a: "\\ud800"\n': "c:1:4: this text holds an unpaired surrogate (U+D800)",
-        "a: 010\n": "c:1:4: YAML reads '010' as another number",
-        "a: 1:30\n": "c:1:4: YAML reads '1:30' as another number",
+        'a: "\\0"\n': "c:1:4: this text contains a NUL",
+        'a: "\\ud800"\n': "c:1:4: this text contains an unpaired surrogate (U+D800)",
+        "a: 010\n": "c:1:4: YAML reads '010' as a different number",
+        "a: 1:30\n": "c:1:4: YAML reads '1:30' as a different number",
         "a: \x1b\n": "c: not valid YAML",
     }.items():
         with pytest.raises(UsageError) as caught:

@@ -250,7 +250,7 @@ def test_equal_runs_are_both_on_the_front(watched: Watched, folder: Path) -> Non
 def test_without_costs_seconds_stand_in_their_place(watched: Watched, folder: Path) -> None:
     page = watched.open(written(folder / "seconds.html", made_runs(["alpha", "beta"], 6, costs=False)))
     assert texts(page, "#cost-title") == ["Time against quality"]
-    assert "No run here has a cost" in texts(page, "#cost p")[0]
+    assert "No run here has a known cost" in texts(page, "#cost p")[0]
 
 
 def test_abstention_latency_errors_and_settings(watched: Watched, made: str) -> None:
