@@ -203,7 +203,7 @@ def run(
     says how to resume.
     """
     if isinstance(config, Config) and settings:
-        raise UsageError("settings override keys of a file: give them to fathoms.load")
+        raise UsageError("settings only override keys of a YAML file: pass them to fathoms.load instead")
     loaded = config if isinstance(config, Config) else load(config, *settings)
     corpus = corpora.load(loaded.experiment.data, loaded.folder)
     stop = Stop()
@@ -265,7 +265,7 @@ def _interrupted(outcome: Outcome) -> KeyboardInterrupt:
     """The exception that ends an interrupted run, with a note on how to resume it."""
     interrupt, path = KeyboardInterrupt(), outcome.run.path.absolute()
     done = f"{outcome.done} of {outcome.asked} questions are in {path}"
-    interrupt.add_note(f"{done}; go on with: fathoms run --resume {path}")
+    interrupt.add_note(f"{done}; continue with: fathoms run --resume {path}")
     return interrupt
 
 

@@ -85,7 +85,7 @@ def import_target(target: str) -> Any:
     try:
         return getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(f"cannot import '{target}' (want package.module:name): {error}") from error
+        raise ConfigError(f"cannot import '{target}' (expected package.module:name): {error}") from error
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def read_yaml(path: Path) -> Source:
         raise ConfigError(str(error)) from error
     data, places = parse_yaml(text, str(path))
     if not isinstance(data, dict):
-        raise ConfigError(f"{path}:1:1: a mapping of keys is needed, this is {_noun(data)}")
+        raise ConfigError(f"{path}:1:1: expected a mapping of keys, but this is {_noun(data)}")
     return Source(str(path), data, places)
 
 
@@ -140,7 +140,7 @@ def parse_yaml(text: str, name: str) -> tuple[Any, dict[Key, str]]:
         where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
         raise ConfigError(f"{where}: not valid YAML: {error.problem or error.context}") from error
     except RecursionError as error:
-        raise ConfigError(f"{name}: nested too deep for a configuration") from error
+        raise ConfigError(f"{name}: nested too deeply for a configuration") from error
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{name}: not valid YAML: {str(error).splitlines()[0]}") from error
 
@@ -150,7 +150,7 @@ def _walk(node: yaml.Node, key: Key, name: str, places: dict[Key, str]) -> None:
     cannot expand to a huge one."""
     places.setdefault(key, _place(node, name))
     if len(places) > 10_000 or len(key) > 50:
-        raise ConfigError(f"{places[key]}: too many keys or nested too deep for a configuration")
+        raise ConfigError(f"{places[key]}: too many keys or nested too deeply for a configuration")
     if isinstance(node, yaml.MappingNode):
         for child, value in node.value:
             place = _place(child, name)
@@ -159,7 +159,7 @@ def _walk(node: yaml.Node, key: Key, name: str, places: dict[Key, str]) -> None:
             _check_scalar(child, place)
             here = (*key, str(child.value))
             if here in places:
-                raise ConfigError(f"{place}: '{child.value}' stands here twice (first at {places[here]})")
+                raise ConfigError(f"{place}: '{child.value}' occurs twice (first at {places[here]})")
             places[here] = place
             _walk(value, here, name, places)
     elif isinstance(node, yaml.SequenceNode):
@@ -184,11 +184,11 @@ def _check_scalar(node: yaml.Node, place: str) -> None:
     stored."""
     text, tag = str(node.value), node.tag.rpartition(":")[2]
     if tag == "str" and (bad := re.search("[\0\ud800-\udfff]", text)):
-        what = "a NUL" if bad[0] == "\0" else f"half of a character (U+{ord(bad[0]):04X})"
-        raise ConfigError(f"{place}: this text holds {what}: take it out")
+        what = "a NUL" if bad[0] == "\0" else f"an unpaired surrogate (U+{ord(bad[0]):04X})"
+        raise ConfigError(f"{place}: this text contains {what}: remove it")
     if tag in ("int", "float") and _ODD_NUMBER.fullmatch(text):
         raise ConfigError(
-            f"{place}: YAML reads '{text[:40]}' as another number (octal, or to the base of 60): write it"
+            f"{place}: YAML reads '{text[:40]}' as a different number (octal or base 60): write it"
             " without leading zeros and colons, or put it in quotes"
         )
 
@@ -202,7 +202,7 @@ def override(source: Source, settings: Iterable[str]) -> Source:
         keys = path.strip().split(".")
         if not equals or not all(keys):
             told = without_shapes(setting)
-            raise UsageError(f"--set {told}: want KEY=VALUE, for example retrieve.top_k=5")
+            raise UsageError(f"--set {told}: expected KEY=VALUE, for example retrieve.top_k=5")
         value, _ = parse_yaml(raw, f"{_SET}{path}")
         _put(data, keys, value, setting)
         places = {k: v for k, v in places.items() if k[: len(keys)] != tuple(keys)}
@@ -212,12 +212,12 @@ def override(source: Source, settings: Iterable[str]) -> Source:
 
 
 def _put(data: dict[str, Any], keys: Sequence[str], value: Any, setting: str) -> None:
-    """Set one nested key."""
+    """Set the value under a path of keys in `data`, in place; missing mappings on the way are made."""
     for key in keys[:-1]:
         child = data.setdefault(key, {})
         if not isinstance(child, dict):
             raise UsageError(
-                f"--set {setting.partition('=')[0]}: '{key}' is {_noun(child)}, it has no keys of its own"
+                f"--set {setting.partition('=')[0]}: '{key}' is {_noun(child)} and has no keys of its own"
             )
         data = child
     data[keys[-1]] = value
@@ -232,7 +232,7 @@ def validate(model: type[M], source: Source) -> M:
         lines = dict.fromkeys(_sentence(model, source, detail) for detail in error.errors())
         raise ConfigError("\n".join(lines)) from error
     except RecursionError as error:
-        raise ConfigError(f"{source.name}: nested too deep") from error
+        raise ConfigError(f"{source.name}: nested too deeply") from error
     if lines := {f"{source.at(key)}: {dotted(key)}: {what}": None for key, what in misread(made, data)}:
         raise ConfigError("\n".join(lines))
     return made
@@ -261,12 +261,12 @@ def misread(made: Any, written: Any, key: Key = ()) -> Iterator[tuple[Key, str]]
             yield from misread(*pair, (*key, index))
     elif isinstance(made, bool):
         if not isinstance(written, bool):
-            yield key, f"want true or false (this is {_short(written)})"
+            yield key, f"expected true or false (this is {_short(written)})"
     elif isinstance(made, int | float):
         if isinstance(written, bool) or _is_number(written):
-            yield key, f"want a number (this is {_short(written)})"
+            yield key, f"expected a number (this is {_short(written)})"
         elif not abs(made) < inf:
-            yield key, f"want a finite number (this is {made})"
+            yield key, f"expected a finite number (this is {made})"
 
 
 def _is_number(written: Any) -> bool:
@@ -377,7 +377,7 @@ def suggest(word: str, names: Iterable[str]) -> str:
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     if near:
         return f" (did you mean '{near[0]}'?)"
-    return f" (there are: {', '.join(names)})" if names else ""
+    return f" (available: {', '.join(names)})" if names else ""
 
 
 def _near_file(path: Path) -> str:

@@ -81,8 +81,8 @@ def load_env(folder: Path) -> str | None:
     if not left_out:
         return None
     return (
-        f"{path} sets keys only (names such as OPENAI_API_KEY or HF_TOKEN, values without ${{...}}); ignored:"
-        f" {', '.join(left_out)}. Set them in the shell"
+        f"{path} may only set keys (names such as OPENAI_API_KEY or HF_TOKEN, values without ${{...}});"
+        f" ignored: {', '.join(left_out)}. Set them in the shell"
     )
 
 

@@ -72,7 +72,7 @@ def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> S
     config = (manifest.get("config") or {}).get("scoring") or {}
     try:
         if not isinstance(config, Mapping):
-            raise ConfigError("scoring: want a mapping")
+            raise ConfigError("scoring: expected a mapping")
         return validate(Scoring, override(Source("scoring", dict(config)), changed))
     except ConfigError as error:
         if changed:

@@ -136,7 +136,7 @@ def judged(made: Project, expected: dict[str, Any]) -> tuple[str, str]:
         done = made.fathoms(*COMMAND, timeout=120)
     except subprocess.TimeoutExpired:
         return "FAULT: hangs", ""
-    if "Traceback" in done.stderr or "defect of fathoms" in done.stderr:
+    if "Traceback" in done.stderr or "bug in fathoms" in done.stderr:
         return "FAULT: no sentence", done.stderr
     if done.returncode:
         return ("ends with a sentence" if "fathoms: " in done.stderr else "FAULT: no sentence"), done.stderr

@@ -238,7 +238,7 @@ def outcome(code: int | str, said: str, name: str) -> str:
     """What a trial counts as."""
     if isinstance(code, str):
         return code.split()[0]
-    if "this is a defect of fathoms" in said or "Traceback" in said:
+    if "this is a bug in fathoms" in said or "Traceback" in said:
         return "defect"
     if STEERS.search(said):
         return "raw"

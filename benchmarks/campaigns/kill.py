@@ -89,7 +89,7 @@ def stopped(made: Project, verb: str, sent: signal.Signals, after: float) -> int
 def done(made: Project, *command: str) -> None:
     """A command that has to end well."""
     found = made.fathoms(*command)
-    if found.returncode or "Traceback" in found.stderr or "defect of fathoms" in found.stderr:
+    if found.returncode or "Traceback" in found.stderr or "bug in fathoms" in found.stderr:
         raise FaultError(f"{' '.join(command)}: exit code {found.returncode}: {found.stderr[-1500:]}")
 
 

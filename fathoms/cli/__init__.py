@@ -97,7 +97,7 @@ def _options(
     debug: bool = typer.Option(False, "--debug", help="Like --verbose, and also show tracebacks."),
 ) -> None:
     if quiet and (verbose or debug):
-        raise UsageError("--quiet hides what --verbose and --debug tell: name one of them")
+        raise UsageError("--quiet cannot be combined with --verbose or --debug: use only one of them")
     console.settings.quiet = quiet
     console.settings.verbose = verbose or debug
     console.settings.debug = debug
@@ -165,7 +165,7 @@ def _other(error: Exception) -> int:
     if console.settings.debug:
         console.show_traceback()
         return ExitCode.FAILED
-    console.complain(f"{type(error).__name__}: {error}\nthis is a defect of fathoms; --debug shows where")
+    console.complain(f"{type(error).__name__}: {error}\nthis is a bug in fathoms; --debug shows where")
     return ExitCode.FAILED
 
 

@@ -14,7 +14,7 @@ def show_in_browser(path: Path) -> None:
     import webbrowser
 
     if os.environ.get("CI") or not _has_display() or not webbrowser.open(path.absolute().as_uri()):
-        console.note(f"no browser here: open {path} in one")
+        console.note(f"no browser was found: open {path} yourself")
 
 
 def _has_display() -> bool:

@@ -108,7 +108,7 @@ def _bytes(text: str) -> int:
     """Parse a size such as `500MB` or `2GB` (powers of 1000) into bytes; raises UsageError."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"--max-size {text}: want a size such as 500MB or 2GB")
+        raise UsageError(f"--max-size {text}: expected a size such as 500MB or 2GB")
     return int(float(match[1]) * _UNITS[match[2].upper()])
 
 

@@ -45,7 +45,7 @@ def amount(number: int, noun: str) -> str:
 
 
 def show(*renderables: RenderableType) -> None:
-    """Print results."""
+    """Print tables, panels and texts of a result to standard output."""
     console = out()
     for renderable in renderables:
         console.print(renderable)

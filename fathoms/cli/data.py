@@ -53,7 +53,7 @@ def data_pull(
     source: From = None,
     trust: Annotated[
         bool,
-        typer.Option("--trust", help="Contact also private and non-https servers that the manifest names."),
+        typer.Option("--trust", help="Also contact private and non-https servers that the manifest names."),
     ] = False,
 ) -> int:
     """Download a data set, or the files that are missing of it, and check the sha256 of every file."""

@@ -45,7 +45,7 @@ def machine_lines(machine: Mapping[str, Any]) -> Iterator[str]:
     """The lines about Python, processors, memory and folders."""
     memory = "memory unknown" if machine["memory_gb"] is None else f"{machine['memory_gb']} GB"
     yield f"Python {machine['python']}, {machine['cpus']} CPUs, {memory}"
-    for name, mend in (("cache", "set FATHOMS_CACHE_DIR to another"), ("runs", "name another by --out")):
+    for name, mend in (("cache", "set FATHOMS_CACHE_DIR to another"), ("runs", "name another with --out")):
         folder = machine[name]
         free = f"{folder['free_gb']} GB free"
         if not folder["writable"]:
@@ -66,7 +66,7 @@ def weight_lines(weights: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The lines about installed model weights, and about missing ones with what they are used for."""
     yield f"weights: {', '.join(row['name'] for row in weights if row['here']) or 'none'}"
     if absent := [f"{row['name']} ({row['use']})" for row in weights if not row["here"]]:
-        yield f"not here: {', '.join(absent)} (fathoms models pull NAME)"
+        yield f"not downloaded: {', '.join(absent)} (fathoms models pull NAME)"
 
 
 def server_line(server: Mapping[str, Any]) -> str:

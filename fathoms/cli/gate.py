@@ -62,7 +62,7 @@ def gate(
     from fathoms.runs.finding import find_run, oldest_first
 
     if (baseline is None) == (save_baseline is None):
-        raise UsageError("want --baseline RUN to judge by, or --save-baseline FILE to keep one")
+        raise UsageError("gate needs --baseline RUN to compare with, or --save-baseline FILE to save one")
     metrics = list(dict.fromkeys(metric or ["correctness"]))
     check_metrics(metrics)
     allowed = allowance(fail_on_error)

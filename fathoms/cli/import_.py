@@ -107,7 +107,7 @@ def _rebuilt(imported: Imported, parsed: ParsedFolder) -> Imported:
     try:
         return rebuild(imported, parsed.documents, SentenceChunker()) if parsed.documents else imported
     except MissingExtraError as error:
-        return replace(imported, warnings=(*imported.warnings, f"chunks that are cut stay so: {error}"))
+        return replace(imported, warnings=(*imported.warnings, f"cut chunks were not restored: {error}"))
 
 
 def _keep(imported: list[Imported], data: str, out: Path, parsed: ParsedFolder) -> int:

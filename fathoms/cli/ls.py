@@ -30,9 +30,9 @@ def ls(
     from fathoms.runs.finding import list_runs
 
     if out != RUNS and not out.is_dir():
-        raise UsageError(f"{out} is no folder")
+        raise UsageError(f"{out} is not a folder")
     if sweep_id is not None and not sweep:
-        raise UsageError(f"'{sweep_id}': ls takes the id of a sweep after --sweep")
+        raise UsageError(f"'{sweep_id}': ls takes the id of a sweep only with --sweep")
     rows = [_row(run) for run in list_runs(out)]
     if sweep:
         rows = _of_sweep(rows, sweep_id)
@@ -55,7 +55,7 @@ def _of_sweep(rows: Sequence[dict[str, Any]], wanted: str | None) -> list[dict[s
 
     known = list(dict.fromkeys(row["sweep"] for row in rows if row["sweep"]))
     if not known:
-        raise UsageError("there is no sweep: run several configs, or one with --matrix")
+        raise UsageError("there are no sweeps yet: run several configs, or one with --matrix")
     name = known[-1] if wanted in (None, "latest") else wanted
     found = [row for row in rows if row["sweep"] == name]
     if not found:

@@ -200,7 +200,7 @@ def _write_junit(suites: Sequence[Suite], path: Path | None, *, beside: bool = F
     except OSError as error:
         console.complain(f"--junit {path}: cannot be written: {error.strerror or error}")
     except ValueError as error:
-        console.complain(f"--junit {path}: is no JUnit file of fathoms, and stays as it is: {error}")
+        console.complain(f"--junit {path}: is not a JUnit file of fathoms and was left unchanged: {error}")
     else:
         return True
     return False

@@ -50,7 +50,7 @@ def allowance(text: str) -> Callable[[int], float]:
     except ValueError:
         number = -1
     if not number >= 0:
-        raise UsageError(f"--fail-on-error {text}: want a count such as 3 or a share such as 2%")
+        raise UsageError(f"--fail-on-error {text}: expected a count such as 3 or a share such as 2%")
     return lambda asked: asked * number / 100 if share else number
 
 

@@ -157,11 +157,11 @@ def convert(
     for warning in read.warnings:
         console.note(f"note: {warning}")
     if read.ignored:
-        console.note(f"note: left out, for they say nothing about a question: {', '.join(read.ignored)}")
+        console.note(f"note: left out, because they are not part of a question: {', '.join(read.ignored)}")
     write_questions(to, read.questions)
     console.say(f"{to}: {console.amount(len(read.questions), 'question')}")
     if [question.id for question in read_questions(to).questions] != [one.id for one in read.questions]:
-        console.note("note: they are by category now, and so in another order")
+        console.note("note: the file groups the questions by category, so their order has changed")
     return 0
 
 
@@ -205,9 +205,9 @@ def _print_figures(figures: dict[str, Any]) -> None:
     if documents["unused"]:
         console.say(f"no question is about: {', '.join(documents['unused'])}")
     if documents["unknown"]:
-        console.say(f"not there: {', '.join(documents['unknown'])}")
+        console.say(f"missing documents: {', '.join(documents['unknown'])}")
     if documents["naming_none"]:
-        console.say(f"{console.amount(documents['naming_none'], 'question')} without a file: all are meant")
+        console.say(f"{console.amount(documents['naming_none'], 'question')} without a file: asked of all")
 
 
 def _cells(group: dict[str, Any]) -> tuple[object, ...]:

@@ -103,7 +103,7 @@ def _live(
     from fathoms.runner.runner import Selection
 
     if max_cost is not None and not max_cost >= 0:
-        raise UsageError("--max-cost: want a number from 0 up")
+        raise UsageError("--max-cost: expected a number of 0 or more")
     with opened() as cache, console.bars() as bars:
         return run_rows(
             table,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def warn(run: Run, summary: Mapping[str, Any]) -> None:
     """Print the warnings from scoring a run, and how to ask unanswered questions again."""
     for warning in summary.get("warnings") or ():
-        again = f"; 'fathoms run --resume {run.path}' asks the questions again that have no answer"
+        again = f"; 'fathoms run --resume {run.path}' asks the unanswered questions again"
         console.complain(f"{run.path}: {warning}{'' if summary['complete'] else again}")
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 SCALE = "1 strongly disagree, 2 disagree, 3 neutral, 4 agree, 5 strongly agree"
 KEYS = "b back, s skip, c comment (before the last rating), x contexts in full, q quit"
 NO_INPUT = (
-    "review asks a person, and there is nobody to read from: run it on a terminal, or give it a line of"
-    " standard input for every rating"
+    "review needs a person to answer, and standard input is closed: run it in a terminal, or give it"
+    " a line of standard input for every rating"
 )
 
 
@@ -85,7 +85,7 @@ def _files(views: Sequence[ScoredRun], to: Path | None) -> dict[str, Path]:
     from fathoms.runs.ratings import FILE
 
     if to is not None and to.exists() and not to.is_file():
-        raise UsageError(f"--to {to}: it is no file that ratings can be kept in")
+        raise UsageError(f"--to {to}: ratings cannot be saved there: name a regular file")
     return {view.run: to or view.path / FILE for view in views if view.path}
 
 
@@ -128,7 +128,7 @@ def _ended(reader: _Reader) -> int:
         return ExitCode.OK
     if not reader.lines:
         raise UsageError(NO_INPUT)
-    console.complain("the input ended before all was rated")
+    console.complain("the input ended before every answer was rated")
     return ExitCode.FAILED
 
 
@@ -136,7 +136,7 @@ def _standing(session: Session) -> str:
     """The sentence that says how many answers are rated."""
     skipped = f", {len(session.skipped)} skipped" if session.skipped else ""
     left = len(session.items) - session.rated
-    more = "; the same command goes on" if left else ""
+    more = "; run the same command again to continue" if left else ""
     return f"{session.rated} of {len(session.items)} answers rated{skipped}{more}"
 
 

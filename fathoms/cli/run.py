@@ -169,9 +169,9 @@ def run(
 def _require_possible(configs: Sequence[Path] | None, *, resume: bool, changed: bool, trust: bool) -> None:
     """Raise UsageError for arguments that contradict each other, or a missing CONFIG."""
     if resume and changed:
-        raise UsageError("--resume goes on as the run was started: leave out what would change it")
+        raise UsageError("--resume keeps the settings of the run: leave out the options that change them")
     if trust and not resume:
-        raise UsageError("--trust is for --resume: a configuration that you name yourself is trusted")
+        raise UsageError("--trust works only with --resume: your own configuration is always trusted")
     if not resume and not configs:
         raise UsageError("missing argument CONFIG: a pipeline's YAML file")
 
@@ -192,7 +192,7 @@ class RunOptions:
         from fathoms.runner.budget import Budget
 
         if (self.max_cost is not None and not self.max_cost >= 0) or (self.max_tokens or 0) < 0:
-            raise UsageError("--max-cost and --max-tokens-total: want a number from 0 up")
+            raise UsageError("--max-cost and --max-tokens-total: expected a number of 0 or more")
         return Budget(self.max_cost, self.max_tokens)
 
 
@@ -250,9 +250,9 @@ def combinations(matrix: Sequence[str]) -> Iterator[dict[str, Any]]:
         try:
             found = yaml.safe_load(f"[{values}]")
         except yaml.YAMLError as error:
-            raise UsageError(f"--matrix {axis}: want KEY=V1,V2") from error
+            raise UsageError(f"--matrix {axis}: expected KEY=V1,V2") from error
         if not key or not found:
-            raise UsageError(f"--matrix {axis}: want KEY=V1,V2")
+            raise UsageError(f"--matrix {axis}: expected KEY=V1,V2")
         axes.append([(key, value) for value in found])
     for cell in itertools.product(*axes):
         yield dict(cell)
@@ -338,6 +338,6 @@ def _code(outcomes: Sequence[Outcome], allowed: Callable[[int], float]) -> int:
         if outcome.stopped:
             why = "stopped by its budget" if outcome.over_budget else "stopped"
             done = f"{why}: {outcome.done} of {outcome.asked} questions are in {outcome.run.path}"
-            console.complain(f"{done}; go on with: fathoms run --resume {outcome.run.path}")
+            console.complain(f"{done}; continue with: fathoms run --resume {outcome.run.path}")
     verdicts = {_verdict(outcome, allowed) for outcome in outcomes}
     return next((code for verdict, code in _CODES.items() if verdict in verdicts), ExitCode.OK)

@@ -166,20 +166,20 @@ def _check_call(
 ) -> None:
     """Raise UsageError for settings or runs that would make the verdict meaningless."""
     if not 0 <= margin < 1:
-        raise UsageError(f"--margin {margin}: want a difference from 0 to 1, such as 0.02")
+        raise UsageError(f"--margin {margin}: expected a difference from 0 to 1, such as 0.02")
     if not 0 < alpha < 0.5:
-        raise UsageError(f"--alpha {alpha}: want a chance above 0 and below 0.5, such as 0.025")
+        raise UsageError(f"--alpha {alpha}: expected a chance above 0 and below 0.5, such as 0.025")
     listed = [run.runs[0] for run in runs] + list(baseline.runs)
     if twice := [name for name in dict.fromkeys(listed) if listed.count(name) > 1]:
-        raise UsageError(f"{twice[0]} is named twice: every run and every baseline must be another run")
+        raise UsageError(f"{twice[0]} is named twice: name each run and each baseline only once")
 
 
 def _check_cache(scores: QuestionScores) -> None:
     """Raise DataError for replies from a cache, because they are not new evidence."""
     if scores.cached:
         raise DataError(
-            f"{scores.cached} replies of {names(scores)} came from an earlier run's cache: they say"
-            " nothing new; run it without --reuse-replies"
+            f"{scores.cached} replies of {names(scores)} came from an earlier run's cache and"
+            " are no new evidence; run it again without --reuse-replies"
         )
 
 

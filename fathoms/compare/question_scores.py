@@ -97,7 +97,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
         if not summary.profiles:
             raise DataError(f"{run.id} has no scores: run 'fathoms score {run.id}'")
         raise DataError(
-            f"{run.id} has no scores '{wanted}' (there are: {', '.join(summary.profiles)}):"
+            f"{run.id} has no scores '{wanted}' (available: {', '.join(summary.profiles)}):"
             f" run 'fathoms score {run.id} --profile {wanted}'"
         )
     found: list[tuple[str, QuestionScore]] = []
@@ -276,6 +276,6 @@ def read_baseline(path: Path) -> QuestionScores:
             raise ValueError("a value of another type")
     except ValueError as error:
         raise DataError(
-            f"{path} is no baseline: 'fathoms gate RUN --save-baseline FILE' makes one"
+            f"{path} is not a baseline: 'fathoms gate RUN --save-baseline FILE' makes one"
         ) from error
     return scores

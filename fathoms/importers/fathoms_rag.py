@@ -87,7 +87,7 @@ class _Response(_ResultPart):
 
 
 class _ResultFile(_ResultPart):
-    """A whole result file."""
+    """A result file with all its responses and the model that gave them."""
 
     model: str
     api_model: str | None = None

@@ -56,7 +56,7 @@ class ReplyCache:
         return None if reply is None else reply.model_copy(update={"cached": True})
 
     def put(self, key: str, reply: Reply) -> None:
-        """Store a reply."""
+        """Store a reply in the cache under the key of its request."""
         self._cache.put_text("reply", key, reply.model_dump_json())
 
 

@@ -51,7 +51,7 @@ def http_address(address: str) -> str:
     if is_key_in_path(address):
         raise ValueError("a part of its path looks like a key, which has no place in an address")
     if not (re.match(r"https?://[^/\s]", address) and _has_host_and_port(address)):
-        raise ValueError("want an address such as http://127.0.0.1:8000")
+        raise ValueError("expected an address such as http://127.0.0.1:8000")
     return address.rstrip("/")
 
 

@@ -204,7 +204,7 @@ def load_experiment(
             raise source.complain(
                 (stage,),
                 f"'{stage}' is a stage of fathoms' own pipelines, and this configuration has another one"
-                f" ('pipeline', {source.at(('pipeline',))}): take one of the two out",
+                f" ('pipeline', {source.at(('pipeline',))}): remove one of the two",
             )
     section = source.data["pipeline"]  # as written, not validated yet
     if model is not None and isinstance(section, dict) and section.get("kind") == "python":

@@ -127,7 +127,7 @@ class Pipeline(Component):
             )
         if files and self.prompt.template == "default" and self.prompt.user is None:
             raise ConfigError(
-                "prompt: the template 'default' refers to a retrieved context, and attached files are none:"
+                "prompt: the template 'default' refers to retrieved context, but files are attached instead:"
                 " set prompt: {template: attached}"
             )
 
@@ -363,7 +363,7 @@ def _indexed(folder: Path, rows: int) -> Vectors | None:
             if mapped.dtype == np.float32 and mapped.ndim == 2 and len(mapped) == rows:
                 return mapped
     if state != "missing":
-        tell_damage("index", f"the cached index {folder} is damaged and is made again")
+        tell_damage("index", f"the cached index {folder} is damaged and will be built again")
     return None
 
 

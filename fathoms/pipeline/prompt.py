@@ -79,11 +79,11 @@ class PromptBuilder(Component):
         for name, allowed in _PLACES.items():
             unknown = [field for field in _FIELD.findall(getattr(self, name) or "") if field not in allowed]
             if unknown:
-                raise ValueError(f"'{name}' has no place '{{{unknown[0]}}}'{suggest(unknown[0], allowed)}")
+                raise ValueError(f"'{name}' cannot contain '{{{unknown[0]}}}'{suggest(unknown[0], allowed)}")
         for name, place in (("user", "question"), ("merge", "answers"), ("merge", "question")):
             text = getattr(self, name)
             if text is not None and f"{{{place}}}" not in text:
-                raise ValueError(f"'{name}' must hold {{{place}}}")
+                raise ValueError(f"'{name}' must contain {{{place}}}")
         return self
 
     def identity(self) -> dict[str, Any]:

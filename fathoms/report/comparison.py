@@ -111,5 +111,5 @@ def signed_bracket(low: float, high: float) -> str:
 
 
 def p_text(p: float) -> str:
-    """Format a p-value."""
+    """Format a p-value with three digits and no leading zero, such as `.042`."""
     return "< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0")

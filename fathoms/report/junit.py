@@ -59,7 +59,7 @@ def junit(suites: Sequence[Suite], before: bytes | None = None) -> bytes:
         ET.indent(root)
         text = ET.tostring(root, encoding="unicode")
     except RecursionError as error:
-        raise ValueError("its elements are nested too deep") from error
+        raise ValueError("its elements are nested too deeply") from error
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'.encode()
 
 

@@ -45,7 +45,7 @@ def repeat_parts(repeat: ScoredRepeat) -> list[RenderableType]:
     if repeat.hits:
         parts.append(hit_table(repeat.hits))
     elif repeat.hits is None:
-        parts.append(field("retrieved", "not known: the pipeline does not tell"))
+        parts.append(field("retrieved", "not known: the pipeline does not report it"))
     answer = repeat.answer or Reply(text="")
     if prompt := repeat.prompt:
         size = "n/a" if prompt.tokens is None else prompt.tokens

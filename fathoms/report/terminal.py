@@ -115,7 +115,7 @@ def apart(table: Table) -> Padding:
 
 
 def note(text: str) -> Text:
-    """Format a footnote."""
+    """Return a text as a dimmed footnote for the terminal."""
     return Text(plain(text), style="dim")
 
 

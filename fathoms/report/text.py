@@ -81,7 +81,7 @@ def abbreviate(names: Sequence[str], width: int) -> list[str]:
 
 
 def yes_or_no(flag: object) -> str:
-    """Format a flag."""
+    """Format a flag as `yes` or `no`, and None as `n/a`."""
     return "n/a" if flag is None else "yes" if flag else "no"
 
 

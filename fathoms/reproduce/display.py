@@ -87,7 +87,7 @@ def short_text(text: str) -> str:
 
 
 def sentence(cell: Cell) -> str:
-    """Describe one difference."""
+    """Describe one cell that differs from the paper, with the known reason if there is one."""
     place = f"{cell.row}, {cell.metric}, {cell.column}: printed {cell.paper}, ours {cell.ours}"
     return plain(f"{place} (known: {cell.why})" if cell.why else f"{place}: DIFFERS")
 

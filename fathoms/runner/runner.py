@@ -102,7 +102,7 @@ def run(
     """
     for name, number, most in (("repeats", repeats, MOST_REPEATS), ("workers", workers, MOST_AT_ONCE)):
         if not 1 <= number <= most:
-            raise UsageError(f"{name} is {number}: want a number from 1 to {most}")
+            raise UsageError(f"{name} is {number}: expected a number from 1 to {most}")
     budget = budget or Budget()
     for job in jobs:
         require_price(job.experiment, budget)

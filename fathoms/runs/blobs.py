@@ -78,7 +78,7 @@ class Blobs:
             try:
                 data = inflated(read_file(self._root, file, LARGEST_TEXT + 2**20))
                 if hashlib.sha256(data).hexdigest() != name:
-                    raise ValueError("it is not what it was")
+                    raise ValueError("its content does not match its hash")
                 text = data.decode("utf-8")
             except (FileNotFoundError, ValueError) as error:
                 raise StoreError(f"{self._root}: blob {name[:12]} cannot be read: {error}") from error

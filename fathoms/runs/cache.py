@@ -190,8 +190,8 @@ class Cache:
         if mine:
             tell_damage(
                 "cache",
-                f"the cache file {self._path} is damaged: it was renamed to {aside.name}, and what it held is"
-                " made again",
+                f"the cache file {self._path} is damaged: it was renamed to {aside.name}, and its content"
+                " will be recomputed",
             )
 
     def _do(self, how: str, action: Callable[[], T]) -> T:
@@ -251,10 +251,10 @@ class Cache:
         if kind not in self._told:
             self._told.add(kind)
             noun = _NOUNS.get(kind, kind)
-            tell_damage(kind, f"some {noun} in the cache in {self.folder} are damaged and are made again")
+            tell_damage(kind, f"some {noun} in the cache in {self.folder} are damaged and will be recomputed")
 
     def put(self, kind: str, key: str, value: bytes) -> None:
-        """Store one value."""
+        """Store one value under its kind and key."""
         self.put_many(kind, {key: value})
 
     def put_many(self, kind: str, values: Mapping[str, bytes]) -> None:
@@ -277,7 +277,7 @@ class Cache:
         time."""
         if "full" not in self._told:
             self._told.add("full")
-            message = f"the cache in {self.folder} cannot be written ({error}): what is made now is not kept"
+            message = f"the cache in {self.folder} cannot be written ({error}): new results are not stored"
             happened("cache-full", level=logging.WARNING, message=message)
 
     def get_text(self, kind: str, key: str) -> str | None:

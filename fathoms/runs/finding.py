@@ -45,7 +45,7 @@ def find_run(reference: str, out: Path) -> Run:
                 return Run(path)
     name, _, back = reference.partition("~")
     if back and not back.isdigit():
-        raise UsageError(f"'{reference}': want NAME~1 for the run before the newest")
+        raise UsageError(f"'{reference}': expected NAME~1 for the run before the newest")
     runs = list_runs(out)
     if name != "latest":
         runs = [run for run in runs if run_name(run) == safe_name(name, 60)]

@@ -80,10 +80,10 @@ def read_json(root: Path, name: str) -> Any:
     try:
         data = read_file(root, name)
     except FileNotFoundError:
-        raise StoreError(f"{root / name} is missing: this is not a whole run") from None
+        raise StoreError(f"{root / name} is missing: the run is incomplete") from None
     seal = _FILE_SEAL.fullmatch(data, len(data) - _FILE_SEAL_SIZE) if len(data) >= _FILE_SEAL_SIZE else None
     if seal and zlib.crc32(memoryview(data)[: seal.start()]) != int(seal[1], 16):
-        raise StoreError(f"{root / name} is damaged: its checksum does not fit; {_remedy(name)}")
+        raise StoreError(f"{root / name} is damaged: its checksum does not match; {_remedy(name)}")
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -107,7 +107,7 @@ def read_checked(root: Path, name: str, kind: str) -> dict[str, Any]:
     value = read_object(root, name)
     version = value.get("schema", SCHEMA)
     if not isinstance(version, int):
-        raise StoreError(f"{root / name} cannot be used: its schema {str(version)[:40]!r} is not known here")
+        raise StoreError(f"{root / name} cannot be used: its schema {str(version)[:40]!r} is unknown")
     if version > SCHEMA:
         raise StoreError(f"{root / name} was written by a newer fathoms (schema {version}): update fathoms")
     if wrong := complaint(kind, value):
@@ -120,12 +120,12 @@ def write_file(root: Path, name: str, data: bytes) -> None:
     path = root / name
     if len(data) > LARGEST_FILE:
         raise TooLongError(
-            f"{path} cannot be written: {len(data) >> 20} MiB are more than could be read again"
+            f"{path} cannot be written: {len(data) >> 20} MiB is more than fathoms could read back"
         )
     try:
         link = _first_link(root, str(PurePosixPath(name).parent))
         if link is not None:
-            raise StoreError(f"{path} cannot be written: {link} is a link, and nothing is written through it")
+            raise StoreError(f"{path} cannot be written: {link} is a link, which fathoms does not follow")
         write_atomic(path, data)
     except (OSError, ValueError) as error:
         raise StoreError(f"{path} cannot be written: {_why(error)}") from error
@@ -171,7 +171,7 @@ def inflated(data: bytes, limit: int = LARGEST_TEXT) -> bytes:
     if len(text) > limit:
         raise ValueError(f"it is larger than {limit >> 20} MiB")
     if not decoder.eof or decoder.unused_data:
-        raise ValueError("it does not end where it should")
+        raise ValueError("its compressed data is cut off or followed by other data")
     return text
 
 
@@ -188,10 +188,10 @@ def _first_link(root: Path, name: str) -> Path | None:
 def _remedy(name: str) -> str:
     """What can be done about a damaged file of a run."""
     if name == "summary.json" or name.startswith("questions/"):
-        return "'fathoms score' makes it again"
+        return "'fathoms score' writes it again"
     if name.startswith("verdicts/"):
-        return "delete it, and 'fathoms score' judges again"
-    return 'take it from a copy, or take the line "crc" out of it if all that it says is right'
+        return "delete it, then 'fathoms score' judges again"
+    return 'restore it from a copy, or delete its line "crc" if the rest is correct'
 
 
 def _why(error: Exception) -> str:

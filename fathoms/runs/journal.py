@@ -81,7 +81,7 @@ class Journal:
                 elif is_intact(text):
                     yield Line(number, offset, text)
                 else:
-                    yield Line(number, offset, b"", "its checksum does not fit")
+                    yield Line(number, offset, b"", "its checksum does not match")
                 offset += size
 
 

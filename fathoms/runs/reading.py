@@ -400,7 +400,7 @@ def no_such_scores(run: str, wanted: str, there: Collection[str]) -> str:
     it."""
     if not there:
         return f"{run} has no scores: run 'fathoms score {run}'"
-    sentence = f"{run} has no scores '{wanted}' (there are: {', '.join(there)})"
+    sentence = f"{run} has no scores '{wanted}' (available: {', '.join(there)})"
     if wanted == "released":
         return f"{sentence}; only imported results have them"
     return f"{sentence}: run 'fathoms score {run} --profile {wanted}'"

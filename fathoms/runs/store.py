@@ -171,7 +171,7 @@ class Run:
             lock.acquire()
         except Timeout:
             raise UsageError(
-                f"{self.id} is being written by {self._writer()}: wait for its end, or stop it"
+                f"{self.id} is being written by {self._writer()}: wait until it ends, or stop it"
             ) from None
         except OSError as error:
             raise StoreError(f"{self.path / '.lock'} cannot be locked: {error.strerror or error}") from error
@@ -212,7 +212,7 @@ class Run:
         return read_checked(self.path, "summary.json", "summary") if there else None
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
-        """Replace the summary."""
+        """Write `summary.json` with a checksum, replacing the one before."""
         self._write("summary.json", sealed(_dump(summary)))
 
     # ----- the journal

@@ -134,12 +134,12 @@ def refuse(run: str, manifest: Mapping[str, Any], found: Collection[Demand]) -> 
     why = (
         "it was made on another machine or by another user, or was changed since"
         if manifest.get("signature")
-        else "it has no signature, as runs that were made elsewhere or by an earlier version of fathoms"
+        else "it has no signature, like runs that were made elsewhere or by an earlier version of fathoms"
     )
     listed = "\n".join(f"  {_printable('.'.join(map(str, key)))}: {_printable(what)}" for key, what in found)
     raise UsageError(
         f"{run} is not known to be a run of yours ({why}), and its manifest would have fathoms do this:\n"
-        f"{listed}\nNothing of it was done; add --trust if you trust the origin of this run"
+        f"{listed}\nNone of this was done; add --trust if you trust the origin of this run"
     )
 
 

@@ -87,7 +87,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The process id."""
+        """The id of the child process."""
         return self._process.pid
 
     @property

@@ -43,7 +43,7 @@ def read_file(path: Path, largest: int = LARGEST) -> bytes:
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:
-        raise DataError(f"{path}: cannot be read: no file name can hold one of its characters") from error
+        raise DataError(f"{path}: cannot be read: this is not a valid file name") from error
 
 
 def _content(handle: int, largest: int) -> bytes:
@@ -85,11 +85,11 @@ def parse_json(text: str, name: str, first_line: int = 1) -> Any:
         place = f"{name}:{first_line + error.lineno - 1}:{error.colno}"
         raise DataError(f"{place}: not valid JSON: {error.msg}") from error
     except RecursionError as error:
-        raise DataError(f"{name}:{first_line}: nested too deep") from error
+        raise DataError(f"{name}:{first_line}: nested too deeply") from error
     except ValueError as error:
         raise DataError(f"{name}:{first_line}: {error}") from error
     if _too_deep(data):
-        raise DataError(f"{name}:{first_line}: nested too deep: {DEEPEST} levels are the most")
+        raise DataError(f"{name}:{first_line}: nested too deeply: at most {DEEPEST} levels are allowed")
     return data
 
 
@@ -110,7 +110,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(data) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key '{twice}' stands twice in one object")
+        raise ValueError(f"the key '{twice}' occurs twice in one object")
     return data
 
 

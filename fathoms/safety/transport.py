@@ -53,7 +53,7 @@ class Body:
             self._inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
         elif named not in ("", "identity"):
             raise ModelError(
-                f"its answer is compressed as {named[:_LONGEST_CODING]!r}, which it was not asked for:"
+                f"its answer is compressed as {named[:_LONGEST_CODING]!r}, which was not requested:"
                 " have the server send its answers without compression"
             )
         self._largest = math.inf if largest is None else largest
@@ -184,7 +184,7 @@ class Fetched:
         try:
             return json_format.loads(self.content)
         except RecursionError as error:
-            raise ValueError("nested too deep") from error
+            raise ValueError("nested too deeply") from error
 
 
 def fetch(
@@ -206,7 +206,7 @@ def fetch(
     try:
         return in_time(call, seconds)
     except (httpx.TimeoutException, TimeoutError) as error:
-        raise NoAnswerError(f"no whole answer within {seconds:g} s") from error
+        raise NoAnswerError(f"no complete answer within {seconds:g} s") from error
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         if untrusted := tls_failure(error, url):
             raise ModelError(untrusted) from error

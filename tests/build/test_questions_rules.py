@@ -255,7 +255,7 @@ HOSTILE: dict[str, tuple[str, bytes, tuple[int | None, int | None, str]]] = {
     "a-key-twice": (
         "q.json",
         b'[{"question": "a", "question": "b"}]',
-        (1, None, "the key 'question' stands"),
+        (1, None, "the key 'question' occurs"),
     ),
     "utf-16": ("q.json", "[]".encode("utf-16"), (1, None, "not UTF-8 (it is UTF-16): save it as UTF-8")),
     "latin-1": ("q.csv", b"question,answers\nW\xe9?,x\n", (2, None, "not UTF-8: save it as UTF-8")),
@@ -267,7 +267,7 @@ HOSTILE: dict[str, tuple[str, bytes, tuple[int | None, int | None, str]]] = {
         b'[{"question": "\\ud800", "answers": "x"}]',
         (1, None, "\\ud800 is an unpaired"),
     ),
-    "nested": ("q.json", b"[" * 100_000, (1, None, "nested too deep")),
+    "nested": ("q.json", b"[" * 100_000, (1, None, "nested too deeply")),
     "ids": (
         "q.csv",
         b"id,question,answers\nq,a,x\nq,b,y\n",

@@ -76,7 +76,7 @@ def test_max_cost_stops_within_a_question_and_the_run_goes_on(twelve: Project) -
         # six questions are $1.20; a seventh would be $1.40
         assert len(server.bodies(CHAT)) == 6
         assert "stopped by its budget: 6 of 12 questions are in" in done.stderr
-        assert f"go on with: fathoms run --resume {run.relative_to(twelve.path)}" in done.stderr
+        assert f"continue with: fathoms run --resume {run.relative_to(twelve.path)}" in done.stderr
         assert done.stdout.splitlines()[-1].startswith("paid: correctness 1.00 (6 of 12 questions, 0 failed)")
         assert done.stdout.splitlines()[-1].endswith(": STOPPED")
         assert manifest(run)["totals"]["cost"] == pytest.approx(6 * COST)

@@ -43,7 +43,7 @@ def test_clear_and_prune(project: Project) -> None:
     assert not again["cached"]
     assert project.json("ingest", "tiny.yaml")["cached"]
     wrong = project.fathoms("cache", "prune", "--max-size", "much")
-    assert (wrong.returncode, "want a size such as 500MB or 2GB" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "expected a size such as 500MB or 2GB" in wrong.stderr) == (2, True)
 
 
 def test_no_cache_keeps_nothing(project: Project) -> None:

@@ -100,7 +100,7 @@ def test_a_folder_that_cannot_be_written_is_a_failure(project: Project) -> None:
     project.write("file", "")
     done = project.fathoms("doctor", "tiny.yaml", "--out", "file/runs")
     assert done.returncode == 1
-    assert "runs: file/runs (cannot be written: name another by --out)" in done.stdout
+    assert "runs: file/runs (cannot be written: name another with --out)" in done.stdout
     assert "fails" not in done.stdout
 
 

@@ -215,10 +215,10 @@ BROKEN = {
     "top-typo": (f"{URL}}}\nscorng: {{}}\n", "c.yaml:4:1: unknown key 'scorng' (did you mean 'scoring'?)"),
     "path": (
         f"{URL}, response: {{answer: '$.a['}}}}\n",
-        "c.yaml:3:62: pipeline.response.answer: no JSONPath such as $.data.answer: ",
+        "c.yaml:3:62: pipeline.response.answer: not a JSONPath such as $.data.answer: ",
     ),
-    "no-root": (f"{URL}, response: {{answer: text}}}}\n", "no JSONPath such as $.data.answer"),
-    "two-paths": (f"{URL}, response: {{answer: '$.a | $.b'}}}}\n", "no JSONPath such as $.data.answer"),
+    "no-root": (f"{URL}, response: {{answer: text}}}}\n", "not a JSONPath such as $.data.answer"),
+    "two-paths": (f"{URL}, response: {{answer: '$.a | $.b'}}}}\n", "not a JSONPath such as $.data.answer"),
     "kind": (
         "pipeline: {kind: htpp}\n",
         "c.yaml:3:12: unknown kind 'htpp' for pipeline (did you mean 'http'?)",
@@ -226,7 +226,7 @@ BROKEN = {
     "no-kind": ("pipeline: {url: x}\n", "'pipeline' needs a 'kind'"),
     "null": ("pipeline:\n", "c.yaml:3:1: pipeline: "),
     "no-url": ("pipeline: {kind: http}\n", "'pipeline.url' is missing"),
-    "no-address": ("pipeline: {kind: http, url: 'localhost:80'}\n", "want an address such as"),
+    "no-address": ("pipeline: {kind: http, url: 'localhost:80'}\n", "expected an address such as"),
     "key-in-url": (
         URL.replace("http:", "'http:") + "?api_key=sk-1'}\n",
         "a key has no place in the query of an address",

@@ -140,7 +140,7 @@ def test_verbose_and_quiet_contradict_each_other(project: Project) -> None:
     for option in ("-v", "--verbose", "--debug"):
         done = project.fathoms("--quiet", option, "ls")
         assert done.returncode == 2
-        assert "name one of them" in done.stderr
+        assert "use only one of them" in done.stderr
 
 
 def test_quiet_leaves_results_alone(project: Project) -> None:

@@ -342,7 +342,7 @@ def test_another_runs_damage_spoils_nothing(project: Project) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["report", "nothing"], 2, "there are: tiny"),
+        (["report", "nothing"], 2, "available: tiny"),
         (["report", "tiny~5"], 2, "holds 1 of 'tiny'"),
         (["report", "tiny", "--to", "tiny.yaml"], 1, "cannot be"),
         (["report", "tiny", "--scores", "papre"], 2, "did you mean 'paper'"),
@@ -350,7 +350,7 @@ def test_another_runs_damage_spoils_nothing(project: Project) -> None:
         (["show", "x" * 5000], 2, "no run"),
         (["ls", "--out", "nowhere"], 2, "nowhere"),
         (["run", "tiny.yaml", "--fail-on-error", "some"], 2, "--fail-on-error some"),
-        (["run", "tiny.yaml", "--set", "generate"], 2, "want KEY=VALUE"),
+        (["run", "tiny.yaml", "--set", "generate"], 2, "expected KEY=VALUE"),
         (["import", "answers", "none.jsonl", "--questions", "questions.json"], 1, "none.jsonl"),
         (["data", "pull", "smaple"], 2, "did you mean 'sample'"),
         (["data", "verify", "nope"], 2, "nope"),

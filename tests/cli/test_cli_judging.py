@@ -96,8 +96,8 @@ def test_few_questions_leave_it_undecided(fathoms: Any) -> None:
     [
         (["few", "--baseline", "good"], 1, "did not ask the same questions: q50, q52, q54, q56, q58 ..."),
         (["cached", "--baseline", "good"], 1, "60 replies of"),
-        (["good"], 2, "want --baseline RUN"),
-        (["good", "--baseline", "same", "--save-baseline", "b.json"], 2, "want --baseline RUN"),
+        (["good"], 2, "gate needs --baseline RUN"),
+        (["good", "--baseline", "same", "--save-baseline", "b.json"], 2, "gate needs --baseline RUN"),
         (["good", "--baseline", "same", "--metric", "corectness"], 2, "did you mean 'correctness'?"),
         (["good", "--baseline", "good"], 2, "named twice"),
         (["good", "--baseline", "same", "--profile", "released"], 1, "no scores 'released'"),

@@ -24,7 +24,7 @@ def test_every_combination_once() -> None:
 
 @pytest.mark.parametrize("axis", ["a", "a=", "=1,2", "a=[1,2"])
 def test_a_malformed_axis_is_refused(axis: str) -> None:
-    with pytest.raises(UsageError, match="want KEY=V1,V2"):
+    with pytest.raises(UsageError, match="expected KEY=V1,V2"):
         list(combinations([axis]))
 
 

@@ -391,7 +391,7 @@ def test_a_junit_file_that_cannot_be_written_is_no_success(
     assert main(["gate", "latest", "--save-baseline", "baseline.json"]) == 0
     assert main(["run", "night.yaml"]) == 0
     assert main(["gate", "latest", "--baseline", "baseline.json", "--junit", "other.xml"]) == 1
-    assert "other.xml: is no JUnit file of fathoms, and stays as it is" in capsys.readouterr().err
+    assert "other.xml: is not a JUnit file of fathoms and was left unchanged" in capsys.readouterr().err
     assert (nights.path / "other.xml").read_text() == "<html></html>"
 
 

@@ -166,18 +166,18 @@ def test_there_and_back(project: Project, capfd: pytest.CaptureFixture[str]) -> 
     assert questions("convert", "notes.json", "notes.csv") == 0
     said = capfd.readouterr()
     assert said.out == "notes.csv: 1 question\n"
-    assert "left out, for they say nothing about a question: notes" in said.err
+    assert "left out, because they are not part of a question: notes" in said.err
     for source, target in (("questions.json", "a.csv"), ("a.csv", "b.jsonl"), ("b.jsonl", "c.json")):
         assert questions("convert", source, target) == 0
     first, last = (read_questions(project.path / name) for name in ("questions.json", "c.json"))
     assert first.questions == last.questions
-    assert "another order" not in capfd.readouterr().err
+    assert "order has changed" not in capfd.readouterr().err
 
 
 def test_convert_warns_that_the_order_changes(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
     project.write("mixed.csv", "category,question,answers\nB,One?,1\nA,Two?,2\nB,Three?,3\n")
     assert questions("convert", "mixed.csv", "mixed.json") == 0
-    assert "they are by category now, and so in another order" in capfd.readouterr().err
+    assert "the file groups the questions by category, so their order has changed" in capfd.readouterr().err
 
 
 def test_a_folder_that_cannot_be_written(project: Project, capfd: pytest.CaptureFixture[str]) -> None:

@@ -68,7 +68,7 @@ def test_on_ci_the_page_is_written_and_no_browser_starts(
     assert report(tmp_path, "--open") == 0
     assert not browser.exists()
     assert (run.path / "report.html").is_file()
-    assert "no browser here" in capsys.readouterr().err
+    assert "no browser was found" in capsys.readouterr().err
 
 
 def test_a_big_run_gets_its_page_on_demand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,7 +69,7 @@ def test_all_keys_over_a_pipe(reviewed: Project) -> None:
     assert done.returncode == 0, done.stderr
     assert "this is the first" in done.stdout
     assert done.stdout.count("1 strongly disagree") == 2  # at the start, and after 9
-    assert "2 of 3 answers rated; the same command goes on" in done.stdout
+    assert "2 of 3 answers rated; run the same command again to continue" in done.stdout
     first, second = rows(reviewed)
     assert (first["score_rating"], first["flag_rating"], first["comment"]) == (5, 4, None)
     assert (second["score_rating"], second["flag_rating"]) == (3, 2)
@@ -92,14 +92,14 @@ def test_what_a_model_said_steers_no_terminal(reviewed: Project) -> None:
 
 def test_a_pipe_that_ends_early_is_no_success(reviewed: Project) -> None:
     done = review(reviewed, "5\n5\n4\n")
-    assert (done.returncode, done.stderr) == (1, "fathoms: the input ended before all was rated\n")
+    assert (done.returncode, done.stderr) == (1, "fathoms: the input ended before every answer was rated\n")
     assert len(rows(reviewed)) == 1
 
 
 def test_review_without_a_terminal_is_refused(reviewed: Project) -> None:
     done = review(reviewed, "")
     assert done.returncode == 2
-    assert "run it on a terminal" in done.stderr
+    assert "run it in a terminal" in done.stderr
     closed = subprocess.run(
         ["sh", "-c", '"$@" <&-', "sh", *command(reviewed)],
         cwd=reviewed.path,
@@ -108,7 +108,7 @@ def test_review_without_a_terminal_is_refused(reviewed: Project) -> None:
         timeout=300,
     )
     assert closed.returncode == 2
-    assert "run it on a terminal" in closed.stderr
+    assert "run it in a terminal" in closed.stderr
     assert not list(reviewed.path.rglob("reviews.jsonl"))
 
 

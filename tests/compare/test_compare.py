@@ -117,7 +117,7 @@ def test_a_baseline_file_is_the_run_it_was_made_of(tmp_path):
     assert read_baseline(tmp_path / "baseline.json") == made
     for text in ("[]", "{}", '{"kind": "baseline", "schema": 1}', "no json"):
         (tmp_path / "other.json").write_text(text)
-        with pytest.raises(DataError, match=r"no baseline|not valid JSON"):
+        with pytest.raises(DataError, match=r"not a baseline|not valid JSON"):
             read_baseline(tmp_path / "other.json")
     (tmp_path / "newer.json").write_text('{"kind": "baseline", "schema": 2}')
     with pytest.raises(DataError, match="newer fathoms"):
@@ -162,5 +162,5 @@ def test_the_intervals_of_a_released_run(released):
 
 
 def test_a_run_without_scores_says_so(released):
-    with pytest.raises(DataError, match=r"no scores 'mine' \(there are: paper"):
+    with pytest.raises(DataError, match=r"no scores 'mine' \(available: paper"):
         read_scores(released[0], "mine")

@@ -62,7 +62,7 @@ def test_a_limit_goes_round_the_categories() -> None:
     ("selection", "complaint"),
     [
         ({"categories": ["Image"]}, "unknown category 'Image' (did you mean 'Images'?)"),
-        ({"ids": ["z9"]}, "unknown question 'z9' (there are: t1, t2, i1, t3, i2, x1, t4)"),
+        ({"ids": ["z9"]}, "unknown question 'z9' (available: t1, t2, i1, t3, i2, x1, t4)"),
         ({"limit": 0}, "a limit of 0 questions is not possible: it must be 1 or more"),
         ({"categories": ["Cross"]}, "the chosen questions of 'toy' need documents that are missing: c.pdf"),
         ({"categories": ["Cross"], "ids": ["t1"]}, "no question of 'toy' matches both the chosen categories"),

@@ -184,7 +184,7 @@ def local(tmp_path: Path) -> Path:
 
 def test_an_unknown_data_set_is_a_mistake_of_the_call() -> None:
     for call in (pull, verify):
-        with pytest.raises(UsageError, match=r"^unknown data set 'nope' \(there are: .*sample\)$"):
+        with pytest.raises(UsageError, match=r"^unknown data set 'nope' \(available: .*sample\)$"):
             call("nope")
 
 

@@ -139,9 +139,9 @@ BROKEN = {
     "a-number": ("q.json", "3", ":1: expected {category: [questions]} or a list"),
     "a-list-in-a-line": ("q.jsonl", row() + "\n[1]", ":2: a line has to be an object"),
     "nan": ("q.jsonl", '{"question": NaN}', ":1: not valid JSON: NaN"),
-    "too-deep": ("q.json", "[" * 100_000, ":1: nested too deep"),
+    "too-deep": ("q.json", "[" * 100_000, ":1: nested too deeply"),
     "huge-number": ("q.jsonl", '{"hops": ' + "9" * 5000 + "}", ":1: a number of 5000 characters is too long"),
-    "key-twice": ("q.json", '{"Tables": [], "Tables": []}', ":1: the key 'Tables' stands twice"),
+    "key-twice": ("q.json", '{"Tables": [], "Tables": []}', ":1: the key 'Tables' occurs twice"),
     "category-no-list": ("q.json", '{"Tables": {}}', ": 'Tables' has to be a list of questions"),
     "entry-no-object": ("q.json", '{"Tables": ["Why?"]}', ": 'Tables', entry 1 is not an object"),
     "category-in-category": (

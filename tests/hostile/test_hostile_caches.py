@@ -114,7 +114,7 @@ def test_damaged_values_of_every_kind_are_made_again(project: Project) -> None:
     assert kinds == {"document", "chunks", "embedding", "reply", "file-hash"}
     done = project.fathoms(*command)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("are damaged and are made again") == len(kinds), done.stderr
+    assert done.stderr.count("are damaged and will be recomputed") == len(kinds), done.stderr
     assert hits(project.runs()[-1]) == expected
 
 
@@ -446,7 +446,7 @@ def test_a_full_disk_under_the_cache_ends_no_run(project: Project) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("what is made now is not kept") == 1, done.stderr
+    assert done.stderr.count("new results are not stored") == 1, done.stderr
     (run,) = project.runs()
     assert len((run / "journal.jsonl").read_text().splitlines()) == 4
     assert list((project.path / "cache").rglob("*.part")) == []

@@ -235,12 +235,12 @@ def test_a_damaged_answer_is_asked_again(project: Project, capsys: Any, monkeypa
     assert main(["score", "latest"]) == 0
     told = capsys.readouterr()
     line = next(n for n, text in enumerate(whole.splitlines(), start=1) if said in text)
-    assert f"1 line of journal.jsonl cannot be used: line {line} (its checksum does not fit)" in told.err
+    assert f"1 line of journal.jsonl cannot be used: line {line} (its checksum does not match)" in told.err
     assert "1 of 4 questions have no answer yet" in " ".join(told.out.split())
     assert len(list((run / "questions").glob("*.json"))) == 3
     assert len(list((run / "questions").glob("*.stale"))) == 1  # the only copy of the answer is not deleted
     assert main(["run", "--resume", "latest"]) == 0
-    assert f"line {line} (its checksum does not fit)" in capsys.readouterr().err
+    assert f"line {line} (its checksum does not match)" in capsys.readouterr().err
     summary = json.loads((run / "summary.json").read_text())
     assert (summary["complete"], summary["counts"]["answered"], len(summary["warnings"])) == (True, 4, 1)
 
@@ -310,7 +310,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     for name in ("questions", "verdicts", "blobs"):
         run = make(tmp_path / name)
         (run.path / name).symlink_to(outside)
-        with pytest.raises(StoreError, match="is a link, and nothing is written through it"):
+        with pytest.raises(StoreError, match="is a link, which fathoms does not follow"):
             append_and_score(run)
     run = make(tmp_path / "files")
     for name in ("manifest.json", "summary.json", "README.md", ".writer"):

@@ -207,9 +207,9 @@ def test_health_checks_and_token_counts_time_out(monkeypatch: pytest.MonkeyPatch
     for slow in SLOW:
         with service(slow) as made:
             model = OpenAICompatibleLLM(model="m", base_url=made.address, request_timeout=0.4)
-            with pytest.raises(ServerError, match=r"no whole answer within 0\.4 s"):
+            with pytest.raises(ServerError, match=r"no complete answer within 0\.4 s"):
                 model.check()
-            with pytest.raises(ServerError, match=r"no whole answer within 0\.4 s"):
+            with pytest.raises(ServerError, match=r"no complete answer within 0\.4 s"):
                 OllamaLLM(model="m", base_url=made.address, request_timeout=0.4).check()
             with pytest.raises(NoAnswerError, match=r"does not count the prompt within 0\.4 s"):
                 model.count_tokens(PROMPT.messages)
@@ -551,7 +551,7 @@ def test_numbers_that_no_machine_can_serve_are_refused(
     ):
         assert main(["run", config, "--dry-run", "--set", setting]) == 2, setting
         assert "less than or equal to" in capsys.readouterr().err, setting
-    with pytest.raises(UsageError, match="repeats is 1000000000: want a number from 1 to 1000"):
+    with pytest.raises(UsageError, match="repeats is 1000000000: expected a number from 1 to 1000"):
         runner.run([], out=project.path, cache=Cache(project.path), repeats=10**9)
 
 

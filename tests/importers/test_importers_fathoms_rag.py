@@ -186,7 +186,7 @@ def test_a_file_about_other_questions_is_refused(write: Any) -> None:
     [
         (b"", ":1:1: not valid JSON"),
         (b"\xff\xfe", ":1: not UTF-8 (it is UTF-16)"),
-        (b"[" * 100_000, ":1: nested too deep"),
+        (b"[" * 100_000, ":1: nested too deeply"),
         (b"[]", "not a FATHOMS-RAG result file: the file"),
         (b'{"model": "m"}', "responses: "),
         (b'{"model": "m", "responses": [{"category": "A", "question": "?"}]}', "responses.0.pred_answer: "),

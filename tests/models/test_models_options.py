@@ -85,7 +85,7 @@ def test_what_a_reference_stands_for_is_in_the_identity(
 def test_an_address_that_is_none_is_complained_of_at_its_place(address: str, tmp_path: Path) -> None:
     config = tmp_path / "model.yaml"
     config.write_text(f"model: m\nbase_url: {address!r}\n")
-    with pytest.raises(ConfigError, match=r"model\.yaml:2:1: base_url: want an address such as"):
+    with pytest.raises(ConfigError, match=r"model\.yaml:2:1: base_url: expected an address such as"):
         validate(OpenAICompatibleLLM, read_yaml(config))
 
 

@@ -135,7 +135,7 @@ def test_an_interrupt_keeps_what_there_is_and_says_how_to_go_on(here: Project, w
     counts = json.loads((path / "summary.json").read_text())["counts"]
     assert counts["answered"] in (2, 3), done.stderr  # that which was asked last is waited for
     assert f"{counts['answered']} of 4 questions are in {path.resolve()}" in done.stdout
-    command = done.stdout.partition("go on with: fathoms ")[2].split()
+    command = done.stdout.partition("continue with: fathoms ")[2].split()
     assert here.fathoms(*command).returncode == 0
     assert json.loads((path / "summary.json").read_text())["counts"]["answered"] == 4
 

@@ -81,15 +81,15 @@ def test_a_valid_file(tmp_path: Path) -> None:
             "c.yaml:4:4: rooms.1.depth: input should be a valid integer, unable to parse string as an integer"
             " (this is 'x')",
         ),
-        ("name: a\nname: b\n", "c.yaml:2:1: 'name' stands here twice (first at c.yaml:1:1)"),
+        ("name: a\nname: b\n", "c.yaml:2:1: 'name' occurs twice (first at c.yaml:1:1)"),
         ("name: [a\n", "c.yaml:2:1: not valid YAML: expected ',' or ']', but got '<stream end>'"),
         (
             "name: a\n\tpaint: red\n",
             "c.yaml:2:1: not valid YAML: found character '\\t' that cannot start any token",
         ),
-        ("- a\n- b\n", "c.yaml:1:1: a mapping of keys is needed, this is a list"),
-        ("", "c.yaml:1:1: a mapping of keys is needed, this is empty"),
-        ("just text\n", "c.yaml:1:1: a mapping of keys is needed, this is text"),
+        ("- a\n- b\n", "c.yaml:1:1: expected a mapping of keys, but this is a list"),
+        ("", "c.yaml:1:1: expected a mapping of keys, but this is empty"),
+        ("just text\n", "c.yaml:1:1: expected a mapping of keys, but this is text"),
     ],
 )
 def test_complaints_name_the_place(tmp_path: Path, text: str, expected: str) -> None:
@@ -160,7 +160,7 @@ def test_import_target() -> None:
 
 def test_suggest() -> None:
     assert suggest("lama", ["llama", "gemma"]) == " (did you mean 'llama'?)"
-    assert suggest("zzz", ["llama", "gemma"]) == " (there are: llama, gemma)"
+    assert suggest("zzz", ["llama", "gemma"]) == " (available: llama, gemma)"
     assert suggest("zzz", []) == ""
 
 
@@ -182,5 +182,5 @@ def test_a_key_that_is_no_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["2020-13-45", "[" * 5000])
 def test_a_value_that_no_yaml_can_be(value: str) -> None:
-    with pytest.raises(UsageError, match=r"^--set name: (not valid YAML|nested too deep)"):
+    with pytest.raises(UsageError, match=r"^--set name: (not valid YAML|nested too deeply)"):
         override(Source("c", {"name": "a"}), [f"name={value}"])

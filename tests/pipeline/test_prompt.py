@@ -80,8 +80,8 @@ def test_closed_book_packs_nothing() -> None:
     [
         ({"template": "defalt"}, "did you mean 'default'"),
         ({"user": "{contxt} {question}"}, "did you mean 'context'"),
-        ({"user": "{context}"}, "must hold {question}"),
-        ({"chunk": "{title}"}, "no place '{title}'"),
+        ({"user": "{context}"}, "must contain {question}"),
+        ({"chunk": "{title}"}, "cannot contain '{title}'"),
     ],
 )
 def test_bad_templates(options: dict[str, str], message: str) -> None:

@@ -146,7 +146,7 @@ def test_the_best_is_as_printed_and_what_is_not_known_is_not_lost(watched: Watch
     assert page.locator("#leaderboard tbody td:nth-of-type(5).best").count() == 0
     assert page.locator("#leaderboard tbody td:nth-of-type(3).best .mean").all_inner_texts() == ["1.00"]
     said = [text for text in page.locator("#funnel svg text").all_text_contents() if "known" in text]
-    assert said == ["not known: no question of it is in the funnel"] * 2
+    assert said == ["not known: none of its questions is in the funnel"] * 2
 
 
 def test_the_radar_switches_its_scale(watched: Watched, made: str) -> None:
@@ -250,7 +250,7 @@ def test_equal_runs_are_both_on_the_front(watched: Watched, folder: Path) -> Non
 def test_without_costs_seconds_stand_in_their_place(watched: Watched, folder: Path) -> None:
     page = watched.open(written(folder / "seconds.html", made_runs(["alpha", "beta"], 6, costs=False)))
     assert texts(page, "#cost-title") == ["Time against quality"]
-    assert "No run here has a cost" in texts(page, "#cost p")[0]
+    assert "No run here has a known cost" in texts(page, "#cost p")[0]
 
 
 def test_abstention_latency_errors_and_settings(watched: Watched, made: str) -> None:
@@ -295,7 +295,7 @@ def test_filters_search_and_pages(watched: Watched, made: str) -> None:
     eventually(page, "document.getElementById('live').textContent === '0 questions of 120'")
     page.locator("#q").fill("no such words")
     eventually(page, "document.getElementById('live').textContent === '0 questions of 120'")
-    assert texts(page, "main .note") == ["No question fits. Clear a filter."]
+    assert texts(page, "main .note") == ["No question matches. Clear a filter."]
 
 
 def test_the_order_by_difficulty(watched: Watched, made: str) -> None:

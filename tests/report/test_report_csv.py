@@ -40,7 +40,7 @@ def test_a_line_a_repeat_and_run(small_run, run_of, question):
 
 
 def test_scores_that_a_run_does_not_have(small_run):
-    with pytest.raises(DataError, match="there are: paper"):
+    with pytest.raises(DataError, match="available: paper"):
         report_csv([small_run()], "released")
 
 

@@ -42,7 +42,7 @@ def test_load_reads_a_run_and_questions_anew_each_time(run_dir):
         ("manifest.json", "{", "cannot be read"),
         ("manifest.json", "[]", "a JSON object is needed"),
         ("summary.json", '{"schema": 2}', "update fathoms"),
-        ("summary.json", '{"schema": "1"}', "is not known here"),
+        ("summary.json", '{"schema": "1"}', "is unknown"),
         ("questions/half.json", "\x00", "half.json"),
     ],
 )
@@ -266,7 +266,7 @@ def test_without_pdf_none_is_written_or_linked(run_dir):
 
 def test_nothing_is_written_where_scores_are_missing(run_dir, tmp_path):
     out = tmp_path / "out"
-    with pytest.raises(DataError, match="there are: paper"):
+    with pytest.raises(DataError, match="available: paper"):
         write_report([load(run_dir)], out, "released")
     with pytest.raises(UsageError):
         write_report([], out)

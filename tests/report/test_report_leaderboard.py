@@ -150,11 +150,11 @@ def test_the_json_shape_is_exact_and_unrounded(small_run):
 
 
 def test_scores_that_a_run_does_not_have(small_run):
-    with pytest.raises(DataError, match=r"no scores 'released' \(there are: paper\)"):
+    with pytest.raises(DataError, match=r"no scores 'released' \(available: paper\)"):
         report_json([small_run()], "released")
     with pytest.raises(UsageError, match=r"no scores 'papr' \(did you mean 'paper'\?\)"):
         report_json([small_run()], "papr")
-    with pytest.raises(UsageError, match=r"no scores 'foo' \(there are: paper, .*released\)"):
+    with pytest.raises(UsageError, match=r"no scores 'foo' \(available: paper, .*released\)"):
         leaderboard_panel([small_run()] * 2, "foo")
     with pytest.raises(DataError, match="fathoms score"):
         leaderboard_panel([small_run(profiles={})])

@@ -117,7 +117,7 @@ def test_a_signal_lets_what_is_in_flight_finish(project: Project, number: signal
         _, said = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "stopping: waiting for the questions in flight; interrupt again to stop at once" in said
-    assert f"go on with: fathoms run --resume {run.relative_to(project.path)}" in said
+    assert f"continue with: fathoms run --resume {run.relative_to(project.path)}" in said
     assert (run / "summary.json").is_file()
     assert len(journal(run)) == held + 1  # the one that was in flight was finished, no other was begun
     done = project.fathoms("run", "--resume")
@@ -201,7 +201,7 @@ def test_a_second_writer_is_refused(project: Project) -> None:
 def test_what_would_change_the_run_is_refused(project: Project, arguments: tuple[str, ...]) -> None:
     done = project.fathoms("run", "--resume", *arguments)
     assert done.returncode == 2
-    assert "--resume goes on as the run was started" in done.stderr
+    assert "--resume keeps the settings of the run" in done.stderr
 
 
 CONFIGS = sorted((ROOT / "configs").glob("**/*.yaml"))

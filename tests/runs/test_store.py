@@ -152,7 +152,7 @@ def test_verdicts(tmp_path: Path) -> None:
 
 
 def test_what_is_not_a_run(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="not a whole run"):
+    with pytest.raises(StoreError, match="the run is incomplete"):
         Run(tmp_path).manifest()
     run = make(tmp_path)
     (run.path / "summary.json").write_text("{")

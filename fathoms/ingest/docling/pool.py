@@ -62,7 +62,7 @@ class DoclingPool:
         return document.model_copy(update={"native": converted.native})
 
     def close(self) -> None:
-        """End the idle processes."""
+        """End all idle conversion processes."""
         while self._idle:
             self._idle.pop().child.end()
 

@@ -41,7 +41,7 @@ class Stop:
         return self._event.is_set()
 
     def set(self) -> None:
-        """Request a stop."""
+        """Request a stop, which also ends the blocks under `waiting`; safe from any thread."""
         self._event.set()
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._cancel)

@@ -147,7 +147,7 @@ def _content(message: Message, held: dict[str, Held]) -> Any:
 
 
 async def _ask_chat(client: AsyncOpenAI, request: dict[str, Any], stream: bool) -> Reply:
-    """Request one chat completion."""
+    """Ask for one chat completion, streamed or whole, and return it as a reply."""
     clock = Clock()
     if not stream:
         answer = await client.chat.completions.create(**request)

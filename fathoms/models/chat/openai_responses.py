@@ -33,7 +33,7 @@ def request(prompt: Prompt, held: dict[str, Held]) -> dict[str, Any]:
 
 
 async def ask(client: AsyncOpenAI, body: dict[str, Any], stream: bool) -> Reply:
-    """Request one response."""
+    """Ask the Responses API for one response, streamed or whole, and return it as a reply."""
     clock = Clock()
     if not stream:
         return _to_reply(await client.responses.create(**body), clock)

@@ -63,7 +63,7 @@ _Words = Annotated[str | None, BeforeValidator(_none_if_empty)]
 
 
 def _counted(usage: Usage) -> Usage:
-    """Refuse negative counts."""
+    """Return the usage unchanged; raises ValueError if one of its counts is negative."""
     for name in Usage.model_fields:
         if (getattr(usage, name) or 0) < 0:
             raise ValueError(f"{name} is below zero")

@@ -28,7 +28,7 @@ def _compiled(path: str) -> JSONPath:
     try:
         made = JSONPathEnvironment(strict=True).compile(path)
     except JSONPathError as error:  # `str(error)` can fail itself
-        raise ValueError(f"no JSONPath such as $.data.answer: {error.args[0]}") from error
+        raise ValueError(f"not a JSONPath such as $.data.answer: {error.args[0]}") from error
     assert isinstance(made, JSONPath)  # strict mode refuses compound paths, which RFC 9535 lacks
     return made
 
@@ -200,7 +200,7 @@ class Response(_Paths):
         """Read the parts of an answer from `data`, not validated yet; raises ModelError for a reported
         error."""
         if not isinstance(data, dict | list):
-            raise ModelError(f"want a JSON object, this is {known_mask().text(str(data))[:100]!r}")
+            raise ModelError(f"expected a JSON object, but this is {known_mask().text(str(data))[:100]!r}")
         if error := _one(data, self.error):
             raise ModelError(f"it reports an error: {_message(error)}")
         shift = 1 - first_page
@@ -277,4 +277,4 @@ def _there(data: Any) -> str:
     if isinstance(data, list):
         return f"a list of {len(data)}"
     keys = ", ".join(f"'{key}'" for key in list(data)[:_SHOWN]) or "none"
-    return f"the keys there are: {keys}{', ...' if len(data) > _SHOWN else ''}"
+    return f"the available keys are {keys}{', ...' if len(data) > _SHOWN else ''}"

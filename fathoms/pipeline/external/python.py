@@ -61,7 +61,7 @@ class Python(ExternalPipeline):
 
     @property
     def name(self) -> str:
-        """The target, as configured."""
+        """The target as it is written in the configuration, which names the pipeline."""
         return self.target
 
     def at(self, base: Path) -> Python:
@@ -96,7 +96,7 @@ class Python(ExternalPipeline):
         """Import the target; raises ConfigError where it has no way to answer."""
         found = load(self.target, self._folder)
         if self.options and not inspect.isclass(found):
-            raise ConfigError(f"'{self.target}' is no class: 'options' are what a class is called with")
+            raise ConfigError(f"'{self.target}' is not a class, but only a class takes 'options'")
         has_answer = callable(getattr(found, "answer", None))
         if not has_answer and (inspect.isclass(found) or not callable(found)):
             raise ConfigError(f"'{self.target}' is not a function, and has no function 'answer'")
@@ -154,11 +154,11 @@ def _answer(returned: Any) -> Answer:
         _refuse_misspelt(returned)
     else:
         kind = "None" if returned is None else f"a value of type {type(returned).__name__}"
-        raise ModelError(f"answer returned {kind}: want a str, a dict or fathoms.Answer")
+        raise ModelError(f"answer returned {kind}: expected a str, a dict or fathoms.Answer")
     try:
         return Answer.model_validate(returned)
     except ValidationError as error:
-        raise ModelError(f"answer returned no answer: {complaint(error)}") from error
+        raise ModelError(f"answer returned an invalid answer: {complaint(error)}") from error
 
 
 def _refuse_misspelt(returned: dict[str, Any]) -> None:

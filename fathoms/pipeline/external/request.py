@@ -26,7 +26,7 @@ def _service(url: str) -> str:
     """Refuse a text that is not an HTTP address. A slash at its end is kept."""
     if "${" in url:
         raise ValueError(
-            "an address takes no ${NAME}: write it out, or set it when you run: --set pipeline.url=..."
+            "an address cannot contain ${NAME}: write it out, or set it when you run: --set pipeline.url=..."
         )
     http_address(url)
     return url
@@ -128,7 +128,7 @@ def sent_headers(headers: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = filled(dict(headers), {})
     for name, value in found.items():
         if not (value.isascii() and value.isprintable() and value == value.strip()):
-            raise ConfigError(f"headers.{name} has a value that no header can have: white space or no ASCII")
+            raise ConfigError(f"headers.{name} has an invalid value: use ASCII without white space around it")
     return found
 
 
@@ -137,6 +137,4 @@ def _variable(name: str) -> str:
     try:
         return os.environ[name]
     except KeyError:
-        raise ConfigError(
-            f"the environment variable {name} is not set, and the pipeline asks for it"
-        ) from None
+        raise ConfigError(f"the environment variable {name} is not set, and the pipeline needs it") from None

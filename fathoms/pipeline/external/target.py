@@ -76,7 +76,7 @@ def message_of(error: BaseException) -> str:
     try:
         return str(error)
     except Exception:
-        return "its message cannot be made"
+        return "its message cannot be shown"
 
 
 def place_of(error: BaseException) -> str:

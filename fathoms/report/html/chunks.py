@@ -46,7 +46,7 @@ def packed(value: Any) -> str:
 
 
 def _dumped(value: Any) -> str:
-    """Serialise as compact JSON."""
+    """Serialise a value as JSON without spaces; infinity and NaN raise ValueError."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 

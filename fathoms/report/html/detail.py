@@ -132,7 +132,7 @@ def _funnel(scores: AnswerScores) -> Iterator[Json]:
 
 
 def _hit(hit: ShownHit, question: Question, pool: Pool, marker: Marker, picture: Picture) -> Json:
-    """Return one retrieved text."""
+    """Return the data of one retrieved text: its rank, source, score and whether its page is gold."""
     gold = is_gold(question, hit.document, hit.pages)
     found = {
         "rank": hit.rank,

@@ -48,7 +48,7 @@ class Questions:
         raise DataError(f"{run.run} has two different questions '{original}'")
 
     def _add(self, name: str, question: Question, identity: tuple[str, str]) -> None:
-        """Add a new question."""
+        """Append the row of a question that no earlier run has asked, and remember its identity."""
         self.ids[name] = len(self._rows)
         self._identities.append(identity)
         row = {

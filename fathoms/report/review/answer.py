@@ -18,7 +18,7 @@ from fathoms.runs.views import AnswerScores, ScoredRepeat
 from fathoms.types import Question, Reply
 
 EXCERPT = 160
-UNKNOWN = "not known: the pipeline does not tell"
+UNKNOWN = "not known: the pipeline does not report it"
 
 
 def review_panel(

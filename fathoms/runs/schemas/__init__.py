@@ -20,7 +20,7 @@ def schema(name: str) -> dict[str, Any]:
     """Load the schema of `manifest.json`, `summary.json`, `questions/<id>.json` (name `question`) or a line
     of `reviews.jsonl` (name `rating`). Raises ValueError for another name."""
     if name not in NAMES:
-        raise ValueError(f"no schema '{name}' (there are: {', '.join(NAMES)})")
+        raise ValueError(f"no schema '{name}' (available: {', '.join(NAMES)})")
     text = files(__name__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
     value: dict[str, Any] = json.loads(text)
     return value

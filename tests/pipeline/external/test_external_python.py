@@ -153,11 +153,11 @@ RAISED = {
     "no-text": (
         "class Odd(Exception):\n    def __str__(self): raise OSError\ndef answer(q): raise Odd",
         "Odd",
-        "its message cannot be made (",
+        "its message cannot be shown (",
         ".py:3)",
     ),
     "no-parameter": ("def answer(): pass", "TypeError", "positional argument", ")"),
-    "none": ("def answer(q): pass", "ModelError", "answer returned None: want a str", ""),
+    "none": ("def answer(q): pass", "ModelError", "answer returned None: expected a str", ""),
     "list": ("def answer(q): return ['x']", "ModelError", "a value of type list", ""),
     "no-answer": ("def answer(q): return {'reply': 'x'}", "ModelError", "answer: Field required", ""),
     "page-0": (
@@ -225,7 +225,7 @@ def test_targets_that_cannot_be_imported(tmp_path: Path, write: Write, name: str
 
 
 def test_options_need_a_class_and_a_module_its_place(tmp_path: Path, write: Write) -> None:
-    with pytest.raises(ConfigError, match="is no class"):
+    with pytest.raises(ConfigError, match="is not a class"):
         Python(target=f"{write('def answer(q): pass')}:answer", options={"a": 1}).at(tmp_path)
     with pytest.raises(ConfigError, match=f"there is no module 'nowhere_at_all'.*{tmp_path}"):
         Python(target="nowhere_at_all:answer").at(tmp_path)

@@ -25,7 +25,7 @@ function funnelBar(values, stages, x, y, left) {
       { x: left, y: y + 12.5, class: 'tick start' },
       known(values.recall.answer)
         ? 'nothing reached the answer; losses not known'
-        : 'not known: no question of it is in the funnel',
+        : 'not known: none of its questions is in the funnel',
     );
   const drawn = parts.map((part) => {
     const [start, width] = [left + x * at, x * part.value];

@@ -174,7 +174,7 @@ function costAndQuality(room) {
     front.includes(point) ? 'yes' : 'no',
   ]);
   const why =
-    axis.what === 'seconds' ? 'No run here has a cost, so seconds per question stand in its place. ' : '';
+    axis.what === 'seconds' ? 'No run here has a known cost, so seconds per question are shown instead. ' : '';
   return section(
     'cost',
     axis.what === 'seconds' ? 'Time against quality' : 'Cost against quality',
@@ -182,7 +182,7 @@ function costAndQuality(room) {
       'p.small',
       {},
       why,
-      'The line joins the runs that no other beats in both (the Pareto front); upright lines are 95 % intervals.',
+      'The line joins the runs that no other run beats in both (the Pareto front); vertical lines are 95 % intervals.',
     ),
     points.length
       ? [legend(points.map((point) => point.key)), h('figure', {}, paretoChart(points, front, axis, room))]

@@ -85,7 +85,7 @@ function errors() {
     rows.length
       ? table(
           'Calls that failed, by run and kind',
-          ['Run', 'Kind', 'Calls', 'The first one says'],
+          ['Run', 'Kind', 'Calls', 'First error'],
           rows,
         )
       : h('p.note', {}, 'None: no call of these runs failed.'),

@@ -241,7 +241,7 @@ async function questionsView() {
             shown.map((at) => questionRow(index, at)),
           ),
         ]
-      : h('p.note', {}, 'No question fits. Clear a filter.'),
+      : h('p.note', {}, 'No question matches. Clear a filter.'),
     element,
   ];
 }

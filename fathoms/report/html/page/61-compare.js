@@ -137,13 +137,13 @@ function flipList(index, rows, a, b, metric) {
   ];
 }
 
-const MEANING = 'A win has the better value; the means here are over questions. ';
-const LUCK = 'Whether a difference is more than luck, a paired test says: ';
+const MEANING = 'The run with the better value wins; the means here are over questions. ';
+const LUCK = 'A paired test says whether a difference is more than chance: ';
 
 async function compareView() {
   const title = h('h2', { id: 'title' }, 'Compare');
   if (report.runs.length < 2) {
-    const how = 'This report has one run. Make it of two or more to compare them: fathoms report RUN RUN.';
+    const how = 'This report has one run. To compare runs, make a report of two or more: fathoms report RUN RUN.';
     return [title, h('p.note', {}, how)];
   }
   const index = await readIndex();
@@ -156,6 +156,6 @@ async function compareView() {
     h('p.small', {}, MEANING, LUCK, h('code', {}, 'fathoms compare A B'), '.'),
     rows.length
       ? [tallyTable(index, rows, a, b, metric), flipList(index, rows, a, b, metric)]
-      : h('p.note', {}, 'These two share no question that both were scored on.'),
+      : h('p.note', {}, 'There is no question that both runs were scored on.'),
   ];
 }

@@ -58,7 +58,7 @@ function goldBox(detail, answerable) {
           h('dd', {}, listed(detail.files.map((file) => said(file, 120)))),
         ]
       : null,
-    pages.length ? [h('dt', {}, 'Stands on'), h('dd', {}, h('ul', {}, pages))] : null,
+    pages.length ? [h('dt', {}, 'Evidence'), h('dd', {}, h('ul', {}, pages))] : null,
   );
 }
 
@@ -77,7 +77,7 @@ function thumbnail(name, what, gold) {
 const LEFT_OUT = {
   unanswerable: 'it is unanswerable',
   'yes-no': 'its answer is yes or no',
-  common: 'its answer stands in many other documents',
+  common: 'its answer occurs in many other documents',
   'no-text': 'its texts are not known',
 };
 
@@ -175,7 +175,7 @@ function promptBox(detail, prompt) {
       ? h(
           'p.small',
           {},
-          'With it: ',
+          'Attached: ',
           message.attached.map((file, at) => [at ? '; ' : '', said(file, 200)]),
         )
       : null;
@@ -263,7 +263,7 @@ function answerBox(detail, repeat) {
   return [
     refusal,
     repeat.answer ? h('div.said', {}, passageOf(detail, repeat.answer)) : h('p.note', {}, 'No answer.'),
-    citations.length ? [h('p.small', {}, 'It cites'), h('ul.small', {}, citations)] : null,
+    citations.length ? [h('p.small', {}, 'Cited'), h('ul.small', {}, citations)] : null,
     repeat.prompt_cut ? h('p.note', {}, 'The server cut this prompt.') : null,
   ];
 }
@@ -293,7 +293,7 @@ function runColumn(index, key, at, detail) {
     stageTable(repeat),
     h('h4', {}, 'Retrieved'),
     hits === null
-      ? h('p.note', {}, 'Not known: the pipeline does not tell.')
+      ? h('p.note', {}, 'Not known: the pipeline does not report it.')
       : hits.length
         ? h(
             'ol.hits',

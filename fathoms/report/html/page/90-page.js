@@ -73,7 +73,7 @@ function drawRuns() {
       ? h(
           'p.small',
           {},
-          `At most ${MOST_RUNS} at a time: more could not be told apart. The leaderboard always has all.`,
+          `At most ${MOST_RUNS} at a time: more could not be told apart. The leaderboard always shows all runs.`,
         )
       : null;
   place.replaceChildren(
@@ -92,7 +92,7 @@ function drawFrame() {
   document.getElementById('name').replaceChildren(said(report.title, 160));
   document
     .getElementById('footer')
-    .replaceChildren(`Made by ${plain(report.version)}. This file asks no network.`);
+    .replaceChildren(`Made by ${plain(report.version)}. This file makes no network requests.`);
 }
 
 /** Draw the view; if another one is requested meanwhile, this one is discarded. */
