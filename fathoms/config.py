@@ -201,8 +201,8 @@ def override(source: Source, settings: Iterable[str]) -> Source:
         path, equals, raw = setting.partition("=")
         keys = path.strip().split(".")
         if not equals or not all(keys):
-            told = without_shapes(setting)
-            raise UsageError(f"--set {told}: expected KEY=VALUE, for example retrieve.top_k=5")
+            shown = without_shapes(setting)
+            raise UsageError(f"--set {shown}: expected KEY=VALUE, for example retrieve.top_k=5")
         value, _ = parse_yaml(raw, f"{_SET}{path}")
         _put(data, keys, value, setting)
         places = {k: v for k, v in places.items() if k[: len(keys)] != tuple(keys)}

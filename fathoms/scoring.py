@@ -141,7 +141,7 @@ def _write_views(
 ) -> Scores:
     """Write one file per question with all its repeats; returns the scores in the order of the records. Only
     one question's full records are in memory at a time."""
-    told = texts.told(run.read(entries.values()))
+    known_stages = texts.known_stages(run.read(entries.values()))
     groups: dict[str, list[tuple[int, Entry]]] = {}
     for index, ((question, _), entry) in enumerate(entries.items()):
         groups.setdefault(question, []).append((index, entry))
@@ -149,7 +149,7 @@ def _write_views(
     figures = BareScores()
     for repeats in groups.values():
         records = list(run.read(entry for _, entry in repeats))
-        scored = [with_funnels(record, judged.row(record), texts, told) for record in records]
+        scored = [with_funnels(record, judged.row(record), texts, known_stages) for record in records]
         run.write_view(records, list(map(_plain, scored)))
         rows |= {index: figures.of(row) for (index, _), row in zip(repeats, scored, strict=True)}
     return Scores(judged.scoring, tuple(rows[index] for index in range(len(entries))), judged.new)

@@ -16,13 +16,13 @@ from pydantic import BaseModel, ConfigDict, Field
 Box = tuple[float, float, float, float]
 
 
-class Noun(BaseModel):
+class StoredValue(BaseModel):
     """Base class of the frozen values that are stored in runs and caches."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Element(Noun):
+class Element(StoredValue):
     """A layout element of a page. `bbox` is (x0, y0, x1, y1) in points from the top left corner."""
 
     kind: Literal["text", "table", "picture", "formula", "code"]
@@ -30,7 +30,7 @@ class Element(Noun):
     bbox: Box | None = None
 
 
-class Page(Noun):
+class Page(StoredValue):
     """A physical page of a document; `number` counts from 1."""
 
     number: int = Field(ge=1)
@@ -39,7 +39,7 @@ class Page(Noun):
     image: Path | None = None
 
 
-class Document(Noun):
+class Document(StoredValue):
     """A parsed PDF. `id` is its file name, `warnings` lists what the parser had to repair or skip, and
     `page_count` is the number of pages in the file where `pages` holds fewer.
 
@@ -61,7 +61,7 @@ class Document(Noun):
         return "\n\n".join(page.text for page in self.pages)
 
 
-class Attachment(Noun):
+class Attachment(StoredValue):
     """A PDF that is sent to the model as a file, either whole or as some of its pages cut out.
 
     `pages` are page numbers of `document`. `path` and `sha256` are of the file as it is sent, and `size` is
@@ -75,7 +75,7 @@ class Attachment(Noun):
     size: int
 
 
-class Chunk(Noun):
+class Chunk(StoredValue):
     """A piece of one document that is retrieved as a whole.
 
     `pages` is empty where the pages are not known. `header` describes the chunk's place (file, page); it is
@@ -102,7 +102,7 @@ class Chunk(Noun):
         return f"{self.header}\n\n{self.text}" if self.header else self.text
 
 
-class Evidence(Noun):
+class Evidence(StoredValue):
     """The place of gold evidence: a document, with a page or a quote in it where known."""
 
     document: str
@@ -111,7 +111,7 @@ class Evidence(Noun):
     bbox: Box | None = None
 
 
-class Question(Noun):
+class Question(StoredValue):
     """One question of a data set. `answers` lists the accepted variants; each variant is a list of
     phrases that must all occur in the model's answer."""
 
@@ -126,7 +126,7 @@ class Question(Noun):
     answerable: bool = True
 
 
-class Hit(Noun):
+class Hit(StoredValue):
     """A retrieved chunk. `rank` counts from 1, and a higher `score` is better."""
 
     chunk: Chunk
@@ -134,7 +134,7 @@ class Hit(Noun):
     rank: int = Field(ge=1)
 
 
-class Message(Noun):
+class Message(StoredValue):
     """One chat message. Its `files` (PDFs) come first, then its `images` (PNG or JPEG), then its text."""
 
     role: Literal["system", "user", "assistant"]
@@ -143,7 +143,7 @@ class Message(Noun):
     files: tuple[Attachment, ...] = ()
 
 
-class Cut(Noun):
+class Cut(StoredValue):
     """A chunk that did not fit the token budget: `dropped` of its `length` characters were left out."""
 
     chunk: str
@@ -151,7 +151,7 @@ class Cut(Noun):
     length: int
 
 
-class Prompt(Noun):
+class Prompt(StoredValue):
     """The prompt that is sent to the model. `context` is the packed context alone. `tokens` is the model's
     own count of the messages and `budget` the most they may take; both are `None` where unknown. Where the
     attached files needed several requests, `parts` are the earlier prompts and their replies, which this
@@ -165,7 +165,7 @@ class Prompt(Noun):
     parts: tuple[Part, ...] = ()
 
 
-class Usage(Noun):
+class Usage(StoredValue):
     """Token counts as the server reports them; `None` where it does not.
 
     `prompt_tokens` includes `cached_tokens` (read from the vendor's cache) and `cache_write_tokens`, and
@@ -179,7 +179,7 @@ class Usage(Noun):
     reasoning_tokens: int | None = None
 
 
-class Reply(Noun):
+class Reply(StoredValue):
     """The model's reply. `reasoning` is stored apart and never scored. `first_token` is the seconds to the
     first token of a streamed reply, `latency` the seconds to the last one.
 
@@ -201,14 +201,14 @@ class Reply(Noun):
     prompt_cut: bool | None = None
 
 
-class Part(Noun):
+class Part(StoredValue):
     """A prompt with some of a question's files, and its reply."""
 
     prompt: Prompt
     reply: Reply
 
 
-class Failure(Noun):
+class Failure(StoredValue):
     """Why a question has no answer: the class name of the error and its message. For an HTTP response also
     its status, and the seconds after which the server asks to be called again."""
 
@@ -218,7 +218,7 @@ class Failure(Noun):
     retry_after: float | None = None
 
 
-class Record(Noun):
+class Record(StoredValue):
     """The result of asking one question once, stored as one line of the journal. Either `answer` or `error`
     is set.
 
@@ -244,7 +244,7 @@ class Record(Noun):
     finished: str | None = None
 
 
-class Verdict(Noun):
+class Verdict(StoredValue):
     """One judgement: whether `premise` supports `claim`. For abstention the claim is the answer."""
 
     claim: str
@@ -253,7 +253,7 @@ class Verdict(Noun):
     why: str | None = None
 
 
-class Score(Noun):
+class Score(StoredValue):
     """The value of one metric for one record; `None` means that the metric does not apply."""
 
     question: str

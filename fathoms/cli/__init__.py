@@ -106,9 +106,9 @@ def _options(
     if ignored := load_env(Path.cwd()):
         console.complain(ignored)
     if console.settings.verbose:  # after `.env` is loaded, so that its secrets are masked, too
-        from fathoms.cli.verbose import told
+        from fathoms.cli.verbose import show_events
 
-        context.with_resource(told())
+        context.with_resource(show_events())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

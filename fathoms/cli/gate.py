@@ -83,20 +83,20 @@ def gate(
             nights, pooled, metrics, margin=margin, alpha=alpha, by_category=by_category, allowed=allowed
         )
 
-    return _told(judge, strict=strict, log_file=log_file, junit=junit, as_json=as_json)
+    return _judge_and_report(judge, strict=strict, log_file=log_file, junit=junit, as_json=as_json)
 
 
-def _told(
+def _judge_and_report(
     judge: Callable[[], Gated], *, strict: bool, log_file: Path | None, junit: Path | None, as_json: bool
 ) -> int:
     """Judge, and report the verdict to the terminal, log and JUnit file; returns the exit code."""
     from fathoms.report.gated import gate_line, gate_suite, gated_panel, undecided
 
-    with nightly.logged(log_file):
+    with nightly.log_to(log_file):
         try:
             found = judge()
         except FathomsError as error:
-            nightly.unjudged(error, junit)
+            nightly.report_error(error, junit)
             raise
         line = gate_line(found)
         if as_json:
@@ -104,7 +104,7 @@ def _told(
         else:
             console.show(*gated_panel(found))
             console.say(line)
-        written = nightly.judged(found, line, gate_suite(found, strict=strict), junit)
+        written = nightly.report_verdict(found, line, gate_suite(found, strict=strict), junit)
     if found.verdict == "FAIL":
         return ExitCode.GATE_FAILED
     if found.verdict == "UNDECIDED":

@@ -56,7 +56,7 @@ class _LogFile(WatchedFileHandler):
 
 
 @contextmanager
-def logged(path: Path | None) -> Iterator[None]:
+def log_to(path: Path | None) -> Iterator[None]:
     """Append the events of the block to a file as JSON lines, if `path` is given.
 
     Raises UsageError if the file cannot be opened.
@@ -107,7 +107,7 @@ def prepare_junit(path: Path | None) -> None:
         raise UsageError(f"--junit {path}: cannot be written: {error.strerror or error}") from error
 
 
-def broken(names: Sequence[str], error: BaseException, junit: Path | None) -> None:
+def report_failure(names: Sequence[str], error: BaseException, junit: Path | None) -> None:
     """Report an error that ends the command: in the log, the JUnit file, the step summary and on stdout."""
     from fathoms.report.junit import Case, Suite
     from fathoms.report.markdown import escape
@@ -122,7 +122,7 @@ def broken(names: Sequence[str], error: BaseException, junit: Path | None) -> No
     console.say(f"{plain(', '.join(names))}: not finished ({shorten(message, 300)}): {word}")
 
 
-def ended(
+def report_end(
     outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], junit: Path | None
 ) -> tuple[list[str], bool]:
     """Report the end of all runs: in the log, the JUnit file and the step summary.
@@ -145,7 +145,7 @@ def ended(
     return [found.line for found in endings], written
 
 
-def judged(found: Gated, line: str, suite: Suite, junit: Path | None) -> bool:
+def report_verdict(found: Gated, line: str, suite: Suite, junit: Path | None) -> bool:
     """Report a verdict in the log and the step summary, and add its test cases to the JUnit file.
 
     Returns whether the JUnit file was written, if one was requested.
@@ -159,7 +159,7 @@ def judged(found: Gated, line: str, suite: Suite, junit: Path | None) -> bool:
     return _write_junit([suite], junit, beside=True)
 
 
-def unjudged(error: FathomsError, junit: Path | None) -> None:
+def report_error(error: FathomsError, junit: Path | None) -> None:
     """Report that a gate failed with an error, in the log and the JUnit file."""
     from fathoms.report.gated import KIND
     from fathoms.report.junit import Case, Suite

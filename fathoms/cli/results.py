@@ -31,10 +31,10 @@ def present(runs: Sequence[Run], out: Path, *, each: bool = True) -> None:
 
     Several runs also get a comparison; without `each`, it is printed instead of the table of every run.
     """
-    show_results(*written(runs, out, each=each))
+    show_results(*write_reports(runs, out, each=each))
 
 
-def written(
+def write_reports(
     runs: Sequence[Run], out: Path, *, each: bool = True
 ) -> tuple[list[RenderableType], tuple[str, ...]]:
     """Write the reports of scored runs; returns the tables to print, and the lines to print after them."""

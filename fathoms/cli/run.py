@@ -17,8 +17,7 @@ from fathoms.cli.cache import opened
 from fathoms.cli.dry_run import print_plans
 from fathoms.cli.loading import CORES, Set, Workers, load
 from fathoms.cli.options import RUNS, LogFile, NoCache, Out, Refresh, Trust, allowance
-from fathoms.cli.results import show_results
-from fathoms.cli.results import written as write_results
+from fathoms.cli.results import show_results, write_reports
 from fathoms.errors import ExitCode, UsageError
 from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_REPEATS
 
@@ -147,7 +146,7 @@ def run(
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             return print_plans(jobs, selection, cache, repeats, workers)
     nightly.prepare_junit(junit)
-    with nightly.logged(log_file), _told_if_broken(configs or (), junit), nightly.terminable():
+    with nightly.log_to(log_file), _reporting_failure(configs or (), junit), nightly.terminable():
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             if resume:
                 outcomes = [_resume(configs or [], cache, options, trust=trust)]
@@ -155,13 +154,13 @@ def run(
                 jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
                 outcomes = _run(jobs, selection, cache, options)
         results = [] if no_score else _scored(outcomes)
-        reports = write_results(results, out) if results else ([], ())
+        reports = write_reports(results, out) if results else ([], ())
         verdicts = [_verdict(outcome, allowed) for outcome in outcomes]
-        told, written = nightly.ended(outcomes, verdicts, junit)
+        lines, written = nightly.report_end(outcomes, verdicts, junit)
     show_results(*reports)  # printed last: if stdout is closed, all files are written already
     for outcome in outcomes if no_score else ():
         console.say(str(outcome.run.path))
-    for line in told:
+    for line in lines:
         (console.note if no_score else console.say)(line)
     return _code(outcomes, allowed) or int(not written)
 
@@ -197,12 +196,12 @@ class RunOptions:
 
 
 @contextmanager
-def _told_if_broken(configs: Sequence[Path], junit: Path | None) -> Iterator[None]:
+def _reporting_failure(configs: Sequence[Path], junit: Path | None) -> Iterator[None]:
     """Report an exception of the block in the log, the JUnit file and the final line, and raise it again."""
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
-        nightly.broken([path.stem for path in configs] or ["latest"], error, junit)
+        nightly.report_failure([path.stem for path in configs] or ["latest"], error, junit)
         raise
 
 

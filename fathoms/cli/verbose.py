@@ -26,7 +26,7 @@ class PlainLines(logging.Formatter):
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def show_events() -> Iterator[None]:
     """Print the events of the block to stderr."""
     from fathoms.runs.events import heard
 

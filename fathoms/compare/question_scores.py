@@ -22,7 +22,7 @@ from fathoms.runs.reading import Summary, read_questions, read_summary
 from fathoms.runs.store import Run
 from fathoms.runs.views import ScoredQuestion
 from fathoms.safety.inputs import parse_json, read_text
-from fathoms.types import Noun
+from fathoms.types import StoredValue
 
 SCHEMA = 1
 """The version of the baseline file format."""
@@ -32,7 +32,7 @@ HIGHER_IS_BETTER = {"correctness": True, "hallucination": False}
 _RULES = {"correctness": ("match", "hyphens"), "hallucination": ("match", "hyphens", "classifier_key")}
 
 
-class QuestionScore(Noun):
+class QuestionScore(StoredValue):
     """The scores of one question: for each metric, one value per repeat in which the metric is defined.
 
     `gold` is a fingerprint of the question's text, category, gold answers and answerability.
@@ -48,7 +48,7 @@ class QuestionScore(Noun):
         return fmean(values) if values else None
 
 
-class QuestionScores(Noun):
+class QuestionScores(StoredValue):
     """The scores of one run by question id, or of several runs pooled as repeats.
 
     `runs` are the ids of the runs, oldest first. `rules` are the scoring rules of `profile`. `answers` counts

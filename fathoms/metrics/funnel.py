@@ -67,7 +67,7 @@ class RunTexts:
         texts = [self._text(hit.chunk) for hit in record.hits]
         return None if None in texts else [text for text in texts if text is not None]
 
-    def told(self, records: Iterable[Record]) -> frozenset[Stage]:
+    def known_stages(self, records: Iterable[Record]) -> frozenset[Stage]:
         """Return the stages that are known for at least one question of a run.
 
         Reading stops as soon as all stages have been seen.
@@ -116,14 +116,15 @@ def funnel(
     correctness: float | None,
     missed: Sequence[str],
     texts: RunTexts,
-    told: Collection[Stage] = STAGES,
+    known_stages: Collection[Stage] = STAGES,
     match: Match = "word",
     hyphens: Hyphens = "both",
 ) -> Funnel:
     """Compute the funnel of one answer.
 
-    `missed` are the phrases that the answer lacks, and `told` are the stages that are known for its run (see
-    `RunTexts.told`). The result has no recalls if the question cannot be measured; `left_out` then says why.
+    `missed` are the phrases that the answer lacks, and `known_stages` the stages that are known for its run
+    (see `RunTexts.known_stages`). The result has no recalls if the question cannot be measured; `left_out`
+    then says why.
     """
     question = record.question
     gold = texts.gold(question, match, hyphens)
@@ -143,7 +144,7 @@ def funnel(
     }
     if gold.recall is not None:
         found = {"documents": [texts.parsed.gold(gold_pages(question), match)], **found}
-    lost, gained = steps(recalls, told)
+    lost, gained = steps(recalls, known_stages)
     return Funnel(
         **recalls,
         lost=lost,
@@ -154,17 +155,17 @@ def funnel(
 
 
 def steps(
-    recalls: Mapping[Stage, float | None], told: Collection[Stage]
+    recalls: Mapping[Stage, float | None], known_stages: Collection[Stage]
 ) -> tuple[dict[Stage, float], dict[Stage, float]]:
-    """Return what each stage in `told` lost and gained against the one before it.
+    """Return what each stage in `known_stages` lost and gained against the one before it.
 
     A stage is absent if its own recall or the one before it is `None`.
     """
     lost: dict[Stage, float] = {}
     gained: dict[Stage, float] = {}
-    before = 1.0 if "documents" in told else None
+    before = 1.0 if "documents" in known_stages else None
     for stage in STAGES:
-        if stage not in told:
+        if stage not in known_stages:
             continue
         value = recalls[stage]
         if value is not None and before is not None:

@@ -37,17 +37,17 @@ class _QuestionFunnel(NamedTuple):
 
 
 def with_funnels(
-    record: Record, row: Mapping[str, RecordScore], texts: RunTexts, told: Collection[Stage]
+    record: Record, row: Mapping[str, RecordScore], texts: RunTexts, known_stages: Collection[Stage]
 ) -> dict[str, RecordScore]:
     """Return the scores of one answer by profile, with a funnel added under each profile in `PROFILES`.
 
-    No funnel is added if only the `answer` stage is known (`told`).
+    No funnel is added if only the `answer` stage is known (`known_stages`).
     """
     made = dict(row)
-    for profile in PROFILES if len(told) > 1 else ():
+    for profile in PROFILES if len(known_stages) > 1 else ():
         if score := made.get(profile.name):
             rule = (profile.match, profile.hyphens_for(record))
-            found = funnel(record, score.correctness, score.missed, texts, told, *rule)
+            found = funnel(record, score.correctness, score.missed, texts, known_stages, *rule)
             made[profile.name] = score.model_copy(update={"funnel": found})
     return made
 

@@ -17,7 +17,7 @@ from fathoms.metrics.labels import Label, Why
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.stages import Funnel
-from fathoms.types import Noun, Record, Verdict
+from fathoms.types import Record, StoredValue, Verdict
 
 RELEASED = "released"
 """The name under which scores that came with imported records are kept, next to those of the profiles."""
@@ -55,7 +55,7 @@ class Scoring(BaseModel):
         self.abstention.check()
 
 
-class RecordScore(Noun):
+class RecordScore(StoredValue):
     """The score of one record under one profile.
 
     - `correctness` is in [0, 1]; it is 0 for a failed call and `None` for a question without a gold answer.

@@ -6,13 +6,13 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from fathoms.types import Noun
+from fathoms.types import StoredValue
 
 Stage = Literal["documents", "retrieved", "prompt", "answer"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 
 
-class Funnel(Noun):
+class Funnel(StoredValue):
     """The recall in [0, 1] at each stage (`None` if its text is unknown), and what was lost and gained there.
 
     `missed` maps each phrase that the answer lacks to the stage from which on it is missing. `left_out` is

@@ -22,7 +22,7 @@ from fathoms.pipeline.prompt import Draft, PromptBuilder
 from fathoms.retrieve import FileHandling, Index, Retriever
 from fathoms.runs.usage import total
 from fathoms.safety.masking import without_known
-from fathoms.safety.transport import apart
+from fathoms.safety.transport import await_in_thread
 from fathoms.types import Document, Failure, Hit, Part, Prompt, Question, Record, Reply, Usage
 
 CHARACTERS = 4
@@ -241,7 +241,7 @@ class _QuestionInProgress:
 
         async def count() -> Prompt:
             with stop.waiting():
-                return await apart(partial(packed.prompt, number))
+                return await await_in_thread(partial(packed.prompt, number))
 
         try:
             with packed.timed():

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from fathoms.compare.compare import ALPHA, AnswerCounts, Comparison, Effect, Tested, Unshared
 from fathoms.report.leaderboard import figure, short_figure
-from fathoms.report.terminal import apart, note, plain_table
+from fathoms.report.terminal import note, plain_table, with_blank_lines
 from fathoms.report.text import plain, shorten
 
 CATEGORY = 25
@@ -80,7 +80,7 @@ def tested_parts(test: Tested, letter: str) -> Iterator[RenderableType]:
     table.add_row("Micro (question mean)", *effect_cells(test.micro), style="dim", end_section=True)
     for category, effect in test.categories.items():
         table.add_row(Text(shorten(category, CATEGORY)), *effect_cells(effect))
-    yield apart(table)
+    yield with_blank_lines(table)
     verdict = "a difference" if test.p_holm < ALPHA else "no difference shown"
     yield Text(f"{verdict}: p {p_text(test.p)}, after Holm {p_text(test.p_holm)} ({TESTS[test.test]})")
     yield Text(

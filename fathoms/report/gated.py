@@ -11,7 +11,7 @@ from fathoms.compare.against_baseline import GateCheck, Gated, GateNight
 from fathoms.compare.question_scores import HIGHER_IS_BETTER
 from fathoms.report.comparison import listed, p_text
 from fathoms.report.junit import Case, Suite
-from fathoms.report.terminal import apart, bare_table, note
+from fathoms.report.terminal import bare_table, note, with_blank_lines
 from fathoms.report.text import plain, shorten
 
 KIND = "gate"
@@ -33,7 +33,7 @@ def gated_panel(found: Gated) -> list[RenderableType]:
     runs = [f"run {position}: {run}" for position, run in enumerate(found.runs, 1)]
     return [
         Text(found.verdict, style=f"bold {STYLES[found.verdict]}"),
-        apart(table),
+        with_blank_lines(table),
         *map(note, [*runs, f"baseline: {', '.join(map(plain, found.baseline))}"]),
         note(meaning(found)),
         *reasons(found),

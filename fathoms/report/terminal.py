@@ -86,7 +86,7 @@ def run_table(run: ScoredRun, scores: str | None = None) -> list[RenderableType]
     for category in scored.categories:
         table.add_row(Text(squeeze(category, CATEGORY)), *texts(row.cell(category)))
     meaning = interval_note(run, row.profile)
-    return [apart(table), *map(note, [meaning] if meaning else []), *map(note, scored.notes)]
+    return [with_blank_lines(table), *map(note, [meaning] if meaning else []), *map(note, scored.notes)]
 
 
 def texts(means: Means) -> list[str]:
@@ -109,7 +109,7 @@ def bare_table() -> Table:
     return Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
 
 
-def apart(table: Table) -> Padding:
+def with_blank_lines(table: Table) -> Padding:
     """Add an empty line above and below a table."""
     return Padding(table, (1, 0))
 
@@ -139,7 +139,7 @@ def leaderboard_panel(
         for position, row in enumerate(scored.rows, 1):
             cells = [cell for _, cell in scored.cells(row)][start:stop]
             table.add_row(run_name(row, position), "\n".join(METRICS), *map(stack, cells))
-        parts.append(apart(table))
+        parts.append(with_blank_lines(table))
     parts += [*map(note, run_ids(scored)), legend(scored, headers), *map(note, scored.notes)]
     return [*parts, *review_tables(runs, scores)]
 
@@ -197,7 +197,7 @@ def review_tables(runs: Sequence[ScoredRun], scores: str | None) -> list[Rendera
         table = plain_table(*headers)
         for cells in lines:
             table.add_row(*(Text(shorten(cell, CELL)) for cell in cells))
-        parts.append(apart(table))
+        parts.append(with_blank_lines(table))
     return [*parts, *map(note, remarks(found))]
 
 
@@ -260,7 +260,7 @@ def failures(run: ScoredRun) -> list[RenderableType]:
         table.add_column(header)
     for kind, count in sorted(kinds.items(), key=lambda pair: -pair[1]):
         table.add_row(str(count), Text(shorten(kind, 24)), Text(shorten(messages.get(kind, ""), 120)))
-    return [apart(table)]
+    return [with_blank_lines(table)]
 
 
 def change_line(run: ScoredRun, previous: ScoredRun, profile: str) -> Text:
@@ -293,4 +293,4 @@ def worst_table(misses: Sequence[Miss]) -> list[RenderableType]:
         answer = Text(shorten(miss.error or miss.answer, text_width), style="red" if miss.error else "")
         question = Text(shorten(miss.question, text_width))
         table.add_row(figure(miss.correctness), figure(miss.hallucination), Text(id), question, answer)
-    return [apart(table)]
+    return [with_blank_lines(table)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from fathoms.report.terminal import WIDTH, apart, bare_table, note
+from fathoms.report.terminal import WIDTH, bare_table, note, with_blank_lines
 from fathoms.report.text import abbreviate, plain, shorten
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def reproduced_panel(table: Table, comparison: Comparison, ran: Live) -> list[Re
         Text(shorten(f"{table.table}, {table.paper}", WIDTH), style="bold"),
         note(KEY),
         *map(note, ["; ".join(short)] if short else []),
-        apart(shown),
+        with_blank_lines(shown),
     ]
 
 

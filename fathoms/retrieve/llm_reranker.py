@@ -16,7 +16,7 @@ from fathoms.config import Component
 from fathoms.errors import ModelError
 from fathoms.models import Generator
 from fathoms.models.chat.room import most_that_fits, room_for_prompt
-from fathoms.safety.transport import apart
+from fathoms.safety.transport import await_in_thread
 from fathoms.types import Message, Prompt
 
 T = TypeVar("T")
@@ -103,7 +103,7 @@ class LLMReranker(Component):
                 # the time-outs of the clients restart with every byte that the server sends
                 async with asyncio.timeout(_LONGEST):
                     # counting tokens may send a blocking request, which must not run on the event loop
-                    kept = await apart(partial(self._fitted, question, passage))
+                    kept = await await_in_thread(partial(self._fitted, question, passage))
                     reply = await self.generate.reply(Prompt(messages=self._messages(question, kept)))
             return reply.text, kept != passage
 

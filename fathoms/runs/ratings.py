@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from fathoms.config import dotted, misread
 from fathoms.errors import StoreError
 from fathoms.runs.journal import Journal, Line, journal_line
-from fathoms.types import Noun
+from fathoms.types import StoredValue
 
 FILE = "reviews.jsonl"
 SCHEMA = 1
@@ -20,7 +20,7 @@ Likert = Annotated[int, Field(ge=1, le=5, strict=True)]
 """Agreement from 1 (strongly disagree) through 3 (neutral) to 5 (strongly agree)."""
 
 
-class Rating(Noun):
+class Rating(StoredValue):
     """One reviewer's rating of the scores of one answer.
 
     `correctness`, `hallucination` and `abstained` are the values shown to the reviewer. `score_rating` is the

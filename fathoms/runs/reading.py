@@ -19,13 +19,13 @@ from fathoms.config import suggest
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.runs.folder import read_checked
 from fathoms.runs.views import Json, Number, ScoredQuestion, misfit, read_views, scored_question, view_names
-from fathoms.types import Noun, Usage
+from fathoms.types import StoredValue, Usage
 
 PROFILES = ("paper", "released-code", "fathoms", "released")
 """The names under which a run can hold scores; `released` are scores that came with imported results."""
 
 
-class _Part(Noun):
+class _Part(StoredValue):
     """Base class of the parts of the manifest and the summary: `null` gives the default of a field."""
 
     @model_validator(mode="before")

@@ -38,7 +38,7 @@ from fathoms.runs.order import placed
 from fathoms.runs.trust import signed
 from fathoms.runs.views import read_views, view_names, view_of
 from fathoms.safety.masking import record_mask
-from fathoms.types import Evidence, Failure, Noun, Question, Record, Reply, Verdict
+from fathoms.types import Evidence, Failure, Question, Record, Reply, StoredValue, Verdict
 
 _NO_JSON = "it is not JSON"
 
@@ -95,7 +95,7 @@ class Contents(NamedTuple):
     flaws: list[Flaw]
 
 
-class _RecordHead(Noun):
+class _RecordHead(StoredValue):
     """A record without prompt and hits: the part of a journal line that must be valid."""
 
     question: Question

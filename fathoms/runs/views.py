@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from fathoms.errors import StoreError
 from fathoms.paths import old_unique_name, safe_name
 from fathoms.runs.folder import read_checked
-from fathoms.types import Cut, Evidence, Failure, Noun, Question, Record, Reply
+from fathoms.types import Cut, Evidence, Failure, Question, Record, Reply, StoredValue
 
 Number = (
     int | float
@@ -21,14 +21,14 @@ Number = (
 Json = dict[str, Any]
 
 
-class AttachedFile(Noun):
+class AttachedFile(StoredValue):
     """Pages of a PDF that were sent with a message."""
 
     document: Any = None
     pages: tuple[Any, ...] = ()
 
 
-class ShownMessage(Noun):
+class ShownMessage(StoredValue):
     """A chat message with the paths of its images and its attached PDFs."""
 
     role: str
@@ -37,7 +37,7 @@ class ShownMessage(Noun):
     files: tuple[AttachedFile, ...] = ()
 
 
-class ShownPrompt(Noun):
+class ShownPrompt(StoredValue):
     """A prompt as sent, like `Prompt`; `context` is empty where it is a part of a message."""
 
     messages: tuple[ShownMessage, ...] = ()
@@ -48,14 +48,14 @@ class ShownPrompt(Noun):
     parts: tuple[ShownPart, ...] = ()
 
 
-class ShownPart(Noun):
+class ShownPart(StoredValue):
     """An earlier request with some of a question's files, and its reply."""
 
     prompt: ShownPrompt
     reply: Reply
 
 
-class ShownHit(Noun):
+class ShownHit(StoredValue):
     """A retrieved chunk; `rank` and the numbers of the pages count from 1."""
 
     rank: int
@@ -67,7 +67,7 @@ class ShownHit(Noun):
     text: str
 
 
-class AnswerFunnel(Noun):
+class AnswerFunnel(StoredValue):
     """Phrase recall of one answer at each stage of the funnel, with what each stage lost and gained.
 
     `missed` maps each phrase that the answer lacks to the stage that lost it. `left_out` says why the
@@ -89,7 +89,7 @@ class AnswerFunnel(Noun):
         return found
 
 
-class AnswerScores(Noun):
+class AnswerScores(StoredValue):
     """The scores of one answer under one profile; `None` where a metric does not apply."""
 
     correctness: Number | None = None
@@ -106,7 +106,7 @@ class AnswerScores(Noun):
         return self.correctness, self.hallucination, self.abstained
 
 
-class ScoredRepeat(Noun):
+class ScoredRepeat(StoredValue):
     """The question asked once: either `answer` or `error` is set. `scores` are by profile.
 
     `hits` is `None` where the pipeline does not report what it retrieved, and `timings` are seconds by stage.
@@ -133,7 +133,7 @@ class ScoredRepeat(Noun):
 _NO_SCORES = AnswerScores()
 
 
-class ScoredQuestion(Noun):
+class ScoredQuestion(StoredValue):
     """A question of a run with all its repeats."""
 
     question: Question

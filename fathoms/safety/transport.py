@@ -231,7 +231,7 @@ def in_thread(call: Callable[[], T]) -> Future[T]:
     return future
 
 
-async def apart(call: Callable[[], T]) -> T:
+async def await_in_thread(call: Callable[[], T]) -> T:
     """Run a call in a thread of its own and await it. On cancellation the thread is abandoned, whereas
     `asyncio.to_thread` would delay the end of the loop until it finishes."""
     return await asyncio.wrap_future(in_thread(call))

@@ -13,7 +13,7 @@ import pytest
 
 from fathoms.errors import DocumentError
 from fathoms.ingest import Pdfium, page_images, parse_all, parse_in_child
-from fathoms.ingest.parsers import promises
+from fathoms.ingest.parsers import missing_text
 from fathoms.types import Document
 from tests.support import damage
 from tests.support.project import Project, write_pdf
@@ -183,7 +183,7 @@ def test_a_page_of_kilometres_is_rendered_within_bounds(tmp_path: Path) -> None:
 
 
 def test_looking_through_a_file_takes_time_in_proportion_to_its_size() -> None:
-    scan = runpy.run_path(str(promises.__file__))["scan"]
+    scan = runpy.run_path(str(missing_text.__file__))["scan"]
     for piece in (
         b"1 0 obj ",
         b"stream\n",

@@ -163,7 +163,7 @@ def test_a_document_that_is_not_there_is_unknown_and_one_that_was_unreadable_is_
     assert funnel(record(), 0.0, (), RunTexts({"other.pdf": GOLD})).documents is None
     unread = funnel(record(), 0.0, (), RunTexts({"other.pdf": document("other.pdf", "x")}, ["gold.pdf"]))
     assert (unread.documents, unread.lost["documents"]) == (0.0, 1.0)
-    assert "documents" in RunTexts({}, ["gold.pdf"]).told([])
+    assert "documents" in RunTexts({}, ["gold.pdf"]).known_stages([])
 
 
 def test_left_out_questions_have_no_figures() -> None:
@@ -186,7 +186,7 @@ def test_the_rule_of_the_profile_holds_at_every_stage() -> None:
 
 
 def scores_of(rows: list[Record], *correctness: float) -> Scores:
-    told = TEXTS.told(rows)
+    told = TEXTS.known_stages(rows)
     made = [
         with_funnels(row, {"fathoms": RecordScore(correctness=value)}, TEXTS, told)
         for row, value in zip(rows, correctness, strict=True)
@@ -232,6 +232,6 @@ def test_summary_by_hand() -> None:
 def test_answers_alone_have_no_funnel() -> None:
     rows = [record(hits=None)]
     texts = RunTexts({})
-    row = with_funnels(rows[0], {"fathoms": RecordScore()}, texts, texts.told(rows))
+    row = with_funnels(rows[0], {"fathoms": RecordScore()}, texts, texts.known_stages(rows))
     assert row["fathoms"].funnel is None
     assert summarise_funnels(rows, Scores(Scoring(), (row,), {})) == {}

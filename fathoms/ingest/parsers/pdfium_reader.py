@@ -14,8 +14,8 @@ import pypdfium2.raw as pdfium_c
 if TYPE_CHECKING:
     from fathoms.ingest.parsers.raw import RawDocument, RawPage
 
-PROMISES = runpy.run_path(str(Path(__file__).with_name("promises.py")))
-"""The module `promises`, run by its path as this module is, because an import would load all of `ingest`."""
+MISSING_TEXT = runpy.run_path(str(Path(__file__).with_name("missing_text.py")))
+"""The module `missing_text`. It is run by its path, because an import would load all of `ingest`."""
 
 LINE_END_HYPHEN = "\ufffe"
 """The character with which PDFium replaces a hyphen and the line break after it."""
@@ -39,7 +39,7 @@ def read(path: str, options: dict[str, Any]) -> RawDocument:
         warnings = [] if sound else ["repaired: the cross-reference table was rebuilt"]
         facts = [(page["text"], shows) for page, shows in read]
         try:
-            warnings += PROMISES["missing_text"](path, facts, count)
+            warnings += MISSING_TEXT["missing_text"](path, facts, count)
         except MemoryError:  # no failure, because the text has already been read
             warnings.append("not checked for missing text: memory_mb is too low for that")
         return {"page_count": count, "pages": pages, "warnings": warnings}

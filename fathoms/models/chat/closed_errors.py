@@ -82,7 +82,7 @@ class Sender:
 
     def masked(self, text: str) -> str:
         """Mask the secrets in a text, and replace lone surrogates, which could not be written to a file."""
-        return without_halves(mask_of(frozenset(self.secrets)).text(text))
+        return without_lone_surrogates(mask_of(frozenset(self.secrets)).text(text))
 
     def word(self, value: Any) -> str | None:
         """Return a short text from the server, such as a model name, masked; `None` if it is no text."""
@@ -105,11 +105,11 @@ class FailedResponseError(Exception):
         self.status = status
 
 
-def refuse_error(told: Any) -> None:
+def refuse_error(reported: Any) -> None:
     """Raise FailedResponseError for the `error` field of a response (object or text) unless it is empty."""
-    if not told:
+    if not reported:
         return
-    found = told if isinstance(told, dict) else getattr(told, "__dict__", {"message": told})
+    found = reported if isinstance(reported, dict) else getattr(reported, "__dict__", {"message": reported})
     code = found.get("code") or found.get("type")
     status = code if isinstance(code, int) and 400 <= code < 600 else None
     words = found.get("message") or "an error without a message"
@@ -117,7 +117,7 @@ def refuse_error(told: Any) -> None:
     raise FailedResponseError(named, words if isinstance(words, str) else repr(words)[:1000], status)
 
 
-def without_halves(text: str) -> str:
+def without_lone_surrogates(text: str) -> str:
     """Join surrogate pairs in a text to characters and replace lone surrogates by U+FFFD."""
     if text.isascii():
         return text
@@ -129,9 +129,9 @@ def failed_finish(choice: Any, sender: Sender) -> ModelError | None:
 
     A failed choice has its own `error`, as gateways send it, or a `finish_reason` that means failure.
     """
-    told = choice.get("error")
-    if told:
-        return reported_error({"error": told}, sender)
+    reported = choice.get("error")
+    if reported:
+        return reported_error({"error": reported}, sender)
     if (reason := choice.get("finish_reason")) in FAILED_FINISH:
         return ModelError(f"{sender.address} ended the answer with finish_reason {reason!r}")
     return None
@@ -156,18 +156,18 @@ def as_error(error: Exception, fault: Fault, sender: Sender) -> ModelError:
     if fault.status is None and not fault.code:
         return _without_answer(error, sender)
     quote = quoted(fault.message, *sender.secrets)
-    told = f"{sender.address} answers {fault.status or 'in the middle of the stream'}: {quote}"
+    text = f"{sender.address} answers {fault.status or 'in the middle of the stream'}: {quote}"
     if fault.status == 401 or _KEY_REFUSED.search(fault.words):
         return ModelError(f"{sender.address} refuses the key: {sender.advice}", status=fault.status)
     if fault.status == 403 and sender.variable is not None:
-        return ModelError(f"{told} (the key is that of {sender.variable})", status=403)
+        return ModelError(f"{text} (the key is that of {sender.variable})", status=403)
     if _is_too_long(fault):
-        return PromptTooLongError(told, status=fault.status)
+        return PromptTooLongError(text, status=fault.status)
     wait = retry_after_seconds(fault.headers)
     wait = fault.retry_after if wait is None else wait
     if fault.status in _OVERLOADED and _NO_CREDIT not in fault.words:
-        return RateLimitError(told, status=fault.status, retry_after=wait)
-    return ModelError(told, status=fault.status, retry_after=wait)
+        return RateLimitError(text, status=fault.status, retry_after=wait)
+    return ModelError(text, status=fault.status, retry_after=wait)
 
 
 def reported_error(
@@ -182,18 +182,18 @@ def reported_error(
     `None` if it was 200.
     """
     inner = value.get("error") or value
-    told = inner if isinstance(inner, dict) else {"message": inner}
-    message = told.get("message") or told.get("detail") or inner
-    if isinstance(needed := told.get("n_prompt_tokens"), int):  # sent by llama.cpp's server
-        window = told.get("n_ctx")
+    details = inner if isinstance(inner, dict) else {"message": inner}
+    message = details.get("message") or details.get("detail") or inner
+    if isinstance(needed := details.get("n_prompt_tokens"), int):  # sent by llama.cpp's server
+        window = details.get("n_ctx")
         return PromptTooLongError(
             f"{sender.address}: the prompt takes {needed} tokens and the context holds"
             f" {window if isinstance(window, int) else 'fewer'}: raise n_ctx or retrieve less",
             status=status,
         )
-    named = (told.get(name) for name in ("code", "type"))
+    named = (details.get(name) for name in ("code", "type"))
     code = " ".join(str(name) for name in named if name and isinstance(name, str | int))
-    meant = told.get("code")  # gateways report the status of the server behind them here
+    meant = details.get("code")  # gateways report the status of the server behind them here
     if status is None and isinstance(meant, int) and 400 <= meant < 600:
         status = meant
     words = message if isinstance(message, str) else _as_json(message)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError
 from fathoms.models.calling.retry_after import retry_after_seconds
-from fathoms.models.chat.closed_errors import FAILED_FINISH, ours, without_halves
+from fathoms.models.chat.closed_errors import FAILED_FINISH, ours, without_lone_surrogates
 from fathoms.models.chat.completion import as_count
 from fathoms.models.chat.reasoning import split_reasoning
 from fathoms.models.embed.vectors import normalised
@@ -171,7 +171,7 @@ def _chat_message(message: Message) -> Any:
 def to_reply(response: Any, seconds: float) -> Reply:
     """Convert a response of LlamaIndex to a reply; values that the client does not report are `None`."""
     thoughts = [block.content for block in response.message.blocks if block.block_type == "thinking"]
-    reasoning, text = split_reasoning(without_halves(response.message.content or ""))
+    reasoning, text = split_reasoning(without_lone_surrogates(response.message.content or ""))
     raw, stop = response.raw, _find(response.raw, _STOP_REASON)
     return Reply(
         text=text,

@@ -24,7 +24,7 @@ from fathoms.models.options import Address, Options, http_address, resolved, sec
 from fathoms.models.wire import Request, exchange
 from fathoms.safety.masking import Mask
 from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TEXTS, MOST_TOKENS
-from fathoms.safety.transport import IDENTITY, apart, fetch, hook
+from fathoms.safety.transport import IDENTITY, await_in_thread, fetch, hook
 from fathoms.types import Prompt, Reply
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ class OllamaLLM(ChatComponent, _FromOllama):
         them.
         """
         images = any(message.images for message in prompt.messages)
-        if images and not await apart(partial(_sees, self.address, self.model)):
+        if images and not await await_in_thread(partial(_sees, self.address, self.model)):
             raise ModelError(self._sees_nothing())
         sender = Sender(self._who, None, "", self.request_timeout, tuple(secret_values(self.options)))
         answer = OllamaAnswer(sender)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
 from fathoms.errors import ModelError
-from fathoms.models.chat.closed_errors import without_halves
+from fathoms.models.chat.closed_errors import without_lone_surrogates
 from fathoms.pipeline.external.answer import Answer
 from fathoms.safety.masking import known_mask
 
@@ -221,7 +221,7 @@ class Response(_Paths):
 
         `data` is what the parts were read from. A refusal needs no answer text.
         """
-        parts = {name: _without_halves(part) for name, part in parts.items()}
+        parts = {name: _without_lone_surrogates(part) for name, part in parts.items()}
         if parts.get("stop_reason") == "content_filter":
             parts.setdefault("refusal", "content_filter")
         if "refusal" in parts:
@@ -236,13 +236,13 @@ class Response(_Paths):
             ) from error
 
 
-def _without_halves(value: Any) -> Any:
+def _without_lone_surrogates(value: Any) -> Any:
     """Remove lone surrogates from all texts of a value, because no UTF-8 file can hold them."""
     if isinstance(value, str):
-        return without_halves(value)
+        return without_lone_surrogates(value)
     if isinstance(value, dict):
-        return {key: _without_halves(child) for key, child in value.items()}
-    return [_without_halves(child) for child in value] if isinstance(value, list) else value
+        return {key: _without_lone_surrogates(child) for key, child in value.items()}
+    return [_without_lone_surrogates(child) for child in value] if isinstance(value, list) else value
 
 
 def complaint(error: ValidationError) -> str:
