@@ -6,8 +6,6 @@ import platform
 from collections.abc import Iterator
 from importlib import metadata
 
-from fathoms.config import VERSION
-
 PACKAGES = (
     "pydantic",
     "numpy",
@@ -32,7 +30,7 @@ PACKAGES = (
 
 def version_lines() -> Iterator[str]:
     """Yield one line per version. The libraries are not imported."""
-    yield f"fathoms {VERSION}"
+    yield f"fathoms {metadata.version('fathoms')}"
     yield f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     for name in PACKAGES:
         try:

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from fathoms.config import suggest
 from fathoms.errors import DataError, StoreError, UsageError
@@ -278,6 +278,11 @@ class Data(_Part):
     documents: dict[str, KnownDocument] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     ingest: Ingest | None = None
+
+    @field_validator("ingest", mode="before")
+    @classmethod
+    def _none_if_empty(cls, value: Any) -> Any:
+        return value or None
 
 
 class Totals(_Part):

@@ -115,7 +115,7 @@ def test_what_is_missing_is_said_with_the_command(project: Project) -> None:
     assert done.stdout.endswith("  fathoms run first.yaml\n")
     again = project.fathoms("init", "my project")
     assert again.returncode == 2
-    assert "holds first.yaml" in again.stderr
+    assert "contains first.yaml" in again.stderr
 
 
 @pytest.mark.slow

@@ -106,7 +106,7 @@ def test_a_config_and_single_pdfs(capfd: pytest.CaptureFixture[str], project: Pr
         (["questions.json"], "questions.json: add its PDFs, or folders of them"),
         (["questions.json", "nowhere"], "nowhere: there is no such file or folder"),
         (["questions.json", "questions.json"], "questions.json: expected a PDF or a folder of PDFs"),
-        (["questions.json", "empty"], "no PDF there"),
+        (["questions.json", "empty"], "no PDF found"),
         (["nothing.json", "pdfs"], "nothing.json: question file not found"),
         (["tiny.yaml", "--parser", "pdfum"], "unknown parser 'pdfum' (did you mean 'pdfium'?)"),
         (["tiny.yaml", "--profile", "papre"], "no profile 'papre' (did you mean 'paper'?)"),

@@ -149,7 +149,7 @@ def test_every_table_has_as_many_cells_in_each_line(paper_runs, small_run, tmp_p
 
 def test_released_scores_know_no_rules(small_run, run_of, tmp_path):
     figures = {
-        **small_run().figures(),
+        **small_run().summary_json["profiles"]["paper"],
         "match": None,
         "hyphens": None,
         "classifier": None,
