@@ -150,7 +150,7 @@ def test_on_a_terminal(reviewed: Project, typed: tuple[bytes, ...], rated: int) 
         for each in typed:
             read_until(ours, b", 1-5> ")
             os.write(ours, each)
-        assert f"{rated} of 3 answers rated".encode() in read_until(ours, b"goes on")
+        assert f"{rated} of 3 answers rated".encode() in read_until(ours, b"to continue")
         assert done.wait(timeout=120) == 0
     finally:
         done.kill()
