@@ -85,7 +85,7 @@ def _instead(subject: Subject, question: Question, names: tuple[str, ...], phras
             return f"page {evidence.page} of '{evidence.document}' has no text: a scan?"
     near = nearest(subject.texts.fold(phrase), pages)
     if near is None:
-        return "nothing is near it: a picture, a sum, or other words?"
+        return "no similar text was found: is it in a picture, computed, or worded differently?"
     return f"nearest is '{near.text}' (page {near.page} of '{near.document}')"
 
 

@@ -159,8 +159,8 @@ class Ingested:
 
 
 class PackedQuestion:
-    """A question and its prompts, one per request to the model. Each prompt is packed once, when the first of
-    the estimate and the answer needs it."""
+    """A question and its prompts, one per request to the model. Each prompt is packed once, on first
+    use by either the estimate or the answer."""
 
     def __init__(self, ingested: Ingested, question: Question, hits: tuple[Hit, ...]) -> None:
         self.ingested = ingested

@@ -97,7 +97,7 @@ def undecided_check(found: Gated, check: GateCheck) -> str:
         alone = max(night.p for night in check.nights)
         return (
             f"{name} alone would FAIL (p {p_text(alone)}), but not after Holm over the"
-            f" {len(found.checks)} checks asked for (p {p_text(check.p)}, {found.alpha:g} is wanted)"
+            f" {len(found.checks)} checks asked for (p {p_text(check.p)}, it must be below {found.alpha:g})"
         )
     if _fails_alone(newest, found):
         return f"{name} is worse by {found.margin:g} or more in the newest run, but not shown so in every run"
@@ -108,7 +108,7 @@ def undecided_check(found: Gated, check: GateCheck) -> str:
             f"{check.questions} questions cannot tell a change of {found.margin:g} in {name};"
             f" about {check.needed:,} would be needed"
         )
-    return f"{name} is neither shown to be worse nor shown not to be, by {found.margin:g}"
+    return f"{name} can be shown neither to be worse by {found.margin:g} nor not to be"
 
 
 def _fails_alone(night: GateNight, found: Gated) -> bool:

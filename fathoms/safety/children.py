@@ -30,7 +30,7 @@ _CAUSES: dict[str, Cause] = {"SIGALRM": "time", "SIGXCPU": "time", "SIGABRT": "m
 _LAST_WORDS = 65_536
 """Bytes at the end of the log in which the last line is looked for."""
 _GRACE = 5.0
-"""Seconds between the end of a child's answers and its own end."""
+"""Seconds to wait for a child to exit after it has closed its output."""
 
 
 class ChildEndedError(Exception):

@@ -4,7 +4,7 @@ Differences are candidate minus baseline, with the sign reversed for metrics whe
 always means worse.
 
 - FAIL: every run is significantly worse (upper bound below 0), and by at least the margin.
-- PASS: the newest run is significantly not worse by the margin (lower bound above -margin).
+- PASS: any loss of the newest run is shown to be smaller than the margin (lower bound above -margin).
 - UNDECIDED: neither of these; the questions are not enough to tell.
 
 A gate fails if any of its checks fails, so the p values of FAIL are corrected by Holm's method. It passes

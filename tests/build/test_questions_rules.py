@@ -216,7 +216,7 @@ def test_a_question_of_all_documents_finds_its_phrase_in_any(tmp_path: Path) -> 
     (finding,) = checked(tmp_path, {**row, "answers": "18 florins of gold"}).findings
     assert finding.message == (
         "'18 florins of gold' is not in any document as parsed;"
-        " nothing is near it: a picture, a sum, or other words?"
+        " no similar text was found: is it in a picture, computed, or worded differently?"
     )
 
 

@@ -91,7 +91,7 @@ def test_a_verdict_that_holm_changed_says_so():
     assert alone.checks[0].p < 0.025 < both.checks[0].p
     assert undecided(both) == (
         f"undecided: correctness alone would FAIL (p {p}), but not after Holm over the 2 checks asked for"
-        f" (p {holm}, 0.025 is wanted)"
+        f" (p {holm}, it must be below 0.025)"
     )
     (row,) = check_rows(both.checks[0], several=True)
     assert row[-3:] == [p, holm, "UNDECIDED"]
@@ -113,7 +113,7 @@ def test_no_more_questions_are_asked_for_than_there_are():
     found = gate([moved], base, ["correctness"], margin=0.06, alpha=0.025)
     assert (found.verdict, found.checks[0].needed) == ("UNDECIDED", 186)
     assert undecided(found) == (
-        "undecided: correctness is neither shown to be worse nor shown not to be, by 0.06"
+        "undecided: correctness can be shown neither to be worse by 0.06 nor not to be"
     )
 
 

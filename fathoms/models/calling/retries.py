@@ -151,7 +151,7 @@ class ProviderCalls:
         probes = await self._outage.take_turn(after)
         try:
             if self._outage.is_hopeless(after):
-                raise NoAnswerError(f"not asked: for {after:g} s nothing had any answer from its provider")
+                raise NoAnswerError(f"not asked: the provider has not answered for {after:g} s")
             while (pause := self._open_at - loop.time()) > 0:
                 await self.stop.sleep(pause)
             # every attempt counts, because providers count failed requests too
