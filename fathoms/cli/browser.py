@@ -13,12 +13,9 @@ def show_in_browser(path: Path) -> None:
     """Open a file in the browser. Without a display, in CI, or if no browser starts, print a note instead."""
     import webbrowser
 
-    if os.environ.get("CI") or not _has_display() or not webbrowser.open(path.absolute().as_uri()):
+    has_display = sys.platform in ("darwin", "win32", "cygwin") or any(
+        os.environ.get(name)
+        for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")  # set by X11 and Wayland
+    )
+    if os.environ.get("CI") or not has_display or not webbrowser.open(path.absolute().as_uri()):
         console.note(f"no browser here: open {path} in one")
-
-
-def _has_display() -> bool:
-    """Whether this machine has a display: always on macOS and Windows; X11 and Wayland set a variable."""
-    if sys.platform in ("darwin", "win32", "cygwin"):
-        return True
-    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))

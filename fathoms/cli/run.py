@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +17,6 @@ from fathoms.cli.cache import opened
 from fathoms.cli.dry_run import print_plans
 from fathoms.cli.loading import CORES, Set, Workers, load
 from fathoms.cli.options import RUNS, LogFile, NoCache, Out, Refresh, Trust, allowance
-from fathoms.cli.results import show_results
-from fathoms.cli.results import written as write_results
 from fathoms.errors import ExitCode, UsageError
 from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_REPEATS
 
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from fathoms.runner.budget import Budget
     from fathoms.runner.runner import Job, Selection
     from fathoms.runs.cache import Cache
-    from fathoms.runs.store import Run
 
 
 Model = Annotated[str | None, typer.Option("--model", "-m", help="Use this model for `generate`.")]
@@ -136,6 +133,7 @@ def run(
     Each CONFIG becomes a separate run. Documents that are not in the cache yet are ingested first.
     """
     from fathoms.runner.runner import Selection
+    from fathoms.scoring import score_run
 
     allowed = allowance(fail_on_error)
     selection = Selection(limit, tuple(category or ()), tuple(question or ()))
@@ -154,11 +152,13 @@ def run(
             else:
                 jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
                 outcomes = _run(jobs, selection, cache, options)
-        results = [] if no_score else _scored(outcomes)
-        reports = write_results(results, out) if results else ([], ())
+        scored = [outcome.run for outcome in outcomes if outcome.done and not no_score]
+        for run in scored:
+            results.warn(run, score_run(run))
+        reports = results.written(scored, out) if scored else ([], ())
         verdicts = [_verdict(outcome, allowed) for outcome in outcomes]
         told, written = nightly.ended(outcomes, verdicts, junit)
-    show_results(*reports)  # printed last: if stdout is closed, all files are written already
+    results.show_results(*reports)  # printed last: if stdout is closed, all files are written already
     for outcome in outcomes if no_score else ():
         console.say(str(outcome.run.path))
     for line in told:
@@ -213,27 +213,17 @@ def _jobs(
     model: str | None,
     concurrency: int | None,
 ) -> list[Job]:
-    """One job per config and combination of matrix values."""
-    cells = list(combinations(matrix))
-    return [_job(config, settings, cell, model, concurrency) for config in configs for cell in cells]
-
-
-def _job(
-    config: Path,
-    settings: Sequence[str],
-    cell: Mapping[str, Any],
-    model: str | None,
-    concurrency: int | None,
-) -> Job:
-    """Load the job of one config and combination. The values of the combination are appended to its name."""
+    """One job per config and combination of matrix values, which are appended to the job's name."""
     from fathoms.runner.runner import Job
 
-    own = [f"{key}={json.dumps(value)}" for key, value in cell.items()]
-    experiment, corpus = load(config, [*settings, *own], model, concurrency)
-    values = [f"{key.rpartition('.')[2]}={value}" for key, value in cell.items()]
-    name = " ".join([experiment.name, *values])
-    cell = {"config": experiment.name, **cell}
-    return Job(experiment.model_copy(update={"name": name}), corpus, config.parent, cell)
+    jobs = []
+    for config, cell in itertools.product(configs, combinations(matrix)):
+        own = [f"{key}={json.dumps(value)}" for key, value in cell.items()]
+        experiment, corpus = load(config, [*settings, *own], model, concurrency)
+        values = [f"{key.rpartition('.')[2]}={value}" for key, value in cell.items()]
+        named = experiment.model_copy(update={"name": " ".join([experiment.name, *values])})
+        jobs.append(Job(named, corpus, config.parent, {"config": experiment.name, **cell}))
+    return jobs
 
 
 def combinations(matrix: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -313,16 +303,6 @@ def _resume(references: Sequence[Path], cache: Cache, options: RunOptions, *, tr
             on_tally=bars.tally,
             on_stop=_stopping,
         )
-
-
-def _scored(outcomes: Sequence[Outcome]) -> list[Run]:
-    """Score the runs that have answers, and return them."""
-    from fathoms.scoring import score_run
-
-    found = [outcome.run for outcome in outcomes if outcome.done]
-    for run in found:
-        results.warn(run, score_run(run))
-    return found
 
 
 def _verdict(outcome: Outcome, allowed: Callable[[int], float]) -> Verdict:
