@@ -140,7 +140,9 @@ def leaderboard_panel(
             cells = [cell for _, cell in scored.cells(row)][start:stop]
             table.add_row(run_name(row, position), "\n".join(METRICS), *map(stack, cells))
         parts.append(apart(table))
-    parts += [*map(note, run_ids(scored)), legend(scored, headers), *map(note, scored.notes)]
+    # ids are too long for the table
+    ids = [f"run {position}: {row.run}" for position, row in enumerate(scored.rows, 1)]
+    parts += [*map(note, ids), legend(scored, headers), *map(note, scored.notes)]
     return [*parts, *review_tables(runs, scores)]
 
 
@@ -165,11 +167,6 @@ def run_name(row: RunRow, position: int) -> Text:
     table."""
     name = Text(plain(row.name) + row.mark, style="bold")
     return name.append(f"\n{plain(row.model or '')}\nrun {position}", style="not bold dim")
-
-
-def run_ids(scored: Leaderboard) -> list[str]:
-    """Return a line with the id of each run, as ids are too long for the table."""
-    return [f"run {position}: {row.run}" for position, row in enumerate(scored.rows, 1)]
 
 
 def stack(cell: Means) -> str:
