@@ -18,7 +18,7 @@ from pydantic import Field
 from fathoms.config import fingerprint, misread, suggest
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.paths import write_atomic
-from fathoms.runs.reading import Summary, read_questions, read_summary
+from fathoms.runs.reading import Summary, no_such_scores, read_questions, read_summary
 from fathoms.runs.store import Run
 from fathoms.runs.views import ScoredQuestion
 from fathoms.safety.inputs import parse_json, read_text
@@ -94,12 +94,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
     summary = read_summary(run.path) or Summary()
     wanted = str(profile or summary.profile)
     if wanted not in summary.profiles:
-        if not summary.profiles:
-            raise DataError(f"{run.id} has no scores: run 'fathoms score {run.id}'")
-        raise DataError(
-            f"{run.id} has no scores '{wanted}' (there are: {', '.join(summary.profiles)}):"
-            f" run 'fathoms score {run.id} --profile {wanted}'"
-        )
+        raise DataError(no_such_scores(run.id, wanted, summary.profiles))
     found: list[tuple[str, QuestionScore]] = []
     answers = failed = cached = 0
     for view in read_questions(run.path, summary):
