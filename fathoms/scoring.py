@@ -54,8 +54,7 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
     judged = judge(records, scoring, known, default_profiles(data, scoring.profile))
     if judged.new:
         run.write_verdicts(VERDICTS, {**known, **judged.new})
-    unread = ((manifest.get("data") or {}).get("ingest") or {}).get("failures") or {}  # have no text
-    scores = _write_views(run, entries, judged, RunTexts(read_documents(run, manifest), unread))
+    scores = _write_views(run, entries, judged, _texts(run, manifest))
     run.set_aside_views()
     summary = summary_of(run.id, manifest, records, scores, flaws)
     for name, funnels in summarise_funnels(records, scores).items():
@@ -80,6 +79,12 @@ def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> S
             raise
         run = manifest.get("run")
         raise StoreError(f"manifest.json of {run}, config: {error}") from error
+
+
+def _texts(run: Run, manifest: Mapping[str, Any]) -> RunTexts:
+    """The parsed documents that the retrieval funnel compares with; unreadable documents have no text."""
+    unread = ((manifest.get("data") or {}).get("ingest") or {}).get("failures") or {}
+    return RunTexts(read_documents(run, manifest), unread)
 
 
 def _estimate(manifest: Mapping[str, Any]) -> str | None:
@@ -150,6 +155,11 @@ def _write_views(
     return Scores(judged.scoring, tuple(rows[index] for index in range(len(entries))), judged.new)
 
 
+def _plain(row: Mapping[str, RecordScore]) -> dict[str, Any]:
+    """The scores of one record as JSON values."""
+    return {name: value.model_dump(mode="json") for name, value in row.items()}
+
+
 def summary_of(
     run: str,
     manifest: Mapping[str, Any],
@@ -176,8 +186,7 @@ def summary_of(
         "profile": scores.scoring.profile or headline(data.get("name")),
         "complete": not incomplete,
         "incomplete": incomplete,
-        "categories": data.get("categories")
-        or list(dict.fromkeys(record.question.category for record in records)),
+        "categories": data.get("categories") or _in_order(record.question.category for record in records),
         "warnings": warnings,
         "counts": _counts(data, records),
         "repeats": manifest.get("repeats") or 1,
@@ -240,3 +249,8 @@ def _seconds(records: Sequence[Record]) -> dict[str, float | None]:
     asked = [record for record in records if not (record.answer and record.answer.cached)]
     known = {stage: [r.timings[stage] for r in asked if stage in r.timings] for stage in stages}
     return {stage: fmean(values) if values else None for stage, values in known.items()}
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """Remove duplicates, keeping the order of first appearance."""
+    return list(dict.fromkeys(names))

@@ -98,7 +98,15 @@ def prune(
     ],
 ) -> int:
     """Delete the least recently used entries until the cache is no larger than --max-size."""
-    match = _SIZE.fullmatch(max_size.strip())
+    bound = _bytes(max_size)
+    with opened() as cache:
+        console.say(f"{_readable(cache.prune(bound))} freed")
+    return 0
+
+
+def _bytes(text: str) -> int:
+    """Parse a size such as `500MB` or `2GB` (powers of 1000) into bytes; raises UsageError."""
+    match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"--max-size {text}: expected a size such as 500MB or 2GB")
     return int(float(match[1]) * _UNITS[match[2].upper()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import sys
+from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +16,7 @@ from fathoms.cli.options import RUNS, Out, References
 from fathoms.errors import DataError, ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from fathoms.report import ScoredRun
     from fathoms.report.review.sample import Item, Session
 
 SCALE = "1 strongly disagree, 2 disagree, 3 neutral, 4 agree, 5 strongly agree"
@@ -55,13 +57,9 @@ def review(
     Shows a few random answers of each run, which you rate from 1 to 5. Each rating is saved at once; run the
     same command again to continue.
     """
-    from fathoms import report
     from fathoms.report.review.sample import Session, draw
-    from fathoms.runs.finding import find_run
-    from fathoms.runs.ratings import FILE
 
-    paths = dict.fromkeys(find_run(reference, out).path.resolve() for reference in runs)
-    views = [report.load(path) for path in paths]
+    views = _load(runs, out)
     items = [
         item
         for view in views
@@ -69,6 +67,23 @@ def review(
     ]
     if not items:
         raise DataError("there is nothing to rate: these runs hold no answer with a score")
+    session = Session(items, _files(views, to), reviewer or _login(), seed)
+    return _converse(session)
+
+
+def _load(references: Sequence[str], out: Path) -> list[ScoredRun]:
+    """Load the runs, without duplicates."""
+    from fathoms import report
+    from fathoms.runs.finding import find_run
+
+    paths = dict.fromkeys(find_run(reference, out).path.resolve() for reference in references)
+    return [report.load(path) for path in paths]
+
+
+def _files(views: Sequence[ScoredRun], to: Path | None) -> dict[str, Path]:
+    """The file for the ratings of each run, by run id."""
+    from fathoms.runs.ratings import FILE
+
     if to is not None and to.exists() and not to.is_file():
         raise UsageError(f"--to {to}: ratings cannot be saved there: name a regular file")
     return {view.run: to or view.path / FILE for view in views if view.path}
@@ -77,17 +92,13 @@ def review(
 def _login() -> str:
     """The login name, or `reviewer` if the system does not know it."""
     try:
-        name = reviewer or getpass.getuser()
-    except (ImportError, KeyError, OSError):  # the system does not know the login name
-        name = "reviewer"
-    return _converse(Session(items, files, name, seed))
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):
+        return "reviewer"
 
 
 def _converse(session: Session) -> int:
-    """Ask for ratings until all are given or the reviewer stops; returns the exit code.
-
-    Raises UsageError if there is no input at all.
-    """
+    """Ask for ratings until all are given or the reviewer stops; returns the exit code."""
     if session.current is None:
         console.say(_standing(session))
         return ExitCode.OK
@@ -96,18 +107,14 @@ def _converse(session: Session) -> int:
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
     console.say(f"{SCALE}\n{KEYS}")
-    code, reader = ExitCode.OK, _Reader()
+    code, reader = 0, _Reader()
     try:
         while session.current is not None:
             _ask_about(session, session.current, reader)
     except QuitError:
         pass
     except EOFError:
-        if not sys.stdin.isatty():  # a pipe that ended too early; on a terminal it was Ctrl-D
-            if not reader.lines:
-                raise UsageError(NO_INPUT) from None
-            console.complain("the input ended before all was rated")
-            code = ExitCode.FAILED
+        code = _ended(reader)
     console.say(f"\n{_standing(session)}")
     return code
 

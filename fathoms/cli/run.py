@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fathoms.runner.budget import Budget
     from fathoms.runner.runner import Job, Selection
     from fathoms.runs.cache import Cache
+    from fathoms.runs.store import Run
 
 
 Model = Annotated[str | None, typer.Option("--model", "-m", help="Use this model for `generate`.")]
@@ -134,7 +135,6 @@ def run(
     Each CONFIG becomes a separate run. Documents that are not in the cache yet are ingested first.
     """
     from fathoms.runner.runner import Selection
-    from fathoms.scoring import score_run
 
     allowed = allowance(fail_on_error)
     selection = Selection(limit, tuple(category or ()), tuple(question or ()))
@@ -212,17 +212,27 @@ def _jobs(
     model: str | None,
     concurrency: int | None,
 ) -> list[Job]:
-    """One job per config and combination of matrix values, which are appended to the job's name."""
+    """One job per config and combination of matrix values."""
+    cells = list(combinations(matrix))
+    return [_job(config, settings, cell, model, concurrency) for config in configs for cell in cells]
+
+
+def _job(
+    config: Path,
+    settings: Sequence[str],
+    cell: Mapping[str, Any],
+    model: str | None,
+    concurrency: int | None,
+) -> Job:
+    """Load the job of one config and combination. The values of the combination are appended to its name."""
     from fathoms.runner.runner import Job
 
-    jobs = []
-    for config, cell in itertools.product(configs, combinations(matrix)):
-        own = [f"{key}={json.dumps(value)}" for key, value in cell.items()]
-        experiment, corpus = load(config, [*settings, *own], model, concurrency)
-        values = [f"{key.rpartition('.')[2]}={value}" for key, value in cell.items()]
-        named = experiment.model_copy(update={"name": " ".join([experiment.name, *values])})
-        jobs.append(Job(named, corpus, config.parent, {"config": experiment.name, **cell}))
-    return jobs
+    own = [f"{key}={json.dumps(value)}" for key, value in cell.items()]
+    experiment, corpus = load(config, [*settings, *own], model, concurrency)
+    values = [f"{key.rpartition('.')[2]}={value}" for key, value in cell.items()]
+    name = " ".join([experiment.name, *values])
+    cell = {"config": experiment.name, **cell}
+    return Job(experiment.model_copy(update={"name": name}), corpus, config.parent, cell)
 
 
 def combinations(matrix: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -302,6 +312,16 @@ def _resume(references: Sequence[Path], cache: Cache, options: RunOptions, *, tr
             on_tally=bars.tally,
             on_stop=_stopping,
         )
+
+
+def _scored(outcomes: Sequence[Outcome]) -> list[Run]:
+    """Score the runs that have answers, and return them."""
+    from fathoms.scoring import score_run
+
+    found = [outcome.run for outcome in outcomes if outcome.done]
+    for run in found:
+        results.warn(run, score_run(run))
+    return found
 
 
 def _verdict(outcome: Outcome, allowed: Callable[[int], float]) -> Verdict:

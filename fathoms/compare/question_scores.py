@@ -18,7 +18,7 @@ from pydantic import Field
 from fathoms.config import fingerprint, misread, suggest
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.paths import write_atomic
-from fathoms.runs.reading import Summary, no_such_scores, read_questions, read_summary
+from fathoms.runs.reading import Summary, read_questions, read_summary
 from fathoms.runs.store import Run
 from fathoms.runs.views import ScoredQuestion
 from fathoms.safety.inputs import parse_json, read_text

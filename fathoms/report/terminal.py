@@ -167,6 +167,11 @@ def run_name(row: RunRow, position: int) -> Text:
     return name.append(f"\n{plain(row.model or '')}\nrun {position}", style="not bold dim")
 
 
+def run_ids(scored: Leaderboard) -> list[str]:
+    """Return a line with the id of each run, as ids are too long for the table."""
+    return [f"run {position}: {row.run}" for position, row in enumerate(scored.rows, 1)]
+
+
 def stack(cell: Means) -> str:
     """Format a cell of the table of several runs on three lines: correctness, hallucination, and
     denominators."""

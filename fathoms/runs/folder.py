@@ -162,7 +162,7 @@ def is_intact(line: bytes) -> bool:
 
 
 def inflated(data: bytes, limit: int = LARGEST_TEXT, *, wbits: int = 31) -> bytes:
-    """Decompress gzip data (with `wbits=15`, zlib data) of at most `limit` bytes; raises ValueError for longer
+    """Decompress gzip data (zlib data with `wbits=15`) of at most `limit` bytes; raises ValueError for longer
     or invalid data."""
     decoder = zlib.decompressobj(wbits)
     try:

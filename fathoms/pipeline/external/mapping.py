@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
 from fathoms.errors import ModelError
 from fathoms.models.chat.closed_errors import without_lone_surrogates
@@ -166,14 +166,19 @@ class Tokens(_Paths):
         return {name: count for name, count in found.items() if count is not None} or None
 
 
+def _list_at(value: Any) -> Any:
+    """Accept a bare path as that of the list."""
+    return {"each": value} if isinstance(value, str) else value
+
+
 class Response(_Paths):
     """JSONPaths of the parts of an answer in the response of a service; null leaves a part out."""
 
     answer: JsonPath = "$.answer"
     """Text of the answer; where several places match, their texts are joined."""
-    contexts: Annotated[Contexts | None, bare_text_as("each")] = Contexts()
+    contexts: Annotated[Contexts | None, BeforeValidator(_list_at)] = Contexts()
     """The retrieved contexts: a JSONPath of the list, or a mapping."""
-    citations: Annotated[Citations | None, bare_text_as("each")] = Citations()
+    citations: Annotated[Citations | None, BeforeValidator(_list_at)] = Citations()
     """The places that the answer cites: a JSONPath of the list, or a mapping."""
     usage: Tokens | None = Tokens()
     """Token counts."""
@@ -197,8 +202,7 @@ class Response(_Paths):
         if not isinstance(data, dict | list):
             raise ModelError(f"expected a JSON object, but this is {known_mask().text(str(data))[:100]!r}")
         if error := _one(data, self.error):
-            message = error.get("message") if isinstance(error, dict) else None  # it is usually an object
-            raise ModelError(f"it reports an error: {known_mask().text(str(message or error))[:500]}")
+            raise ModelError(f"it reports an error: {_message(error)}")
         shift = 1 - first_page
         found = {
             "answer": _text(data, self.answer),
@@ -208,7 +212,8 @@ class Response(_Paths):
             "usage": self.usage and self.usage.read(data),
         }
         for name in ("stop_reason", "refusal", "model", "cost"):
-            found[name] = none_if_empty(_one(data, getattr(self, name)))
+            part = _one(data, getattr(self, name))
+            found[name] = None if isinstance(part, str) and not part.strip() else part
         return {name: part for name, part in found.items() if part is not None}
 
     def made(self, parts: Mapping[str, Any], data: Any) -> Answer:
@@ -226,11 +231,8 @@ class Response(_Paths):
         try:
             return Answer.model_validate(parts)
         except ValidationError as error:
-            part = next(iter(error.errors(include_url=False)[0]["loc"]), "answer")
-            # an answer is possible without any of its other parts
-            way_out = "" if part == "answer" else f"; 'response: {{{part}: null}}' leaves it out"
             raise ModelError(
-                f"its answer does not have the right format: {complaint(error)}{way_out}"
+                f"its answer does not have the right format: {complaint(error)}{_way_out(error)}"
             ) from error
 
 
@@ -250,12 +252,24 @@ def complaint(error: ValidationError) -> str:
     return f"{place}: {first['msg']}" if place else first["msg"]
 
 
+def _way_out(error: ValidationError) -> str:
+    """Advice to leave out the invalid part, where an answer is possible without it."""
+    part = next(iter(error.errors(include_url=False)[0]["loc"]), "answer")
+    return "" if part == "answer" else f"; 'response: {{{part}: null}}' leaves it out"
+
+
 def _shifted(page: Any, shift: int) -> Any:
     """A page number counted from 1; anything but an integer is returned as it is and refused later."""
     try:
         return _WHOLE.validate_python(page) + shift
     except ValidationError:
         return page
+
+
+def _message(error: Any) -> str:
+    """The message of a reported error, which is usually an object."""
+    message = error.get("message") if isinstance(error, dict) else None
+    return known_mask().text(str(message or error))[:500]
 
 
 def _there(data: Any) -> str:

@@ -121,10 +121,7 @@ class Python(ExternalPipeline):
 
     def _asked(self, answer: Callable[..., Any], caller: Caller, mask: Mask) -> Ask:
         """Return the function that asks one question."""
-        try:
-            takes_files = "files" in inspect.signature(answer).parameters
-        except (TypeError, ValueError):  # built-in functions may not reveal their parameters
-            takes_files = False
+        takes_files = _has_files(answer)
 
         async def ask(question: Question) -> tuple[Answer, None]:
             options = {"files": question.files} if takes_files else {}
@@ -139,6 +136,14 @@ class Python(ExternalPipeline):
         return ask
 
 
+def _has_files(answer: Callable[..., Any]) -> bool:
+    """Whether a function has a parameter `files`; built-in functions may not reveal their parameters."""
+    try:
+        return "files" in inspect.signature(answer).parameters
+    except (TypeError, ValueError):
+        return False
+
+
 def _answer(returned: Any) -> Answer:
     """Convert what a function returned; raises ModelError where it is not an answer."""
     if isinstance(returned, Answer):
@@ -146,10 +151,7 @@ def _answer(returned: Any) -> Answer:
     if isinstance(returned, str):
         return Answer(answer=returned)
     if isinstance(returned, dict):
-        names = Answer.model_fields.keys() - returned.keys()
-        for key in returned.keys() - Answer.model_fields.keys():  # its value would be ignored
-            if near := get_close_matches(str(key), names, n=1, cutoff=0.85):
-                raise ModelError(f"answer returned the key '{key}' (did you mean '{near[0]}'?)")
+        _refuse_misspelt(returned)
     else:
         kind = "None" if returned is None else f"a value of type {type(returned).__name__}"
         raise ModelError(f"answer returned {kind}: expected a str, a dict or fathoms.Answer")
