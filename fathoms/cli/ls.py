@@ -76,26 +76,19 @@ def _grid(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
 
 def _row(run: Run) -> dict[str, Any]:
     """The row of one run, as in the JSON output; a damaged run is reported, and gets a row with its id."""
-    from fathoms.runs.reading import Manifest, read_manifest, read_summary
-
     try:
-        manifest, summary = read_manifest(run.path), read_summary(run.path)
+        manifest, summary = run.manifest(), run.summary() or {}
     except StoreError as error:
         console.complain(str(error))
-        manifest, summary = Manifest(name=run.id), None
-    keys = ("correctness", "hallucination", "n", "errors")
-    return {
-        "run": run.id,
-        "name": manifest.name,
-        "model": manifest.model,
-        "profile": summary.profile if summary else None,
-        **{key: getattr(summary.headline, key) if summary else None for key in keys},
-        "cost": manifest.totals.cost,
-        "seconds": manifest.totals.seconds,
-        "complete": summary.complete if summary else None,
-        "sweep": manifest.sweep.id,
-        "cell": manifest.sweep.cell,
-    }
+        manifest, summary = {"name": run.id}, {}
+    profile = summary.get("profile")
+    overall = summary.get("profiles", {}).get(profile, {}).get("overall", {})
+    row = {"run": run.id, "name": manifest["name"], "model": manifest.get("model"), "profile": profile}
+    figures = {key: overall.get(key) for key in ("correctness", "hallucination", "n", "errors")}
+    totals, sweep = manifest.get("totals") or {}, manifest.get("sweep") or {}
+    taken = {"cost": totals.get("cost"), "seconds": totals.get("seconds")}
+    together = {"sweep": sweep.get("id"), "cell": sweep.get("cell") or {}}
+    return {**row, **figures, **taken, "complete": summary.get("complete"), **together}
 
 
 def _cell(key: str, value: Any) -> str:
