@@ -119,7 +119,10 @@ def read_yaml(path: Path) -> Source:
         text = read_text(path, LARGEST_CONFIG)
     except DataError as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            raise ConfigError(f"{path}: no such file{_near_file(path)}") from None
+            siblings = [p.name for p in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
+            near = difflib.get_close_matches(path.name, siblings, n=1, cutoff=0.6)
+            meant = f" (did you mean '{path.parent / near[0]}'?)" if near else ""
+            raise ConfigError(f"{path}: no such file{meant}") from None
         raise ConfigError(str(error)) from error
     data, places = parse_yaml(text, str(path))
     if not isinstance(data, dict):
@@ -378,13 +381,6 @@ def suggest(word: str, names: Iterable[str]) -> str:
     if near:
         return f" (did you mean '{near[0]}'?)"
     return f" (available: {', '.join(names)})" if names else ""
-
-
-def _near_file(path: Path) -> str:
-    """Suggest a YAML file with a similar name in the folder of a missing one."""
-    siblings = [p.name for p in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
-    near = difflib.get_close_matches(path.name, siblings, n=1, cutoff=0.6)
-    return f" (did you mean '{path.parent / near[0]}'?)" if near else ""
 
 
 def _noun(value: Any) -> str:

@@ -139,22 +139,18 @@ def _machine(out: Path) -> dict[str, Any]:
     from fathoms.models.cpus import available_cpus
     from fathoms.paths import cache_dir
 
+    try:
+        memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
+    except (AttributeError, ValueError, OSError):  # the system does not report it
+        memory = None
     return {
         "python": platform.python_version(),
         "system": platform.platform(),
         "cpus": available_cpus(),
-        "memory_gb": _memory(),
+        "memory_gb": memory,
         "cache": _folder(cache_dir()),
         "runs": _folder(out),
     }
-
-
-def _memory() -> float | None:
-    """The memory of this machine in gigabytes; `None` if the system does not report it."""
-    try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
-    except (AttributeError, ValueError, OSError):
-        return None
 
 
 def _folder(folder: Path) -> dict[str, Any]:
@@ -167,25 +163,18 @@ def _folder(folder: Path) -> dict[str, Any]:
 
 def _extras() -> list[dict[str, Any]]:
     """Every extra with its missing packages; empty if fathoms itself is not installed as a package."""
+    from fathoms.config import package_version
+
     try:
         required = metadata.requires("fathoms") or []
     except metadata.PackageNotFoundError:
         return []
-    packages: dict[str, list[str]] = {}
+    missing: dict[str, list[str]] = {}
     for requirement in required:
         if (found := _EXTRA.match(requirement)) and found["extra"] not in _GROUPS:
-            packages.setdefault(found["extra"], []).append(found["package"])
-    return [
-        {"extra": extra, "missing": [name for name in names if not _installed(name)]}
-        for extra, names in sorted(packages.items())
-    ]
-
-
-def _installed(package: str) -> bool:
-    """Whether a distribution is installed."""
-    from fathoms.config import package_version
-
-    return package_version(package) is not None
+            names = missing.setdefault(found["extra"], [])
+            names += [found["package"]] if package_version(found["package"]) is None else []
+    return [{"extra": extra, "missing": names} for extra, names in sorted(missing.items())]
 
 
 def _weights() -> list[dict[str, Any]]:

@@ -48,7 +48,11 @@ def _print_plan(found: Plan, repeats: int) -> None:
     console.say(f"{found.name}: {sum(found.questions.values())} questions of {found.data} ({sizes}){times}")
     console.say(f"  {found.documents} documents; {stages}")
     if found.requests is not None:
-        console.say(f"  {found.requests} requests{_attached(found.attached)}")
+        attached = ""
+        if found.attached is not None:
+            size = f"{found.attached['bytes'] / 1e6:.1f} MB"
+            attached = f", with {found.attached['pages']} pages attached ({size})"
+        console.say(f"  {found.requests} requests{attached}")
     if found.estimate is not None:
         console.say(f"  {_taken(found.estimate)}")
     elif found.unknown is not None:
@@ -72,26 +76,14 @@ def _print_providers(plans: Sequence[Plan]) -> None:
 
 def _taken(found: Estimate) -> str:
     """Format as `about 32,050 tokens (28,850 of prompts, 3,200 of replies), ...; cost about $0.08`."""
+    from fathoms.report.ending import dollars
+
     tokens = found.prompt_tokens + found.reply_tokens
     parts = f"{found.prompt_tokens:,} of prompts, {found.reply_tokens:,} of replies"
     most = ""
     if found.most_reply_tokens is not None:
         most = f", at most {found.prompt_tokens + found.most_reply_tokens:,}"
-    return f"about {tokens:,} tokens ({parts}){most}; {_cost(found)}"
-
-
-def _cost(found: Estimate) -> str:
-    """Format the estimated cost, and its upper bound if that is known."""
-    from fathoms.report.ending import dollars
-
-    if found.cost is None:
-        return "cost not known"
-    most = "" if found.most_cost is None else f", at most {dollars(found.most_cost)}"
-    return f"cost about {dollars(found.cost)}{most}"
-
-
-def _attached(attached: dict[str, int] | None) -> str:
-    """Format attached pages as `, with 270 pages attached (12.3 MB)`; empty if none are."""
-    if attached is None:
-        return ""
-    return f", with {attached['pages']} pages attached ({attached['bytes'] / 1e6:.1f} MB)"
+    cost = "cost not known" if found.cost is None else f"cost about {dollars(found.cost)}"
+    if found.cost is not None and found.most_cost is not None:
+        cost += f", at most {dollars(found.most_cost)}"
+    return f"about {tokens:,} tokens ({parts}){most}; {cost}"

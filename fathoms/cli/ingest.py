@@ -37,6 +37,8 @@ def ingest(
     The results for the documents of every CONFIG are stored in the cache, so that a run or a second call
     does not compute them again.
     """
+    from fathoms.metrics import common_answers, summarise_gold_text
+
     loaded = [load(config, settings) for config in configs]
     reports: list[dict[str, Any]] = []
     gold: list[list[GoldText]] = []
@@ -47,7 +49,11 @@ def ingest(
             gold.append(_gold(corpus, ingested) if recall else [])
             if not as_json:
                 _print_ingest(report, experiment.name if len(loaded) > 1 else "")
-    _add_recall(reports, gold)
+    # recall is computed over the questions that all pipelines share
+    common = {name for rows in gold for name in common_answers(rows)}
+    for report, rows in zip(reports, gold, strict=True):
+        if rows:
+            report["recall"] = summarise_gold_text(rows, common)
     if as_json:
         console.show_json(reports if len(loaded) > 1 else reports[0])
     elif recall:
@@ -81,16 +87,6 @@ def _gold(corpus: Corpus, ingested: Prepared) -> list[GoldText]:
         return []
     texts = ParsedTexts(documents)
     return [gold_text_recall(question, texts) for question in corpus.select()]
-
-
-def _add_recall(reports: Sequence[dict[str, Any]], gold: Sequence[Sequence[GoldText]]) -> None:
-    """Add the recall to the reports, computed over the questions that all of them share."""
-    from fathoms.metrics import common_answers, summarise_gold_text
-
-    common = {name for rows in gold for name in common_answers(rows)}
-    for report, rows in zip(reports, gold, strict=True):
-        if rows:
-            report["recall"] = summarise_gold_text(rows, common)
 
 
 def _print_recall(reports: Sequence[dict[str, Any]]) -> None:

@@ -129,7 +129,9 @@ def report_end(
 
     Returns one line per run, to be printed, and whether the JUnit file was written, if one was requested.
     """
+    from fathoms import report
     from fathoms.report.ending import ending
+    from fathoms.report.markdown import escape, score_lines
     from fathoms.runs.events import happened
     from fathoms.runs.reading import read_manifest, read_summary
 
@@ -141,7 +143,12 @@ def report_end(
         happened("run-reported", run=outcome.run.id, verdict=verdict, line=found.line)
     suites = [_suite(*row) for row in zip(outcomes, endings, strict=True)] if junit else []
     written = _write_junit(suites, junit)
-    _append_step_summary(_step_summary(outcomes, endings))
+    views = []
+    for outcome in outcomes:
+        with suppress(FathomsError):  # a run without scores has no line in the table
+            views.append(report.load(outcome.run.path))
+    lines = [f"- {escape(end.line)}" for end in endings]
+    _append_step_summary([*lines, "", *(score_lines(views) if views else [])])
     return [found.line for found in endings], written
 
 
@@ -204,19 +211,6 @@ def _write_junit(suites: Sequence[Suite], path: Path | None, *, beside: bool = F
     else:
         return True
     return False
-
-
-def _step_summary(outcomes: Sequence[Outcome], endings: Sequence[Ending]) -> list[str]:
-    """The step summary in Markdown: one line per run, and the table of scores."""
-    from fathoms import report
-    from fathoms.report.markdown import escape, score_lines
-
-    lines = [f"- {escape(end.line)}" for end in endings]
-    views = []
-    for outcome in outcomes:
-        with suppress(FathomsError):
-            views.append(report.load(outcome.run.path))
-    return [*lines, "", *(score_lines(views) if views else [])]
 
 
 def _append_step_summary(lines: Sequence[str]) -> None:

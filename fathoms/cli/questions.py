@@ -16,7 +16,7 @@ from fathoms.cli.options import Json
 from fathoms.errors import ExitCode
 
 if TYPE_CHECKING:
-    from fathoms.build import Checked, ParsedPdfs
+    from fathoms.build import ParsedPdfs
     from fathoms.ingest import Parser
 
 app = typer.Typer(
@@ -120,7 +120,14 @@ def check(
             }
         )
     else:
-        _print_findings(found)
+        for finding in found.findings:
+            console.say(str(finding))
+        sums = [console.amount(found.count(severity), severity) for severity in ("error", "warning")]
+        asked, about = (
+            console.amount(found.questions, "question"),
+            console.amount(found.documents, "document"),
+        )
+        console.say(f"{', '.join(sums)}; {asked} on {about}")
     return ExitCode.FAILED if found.count("error") or (strict and found.findings) else ExitCode.OK
 
 
@@ -172,15 +179,6 @@ def _read(documents: Mapping[str, Path], parser: Parser) -> ParsedPdfs:
     workers = os.cpu_count() or 1
     with opened() as cache, console.bars() as bars:
         return read_documents(documents, parser, cache, workers=workers, progress=bars.stage)
-
-
-def _print_findings(found: Checked) -> None:
-    """Print one line per finding, in the format of compilers, and the totals."""
-    for finding in found.findings:
-        console.say(str(finding))
-    sums = [console.amount(found.count(severity), severity) for severity in ("error", "warning")]
-    looked = f"{console.amount(found.questions, 'question')} on {console.amount(found.documents, 'document')}"
-    console.say(f"{', '.join(sums)}; {looked}")
 
 
 def _print_figures(figures: dict[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -19,14 +18,6 @@ Reviews = Annotated[
     list[Path] | None,
     typer.Option("--reviews", help="A file of ratings that is not in the run's folder (repeatable)."),
 ]
-
-
-def _files(paths: Sequence[Path] | None) -> tuple[Path, ...]:
-    """Return the given files; raises UsageError for one that does not exist."""
-    for path in paths or ():
-        if not path.is_file():
-            raise UsageError(f"--reviews {path}: there is no such file")
-    return tuple(paths or ())
 
 
 def report(
@@ -64,7 +55,10 @@ def report(
     found = [find_run(reference, out) for reference in runs]
     for run in found if trust else ():
         run.trust()
-    views = [replace(room.load(run.path), reviews=_files(reviews)) for run in found]
+    for path in reviews or ():
+        if not path.is_file():
+            raise UsageError(f"--reviews {path}: there is no such file")
+    views = [replace(room.load(run.path), reviews=tuple(reviews or ())) for run in found]
     if as_json:
         console.show_json(room.report_json(views, scores))
         return 0

@@ -54,16 +54,11 @@ def write_reports(
     radar = next(path for path in paths if path.suffix == ".png")
     lines = [f"report: {paths[0]}", f"radar:  {radar}"]
     if paths[0].name != "report.html":  # skipped, because a page of so many answers takes too long
-        lines.append(f"page:   run '{_command(runs, out)}'")
+        here = out.resolve()
+        names = [run.id if run.path.parent.resolve() == here else shlex.quote(str(run.path)) for run in runs]
+        where = "" if out == RUNS else f" --out {shlex.quote(str(out))}"
+        lines.append(f"page:   run 'fathoms report {' '.join(names)}{where}'")
     return panels, tuple(lines)
-
-
-def _command(runs: Sequence[Run], out: Path) -> str:
-    """The `fathoms report` command that writes the page of these runs."""
-    here = out.resolve()
-    names = [run.id if run.path.parent.resolve() == here else shlex.quote(str(run.path)) for run in runs]
-    where = "" if out == RUNS else f" --out {shlex.quote(str(out))}"
-    return f"fathoms report {' '.join(names)}{where}"
 
 
 def show_results(panels: Sequence[RenderableType], lines: Sequence[str]) -> None:
@@ -83,9 +78,8 @@ def _earlier(run: Run, out: Path) -> list[ScoredRun]:
     at = next((number for number, other in enumerate(listed) if other.id == run.id), len(listed))
     for other in reversed(listed[:at]):
         if run_name(other) == run_name(run):
-            with suppress(FathomsError):  # skip damaged runs
-                if other.summary():
-                    views.append(report.load(other.path))
+            with suppress(FathomsError):  # skip damaged runs, and those without scores
+                views.append(report.load(other.path))
     return views
 
 

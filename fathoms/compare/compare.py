@@ -155,13 +155,17 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
     from fathoms.stats.difference import macro_weights, pair
     from fathoms.stats.paired import mcnemar_p, sign_flip_p, smallest_detectable
 
-    shared = [name for name in first.questions if _same(first, other, name)]
+    theirs = other.questions
+    shared = [name for name, q in first.questions.items() if name in theirs and q.gold == theirs[name].gold]
     matched = match(first, other, metric, shared)
     differences = np.array(matched.second) - np.array(matched.first)
     ups, downs = int((differences > 0).sum()), int((differences < 0).sum())
     wins, losses = (ups, downs) if HIGHER_IS_BETTER[metric] else (downs, ups)
     macro, micro = macro_weights(_codes(matched.categories)), _alike(len(differences))
-    flags = metric == "hallucination" and _once(first, other, matched)
+    # McNemar's test needs one hallucination flag (0 or 1) per question and run
+    flags = metric == "hallucination" and all(
+        len(side.questions[name].values[metric]) == 1 for side in (first, other) for name in matched.ids
+    )
     weights = micro if flags else macro
     return Tested(
         run=names(other),
@@ -182,20 +186,6 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
             if one != two
         ),
         left_out=matched.left_out,
-    )
-
-
-def _same(first: QuestionScores, other: QuestionScores, name: str) -> bool:
-    """Return whether both runs asked a question with the same text, category and gold answer."""
-    return name in other.questions and first.questions[name].gold == other.questions[name].gold
-
-
-def _once(first: QuestionScores, other: QuestionScores, matched: Matched) -> bool:
-    """Return whether each question has one hallucination flag (0 or 1) per run, as McNemar's test needs."""
-    return all(
-        len(side.questions[name].values["hallucination"]) == 1
-        for side in (first, other)
-        for name in matched.ids
     )
 
 

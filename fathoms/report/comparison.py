@@ -25,9 +25,10 @@ def comparison_panel(found: Comparison) -> list[RenderableType]:
     parts: list[RenderableType] = [
         Text(f"A: {plain(found.first)}", style="bold"),
         note(f"profile {found.profile}; every run against A, on the same questions"),
-        *judged_by(found),
-        *count_lines(found.runs[0]),
     ]
+    if any(test.metric == "hallucination" for test in found.tests):
+        parts.append(note(f"hallucination: abstentions classified by {found.judge}"))
+    parts += count_lines(found.runs[0])
     for position, unshared in enumerate(found.unshared):
         letter = LETTERS[position] if position < len(LETTERS) else f"run {position + 2}"
         parts += [Text(f"\n{letter}: {plain(unshared.run)}", style="bold"), *unshared_lines(unshared)]
@@ -41,12 +42,6 @@ def comparison_panel(found: Comparison) -> list[RenderableType]:
         note(f"\n[low, high]: 95 % intervals of the difference, for other questions like these; {several}")
     )
     return parts
-
-
-def judged_by(found: Comparison) -> Iterator[Text]:
-    """Name the abstention classifier if hallucination is compared."""
-    if any(test.metric == "hallucination" for test in found.tests):
-        yield note(f"hallucination: abstentions classified by {found.judge}")
 
 
 def count_lines(run: AnswerCounts) -> Iterator[Text]:

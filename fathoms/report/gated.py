@@ -152,10 +152,7 @@ def gate_suite(found: Gated, *, strict: bool) -> Suite:
     bad = {"FAIL", "UNDECIDED"} if strict else {"FAIL"}
     cases = []
     for check in found.checks:
-        night = check.nights[-1]
-        said = (
-            f"{night.delta:+.3f} [{night.low:+.3f}, {night.high:+.3f}], n {check.questions}: {check.verdict}"
-        )
+        said = f"{_figures(check)}, n {check.questions}: {check.verdict}"
         failure = (check.verdict, said) if check.verdict in bad else None
         cases.append(Case(f"{KIND} {_name(check)}", failure=failure, said=said))
     return Suite(KIND, cases)

@@ -53,7 +53,11 @@ def junit(suites: Sequence[Suite], before: bytes | None = None) -> bytes:
     names = {_text(suite.name) for suite in suites}
     kept = [node for node in _read(before) if node.get("name") not in names]
     nodes = [*kept, *map(_element, suites)]
-    root = ET.Element("testsuites", _sums(nodes))
+    counts = {
+        name: str(sum(int(node.get(name) or 0) for node in nodes)) for name in ("tests", "failures", "errors")
+    }
+    seconds = sum(float(node.get("time") or 0) for node in nodes)
+    root = ET.Element("testsuites", {**counts, "time": f"{seconds:.3f}"})
     root.extend(nodes)
     try:
         ET.indent(root)
@@ -81,29 +85,16 @@ def _read(before: bytes | None) -> Sequence[ET.Element]:
 def _element(suite: Suite) -> ET.Element:
     """Build the XML element of a suite with its cases."""
     stamp = {"timestamp": suite.created[:19]} if suite.created else {}  # without the time zone
-    node = ET.Element("testsuite", {"name": _text(suite.name), **_counts(suite.cases), **stamp})
+    counts = {
+        "tests": str(len(suite.cases)),
+        "failures": str(sum(case.failure is not None for case in suite.cases)),
+        "errors": str(sum(case.error is not None for case in suite.cases)),
+        "time": f"{sum(case.seconds for case in suite.cases):.3f}",
+    }
+    node = ET.Element("testsuite", {"name": _text(suite.name), **counts, **stamp})
     for case in suite.cases:
         _add(node, suite.name, case)
     return node
-
-
-def _sums(nodes: Sequence[ET.Element]) -> dict[str, str]:
-    """Return the total counts and time of some suite elements as attributes."""
-    found = {
-        name: sum(int(node.get(name) or 0) for node in nodes) for name in ("tests", "failures", "errors")
-    }
-    seconds = sum(float(node.get("time") or 0) for node in nodes)
-    return {**{name: str(number) for name, number in found.items()}, "time": f"{seconds:.3f}"}
-
-
-def _counts(cases: Sequence[Case]) -> dict[str, str]:
-    """Return the total counts and time of some cases as attributes."""
-    return {
-        "tests": str(len(cases)),
-        "failures": str(sum(case.failure is not None for case in cases)),
-        "errors": str(sum(case.error is not None for case in cases)),
-        "time": f"{sum(case.seconds for case in cases):.3f}",
-    }
 
 
 def _add(node: ET.Element, suite: str, case: Case) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fathoms.report.leaderboard import Leaderboard, Metric, RunRow, bracket, figure, leaderboard
+from fathoms.report.leaderboard import Leaderboard, Metric, bracket, figure, leaderboard
 from fathoms.report.text import plain, wrap
 from fathoms.runs.reading import Means, ScoredRun
 
@@ -81,7 +81,10 @@ def tabular(
     runs: Sequence[ScoredRun], scored: Leaderboard, groups: Sequence[str], intervals: bool
 ) -> Iterator[str]:
     """Yield the lines of the `tabular` environment."""
-    rows = [figures_of(scored, row) for row in scored.rows]
+    rows: list[list[Figure]] = []
+    for row in scored.rows:
+        cells = [row.overall, *map(row.cell, scored.categories)]
+        rows.append([(cell, metric) for cell in cells for metric in METRICS])
     columns = list(zip(*rows, strict=True))
     best = [best_of(column) for column in columns]
     yield rf"\begin{{tabular}}{{ll*{{{len(columns)}}}{{r}}}}"
@@ -91,17 +94,11 @@ def tabular(
     yield line(["Pipeline", "Model", *(head for _ in groups for head in METRICS.values())])
     yield r"\midrule"
     for name, row, figures in zip(pipeline_names(runs, scored), scored.rows, rows, strict=True):
-        cells = (cell_text(*figure, top, intervals) for figure, top in zip(figures, best, strict=True))
-        yield line([escape(name + row.mark), escape(row.model or ""), *cells])
+        values = (cell_text(*figure, top, intervals) for figure, top in zip(figures, best, strict=True))
+        yield line([escape(name + row.mark), escape(row.model or ""), *values])
     yield r"\midrule"
     yield line(["$n$", "", *map(counts, columns)])
     yield from (r"\bottomrule", r"\end{tabular}")
-
-
-def figures_of(scored: Leaderboard, row: RunRow) -> list[Figure]:
-    """Return the cells and metrics of a run in the order of the columns."""
-    cells = [row.overall, *map(row.cell, scored.categories)]
-    return [(cell, metric) for cell in cells for metric in METRICS]
 
 
 def stacked(name: str) -> str:

@@ -61,37 +61,34 @@ def leaderboard(runs: Sequence[ScoredRun], scores: str | None = None) -> Leaderb
     """Build the table of some runs under the profile `scores`, or, with `None`, under each run's headline
     profile."""
     marks: dict[str, str] = {}
-    labelled = zip(runs, run_labels(runs), strict=True)
-    rows = tuple(make_row(run, label, scores, marks) for run, label in labelled)
+    rows = []
+    for run, label in zip(runs, run_labels(runs), strict=True):
+        figures = run.figures(scores)
+        row = RunRow(
+            run=run.run,
+            label=label,
+            name=run.name,
+            model=run.model,
+            profile=run.profile(scores),
+            mark=footnote_mark(run, marks),
+            overall=figures.overall,
+            micro=figures.overall.micro,
+            categories=figures.categories,
+        )
+        rows.append(row)
     listed = [category for run in runs for category in run.categories]
     scored = [category for row in rows for category in row.categories]
     notes = [f"{mark} {reason}" for reason, mark in marks.items()]
     profiles = sorted({row.profile for row in rows})
     if len(profiles) > 1:
         notes.append(f"Not comparable: the runs are scored under {' and '.join(profiles)}; name one profile.")
-    return Leaderboard(tuple(dict.fromkeys(listed + scored)), rows, tuple(notes))
-
-
-def make_row(run: ScoredRun, label: str, scores: str | None, marks: dict[str, str]) -> RunRow:
-    """Build the row of one run; a reason for being incomplete that is not in `marks` yet is added to it."""
-    figures = run.figures(scores)
-    return RunRow(
-        run=run.run,
-        label=label,
-        name=run.name,
-        model=run.model,
-        profile=run.profile(scores),
-        mark=footnote_mark(run, marks),
-        overall=figures.overall,
-        micro=figures.overall.micro,
-        categories=figures.categories,
-    )
+    return Leaderboard(tuple(dict.fromkeys(listed + scored)), tuple(rows), tuple(notes))
 
 
 def footnote_mark(run: ScoredRun, marks: dict[str, str]) -> str:
     """Return the superscript number for the reason why a run is incomplete, empty if it is complete.
 
-    Runs that are incomplete for the same reason share a number.
+    Runs that are incomplete for the same reason share a number; `marks` holds those of all reasons so far.
     """
     if run.summary.complete:
         return ""

@@ -21,17 +21,14 @@ from fathoms.report.leaderboard import (
     with_interval,
 )
 from fathoms.report.outcomes import RATES, outcomes, rate_text
+from fathoms.report.radar import TITLES
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
-from fathoms.runs.reading import Ingest, ProfileFigures, ScoredRun, Summary
+from fathoms.runs.reading import ProfileFigures, ScoredRun
 
 STRUCTURE = re.compile(r"[\\`*_{}\[\]|~#!]")
 METRICS: tuple[Metric, ...] = ("correctness", "hallucination")
-TITLES: dict[Metric, str] = {
-    "correctness": "Correctness",
-    "hallucination": "Hallucination rate (lower is better)",
-}
 ARROWS: dict[Metric, str] = {"correctness": "↑", "hallucination": "↓"}
 STAGES = ("retrieve", "prompt", "generate")
 EXCERPT = 200
@@ -135,19 +132,15 @@ def document_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator
         for ingest, name in pairs
     ]
     yield from table(headers, rows, len(headers) - 1)
-    notes = [[name, *map(escape, line)] for ingest, name in pairs for line in document_notes(ingest)]
+    notes = []
+    for ingest, name in pairs:
+        for document, reason in ingest.failures.items():
+            notes.append([name, escape(document), "left out", escape(reason)])
+        for document, warnings in ingest.warnings.items():
+            notes += [[name, escape(document), "warning", escape(warning)] for warning in warnings]
     if notes:
         yield ""
         yield from table(["Run", "Document", "What", "Why"], notes)
-
-
-def document_notes(ingest: Ingest) -> Iterator[tuple[str, str, str]]:
-    """Yield every document that was left out, then every warning about a document that was read."""
-    for document, reason in ingest.failures.items():
-        yield document, "left out", reason
-    for document, warnings in ingest.warnings.items():
-        for warning in warnings:
-            yield document, "warning", warning
 
 
 def score_sections(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
@@ -183,10 +176,10 @@ def side_by_side(scored: Leaderboard) -> Iterator[str]:
     """Show several runs: a table for each metric with a line for each run."""
     headers = ["Run", "Model", "Overall (macro)", "Micro", *map(escape, scored.categories)]
     for metric in METRICS:
-        rows = [
-            [title(row), escape(row.model or "n/a"), *metric_cells(scored, row, metric)]
-            for row in scored.rows
-        ]
+        rows = []
+        for row in scored.rows:
+            cells = [f"{with_interval(cell, metric)} ({cell.count(metric)})" for _, cell in scored.cells(row)]
+            rows.append([title(row), escape(row.model or "n/a"), *cells])
         yield f"\n### {TITLES[metric]}\n"
         yield from table(headers, rows, len(headers) - 2)
 
@@ -205,11 +198,6 @@ def meanings(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
 def score_lines(runs: Sequence[ScoredRun]) -> list[str]:
     """Return the scores section of a report of these runs under their headline profiles."""
     return list(score_sections(runs, leaderboard(runs, None)))
-
-
-def metric_cells(scored: Leaderboard, row: RunRow, metric: Metric) -> list[str]:
-    """Format one run's values of one metric with their intervals and denominators."""
-    return [f"{with_interval(cell, metric)} ({cell.count(metric)})" for _, cell in scored.cells(row)]
 
 
 def radar_section() -> list[str]:
@@ -331,24 +319,21 @@ def cost_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
         "Wall (s)",
     ]
     headers += [f"{stage.capitalize()} (s per question)" for stage in STAGES]
-    pairs = zip(runs, scored.rows, strict=True)
-    rows = [[title(row), *cost_cells(run.summary)] for run, row in pairs]
+    rows = []
+    for run, row in zip(runs, scored.rows, strict=True):
+        usage, counts, seconds = run.summary.usage, run.summary.counts, run.summary.seconds
+        cells = [
+            number(usage.prompt_tokens),
+            number(usage.completion_tokens),
+            figure(run.summary.cost, 4),
+            number(counts.cached),
+            number(counts.cut_prompts),
+            number(counts.cut_by_server),
+            figure(seconds.wall, 1),
+            *(figure(getattr(seconds, stage)) for stage in STAGES),
+        ]
+        rows.append([title(row), *cells])
     yield from table(headers, rows, len(headers) - 1)
-
-
-def cost_cells(summary: Summary) -> list[str]:
-    """Format one run's tokens, cost and times."""
-    usage, counts, seconds = summary.usage, summary.counts, summary.seconds
-    return [
-        number(usage.prompt_tokens),
-        number(usage.completion_tokens),
-        figure(summary.cost, 4),
-        number(counts.cached),
-        number(counts.cut_prompts),
-        number(counts.cut_by_server),
-        figure(seconds.wall, 1),
-        *(figure(getattr(seconds, stage)) for stage in STAGES),
-    ]
 
 
 def file_section(runs: Sequence[ScoredRun], out: Path, pdf: bool, page: bool) -> Iterator[str]:

@@ -31,6 +31,7 @@ from typing import TypeVar
 from fathoms.errors import StoreError
 from fathoms.paths import cache_dir, sha256_file, sweep
 from fathoms.runs.events import happened
+from fathoms.runs.folder import inflated
 
 T = TypeVar("T")
 Forget = tuple[int, int, Callable[[], object]]
@@ -209,7 +210,8 @@ class Cache:
                 self._begin_afresh()
                 return action()
         except (OSError, sqlite3.Error) as error:
-            if _is_out_of_room(error):
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if isinstance(error, sqlite3.Error) and code in _NO_ROOM:  # or at a limit on file sizes
                 raise
             raise StoreError(f"the cache in {self.folder} cannot be {how}: {error}") from error
 
@@ -294,8 +296,8 @@ class Cache:
         if value is None:
             return None
         try:
-            return decode(_unpacked(value))
-        except (ValueError, TypeError, LookupError, RecursionError, zlib.error):
+            return decode(inflated(value, LONGEST_TEXT, wbits=zlib.MAX_WBITS).decode("utf-8"))
+        except (ValueError, TypeError, LookupError, RecursionError):
             self.damaged(kind)
             return None
 
@@ -410,21 +412,7 @@ def _seal(kind: str, key: str, value: bytes) -> bytes:
     return digest.digest()
 
 
-def _unpacked(value: bytes) -> str:
-    """Decompress a text. Raises zlib.error or ValueError where it is invalid or too long."""
-    unpacker = zlib.decompressobj()
-    data = unpacker.decompress(value, LONGEST_TEXT + 1)
-    if not unpacker.eof or unpacker.unused_data:
-        raise ValueError("cut, or longer than a text can be")
-    return data.decode("utf-8")
-
-
 def _is_damage(error: sqlite3.Error) -> bool:
     """Whether SQLite reports a damaged file, rather than one that cannot be used at the moment."""
     code = getattr(error, "sqlite_errorcode", 0)  # missing on errors that Python itself raises
     return isinstance(error, _ForeignError) or code & 0xFF in _DAMAGED or code == _SHORT_READ
-
-
-def _is_out_of_room(error: Exception) -> bool:
-    """Whether the disk is full or a limit on file sizes is reached."""
-    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_ROOM

@@ -36,17 +36,12 @@ def keep_documents(run: Run, documents: Iterable[Document]) -> None:
 def read_documents(run: Run, manifest: Mapping[str, Any]) -> dict[str, Document]:
     """Read the stored documents by id, with their text only; raises StoreError where one is damaged."""
     entries: Mapping[str, Mapping[str, Any]] = (manifest.get("data") or {}).get("documents") or {}
-    return {
-        name: _document(run, name, entry["text"], entry.get("sha256", ""))
-        for name, entry in entries.items()
-        if entry.get("text")
-    }
-
-
-def _document(run: Run, name: str, blob: str, sha256: str) -> Document:
-    """Read one document; raises StoreError where its text is damaged."""
-    try:
-        pages = tuple(Page.model_validate(page) for page in json.loads(run.blob(blob)))
-    except (ValueError, TypeError, ValidationError) as error:
-        raise StoreError(f"{run.path}: the text of {name} cannot be read: {error}") from error
-    return Document(id=name, path=Path(name), sha256=sha256, pages=pages)
+    found = {}
+    for name, entry in entries.items():
+        if entry.get("text"):
+            try:
+                pages = tuple(Page.model_validate(page) for page in json.loads(run.blob(entry["text"])))
+            except (ValueError, TypeError, ValidationError) as error:
+                raise StoreError(f"{run.path}: the text of {name} cannot be read: {error}") from error
+            found[name] = Document(id=name, path=Path(name), sha256=entry.get("sha256", ""), pages=pages)
+    return found

@@ -161,9 +161,10 @@ def is_intact(line: bytes) -> bool:
     return seal is None or zlib.crc32(memoryview(line)[: seal.start()]) == int(seal[1], 16)
 
 
-def inflated(data: bytes, limit: int = LARGEST_TEXT) -> bytes:
-    """Decompress gzip data of at most `limit` bytes; raises ValueError for longer or invalid data."""
-    decoder = zlib.decompressobj(wbits=31)
+def inflated(data: bytes, limit: int = LARGEST_TEXT, *, wbits: int = 31) -> bytes:
+    """Decompress gzip data (zlib data with `wbits=15`) of at most `limit` bytes; raises ValueError for longer
+    or invalid data."""
+    decoder = zlib.decompressobj(wbits)
     try:
         text = decoder.decompress(data, limit + 1)
     except zlib.error as error:

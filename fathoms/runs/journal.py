@@ -51,8 +51,10 @@ class Journal:
             with FileIO(self.path, "a+", opener=opener) as file:
                 end = file.seek(0, os.SEEK_END)
                 try:
-                    if end and not _ends_line(file):
-                        data = b"\n" + data  # end the partial line of a killed writer
+                    if end:
+                        file.seek(-1, os.SEEK_END)
+                        if file.read(1) != b"\n":
+                            data = b"\n" + data  # end the partial line of a killed writer
                     write_all(file, data)
                     os.fsync(file.fileno())
                 except OSError:
@@ -76,7 +78,9 @@ class Journal:
             for number, text in enumerate(iter(partial(file.readline, LARGEST_TEXT), b""), start=1):
                 size = len(text)
                 if size == LARGEST_TEXT and not text.endswith(b"\n"):
-                    size += _skip_line(file)
+                    while (rest := file.readline(LARGEST_TEXT)) and not rest.endswith(b"\n"):
+                        size += len(rest)
+                    size += len(rest)
                     yield Line(number, offset, b"", f"it is longer than {LARGEST_TEXT >> 20} MiB")
                 elif is_intact(text):
                     yield Line(number, offset, text)
@@ -91,19 +95,3 @@ def journal_line(value: Mapping[str, Any]) -> bytes:
     if len(line) >= LARGEST_TEXT:
         raise TooLongError(f"{len(line) >> 20} MiB are more than a line of a journal can hold")
     return line
-
-
-def _skip_line(file: Any) -> int:
-    """Skip to the end of the line; returns the number of bytes skipped."""
-    passed = 0
-    for text in iter(partial(file.readline, LARGEST_TEXT), b""):
-        passed += len(text)
-        if text.endswith(b"\n"):
-            break
-    return passed
-
-
-def _ends_line(file: FileIO) -> bool:
-    """Whether the last byte is a line feed."""
-    file.seek(-1, os.SEEK_END)
-    return bool(file.read(1) == b"\n")

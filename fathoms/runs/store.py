@@ -322,7 +322,10 @@ class Run:
         texts is lost, as can happen after a power failure that spared the journal alone."""
         try:
             if light:
-                _lighten(data)
+                for name in ("hits", "fingerprints"):
+                    data.pop(name, None)
+                if prompt := data.get("prompt"):
+                    data["prompt"] = _without_texts(prompt)
             return Record.model_validate(self._blobs.internalise(data))
         except (StoreError, ValidationError, AttributeError, TypeError, ValueError, RecursionError):
             rest = {key: value for key, value in data.items() if key not in ("hits", "prompt")}
@@ -437,14 +440,6 @@ def _loads(line: bytes) -> Any:
 def _stamp(time: datetime) -> str:
     """A time as it begins the id of a run: to the millisecond, sortable as text."""
     return f"{time:%Y%m%dT%H%M%S}{time.microsecond // 1000:03d}Z"
-
-
-def _lighten(data: dict[str, Any]) -> None:
-    """Remove the long parts of a record that are not the answer."""
-    for name in ("hits", "fingerprints"):
-        data.pop(name, None)
-    if prompt := data.get("prompt"):
-        data["prompt"] = _without_texts(prompt)
 
 
 def _without_texts(prompt: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,6 @@ finite, pages count from 1, and other keys are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -44,22 +43,17 @@ class Citation(Evidence):
     model_config = ConfigDict(allow_inf_nan=False)
 
 
-def _context(value: Any) -> Any:
-    """Turn a bare text into a context of which nothing else is known."""
-    return {"text": value} if isinstance(value, str) else value
+def bare_text_as(key: str) -> BeforeValidator:
+    """Accept a bare text as an object that has nothing but this key."""
+    return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value)
 
 
-def _citation(value: Any) -> Any:
-    """Turn a bare text into a citation of the document of that name."""
-    return {"document": value} if isinstance(value, str) else value
-
-
-def _none_if_empty(value: Any) -> Any:
+def none_if_empty(value: Any) -> Any:
     """Turn an empty text into `None`, for unknown."""
     return None if isinstance(value, str) and not value.strip() else value
 
 
-_Words = Annotated[str | None, BeforeValidator(_none_if_empty)]
+_Words = Annotated[str | None, BeforeValidator(none_if_empty)]
 
 
 def _counted(usage: Usage) -> Usage:
@@ -73,9 +67,9 @@ def _counted(usage: Usage) -> Usage:
 class Parts(_External):
     """The parts of an answer besides its text; `None` means unknown."""
 
-    contexts: tuple[Annotated[Context, BeforeValidator(_context)], ...] | None = None
+    contexts: tuple[Annotated[Context, bare_text_as("text")], ...] | None = None
     """The retrieved context that the answer was made from, best first."""
-    citations: tuple[Annotated[Citation, BeforeValidator(_citation)], ...] | None = None
+    citations: tuple[Annotated[Citation, bare_text_as("document")], ...] | None = None
     """The places that the answer itself cites."""
     usage: Annotated[Usage, AfterValidator(_counted)] | None = None
     """Token counts."""
@@ -95,7 +89,16 @@ class Parts(_External):
 
         A context without a score gets 1 / rank, which keeps the order.
         """
-        return None if self.contexts is None else tuple(_hits(name, self.contexts))
+        if self.contexts is None:
+            return None
+        hits = []
+        for rank, context in enumerate(self.contexts, start=1):
+            pages = context.pages or (() if context.page is None else (context.page,))
+            chunk = Chunk(id=f"{name}:{rank}", document=context.document, pages=pages, text=context.text)
+            hits.append(
+                Hit(chunk=chunk, score=1 / rank if context.score is None else context.score, rank=rank)
+            )
+        return tuple(hits)
 
     def evidence(self) -> tuple[Evidence, ...] | None:
         """The cited places; `None` where unknown."""
@@ -123,11 +126,3 @@ class Answer(Parts):
 
     answer: str
     """The text of the answer."""
-
-
-def _hits(name: str, contexts: tuple[Context, ...]) -> Iterator[Hit]:
-    """Yield the contexts as hits, ranked in the given order."""
-    for rank, context in enumerate(contexts, start=1):
-        pages = context.pages or (() if context.page is None else (context.page,))
-        chunk = Chunk(id=f"{name}:{rank}", document=context.document, pages=pages, text=context.text)
-        yield Hit(chunk=chunk, score=1 / rank if context.score is None else context.score, rank=rank)

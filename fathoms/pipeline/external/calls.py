@@ -84,18 +84,17 @@ class _Worker:
         """Run calls until `None` is received."""
         while given := self.calls.get():
             function, future = given
-            result = _result(function)
+            try:
+                result = function()
+            except BaseException as error:  # SystemExit too: it must not end this thread
+                result = RaisedError(error)
             self.is_free = True  # set before the result, so that the next call finds this thread
-            _settle(future, result)
+            if future.set_running_or_notify_cancel():  # otherwise the caller has cancelled
+                if isinstance(result, RaisedError):
+                    future.set_exception(result)
+                else:
+                    future.set_result(result)
             del given, function, future, result  # keep no references while waiting
-
-
-def _result(function: Callable[[], Any]) -> Any:
-    """The return value of a function, or a RaisedError."""
-    try:
-        return function()
-    except BaseException as error:  # SystemExit too: it must not end this thread
-        return RaisedError(error)
 
 
 def _awaiting(result: Awaitable[Any]) -> Future[Any]:
@@ -115,16 +114,6 @@ async def _awaited(result: Awaitable[Any]) -> Any:
         raise RaisedError(error) from error
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         raise RaisedError(error) from error
-
-
-def _settle(future: Future[Any], result: Any) -> None:
-    """Deliver a result to its caller, unless that has been cancelled."""
-    if not future.set_running_or_notify_cancel():
-        return
-    if isinstance(result, RaisedError):
-        future.set_exception(result)
-    else:
-        future.set_result(result)
 
 
 @cache

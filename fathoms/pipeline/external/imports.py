@@ -67,17 +67,12 @@ def refuse_others(target: str, folders: list[Path]) -> None:
                 " rename one, or run them one by one"
             )
         if _is_within(file, folders):
-            _refuse_changed(name, file)
+            note([name] if name in _imported else [])  # it may have been reloaded
+            known = _imported.get(name)
+            if known and known.file == file and known.sha256 != sha256_file(file):
+                raise ConfigError(f"'{name}' ({file}) has changed since it was imported: start a new process")
         elif name == target and name in _imported and _imported[name].is_beside:
             raise ConfigError(f"there is no module '{name}' here; one was imported before from {file}")
-
-
-def _refuse_changed(name: str, file: Path) -> None:
-    """Raise ConfigError where a module's file has changed since it was imported."""
-    note([name] if name in _imported else [])  # it may have been reloaded
-    known = _imported.get(name)
-    if known and known.file == file and known.sha256 != sha256_file(file):
-        raise ConfigError(f"'{name}' ({file}) has changed since it was imported: start a new process")
 
 
 def _file(module: Any) -> Path | None:

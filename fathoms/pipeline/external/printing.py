@@ -38,19 +38,13 @@ _made: list[_Aside] = []
 stdout that it writes to, and a thread that prints while a block ends would crash the process."""
 
 
-def _aside_of(stdout: Any) -> _Aside:
-    """The wrapper of a stdout, made on first use."""
-    found = next((aside for aside in _made if aside._stdout is stdout), None)
-    if found is None:
-        _made.append(found := _Aside(stdout))
-    return found
-
-
 @contextmanager
 def printed_aside() -> Iterator[None]:
     """Send what other threads print to stderr while the block lasts; blocks may overlap."""
     with _lock:
-        aside = sys.stdout if isinstance(sys.stdout, _Aside) else _aside_of(sys.stdout)
+        aside = next((aside for aside in _made if sys.stdout in (aside, aside._stdout)), None)
+        if aside is None:
+            _made.append(aside := _Aside(sys.stdout))
         sys.stdout = aside
         aside.enter()
     try:

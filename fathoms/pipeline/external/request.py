@@ -82,18 +82,17 @@ def filled(template: Any, parts: Mapping[str, str | list[str]]) -> Any:
     if template == "{files}":
         return parts["files"]
     if isinstance(template, str):
-        return _PLACE.sub(lambda match: _part(match, parts), template)
+
+        def value(match: re.Match[str]) -> str:
+            if match["variable"]:
+                return _variable(match["variable"])
+            part = parts[match["part"]]
+            return part if isinstance(part, str) else ", ".join(part)
+
+        return _PLACE.sub(value, template)
     if isinstance(template, dict):
         return {key: filled(value, parts) for key, value in template.items()}
     return [filled(value, parts) for value in template] if isinstance(template, list) else template
-
-
-def _part(match: re.Match[str], parts: Mapping[str, str | list[str]]) -> str:
-    """The value of one placeholder."""
-    if match["variable"]:
-        return _variable(match["variable"])
-    part = parts[match["part"]]
-    return part if isinstance(part, str) else ", ".join(part)
 
 
 def places(template: Any) -> set[str]:

@@ -78,7 +78,9 @@ def payload(
     shortened = False
     for key, (run, label, profile) in enumerate(zip(runs, run_labels(runs), profiles, strict=True)):
         details = Details(key, budget)
-        indexed = index_run(run, profile, questions, details, pictures.of(run) if thumbnails else _no_picture)
+        indexed = index_run(
+            run, profile, questions, details, pictures.of(run) if thumbnails else lambda *page: None
+        )
         overviews.append(overview_run(key, label, run, profile, indexed.sums))
         budget.release(_expected(run) - len(indexed.rows))
         indexes.append(indexed)
@@ -104,41 +106,25 @@ def _overview(
     """Build the overview of all runs."""
     scored = leaderboard(runs, scores)
     marks = {row.mark for row in scored.rows}  # the page shows at each run why it is incomplete
+    notes = [note for note in scored.notes if note.split(" ")[0] not in marks]
+    if len(scored.categories) > MOST_CATEGORIES:
+        notes.append(
+            f"This page draws the first {MOST_CATEGORIES} of {len(scored.categories):,} categories; overall"
+            " figures are of all of them, and scores.csv and 'fathoms report --json' have every one."
+        )
+    title = ", ".join(run["label"] for run in overviews)
+    if len(overviews) > NAMED:
+        data = list(dict.fromkeys(run["data"] for run in overviews if run["data"]))
+        title = f"{len(overviews)} runs" + (f" on {data[0]}" if len(data) == 1 else "")
     made = {
-        "title": f"fathoms: {_title(overviews)}",
+        "title": f"fathoms: {title}",
         "version": f"fathoms {VERSION}",
         "categories": list(scored.categories)[:MOST_CATEGORIES],
         "runs": overviews,
         "same_questions": same,
-        "notes": [
-            *(note for note in scored.notes if note.split(" ")[0] not in marks),
-            *_too_many(len(scored.categories)),
-            *warnings,
-        ],
+        "notes": [*notes, *warnings],
     }
     return dict(clean(made))
-
-
-def _too_many(categories: int) -> list[str]:
-    """Return a note if not all categories are drawn."""
-    if categories <= MOST_CATEGORIES:
-        return []
-    return [
-        f"This page draws the first {MOST_CATEGORIES} of {categories:,} categories; overall figures are of"
-        " all of them, and scores.csv and 'fathoms report --json' have every one."
-    ]
-
-
-def _title(overviews: Sequence[dict[str, Any]]) -> str:
-    """Return the names of the runs, or their number and data set if there are many."""
-    if len(overviews) <= NAMED:
-        return ", ".join(run["label"] for run in overviews)
-    data = list(dict.fromkeys(run["data"] for run in overviews if run["data"]))
-    return f"{len(overviews)} runs" + (f" on {data[0]}" if len(data) == 1 else "")
-
-
-def _no_picture(document: str, page: int | None, gold: bool) -> None:
-    """Stand in for the picture function if no thumbnails are wanted."""
 
 
 def _expected(run: ScoredRun) -> int:

@@ -22,17 +22,15 @@ def _lines(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict) and value:
         for key, child in value.items():
             name = f"{prefix}.{key}" if prefix else str(key)
-            yield from [(name, HIDDEN)] if _is_secret(str(key), child) else _lines(name, child)
+            if child and is_secret_name(str(key)) and not isinstance(child, int | float):  # not max_tokens
+                yield name, HIDDEN
+            else:
+                yield from _lines(name, child)
     elif isinstance(value, list) and any(isinstance(child, dict | list) for child in value):
         for number, child in enumerate(value):
             yield from _lines(f"{prefix}.{number}", child)
     else:
         yield prefix, _text(value)
-
-
-def _is_secret(key: str, value: Any) -> bool:
-    """Return whether a value is masked; numbers, such as `max_tokens`, never are."""
-    return bool(value) and not isinstance(value, int | float) and is_secret_name(key)
 
 
 def _text(value: Any) -> str:

@@ -12,7 +12,7 @@ from fathoms.metrics.profiles import PROFILES, SCORER_HYPHENS, Profile
 from fathoms.metrics.stages import STAGES
 from fathoms.report.html.texts import Marker, Pool, brief
 from fathoms.runs.views import AnswerScores, ScoredQuestion, ScoredRepeat, ShownHit, ShownMessage, ShownPrompt
-from fathoms.types import Cut, Evidence, Failure, Question, Reply
+from fathoms.types import Evidence, Question, Reply
 
 Json = dict[str, Any]
 Picture = Callable[[str, int | None, bool], str | None]
@@ -69,7 +69,7 @@ def _repeat(
     match, hyphens = rule_of(profile, repeat)
     marker: Marker = partial(marks, phrases=phrases, match=match, hyphens=hyphens)
     answer, scores, hits = repeat.answer or Reply(text=""), repeat.under(profile), repeat.hits
-    cited = repeat.citations
+    cited, error = repeat.citations, repeat.error
     return {
         "repeat": repeat.repeat,
         "answer": pool.add(answer.text, marker) if repeat.answer else None,
@@ -82,7 +82,7 @@ def _repeat(
         "refusal": brief(answer.refusal, REASON),
         "cached": answer.cached,
         "prompt_cut": answer.prompt_cut,
-        "error": _error(repeat.error, pool),
+        "error": error and {"kind": error.kind, "message": pool.add(error.message)},
         "seed": repeat.seed,
         "finished": repeat.finished,
         "citations": None if cited is None else [_place(item) for item in cited],
@@ -94,13 +94,6 @@ def _repeat(
         "hits": None if hits is None else [_hit(hit, question, pool, marker, picture) for hit in hits],
         "prompt": _prompt(repeat.prompt, hits or (), pool),
     }
-
-
-def _error(error: Failure | None, pool: Pool) -> Json | None:
-    """Return the failure; its message may be long, so it is stored in the pool."""
-    if not error:
-        return None
-    return {"kind": error.kind, "message": pool.add(error.message)}
 
 
 def _scores(scores: AnswerScores) -> Json:
@@ -167,7 +160,7 @@ def _prompt(prompt: ShownPrompt | None, hits: Sequence[ShownHit], pool: Pool) ->
         return None
     made: Json = {
         "messages": [_message(message, hits, pool) for message in prompt.messages],
-        "cuts": [_cut(cut) for cut in prompt.cuts],
+        "cuts": [f"{cut.chunk}: {cut.dropped} of {cut.length} characters did not fit" for cut in prompt.cuts],
         "tokens": prompt.tokens,
         "budget": prompt.budget,
     }
@@ -192,27 +185,13 @@ def _message(message: ShownMessage, hits: Sequence[ShownHit], pool: Pool) -> Jso
 def _parts(text: str, hits: Sequence[ShownHit], pool: Pool) -> Iterator[Json]:
     """Split a message into texts and references to the retrieved texts that it contains verbatim."""
     done = 0
-    for start, end, rank in _places(text, hits):
+    found = [(text.find(hit.text), len(hit.text), hit.rank) for hit in hits if len(hit.text) >= LEAST]
+    for start, length, rank in sorted(place for place in found if place[0] >= 0):
         if start < done:
             continue
         if start > done:
             yield pool.add(text[done:start])
         yield {"hit": rank}
-        done = end
+        done = start + length
     if done < len(text):
         yield pool.add(text[done:])
-
-
-def _places(text: str, hits: Sequence[ShownHit]) -> list[tuple[int, int, int]]:
-    """Return the start, end and rank of each retrieved text in a message, from left to right."""
-    places = []
-    for hit in hits:
-        at = text.find(hit.text) if len(hit.text) >= LEAST else -1
-        if at >= 0:
-            places.append((at, at + len(hit.text), hit.rank))
-    return sorted(places)
-
-
-def _cut(cut: Cut) -> str:
-    """Describe context that did not fit into the prompt."""
-    return f"{cut.chunk}: {cut.dropped} of {cut.length} characters did not fit"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean
 
 from fathoms.report.worst import mean
 from fathoms.runs.views import AnswerScores, ScoredQuestion
@@ -20,7 +19,7 @@ def outcome(view: ScoredQuestion, scores: Sequence[AnswerScores]) -> str:
     if all(repeat.answer.refusal is not None for repeat in view.repeats if repeat.answer):
         return "refused"
     correctness = mean([row.correctness for row in scores])
-    abstained = share_abstained(scores)
+    abstained = mean([row.abstained for row in scores])  # the share of repeats with a known label
     if not view.question.answerable:
         if abstained is None:
             return "not scored"
@@ -30,13 +29,6 @@ def outcome(view: ScoredQuestion, scores: Sequence[AnswerScores]) -> str:
     if correctness == 0:
         return "abstained" if abstained is not None and abstained >= 0.5 else "wrong"
     return "correct" if correctness == 1 else "partial"
-
-
-def share_abstained(scores: Sequence[AnswerScores]) -> float | None:
-    """Return the share of repeats that abstained, among those with a known label; `None` if no label is
-    known."""
-    known = [row.abstained for row in scores if row.abstained is not None]
-    return fmean(known) if known else None
 
 
 def lost_at(scores: Sequence[AnswerScores]) -> str | None:

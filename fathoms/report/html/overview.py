@@ -59,7 +59,10 @@ def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums)
             "completion": summary.usage.completion_tokens,
         },
         "seconds": seconds_of(summary, sums),
-        "errors": errors_of(sums),
+        "errors": [  # the most frequent first
+            {"kind": kind, "n": count, "example": example}
+            for kind, (count, example) in sorted(sums.errors.items(), key=lambda item: -item[1][0])
+        ],
         "config": flat(run.manifest.config),
         "started": run.manifest.created,
         "documents": documents_of(run),
@@ -107,23 +110,20 @@ def abstention_of(figures: ProfileFigures, repeats: int) -> Json | None:
 
 
 def _line(counts: AbstentionCounts, repeats: int) -> Json:
-    """Return a line of the abstention table.
+    """Return a line of the abstention table: counts, and shares with Wilson's interval (`None` without
+    answers).
 
     Repeats of one question are not independent, so the intervals use the number of questions, not of answers.
     """
     cells = {name: getattr(counts, name) for name in OUTCOMES}
     answers = sum(cells.values())
-    # -(-a // b) rounds up
-    shares = {name: _share(count, answers, -(-answers // repeats)) for name, count in cells.items()}
+    questions = -(-answers // repeats)  # rounded up
+    shares: Json = dict.fromkeys(cells)
+    for name, count in cells.items() if answers else ():
+        interval = rate_interval(count / answers, questions, answers)
+        bounds = (interval["low"], interval["high"]) if interval else None
+        shares[name] = figure_of(count / answers, bounds, answers)
     return {**cells, "share": shares}
-
-
-def _share(count: int, answers: int, questions: int) -> Json | None:
-    """Return a share with Wilson's interval, `None` if there are no answers."""
-    if not answers:
-        return None
-    interval = rate_interval(count / answers, questions, answers)
-    return figure_of(count / answers, (interval["low"], interval["high"]) if interval else None, answers)
 
 
 def funnel_figures(run: ScoredRun, profile: str) -> Json | None:
@@ -160,12 +160,6 @@ def seconds_of(summary: Summary, sums: Sums) -> Json:
         "stages": stages,
         "first_token": spread(sums.first_token),
     }
-
-
-def errors_of(sums: Sums) -> list[Json]:
-    """Return the kinds of failure, the most frequent first."""
-    kinds = sorted(sums.errors.items(), key=lambda item: -item[1][0])
-    return [{"kind": kind, "n": count, "example": example} for kind, (count, example) in kinds]
 
 
 def documents_of(run: ScoredRun) -> Json:

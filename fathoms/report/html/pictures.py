@@ -96,7 +96,11 @@ class Pictures:
         except DocumentError:
             self._failed.update(dict.fromkeys(page.document for page in pages.values()))
             return {}
-        return {key: _address(found[page.number]) for key, page in pages.items() if page.number in found}
+        return {
+            key: f"data:image/jpeg;base64,{base64.b64encode(found[page.number]).decode('ascii')}"
+            for key, page in pages.items()
+            if page.number in found
+        }
 
     def warnings(self) -> Iterator[str]:
         """Yield a warning about the documents without pictures.
@@ -134,8 +138,10 @@ class _Documents:
         """Return the file with the document's name that has the same SHA-256 as in the run."""
         if self._files is None:
             self._files = {}
-            for path in (path for folder in self._folders for path in _pdfs(folder)):
-                self._files.setdefault(path.name, []).append(path)
+            for folder in filter(Path.is_dir, self._folders):
+                for path in sorted(folder.rglob("*")):
+                    if path.suffix.lower() == ".pdf" and path.is_file():
+                        self._files.setdefault(path.name, []).append(path)
         for path in self._files.get(name, ()):
             sha256 = sha256_file(path)
             if name in self._documents and sha256 == self._documents[name].sha256:
@@ -171,18 +177,7 @@ def _named_folders(run: ScoredRun) -> Iterator[Path]:
         yield Path(run.manifest.data.folder)
 
 
-def _pdfs(folder: Path) -> list[Path]:
-    """Return the PDFs below a folder, none if the folder does not exist."""
-    found = folder.rglob("*") if folder.is_dir() else ()
-    return sorted(path for path in found if path.suffix.lower() == ".pdf" and path.is_file())
-
-
 def _some(names: dict[str, None]) -> str:
     """List a few names, and count the others."""
     more = len(names) - NAMED
     return ", ".join(list(names)[:NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _address(picture: bytes) -> str:
-    """Return a JPEG as a data URL."""
-    return f"data:image/jpeg;base64,{base64.b64encode(picture).decode('ascii')}"

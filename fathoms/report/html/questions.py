@@ -37,7 +37,9 @@ class Questions:
 
     def place(self, question: Question, run: ScoredRun) -> tuple[str, int]:
         """Return a question's id in this report and its index; a new question is added."""
-        original, identity = question.id, _identity(question)
+        original = question.id
+        # two questions are the same if their text, gold answers and answerability are
+        identity = (question.text, repr((question.answers, question.answerable)))
         named = [f"{original} ({other})" for other in (run.summary.data, run.run) if other]
         for name in (original, *named):
             if name not in self.ids:
@@ -72,11 +74,6 @@ class Questions:
         """Return the index columns of the questions, one list per column."""
         names = ("id", "category", "text", "answerable", "gold")
         return {name: [self._rows[place][name] for place in order] for name in names}
-
-
-def _identity(question: Question) -> tuple[str, str]:
-    """Return what makes two questions the same: the text, the gold answers, and whether it is answerable."""
-    return question.text, repr((question.answers, question.answerable))
 
 
 def natural(text: str) -> list[tuple[bool, int, str]]:

@@ -15,7 +15,7 @@ from fathoms.report.html.questions import Questions
 from fathoms.report.html.texts import start
 from fathoms.report.worst import mean
 from fathoms.runs.reading import ScoredRun
-from fathoms.runs.views import ScoredQuestion, ScoredRepeat
+from fathoms.runs.views import ScoredRepeat
 
 ANSWER = 280
 EXAMPLE = 500
@@ -83,25 +83,20 @@ def index_run(
         name, place = questions.place(view.question, run)
         for repeat in view.repeats:
             sums.add(repeat)
-        rows[place] = row_of(view, profile)
+        scores = [repeat.under(profile) for repeat in view.repeats]
+        answers = [repeat.answer for repeat in view.repeats if repeat.answer]
+        rows[place] = (  # in the order of COLUMNS; scores are means over the repeats
+            rounded(mean([row.correctness for row in scores])),
+            rounded(mean([row.hallucination for row in scores])),
+            outcome(view, scores),
+            lost_at(scores),
+            start(answers[0].text, ANSWER) if answers else None,
+        )
         file = run.question_file(view.question.id)
         made = detail(view, profile, details.pool, picture)
         numbers[place] = details.add(name, {"id": name, **made, "file": file and f"questions/{file.name}"})
     details.close()
     return IndexedRun(rows, numbers, sums)
-
-
-def row_of(view: ScoredQuestion, profile: str) -> tuple[Any, ...]:
-    """Return the columns of one question, in the order of `COLUMNS`; scores are means over its repeats."""
-    scores = [repeat.under(profile) for repeat in view.repeats]
-    answers = [repeat.answer for repeat in view.repeats if repeat.answer]
-    return (
-        rounded(mean([row.correctness for row in scores])),
-        rounded(mean([row.hallucination for row in scores])),
-        outcome(view, scores),
-        lost_at(scores),
-        start(answers[0].text, ANSWER) if answers else None,
-    )
 
 
 def seconds_of(repeat: ScoredRepeat) -> float | None:

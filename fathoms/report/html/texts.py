@@ -99,15 +99,10 @@ class Pool:
             self.texts[place] = self.texts[place][:length]
             size = units(self.texts[place])
             for user in self._users[place]:
-                _cut(user, size, self._whole[place])
+                user["cut"] = self._whole[place]
+                found = user.get("marks") or []
+                kept = [mark for mark in found if mark[1] <= size]
+                if len(kept) < len(found):
+                    user["beyond"] = user.get("beyond", 0) + len(found) - len(kept)
+                    user["marks"] = kept
         return bool(longer)
-
-
-def _cut(user: dict[str, Any], size: int, whole: int) -> None:
-    """Update one reference to a text that was shortened to `size` code units."""
-    user["cut"] = whole
-    found = user.get("marks") or []
-    kept = [mark for mark in found if mark[1] <= size]
-    if len(kept) < len(found):
-        user["beyond"] = user.get("beyond", 0) + len(found) - len(kept)
-        user["marks"] = kept

@@ -41,7 +41,10 @@ def review_panel(
     ]
     if answer.refusal:
         parts.append(labelled("refused", answer.refusal))
-    parts += [labelled("score", score_words(scores)), labelled("flag", flag_words(scores))]
+    missed = f" (missed: {' + '.join(scores.missed)})" if scores.missed else ""
+    flags = f"hallucination: {yes_or_no(scores.hallucination)}; abstained: {yes_or_no(scores.abstained)}"
+    parts.append(labelled("score", f"correctness {figure(scores.correctness)}{missed}"))
+    parts.append(labelled("flag", flags))
     if before:
         said = f"score {before.score_rating or 'n/a'}, flag {before.flag_rating or 'n/a'}"
         parts.append(labelled("you said", f"{said}; {before.comment}" if before.comment else said))
@@ -71,14 +74,3 @@ def context_texts(repeat: ScoredRepeat) -> Iterator[tuple[str, str]]:
 def labelled(name: str, value: object, *, dim: bool = False) -> Text:
     """Format a labelled value that may have several lines."""
     return Text.assemble((f"{visible(name)}: ", "bold"), (visible(value or "n/a"), "dim" if dim else ""))
-
-
-def score_words(scores: AnswerScores) -> str:
-    """Describe the correctness, and the phrases that were missed."""
-    missed = " + ".join(scores.missed or ())
-    return f"correctness {figure(scores.correctness)}" + (f" (missed: {missed})" if missed else "")
-
-
-def flag_words(scores: AnswerScores) -> str:
-    """Describe whether the answer was scored as a hallucination, and whether as an abstention."""
-    return f"hallucination: {yes_or_no(scores.hallucination)}; abstained: {yes_or_no(scores.abstained)}"
