@@ -105,7 +105,7 @@ def test_hanging_questions_do_not_delay_the_others(tmp_path: Path, provider: str
     rules = ["hang@<0>", "stall@<1>", "drip@<2>"]
     with ScriptedServer(rules, default=faulty.SAID).running() as server:
         run = answered(
-            tmp_path, provider, server, TEXTS, at_once=4, silence=30, question_timeout=6, max_attempts=1
+            tmp_path, provider, server, TEXTS, at_once=4, silence=60, question_timeout=15, max_attempts=1
         )
     records = run.records()
     assert failed(records) == [(text, "Timeout") for text in TEXTS[:3]]
