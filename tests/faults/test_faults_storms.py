@@ -102,10 +102,10 @@ def test_connections_that_are_closed_without_a_word(tmp_path: Path, provider: st
 
 def test_hanging_questions_do_not_delay_the_others(tmp_path: Path, provider: str) -> None:
     """Three of four places are taken by a hang, a stall and a drip; everything else goes by the fourth."""
-    rules = ["hang@<0>", "stall@<1>", "drip@<2>"]
+    rules = ["hang@<0>", "stall@<1>", "drip=0.5@<2>"]
     with ScriptedServer(rules, default=faulty.SAID).running() as server:
         run = answered(
-            tmp_path, provider, server, TEXTS, at_once=4, silence=60, question_timeout=15, max_attempts=1
+            tmp_path, provider, server, TEXTS, at_once=4, silence=60, question_timeout=12, max_attempts=1
         )
     records = run.records()
     assert failed(records) == [(text, "Timeout") for text in TEXTS[:3]]
