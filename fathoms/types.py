@@ -254,10 +254,15 @@ class Verdict(StoredValue):
 
 
 class Score(StoredValue):
-    """The value of one metric for one record; `None` means that the metric does not apply."""
+    """The value of one metric for one record; `None` means that the metric does not apply.
 
-    question: str
+    `n` is the number of items that the value rests on (claims, tokens, phrases), 1 where it has no items.
+    `parts` are named counts or sub-scores behind the value, such as precision and recall behind an F1. `why`
+    is what a reader needs to believe it.
+    """
+
     metric: str
     value: float | None
-    repeat: int = 0
+    n: int = 1
+    parts: dict[str, float | None] = {}
     why: dict[str, object] = {}

@@ -70,7 +70,7 @@ def config_checks(config: Path, settings: Sequence[str] = ()) -> Iterator[dict[s
         yield _row("config", False, str(error))
         return
     yield _row("config", True, experiment.name)
-    stages = {**experiment.checks(), "scoring": experiment.scoring.check}
+    stages = {**experiment.checks(), "scoring": experiment.check_scoring}
     yield _checked("data", lambda: _data(experiment, config))
     for stage, check in stages.items():
         yield _checked(stage, partial(_stage, experiment, stage, check))

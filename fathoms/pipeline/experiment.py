@@ -17,6 +17,7 @@ from fathoms.config import Component, override, read_yaml, validate
 from fathoms.corpora import DataSource
 from fathoms.errors import ConfigError, DocumentError, UsageError
 from fathoms.metrics import Scoring
+from fathoms.metrics.registry import Metrics, distinct
 from fathoms.models import Generator
 from fathoms.models.calling.retries import ExecutionSettings, ProviderCalls
 from fathoms.pipeline.answering import PackedQuestion
@@ -72,10 +73,24 @@ class Measured(Component):
     """The data set: a name, or `{questions: FILE, documents: DIR}`."""
     scoring: Scoring = Scoring()
     """How answers are scored."""
+    metrics: Metrics = ()
+    """Metrics that are computed besides those of `fathoms`: names of metrics or of sets (`fathoms metrics`
+    lists them), or mappings with a `kind` and options."""
     question_timeout: float = Field(default=600, gt=0, le=LONGEST_WAIT)
     """Seconds that one answer may take, all attempts included, before the question counts as failed."""
     execution: ExecutionSettings = ExecutionSettings()
     """Retries and rate limits of the requests to the provider."""
+
+    def _placed(self, base: Path) -> dict[str, Any]:
+        """The scoring and the metrics with relative paths resolved from a folder."""
+        metrics = distinct(metric.at(base) for metric in self.metrics)
+        return {"scoring": self.scoring.at(base), "metrics": metrics}
+
+    def check_scoring(self) -> None:
+        """Check that the answers can be scored; raises the errors that scoring would raise."""
+        self.scoring.check()
+        for metric in self.metrics:
+            metric.check()
 
     @property
     def _answering(self) -> Generator | External:
@@ -109,12 +124,12 @@ class Experiment(Pipeline, Measured):
 
     def at(self, base: Path) -> Experiment:
         """Return a copy whose relative paths are resolved from `base`, the folder of the configuration."""
-        return self.model_copy(update={"scoring": self.scoring.at(base)})
+        return self.model_copy(update=self._placed(base))
 
     def check(self) -> None:
         """Run the checks of the pipeline, and check that the answers can be scored."""
         super().check()
-        self.scoring.check()
+        self.check_scoring()
 
     def served(self) -> dict[str, Any]:
         """What the servers report about the configured models, by stage."""
@@ -154,13 +169,13 @@ class ExternalExperiment(Measured):
     def at(self, base: Path) -> ExternalExperiment:
         """Return a copy whose relative paths and modules are resolved from `base`, the configuration's
         folder."""
-        return self.model_copy(update={"scoring": self.scoring.at(base), "pipeline": self.pipeline.at(base)})
+        return self.model_copy(update={**self._placed(base), "pipeline": self.pipeline.at(base)})
 
     def check(self) -> None:
         """Raise now what would fail later."""
         for check in self.checks().values():
             check()
-        self.scoring.check()
+        self.check_scoring()
 
     def checks(self) -> dict[str, Callable[[], None]]:
         """The checks that can be made beforehand, by configuration key."""

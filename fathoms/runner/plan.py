@@ -59,7 +59,7 @@ def plan(
     """Plan a run of these questions. Only models that run in this process are called; servers are only asked
     whether they are reachable."""
     missing: dict[str, str] = {}
-    for stage, check in {**experiment.checks(), "scoring": experiment.scoring.check}.items():
+    for stage, check in {**experiment.checks(), "scoring": experiment.check_scoring}.items():
         try:
             check()
         except FathomsError as error:

@@ -152,7 +152,8 @@ def _demands(value: Any, key: Key) -> Iterator[Demand]:
     if not isinstance(value, BaseModel):
         return
     kind = getattr(value, "kind", None)
-    if kind is not None and kind not in INERT:
+    inert = getattr(type(value), "inert", kind in INERT)  # a metric says so of itself
+    if kind is not None and not inert:
         details = list(_details(value.model_dump(mode="json"), key))
         yield from details or [Demand((*key, "kind"), f"asks a server, or runs code, for the kind '{kind}'")]
         return

@@ -96,6 +96,49 @@ def stratified_interval(
     return _bca(strata, weights, confidence, resamples, np.random.default_rng(seed))
 
 
+def bootstrap_interval(
+    strata: Sequence[Array], weights: Array, *, confidence: float = CONFIDENCE, seed: int = 0
+) -> Interval:
+    """Return the BCa bootstrap interval of the sum of `weights` times the means of `strata`, for values without
+    bounds such as seconds. Each stratum must hold at least two different values."""
+    return _bca(strata, weights, confidence, RESAMPLES, np.random.default_rng(seed))
+
+
+def ratio_interval(
+    tops: Array, bottoms: Array, *, confidence: float = CONFIDENCE, seed: int = 0
+) -> Interval | None:
+    """Return the interval of `sum(tops) / sum(bottoms)`, where each question has one numerator and one
+    denominator.
+
+    It is Wilson's interval if every question counts 0 or 1 out of 1. Otherwise it is the BCa bootstrap over
+    questions, or `None` if the ratios of all questions are equal, because their spread is then not known.
+    """
+    from scipy.stats import bootstrap
+
+    if (bottoms == 1).all() and np.isin(tops, (0.0, 1.0)).all():
+        low, high = wilson(tops.mean(), tops.size, confidence)
+        return Interval(float(low), float(high), "wilson")
+    counted = bottoms > 0  # the other questions do not change the ratio
+    tops, bottoms = tops[counted], bottoms[counted]
+    if tops.size < 2 or np.ptp(tops / bottoms) == 0:
+        return None
+
+    def ratio(top: Array, bottom: Array, axis: int = -1) -> Array:
+        found: Array = top.sum(axis=axis) / bottom.sum(axis=axis)
+        return found
+
+    found = bootstrap(
+        (tops, bottoms),
+        ratio,
+        paired=True,
+        vectorized=True,
+        n_resamples=RESAMPLES,
+        confidence_level=confidence,
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return Interval(float(found.low), float(found.high), "bca")
+
+
 def _bca(
     strata: Sequence[Array], weights: Array, confidence: float, resamples: int, rng: np.random.Generator
 ) -> Interval:

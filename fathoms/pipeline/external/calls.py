@@ -17,7 +17,7 @@ from functools import cache, partial
 from queue import SimpleQueue
 from typing import Any
 
-from fathoms.pipeline.external.target import message_of, place_of
+from fathoms.safety.importing import message_of, place_of
 from fathoms.safety.masking import Mask
 from fathoms.safety.signals import result_of
 from fathoms.types import Failure

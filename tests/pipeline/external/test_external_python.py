@@ -14,7 +14,7 @@ import pytest
 
 from fathoms.errors import ConfigError, FathomsError
 from fathoms.pipeline.external import Python
-from fathoms.pipeline.external.target import importable
+from fathoms.safety.importing import importable
 from fathoms.runs.cache import Cache
 from fathoms.types import Evidence, Question, Record, Usage
 

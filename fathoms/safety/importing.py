@@ -1,4 +1,4 @@
-"""Importing the module of a pipeline, from the current directory or from beside its configuration."""
+"""Importing a module of the user, from the current directory or from beside its configuration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.errors import ConfigError
-from fathoms.pipeline.external import imports
+from fathoms.safety import imported as imports
 
 
 @contextmanager

@@ -6,6 +6,7 @@ manifest would describe other code than the run used.
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.errors import ConfigError
-from fathoms.paths import sha256_file
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def note(names: Iterable[str], folders: Iterable[Path] | None = None) -> None:
         if file is None or (known and known.file == file and known.spec is spec):
             continue
         if within is None or (_is_within(file, within) and "site-packages" not in file.parts):
-            _imported[name] = _Imported(file, sha256_file(file), spec, folders is not None)
+            _imported[name] = _Imported(file, _sha256(file), spec, folders is not None)
 
 
 def source_sha256(name: str) -> str | None:
@@ -69,10 +69,15 @@ def refuse_others(target: str, folders: list[Path]) -> None:
         if _is_within(file, folders):
             note([name] if name in _imported else [])  # it may have been reloaded
             known = _imported.get(name)
-            if known and known.file == file and known.sha256 != sha256_file(file):
+            if known and known.file == file and known.sha256 != _sha256(file):
                 raise ConfigError(f"'{name}' ({file}) has changed since it was imported: start a new process")
         elif name == target and name in _imported and _imported[name].is_beside:
             raise ConfigError(f"there is no module '{name}' here; one was imported before from {file}")
+
+
+def _sha256(file: Path) -> str:
+    """The sha256 of a file, as hex digits."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _file(module: Any) -> Path | None:

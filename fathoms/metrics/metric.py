@@ -1,0 +1,127 @@
+"""The base class of all metrics.
+
+A metric is a frozen component that scores one record at a time: `score(facts) -> Score`. The scores of a run
+are then pooled into figures with intervals (`pooling.py`). To add a metric, write a file with a subclass and
+add the class to `METRICS` in `registry.py`; tables, exports, comparisons and the gate find it there.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from fathoms.config import Component
+from fathoms.metrics.score_records import RecordScore
+from fathoms.types import Record, Score
+
+Direction = Literal["higher", "lower"]
+Need = Literal["answer", "gold", "reference", "hits", "prompt", "evidence", "citations"]
+"""A part of a record that a metric reads."""
+Pooling = Literal["categories", "questions", "counts"]
+"""How the scores of a run become one figure: the unweighted mean of the category means, the mean over all
+questions, or a ratio of counts that are added up over all records."""
+
+_PRESENT: dict[Need, tuple[Callable[[Record], bool], str]] = {
+    "answer": (lambda record: record.answer is not None, "an answer"),
+    "gold": (lambda record: bool(record.question.answers), "gold phrases"),
+    "reference": (lambda record: bool(record.question.reference), "a reference answer"),
+    "hits": (lambda record: bool(record.hits), "retrieved chunks"),
+    "prompt": (lambda record: record.prompt is not None, "a stored prompt"),
+    "evidence": (lambda record: bool(record.question.evidence), "gold evidence"),
+    "citations": (lambda record: record.citations is not None, "citations"),
+}
+_OF_QUESTIONS: frozenset[Need] = frozenset({"gold", "reference", "evidence"})
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a metric may read of one record: the record, and its scores under the headline profile."""
+
+    record: Record
+    scores: RecordScore
+
+
+class Metric(Component):
+    """Base class of the metrics.
+
+    The class variables describe a metric to readers: in which `direction` it is better, its `unit`, whether
+    tables show it without being asked to (`headline`), what it `needs`, and the `source` that defines it.
+    `failed` is the value of a failed call, `None` where failed calls are left out. `inert` says that scoring
+    runs no code of the user and asks no server, and `in_profile` that the figures are stored with those of
+    the scoring profiles.
+    """
+
+    inert: ClassVar[bool] = True
+    in_profile: ClassVar[bool] = False
+    direction: ClassVar[Direction] = "higher"
+    unit: ClassVar[str] = "share"
+    headline: ClassVar[bool] = False
+    needs: ClassVar[tuple[Need, ...]] = ("answer",)
+    pooling: ClassVar[Pooling] = "categories"
+    failed: ClassVar[float | None] = None
+    source: ClassVar[str] = ""
+
+    @property
+    def name(self) -> str:
+        """The name under which the metric is stored and shown; by default its kind."""
+        return str(getattr(self, "kind", type(self).__name__))
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def better(self) -> Direction:
+        """Whether higher or lower values are better."""
+        return self.direction
+
+    @property
+    def measured_in(self) -> str:
+        """The unit of the values."""
+        return self.unit
+
+    @property
+    def is_headline(self) -> bool:
+        """Whether tables show the metric without being asked to."""
+        return self.headline
+
+    def at(self, base: Path) -> Metric:
+        """Return the metric with relative paths and modules resolved from `base`, the folder of the
+        configuration."""
+        return self
+
+    def check(self) -> None:
+        """Raise an error if a requirement (package, weights) is missing; called before a run."""
+
+    def lacks(self, record: Record) -> str | None:
+        """Return what the metric needs and the record does not have, `None` if it has everything."""
+        for need in self.needs:
+            is_there, what = _PRESENT[need]
+            if not is_there(record):
+                return what
+        return None
+
+    def of(self, facts: Facts) -> Score:
+        """Score a record, or return a score of `None` that says what the record lacks."""
+        record = facts.record
+        lacking = self.lacks(record)
+        if lacking is None:
+            return self.score(facts)
+        if record.error is not None and self.failed is not None and self._applies(record):
+            return Score(metric=self.name, value=self.failed, n=0, why={"failed": record.error.kind})
+        return Score(metric=self.name, value=None, n=0, why={"lacks": lacking})
+
+    def _applies(self, record: Record) -> bool:
+        """Return whether the question itself has what the metric needs, so that an answer could be scored."""
+        return all(_PRESENT[need][0](record) for need in self.needs if need in _OF_QUESTIONS)
+
+    @abstractmethod
+    def score(self, facts: Facts) -> Score:
+        """Score a record that has everything the metric needs."""
+
+    def ratio(self, score: Score) -> tuple[float, float] | None:
+        """Return the numerator and the denominator of a score if `pooling` is `counts`; `None` if the score
+        does not count."""
+        return None

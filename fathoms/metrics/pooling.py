@@ -1,0 +1,167 @@
+"""Pool the scores of one metric over a run into figures with 95 % confidence intervals.
+
+Repeats are averaged within their question. By default questions are averaged within their category, and the
+overall figure is the unweighted mean of the categories. A metric may instead be averaged over all questions,
+or be a ratio of counts that are added up over all answers (`Metric.pooling`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fathoms.config import fingerprint
+from fathoms.metrics.aggregate import mean
+from fathoms.metrics.intervals import Sample, mean_intervals, overall_intervals
+from fathoms.metrics.metric import Metric
+from fathoms.types import Question, Score
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
+Figure = dict[str, Any]
+
+
+@dataclass
+class QuestionScores:
+    """The scores of one question: one per repeat, each with its ratio where the metric adds up counts."""
+
+    category: str
+    documents: frozenset[str]
+    values: list[float | None] = field(default_factory=list)
+    ratios: list[tuple[float, float]] = field(default_factory=list)
+
+    @property
+    def mean(self) -> float | None:
+        """The mean over the repeats to which the metric applies."""
+        return mean(self.values)
+
+
+class Pool:
+    """Collects the scores of one metric, record by record, and turns them into figures."""
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+        self._questions: dict[str, QuestionScores] = {}
+        self._lacking: dict[str, int] = {}
+
+    def add(self, question: Question, score: Score) -> None:
+        """Add the score of one record."""
+        documents = frozenset(item.document for item in question.evidence) or frozenset(question.files)
+        scores = self._questions.setdefault(question.id, QuestionScores(question.category, documents))
+        scores.values.append(score.value)
+        if (ratio := self.metric.ratio(score)) is not None:
+            scores.ratios.append(ratio)
+        if lacking := score.why.get("lacks"):
+            self._lacking[str(lacking)] = self._lacking.get(str(lacking), 0) + 1
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of the metric as the summary stores them.
+
+        `overall`, `micro` and each of the `categories` hold `value`, `low`, `high` and `n`, the number of
+        questions. `missing` says what the run lacks if the metric applies to none of its records.
+        """
+        metric, questions = self.metric, list(self._questions.values())
+        groups: dict[str, list[QuestionScores]] = {}
+        for question in questions:
+            groups.setdefault(question.category, []).append(question)
+        figures = {
+            "direction": metric.better,
+            "unit": metric.measured_in,
+            "headline": metric.is_headline,
+            "judge": None,
+            "rules": fingerprint(metric.identity()),
+            "missing": self._missing(),
+        }
+        if metric.pooling == "counts":
+            overall = _ratio(questions)
+            categories = {name: _ratio(group) for name, group in groups.items()}
+            return {**figures, "overall": overall, "micro": overall, "categories": categories}
+        shares = metric.measured_in == "share"
+        categories = {name: _mean(group, shares) for name, group in groups.items()}
+        overall, micro = _overall(list(groups.values()), shares)
+        if metric.pooling == "questions":
+            overall = micro
+        return {**figures, "overall": overall, "micro": micro, "categories": categories}
+
+    def _missing(self) -> str | None:
+        """Say in one sentence why the metric applies to no record; `None` if it applies to any."""
+        if any(value is not None for question in self._questions.values() for value in question.values):
+            return None
+        if not self._lacking:
+            return f"{self.metric.name} applies to none of the answers"
+        what = max(self._lacking, key=lambda name: self._lacking[name])
+        return f"{self.metric.name} needs {what}, which no record of this run has"
+
+
+def _figure(value: float | None, n: int, interval: Mapping[str, Any] | None) -> Figure:
+    """Return a figure with its bounds, which are `None` if there is no interval."""
+    bounds = interval or {"low": None, "high": None, "method": None}
+    return {"value": value, **{name: bounds[name] for name in ("low", "high", "method")}, "n": n}
+
+
+def _samples(questions: Iterable[QuestionScores]) -> list[Sample]:
+    """Return one value per question to which the metric applies."""
+    return [
+        Sample(question.mean, len(question.values) > 1, question.documents)
+        for question in questions
+        if question.mean is not None
+    ]
+
+
+def _mean(questions: Sequence[QuestionScores], shares: bool) -> Figure:
+    """Return the mean over the questions of one category."""
+    samples = _samples(questions)
+    value = mean(sample.value for sample in samples)
+    found = mean_intervals({"it": samples})["it"] if shares else _bootstrap([samples], [1.0])
+    return _figure(value, len(samples), found)
+
+
+def _overall(groups: Sequence[Sequence[QuestionScores]], shares: bool) -> tuple[Figure, Figure]:
+    """Return the mean of the category means (macro) and the mean over all questions (micro)."""
+    strata = [samples for group in groups if (samples := _samples(group))]
+    values = [sample.value for samples in strata for sample in samples]
+    means = [mean(sample.value for sample in samples) for samples in strata]
+    if shares:
+        found = overall_intervals([{"it": samples} for samples in strata])
+        macro, micro = found.get("it"), found.get("micro_it")
+    else:
+        macro = _bootstrap(strata, [1 / len(strata)] * len(strata))
+        micro = _bootstrap(strata, [len(samples) / len(values) for samples in strata])
+    return _figure(mean(means), len(values), macro), _figure(mean(values), len(values), micro)
+
+
+def _bootstrap(strata: Sequence[Sequence[Sample]], weights: Sequence[float]) -> Mapping[str, Any] | None:
+    """Return the BCa interval of a weighted mean of means of values without bounds, such as seconds.
+
+    `None` if a stratum has fewer than two values or only equal ones, because its spread is then not known.
+    """
+    import numpy as np
+
+    from fathoms.stats.intervals import bootstrap_interval
+
+    arrays = [np.array([sample.value for sample in samples], dtype=float) for samples in strata]
+    if not arrays or any(len(values) < 2 or np.ptp(values) == 0 for values in arrays):
+        return None
+    return bootstrap_interval(arrays, np.array(weights))._asdict()
+
+
+def _ratio(questions: Sequence[QuestionScores]) -> Figure:
+    """Return the ratio of counts added up over some questions, with a bootstrap interval over questions."""
+    import numpy as np
+
+    from fathoms.stats.intervals import ratio_interval
+
+    pairs = [
+        (sum(top for top, _ in question.ratios), sum(bottom for _, bottom in question.ratios))
+        for question in questions
+        if question.ratios
+    ]
+    counts: NDArray[float64] = np.array(pairs, dtype=float).reshape(-1, 2)
+    top, bottom = counts.sum(axis=0)
+    if not bottom:
+        return _figure(None, 0, None)
+    found = ratio_interval(counts[:, 0], counts[:, 1])
+    return _figure(float(top / bottom), len(pairs), found._asdict() if found else None)

@@ -1,0 +1,86 @@
+"""Every metric by its name, and the named sets of metrics.
+
+To add a metric, write a file with a subclass of `Metric` and add the class to `METRICS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union
+
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+
+from fathoms.config import suggest
+from fathoms.errors import UsageError
+from fathoms.metrics import profile_metrics as profile
+from fathoms.metrics import spending
+from fathoms.metrics.metric import Metric
+from fathoms.metrics.python_metric import PythonMetric
+
+METRICS: tuple[type[Metric], ...] = (
+    profile.Correctness,
+    profile.Hallucination,
+    profile.Abstention,
+    profile.Coverage,
+    profile.SelectiveAccuracy,
+    profile.RecallInDocuments,
+    profile.RecallInRetrieved,
+    profile.RecallInPrompt,
+    spending.Latency,
+    spending.PromptTokens,
+    spending.CompletionTokens,
+    spending.Cost,
+    PythonMetric,
+)
+SETS: dict[str, tuple[str, ...]] = {
+    "fathoms": (
+        *("correctness", "hallucination", "abstention", "coverage", "selective-accuracy"),
+        *("recall-in-documents", "recall-in-retrieved", "recall-in-prompt"),
+        *("latency", "prompt-tokens", "completion-tokens", "cost"),
+    ),
+}
+"""Sets of metrics by name. `fathoms` is computed for every run."""
+NAMES = {str(metric.model_fields["kind"].default): metric for metric in METRICS}
+
+
+def _by_name(value: Any) -> Any:
+    """Turn the name of a metric into its configuration."""
+    if isinstance(value, str):
+        if value not in NAMES:
+            raise ValueError(f"there is no metric '{value}'{suggest(value, [*NAMES, *SETS])}")
+        return {"kind": value}
+    return value
+
+
+def _expanded(value: Any) -> Any:
+    """Replace the names of sets by the metrics in them."""
+    if not isinstance(value, list | tuple):
+        return value
+    names = [SETS.get(item, (item,)) if isinstance(item, str) else (item,) for item in value]
+    return [item for found in names for item in found]
+
+
+if TYPE_CHECKING:
+    AnyMetric: TypeAlias = Metric
+    Metrics: TypeAlias = tuple[Metric, ...]
+else:
+    AnyMetric = Annotated[Union[METRICS], Field(discriminator="kind"), BeforeValidator(_by_name)]  # noqa: UP007
+    Metrics = Annotated[tuple[AnyMetric, ...], BeforeValidator(_expanded)]
+
+
+def distinct(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
+    """Return the metrics without duplicates; raises UsageError if two of them have one name."""
+    found: dict[str, Metric] = {}
+    for metric in metrics:
+        if found.setdefault(metric.name, metric) != metric:
+            raise UsageError(f"two metrics are called '{metric.name}': give one of them another label")
+    return tuple(found.values())
+
+
+def named(names: Sequence[str]) -> tuple[Metric, ...]:
+    """Return the metrics with these names, or of the sets with these names; raises UsageError."""
+    adapter: TypeAdapter[tuple[Metric, ...]] = TypeAdapter(Metrics)
+    try:
+        return distinct(adapter.validate_python(list(names)))
+    except ValidationError as error:
+        raise UsageError(str(error.errors()[0]["msg"]).removeprefix("Value error, ")) from None

@@ -1,0 +1,78 @@
+"""What an answer takes: seconds, tokens and US dollars, as the model's server reports them.
+
+Replies from the cache are left out, because they took nothing. A question with several requests counts with
+their sum.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from fathoms.metrics.metric import Direction, Facts, Metric, Need, Pooling
+from fathoms.types import Reply, Score
+
+
+class Spending(Metric):
+    """Base class of what an answer takes. The figure of a run is the mean over its questions."""
+
+    direction: ClassVar[Direction] = "lower"
+    pooling: ClassVar[Pooling] = "questions"
+    needs: ClassVar[tuple[Need, ...]] = ("answer",)
+
+    def value(self, reply: Reply) -> float | None:
+        """Return what one reply took, `None` if it is not known."""
+        raise NotImplementedError
+
+    def score(self, facts: Facts) -> Score:
+        """Return what the answer took; `None` for a cached answer, or if the server did not say."""
+        reply = facts.record.answer
+        found = self.value(reply) if reply is not None and not reply.cached else None
+        return Score(metric=self.name, value=found)
+
+
+class Latency(Spending):
+    """Seconds from the request to the last token of the answer."""
+
+    unit: ClassVar[str] = "seconds"
+
+    kind: Literal["latency"] = "latency"
+
+    def value(self, reply: Reply) -> float | None:
+        """Return the seconds."""
+        return reply.latency
+
+
+class PromptTokens(Spending):
+    """Tokens of the prompt, cached ones included."""
+
+    unit: ClassVar[str] = "tokens"
+
+    kind: Literal["prompt-tokens"] = "prompt-tokens"
+
+    def value(self, reply: Reply) -> float | None:
+        """Return the tokens."""
+        return reply.usage.prompt_tokens
+
+
+class CompletionTokens(Spending):
+    """Tokens of the reply, reasoning included."""
+
+    unit: ClassVar[str] = "tokens"
+
+    kind: Literal["completion-tokens"] = "completion-tokens"
+
+    def value(self, reply: Reply) -> float | None:
+        """Return the tokens."""
+        return reply.usage.completion_tokens
+
+
+class Cost(Spending):
+    """US dollars of an answer."""
+
+    unit: ClassVar[str] = "US dollars"
+
+    kind: Literal["cost"] = "cost"
+
+    def value(self, reply: Reply) -> float | None:
+        """Return the dollars."""
+        return reply.cost
