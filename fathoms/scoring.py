@@ -8,8 +8,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from pydantic import BaseModel
+
 from fathoms.config import Source, override, validate
-from fathoms.errors import ConfigError, DataError, StoreError
+from fathoms.errors import ConfigError, DataError, StoreError, UsageError
 from fathoms.metrics import (
     BareScores,
     Judged,
@@ -22,7 +24,10 @@ from fathoms.metrics import (
     summarise_funnels,
     with_funnels,
 )
+from fathoms.metrics.metric import Facts, Metric
+from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import default_profiles, headline
+from fathoms.metrics.registry import Metrics, default_metrics, distinct
 from fathoms.runs.documents import read_documents
 from fathoms.runs.folder import SCHEMA
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
@@ -33,11 +38,12 @@ from fathoms.types import Record
 VERDICTS = "abstention"
 
 
-def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
-    """Score a run under its profiles (`default_profiles`); write the question files, verdicts and summary.
+def score_run(run: Run, settings: Iterable[str] = (), metrics: Iterable[Metric] = ()) -> dict[str, Any]:
+    """Score a run under its profiles (`default_profiles`) and by its metrics; write the question files,
+    verdicts and summary.
 
-    `settings` override keys of the `scoring` that the run was made with (`profile=paper`). Judgements that
-    the run already holds are not made again. A damaged line of the journal is skipped and reported in the
+    `settings` override keys of the `scoring` that the run was made with (`profile=paper`), and `metrics` are
+    computed besides those of its configuration. Judgements that the run already holds are not made again. A damaged line of the journal is skipped and reported in the
     summary's `warnings`. Returns the summary. Raises DataError for a run without any answer or failure, and
     UsageError for a run from elsewhere whose scoring would import code, ask a server, or read the environment
     or a file.
@@ -48,19 +54,43 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
     if not records:
         why = f" ({flaws_sentence(flaws)})" if flaws else ""
         raise DataError(f"{run.path} holds no answers yet{why}: nothing to score")
-    scoring = _trusted_scoring(run, manifest, settings)
+    scoring, own = _trusted_scoring(run, manifest, settings)
+    asked = distinct([*own, *metrics])
+    pools = {metric.name: Pool(metric) for metric in distinct([*default_metrics(), *asked])}
     known = run.verdicts(VERDICTS)
     data = (manifest.get("data") or {}).get("name")
     judged = judge(records, scoring, known, default_profiles(data, scoring.profile))
     if judged.new:
         run.write_verdicts(VERDICTS, {**known, **judged.new})
-    scores = _write_views(run, entries, judged, _texts(run, manifest))
+    profile = scoring.profile or headline(data)
+    scores = _write_views(run, entries, judged, _texts(run, manifest), profile, pools)
     run.set_aside_views()
     summary = summary_of(run.id, manifest, records, scores, flaws)
+    summary["metrics"] = {name: pool.figures() for name, pool in pools.items() if not pool.metric.in_profile}
+    for metric in asked:
+        if missing := summary["metrics"].get(metric.name, {}).get("missing"):
+            summary["warnings"].append(missing)
     for name, funnels in summarise_funnels(records, scores).items():
         summary["profiles"][name]["funnel"] = {**funnels, "estimate": _estimate(manifest)}
     run.write_summary(summary)
     return summary
+
+
+class _Measures(BaseModel):
+    """The metrics of a configuration."""
+
+    metrics: Metrics = ()
+
+
+def read_metrics(manifest: Mapping[str, Any]) -> tuple[Metric, ...]:
+    """Read the metrics that the configuration of a run asks for; raises StoreError if they are wrong."""
+    config = (manifest.get("config") or {}).get("metrics") or ()
+    folder = Path(manifest.get("folder") or "")
+    try:
+        measures = validate(_Measures, Source("metrics", {"metrics": list(config)}))
+        return distinct(metric.at(folder) for metric in measures.metrics)
+    except (ConfigError, UsageError, TypeError) as error:
+        raise StoreError(f"manifest.json of {manifest.get('run')}, config: {error}") from error
 
 
 def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> Scoring:
@@ -99,16 +129,21 @@ def _estimate(manifest: Mapping[str, Any]) -> str | None:
 _EXEMPLARS = ("config", "scoring", "abstention", "exemplars")
 
 
-def _trusted_scoring(run: Run, manifest: Mapping[str, Any], settings: Collection[str]) -> Scoring:
-    """The scoring of a run with the user's settings applied and its exemplars located. Raises UsageError
-    where the run is from elsewhere and its scoring would do more than read the run."""
-    scoring = read_scoring(manifest, settings)
+def _trusted_scoring(
+    run: Run, manifest: Mapping[str, Any], settings: Collection[str]
+) -> tuple[Scoring, tuple[Metric, ...]]:
+    """The scoring of a run with the user's settings applied and its exemplars located, and the metrics of its
+    configuration. Raises UsageError where the run is from elsewhere and its scoring would do more than read
+    the run."""
+    scoring, metrics = read_scoring(manifest, settings), read_metrics(manifest)
     own = [setting.partition("=")[0].strip() for setting in settings]
     found = [] if is_signed(manifest) else demands(scoring, ("config", "scoring"), own=own)
+    if not is_signed(manifest):
+        found += demands(_Measures(metrics=metrics), ("config",))
     kept = _kept_exemplars(run, scoring)
     foreign = any(demand.key == _EXEMPLARS for demand in found)
     refuse(run.id, manifest, [demand for demand in found if demand.key != _EXEMPLARS or kept is None])
-    return _with_exemplars(run, scoring, kept, look=not foreign)
+    return _with_exemplars(run, scoring, kept, look=not foreign), metrics
 
 
 def _kept_exemplars(run: Run, scoring: Scoring) -> Path | None:
@@ -137,10 +172,15 @@ def _with_exemplars(run: Run, scoring: Scoring, kept: Path | None, *, look: bool
 
 
 def _write_views(
-    run: Run, entries: Mapping[tuple[str, int], Entry], judged: Judged, texts: RunTexts
+    run: Run,
+    entries: Mapping[tuple[str, int], Entry],
+    judged: Judged,
+    texts: RunTexts,
+    profile: str,
+    pools: Mapping[str, Pool],
 ) -> Scores:
-    """Write one file per question with all its repeats; returns the scores in the order of the records. Only
-    one question's full records are in memory at a time."""
+    """Write one file per question with all its repeats, and add its metrics to `pools`; returns the scores in
+    the order of the records. Only one question's full records are in memory at a time."""
     known_stages = texts.known_stages(run.read(entries.values()))
     groups: dict[str, list[tuple[int, Entry]]] = {}
     for index, ((question, _), entry) in enumerate(entries.items()):
@@ -150,9 +190,26 @@ def _write_views(
     for repeats in groups.values():
         records = list(run.read(entry for _, entry in repeats))
         scored = [with_funnels(record, judged.row(record), texts, known_stages) for record in records]
-        run.write_view(records, list(map(_plain, scored)))
+        facts = [
+            Facts(record, row.get(profile) or RecordScore())
+            for record, row in zip(records, scored, strict=True)
+        ]
+        run.write_view(records, list(map(_plain, scored)), [_measured(fact, pools) for fact in facts])
         rows |= {index: figures.of(row) for (index, _), row in zip(repeats, scored, strict=True)}
     return Scores(judged.scoring, tuple(rows[index] for index in range(len(entries))), judged.new)
+
+
+def _measured(facts: Facts, pools: Mapping[str, Pool]) -> dict[str, Any]:
+    """Score one record by every metric, add the scores to their pools, and return them as JSON values."""
+    found = {}
+    for name, pool in pools.items():
+        if not pool.metric.in_profile:
+            score = pool.metric.of(facts)
+            pool.add(facts.record.question, score)
+            found[name] = {"value": score.value} | score.model_dump(
+                mode="json", exclude_defaults=True, exclude={"metric", "value"}
+            )
+    return found
 
 
 def _plain(row: Mapping[str, RecordScore]) -> dict[str, Any]:

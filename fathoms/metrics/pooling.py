@@ -124,6 +124,8 @@ def _overall(groups: Sequence[Sequence[QuestionScores]], shares: bool) -> tuple[
     strata = [samples for group in groups if (samples := _samples(group))]
     values = [sample.value for samples in strata for sample in samples]
     means = [mean(sample.value for sample in samples) for samples in strata]
+    macro: Mapping[str, Any] | None
+    micro: Mapping[str, Any] | None
     if shares:
         found = overall_intervals([{"it": samples} for samples in strata])
         macro, micro = found.get("it"), found.get("micro_it")

@@ -44,8 +44,10 @@ NAMES = {str(metric.model_fields["kind"].default): metric for metric in METRICS}
 
 
 def _by_name(value: Any) -> Any:
-    """Turn the name of a metric into its configuration."""
+    """Turn the name of a metric, or `module:function` of a metric in Python, into its configuration."""
     if isinstance(value, str):
+        if ":" in value:
+            return {"kind": "python", "target": value}
         if value not in NAMES:
             raise ValueError(f"there is no metric '{value}'{suggest(value, [*NAMES, *SETS])}")
         return {"kind": value}
@@ -77,8 +79,14 @@ def distinct(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
     return tuple(found.values())
 
 
+def default_metrics() -> tuple[Metric, ...]:
+    """Return the metrics that are computed for every run."""
+    return named(["fathoms"])
+
+
 def named(names: Sequence[str]) -> tuple[Metric, ...]:
-    """Return the metrics with these names, or of the sets with these names; raises UsageError."""
+    """Return the metrics with these names, of the sets with these names, or of Python functions; raises
+    UsageError."""
     adapter: TypeAdapter[tuple[Metric, ...]] = TypeAdapter(Metrics)
     try:
         return distinct(adapter.validate_python(list(names)))

@@ -356,13 +356,17 @@ class Run:
     # ----- views and verdicts
 
     def write_view(
-        self, records: Sequence[Record], scores: Sequence[Mapping[str, Any]] | None = None
+        self,
+        records: Sequence[Record],
+        scores: Sequence[Mapping[str, Any]] | None = None,
+        metrics: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
         """Write `questions/<id>.json` with all repeats of one question."""
         question = records[0].question
-        repeats = []
-        for index, record in enumerate(records):
-            repeats.append(view_of(record, dict(scores[index]) if scores else {}))
+        repeats = [
+            view_of(record, dict(scores[index]) if scores else {}, dict(metrics[index]) if metrics else {})
+            for index, record in enumerate(records)
+        ]
         whole = {"schema": SCHEMA, "run": self.id, "question": question.model_dump(mode="json")}
         self._write(f"questions/{view_names(question.id)[0]}", sealed(_dump({**whole, "repeats": repeats})))
 

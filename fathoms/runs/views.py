@@ -4,7 +4,7 @@ values."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -106,8 +106,18 @@ class AnswerScores(StoredValue):
         return self.correctness, self.hallucination, self.abstained
 
 
+class MetricScore(StoredValue):
+    """The score of one answer by one metric; see `types.Score`."""
+
+    value: Number | None = None
+    n: int = 1
+    parts: dict[str, Number | None] = Field(default_factory=dict)
+    why: Json = Field(default_factory=dict)
+
+
 class ScoredRepeat(StoredValue):
-    """The question asked once: either `answer` or `error` is set. `scores` are by profile.
+    """The question asked once: either `answer` or `error` is set. `scores` are by profile, `metrics` by the
+    name of the metric.
 
     `hits` is `None` where the pipeline does not report what it retrieved, and `timings` are seconds by stage.
     """
@@ -124,6 +134,14 @@ class ScoredRepeat(StoredValue):
     fingerprints: dict[str, str] = Field(default_factory=dict)
     finished: str | None = None
     scores: dict[str, AnswerScores] = Field(default_factory=dict)
+    metrics: dict[str, MetricScore] = Field(default_factory=dict)
+
+    def value(self, metric: str, profile: str) -> Number | None:
+        """Return the value of any metric; those of FATHOMS-RAG are taken from the scores under a profile."""
+        if (read := _IN_PROFILE.get(metric)) is not None:
+            return read(self.under(profile))
+        found = self.metrics.get(metric)
+        return found.value if found else None
 
     def under(self, profile: str) -> AnswerScores:
         """Return the scores under a profile, empty scores if there are none."""
@@ -133,6 +151,24 @@ class ScoredRepeat(StoredValue):
 _NO_SCORES = AnswerScores()
 
 
+def _abstained(scores: AnswerScores) -> Number | None:
+    """1 for an abstention, 0 for a statement."""
+    return None if scores.abstained is None else int(scores.abstained)
+
+
+def _recall_at(stage: str) -> Callable[[AnswerScores], Number | None]:
+    """Read the recall at a stage of the funnel."""
+    return lambda scores: scores.funnel.recall(stage) if scores.funnel else None
+
+
+_IN_PROFILE: dict[str, Callable[[AnswerScores], Number | None]] = {
+    "correctness": lambda scores: scores.correctness,
+    "hallucination": lambda scores: scores.hallucination,
+    "abstention": _abstained,
+    **{f"recall-in-{stage}": _recall_at(stage) for stage in ("documents", "retrieved", "prompt")},
+}
+
+
 class ScoredQuestion(StoredValue):
     """A question of a run with all its repeats."""
 
@@ -140,8 +176,9 @@ class ScoredQuestion(StoredValue):
     repeats: tuple[ScoredRepeat, ...] = ()
 
 
-def view_of(record: Record, scores: Json) -> Json:
-    """One record as its question file shows it: the answer and its scores first, then how it was produced."""
+def view_of(record: Record, scores: Json, metrics: Json | None = None) -> Json:
+    """One record as its question file shows it: the answer, its scores by profile and its other metrics first,
+    then how it was produced."""
     whole = record.model_dump(mode="json", exclude={"question", "released"})
     hits = record.hits and [
         {"rank": hit.rank, "score": hit.score, "document": hit.chunk.document}
@@ -153,7 +190,7 @@ def view_of(record: Record, scores: Json) -> Json:
     if record.prompt and any(record.prompt.context in message.text for message in record.prompt.messages):
         del whole["prompt"]["context"]  # it is a part of the message
     first = {key: whole.pop(key) for key in ("repeat", "answer", "error")}
-    return {**first, "scores": scores, **whole, "hits": hits}
+    return {**first, "scores": scores, "metrics": metrics or {}, **whole, "hits": hits}
 
 
 def view_names(question: str) -> tuple[str, str]:

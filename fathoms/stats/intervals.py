@@ -99,8 +99,10 @@ def stratified_interval(
 def bootstrap_interval(
     strata: Sequence[Array], weights: Array, *, confidence: float = CONFIDENCE, seed: int = 0
 ) -> Interval:
-    """Return the BCa bootstrap interval of the sum of `weights` times the means of `strata`, for values without
-    bounds such as seconds. Each stratum must hold at least two different values."""
+    """Return the BCa bootstrap interval of the sum of `weights` times the means of `strata`.
+
+    It suits values without bounds, such as seconds. Each stratum must hold at least two different values.
+    """
     return _bca(strata, weights, confidence, RESAMPLES, np.random.default_rng(seed))
 
 

@@ -26,9 +26,9 @@ from fathoms.models.options import Options, resolved, secret_values, without_sec
 from fathoms.pipeline.external.answer import Answer
 from fathoms.pipeline.external.base import Ask, ExternalPipeline
 from fathoms.pipeline.external.calls import Caller, RaisedError
-from fathoms.safety.imported import source_sha256
 from fathoms.pipeline.external.mapping import complaint
 from fathoms.pipeline.external.printing import printed_aside
+from fathoms.safety.imported import source_sha256
 from fathoms.safety.importing import importable, load
 from fathoms.safety.masking import Mask
 from fathoms.types import Document, Question
