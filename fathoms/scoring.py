@@ -43,10 +43,10 @@ def score_run(run: Run, settings: Iterable[str] = (), metrics: Iterable[Metric] 
     verdicts and summary.
 
     `settings` override keys of the `scoring` that the run was made with (`profile=paper`), and `metrics` are
-    computed besides those of its configuration. Judgements that the run already holds are not made again. A damaged line of the journal is skipped and reported in the
-    summary's `warnings`. Returns the summary. Raises DataError for a run without any answer or failure, and
-    UsageError for a run from elsewhere whose scoring would import code, ask a server, or read the environment
-    or a file.
+    computed besides those of its configuration. Judgements that the run already holds are not made again. A
+    damaged line of the journal is skipped and reported in the summary's `warnings`. Returns the summary.
+    Raises DataError for a run without any answer or failure, and UsageError for a run from elsewhere whose
+    scoring would import code, ask a server, or read the environment or a file.
     """
     settings = list(settings)
     manifest, (entries, flaws) = run.manifest(), run.contents()  # read once: the run may be in progress

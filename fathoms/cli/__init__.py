@@ -29,6 +29,7 @@ from fathoms.cli import (
     ingest,
     init,
     ls,
+    metrics,
     models,
     questions,
     report,
@@ -64,6 +65,7 @@ app.command("doctor")(doctor.doctor)
 app.command("review")(review.review)
 app.command("ls")(ls.ls)
 app.command("show")(show.show)
+app.command("metrics")(metrics.metrics)
 app.command("agree")(agree.agree)
 app.add_typer(import_.app, name="import")
 app.add_typer(data.data_app, name="data")

@@ -65,9 +65,9 @@ def _scores() -> list[str]:
 
 
 def _metrics() -> list[str]:
-    from fathoms.compare.question_scores import HIGHER_IS_BETTER
+    from fathoms.metrics.registry import NAMES
 
-    return list(HIGHER_IS_BETTER)
+    return list(NAMES)
 
 
 def _data_sets() -> Iterable[str]:

@@ -79,7 +79,8 @@ class Pool:
             overall = _ratio(questions)
             categories = {name: _ratio(group) for name, group in groups.items()}
             return {**figures, "overall": overall, "micro": overall, "categories": categories}
-        shares = metric.measured_in == "share"
+        values = [question.mean for question in questions if question.mean is not None]
+        shares = metric.measured_in == "share" and all(0 <= value <= 1 for value in values)
         categories = {name: _mean(group, shares) for name, group in groups.items()}
         overall, micro = _overall(list(groups.values()), shares)
         if metric.pooling == "questions":
@@ -124,12 +125,12 @@ def _overall(groups: Sequence[Sequence[QuestionScores]], shares: bool) -> tuple[
     strata = [samples for group in groups if (samples := _samples(group))]
     values = [sample.value for samples in strata for sample in samples]
     means = [mean(sample.value for sample in samples) for samples in strata]
-    macro: Mapping[str, Any] | None
-    micro: Mapping[str, Any] | None
+    macro: Mapping[str, Any] | None = None
+    micro: Mapping[str, Any] | None = None
     if shares:
         found = overall_intervals([{"it": samples} for samples in strata])
         macro, micro = found.get("it"), found.get("micro_it")
-    else:
+    elif strata:
         macro = _bootstrap(strata, [1 / len(strata)] * len(strata))
         micro = _bootstrap(strata, [len(samples) / len(values) for samples in strata])
     return _figure(mean(means), len(values), macro), _figure(mean(values), len(values), micro)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fathoms.report.review.agreement import agreement, agreement_json
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.reading import MetricFigure, MetricFigures, ScoredRun
 
 OVERALL = (
     "correctness",
@@ -47,7 +47,25 @@ def run_json(run: ScoredRun, scores: str | None = None) -> dict[str, Any]:
         "funnel": figures.get("funnel"),
         "abstention_table": figures.get("abstention_table"),
         "abstention_rates": figures.get("abstention_rates"),
+        "metrics": {name: metric_json(found) for name, found in run.metrics(scores).items()},
     }
+
+
+def metric_json(figures: MetricFigures) -> dict[str, Any]:
+    """Build the object of one metric: its figures overall and by category, its direction and its judge."""
+    return {
+        "overall": figure_json(figures.overall),
+        "categories": {name: figure_json(figure) for name, figure in figures.categories.items()},
+        "direction": figures.direction,
+        "unit": figures.unit,
+        "judge": figures.judge,
+        "missing": figures.missing,
+    }
+
+
+def figure_json(figure: MetricFigure) -> dict[str, Any]:
+    """Build the object of one figure: the value, its 95 % interval and the number of questions."""
+    return {"value": figure.value, "low": figure.low, "high": figure.high, "n": figure.n}
 
 
 def pick(values: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:

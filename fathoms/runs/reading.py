@@ -38,12 +38,14 @@ _Kind = TypeVar("_Kind", bound=_Part)
 
 
 class Bounds(_Part):
-    """A confidence interval. Intervals of macro means also have the number of `groups` of questions that
-    share no document, and a `clustered` interval that also covers other documents."""
+    """A confidence interval; `n` is the number of questions behind it. Intervals of macro means also have the
+    number of `groups` of questions that share no document, and a `clustered` interval that also covers other
+    documents."""
 
     low: Number
     high: Number
     method: str | None = None
+    n: int | None = None
     groups: int | None = None
     clustered: Bounds | None = None
 
@@ -106,6 +108,44 @@ class Overall(Means):
                 if name.startswith("micro_")
             },
         )
+
+
+class MetricFigure(_Part):
+    """The value of a metric over some questions with its interval and the number `n` of questions."""
+
+    value: Number | None = None
+    low: Number | None = None
+    high: Number | None = None
+    method: str | None = None
+    n: int = 0
+
+    @property
+    def bounds(self) -> tuple[Number, Number] | None:
+        """The interval, `None` if it is not known."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+
+class MetricFigures(_Part):
+    """The figures of one metric: over the run (`overall`), over all questions (`micro`), and by category.
+
+    `direction` says which values are better. `headline` metrics are shown without being asked for. `judge` is
+    the judge whose verdicts the metric rests on, `rules` a fingerprint of what decides its values, and
+    `missing` says what the run lacks if the metric applies to none of its records.
+    """
+
+    direction: str = "higher"
+    unit: str = "share"
+    headline: bool = False
+    judge: str | None = None
+    rules: str | None = None
+    missing: str | None = None
+    overall: MetricFigure = MetricFigure()
+    micro: MetricFigure = MetricFigure()
+    categories: dict[str, MetricFigure] = Field(default_factory=dict)
+
+    def cell(self, category: str) -> MetricFigure:
+        """Return the figure of a category, unknown if the metric applies to none of its questions."""
+        return self.categories.get(category, MetricFigure())
 
 
 class AbstentionCounts(_Part):
@@ -195,6 +235,63 @@ class ProfileFigures(_Part):
     funnel: RunFunnel | None = None
 
 
+_PROFILE_METRICS = {
+    "correctness": ("higher", True),
+    "hallucination": ("lower", True),
+    "abstention": ("lower", False),
+}
+"""Direction and headline of the metrics whose figures are stored with those of a profile."""
+_RATES = {"coverage": "coverage", "selective-accuracy": "selective_accuracy"}
+
+
+def profile_metrics(figures: ProfileFigures) -> dict[str, MetricFigures]:
+    """Return the figures of a profile as figures of metrics: correctness, hallucination, abstention, the
+    rates of selective prediction, and the recall at the stages of the funnel."""
+    overall, micro = figures.overall, figures.overall.micro
+    found = {
+        name: MetricFigures(
+            direction=direction,
+            headline=headline,
+            overall=_mean_figure(overall, name),
+            micro=_mean_figure(micro, name),
+            categories={
+                category: _mean_figure(means, name) for category, means in figures.categories.items()
+            },
+        )
+        for name, (direction, headline) in _PROFILE_METRICS.items()
+    }
+    for name, key in _RATES.items() if figures.abstention_rates else ():
+        rates = figures.abstention_rates or AbstentionRates()
+        rate = MetricFigure(
+            value=getattr(rates, key), n=getattr(rates, f"{key}_n") or 0, **_ends(rates.intervals.get(key))
+        )
+        found[name] = MetricFigures(overall=rate, micro=rate)
+    for stage in ("documents", "retrieved", "prompt") if figures.funnel else ():
+        funnel = figures.funnel or RunFunnel()
+        found[f"recall-in-{stage}"] = MetricFigures(
+            overall=_stage_figure(funnel.overall, stage),
+            categories={name: _stage_figure(stages, stage) for name, stages in funnel.categories.items()},
+        )
+    return found
+
+
+def _mean_figure(means: Means, metric: str) -> MetricFigure:
+    """The mean of a metric with its interval."""
+    bounds = means.intervals.get(metric)
+    n = means.count(metric) if bounds is None or bounds.n is None else bounds.n
+    return MetricFigure(value=means.mean(metric), n=n, **_ends(bounds))
+
+
+def _stage_figure(stages: FunnelStages, stage: str) -> MetricFigure:
+    """The mean recall at a stage."""
+    return MetricFigure(value=stages.at(stage).recall, n=stages.at(stage).n)
+
+
+def _ends(bounds: Bounds | None) -> dict[str, Any]:
+    """The bounds of an interval as fields of a figure."""
+    return {"low": bounds.low, "high": bounds.high, "method": bounds.method} if bounds else {}
+
+
 class Counts(_Part):
     """Counts of questions and answers; answers and errors count once per repeat."""
 
@@ -238,6 +335,7 @@ class Summary(_Part):
     counts: Counts = Counts()
     repeats: int = 1
     profiles: dict[str, ProfileFigures] = Field(default_factory=dict)
+    metrics: dict[str, MetricFigures] = Field(default_factory=dict)
     usage: Usage = Usage()
     cost: Number | None = None
     seconds: Seconds = Seconds()
@@ -391,6 +489,11 @@ class ScoredRun:
     def figures(self, scores: str | None = None) -> ProfileFigures:
         """Return the scores under one profile; raises as `profile` does."""
         return self.summary.profiles[self.profile(scores)]
+
+    def metrics(self, scores: str | None = None) -> dict[str, MetricFigures]:
+        """Return the figures of all metrics by name, those of FATHOMS-RAG under one profile; raises as
+        `profile` does. The values of a metric that applies to no record of the run are `None`."""
+        return {**profile_metrics(self.figures(scores)), **self.summary.metrics}
 
     def question_file(self, question: str) -> Path | None:
         """Return the file with the view of one question, `None` if the run is not on disk."""

@@ -177,8 +177,8 @@ class ScoredQuestion(StoredValue):
 
 
 def view_of(record: Record, scores: Json, metrics: Json | None = None) -> Json:
-    """One record as its question file shows it: the answer, its scores by profile and its other metrics first,
-    then how it was produced."""
+    """One record as its question file shows it: the answer, its scores by profile and by its other metrics
+    first, then how it was produced."""
     whole = record.model_dump(mode="json", exclude={"question", "released"})
     hits = record.hits and [
         {"rank": hit.rank, "score": hit.score, "document": hit.chunk.document}

@@ -1,0 +1,47 @@
+"""`fathoms metrics`: list the metrics and the sets of metrics."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from fathoms.cli import console
+from fathoms.cli.options import Json
+
+
+def metrics(as_json: Json = False) -> int:
+    """List the metrics: name, what each needs, which direction is better, and its source.
+
+    A configuration names them under `metrics:`, and `fathoms score RUN --metric NAME` computes one for any
+    run.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    from fathoms.metrics.registry import NAMES, SETS
+
+    listed: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "needs": list(metric.needs),
+            "direction": metric.direction,
+            "unit": metric.unit,
+            "headline": metric.headline,
+            "source": metric.source,
+            "description": inspect.cleandoc(metric.__doc__ or "").split("\n\n")[0].replace("\n", " "),
+        }
+        for name, metric in NAMES.items()
+    ]
+    if as_json:
+        console.show_json({"metrics": listed, "sets": {name: list(found) for name, found in SETS.items()}})
+        return 0
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("metric", "needs", "better", "source"):
+        table.add_column(Text(heading), overflow="fold")
+    for one in listed:
+        cells = (one["name"], ", ".join(one["needs"]), one["direction"], one["source"])
+        table.add_row(*(Text(cell) for cell in cells))
+    console.show(table)
+    for name, found in SETS.items():
+        console.say(f"set {name}: {', '.join(found)}")
+    return 0
