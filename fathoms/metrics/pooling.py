@@ -93,7 +93,8 @@ class Pool:
             return None
         if not self._lacking:
             return f"{self.metric.name} applies to none of the answers"
-        what = max(self._lacking, key=lambda name: self._lacking[name])
+        # failed calls have no answer, but that is the reason only if all calls failed
+        what = max(self._lacking, key=lambda name: (name != "an answer", self._lacking[name]))
         return f"{self.metric.name} needs {what}, which no record of this run has"
 
 

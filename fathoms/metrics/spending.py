@@ -26,8 +26,11 @@ class Spending(Metric):
     def score(self, facts: Facts) -> Score:
         """Return what the answer took; `None` for a cached answer, or if the server did not say."""
         reply = facts.record.answer
-        found = self.value(reply) if reply is not None and not reply.cached else None
-        return Score(metric=self.name, value=found)
+        if reply is None or reply.cached:
+            return Score(metric=self.name, value=None, why={"lacks": "an answer that is not from the cache"})
+        found = self.value(reply)
+        why: dict[str, object] = {"lacks": f"a known number of {self.unit}"} if found is None else {}
+        return Score(metric=self.name, value=found, why=why)
 
 
 class Latency(Spending):

@@ -119,7 +119,9 @@ def test_labels_tell_runs_apart(small_run, run_of):
 
 
 def test_the_json_shape_is_exact_and_unrounded(small_run):
-    assert report_json([small_run()]) == [
+    (shown,) = report_json([small_run()])
+    metrics = shown.pop("metrics")
+    assert [shown] == [
         {
             "run": "20260102T030405678Z_small_0a1b2c3d",
             "name": "small",
@@ -147,6 +149,19 @@ def test_the_json_shape_is_exact_and_unrounded(small_run):
             "agreement": None,
         }
     ]
+    assert list(metrics) == ["correctness", "hallucination", "abstention", "coverage", "selective-accuracy"]
+    unknown = {"low": None, "high": None}
+    assert metrics["hallucination"] == {
+        "overall": {"value": 0.5, **unknown, "n": 3},
+        "categories": {
+            "Tables": {"value": 0.0, **unknown, "n": 2},
+            "Images": {"value": 1.0, **unknown, "n": 1},
+        },
+        "direction": "lower",
+        "unit": "share",
+        "judge": None,
+        "missing": None,
+    }
 
 
 def test_scores_that_a_run_does_not_have(small_run):

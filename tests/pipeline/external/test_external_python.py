@@ -14,8 +14,8 @@ import pytest
 
 from fathoms.errors import ConfigError, FathomsError
 from fathoms.pipeline.external import Python
-from fathoms.safety.importing import importable
 from fathoms.runs.cache import Cache
+from fathoms.safety.importing import importable
 from fathoms.types import Evidence, Question, Record, Usage
 
 QUESTION = Question(id="t-1", text="How tall?", category="Text", files=("a.pdf",), answers=(("the gold",),))
