@@ -112,8 +112,7 @@ class Result:
     def radar(
         self, metric: Literal["correctness", "hallucination"] = "correctness", *, profile: str | None = None
     ) -> Figure:
-        """Draw the radar plot, with one axis per category and one for Overall. The run holds it as PNG and
-        SVG too."""
+        """Draw the radar plot, with an axis per category and one for Overall, as PNG and SVG in the run."""
         return report.radar_figure([self._view()], metric, profile)
 
     def _view(self) -> report.ScoredRun:

@@ -103,8 +103,7 @@ def sha256_file(path: Path) -> str:
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write a file atomically, through a temporary file and a rename: readers see the old file or the new
-    one."""
+    """Write a file atomically, by a temporary file and a rename: readers see the old file or the new."""
     temporary = temporary_path(path.parent)
     try:
         file = FileIO(temporary, "x")
@@ -140,8 +139,7 @@ def temporary_path(folder: Path) -> Path:
 
 @contextmanager
 def temporary_folder(folder: Path) -> Iterator[Path]:
-    """Create a temporary folder inside `folder`, creating that too if needed, and remove it after the
-    block."""
+    """Create a temporary folder inside `folder`, created too if needed, and remove it after the block."""
     folder.mkdir(parents=True, exist_ok=True)
     temporary = temporary_path(folder)
     temporary.mkdir()

@@ -103,8 +103,7 @@ class Http(ExternalPipeline):
 
     @model_validator(mode="after")
     def _asks(self) -> Http:
-        """Refuse a key in a URL, a request without the question, and `model` without `{model}` or the
-        reverse."""
+        """Refuse a key in a URL, a request without the question, and `model` unless `{model}` is used."""
         for url in filter(None, (self.url, self.health)):
             refuse_secrets(url)
         asked = places(self.request)
@@ -133,8 +132,7 @@ class Http(ExternalPipeline):
         return {**super().identity(), "resolved": known}
 
     def check(self) -> None:
-        """Raise ConfigError for an environment variable that is not set, ServerError where no service
-        answers."""
+        """Raise ConfigError if an environment variable is not set, ServerError if no service answers."""
         headers = sent_headers(self.headers)
         variables(self.request)
         if self.health is None:

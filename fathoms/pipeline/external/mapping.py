@@ -92,8 +92,7 @@ class _Paths(BaseModel):
 
 
 class _Each(_Paths):
-    """A list, and a JSONPath for each part of its objects. Members that are bare texts are taken as they
-    are."""
+    """A list, and a JSONPath for each part of its objects. Members that are bare texts are used as is."""
 
     each: JsonPath
     """JSONPath of the list, or of its members."""
@@ -193,12 +192,10 @@ class Response(_Paths):
     cost: JsonPath | None = "$.cost"
     """Cost of the answer in US dollars."""
     error: JsonPath | None = "$.error"
-    """Error that the service reports: any value here counts as a failure, except null, false, 0 and empty
-    ones."""
+    """Error that the service reports. Any value counts as a failure, except null, false, 0 and empty ones."""
 
     def parts(self, data: Any, *, first_page: int = 1) -> dict[str, Any]:
-        """Read the parts of an answer from `data`, not validated yet; raises ModelError for a reported
-        error."""
+        """Read the parts of an answer from `data`, unvalidated; raises ModelError for a reported error."""
         if not isinstance(data, dict | list):
             raise ModelError(f"expected a JSON object, but this is {known_mask().text(str(data))[:100]!r}")
         if error := _one(data, self.error):
