@@ -269,10 +269,8 @@ def _interrupted(outcome: Outcome) -> KeyboardInterrupt:
 
 
 def _outside_loops(work: Callable[[], T], stop: Stop | None = None) -> T:
-    """Run work that starts an event loop, in another thread if this thread has a running loop already.
-
-    An interrupt then sets `stop`, and questions in flight are waited for; a second interrupt does not wait.
-    """
+    """Run work that starts an event loop, in another thread if this thread has a running loop already. An
+    interrupt then sets `stop`, and questions in flight are waited for; a second interrupt does not wait."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

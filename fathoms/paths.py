@@ -71,7 +71,11 @@ def load_env(folder: Path) -> str | None:
 
     try:
         found = dotenv_values(path, interpolate=False)
-        keys = {name: value for name, value in found.items() if _is_key(name, value)}
+        keys = {
+            name: value
+            for name, value in found.items()
+            if is_secret_name(name) and not _STEERS.match(name) and "${" not in (value or "")
+        }
         for name, value in keys.items():
             if value is not None:  # a line with a name alone sets nothing
                 os.environ.setdefault(name, value)
@@ -84,11 +88,6 @@ def load_env(folder: Path) -> str | None:
         f"{path} may only set keys (names such as OPENAI_API_KEY or HF_TOKEN, values without ${{...}});"
         f" ignored: {', '.join(left_out)}. Set them in the shell"
     )
-
-
-def _is_key(name: str, value: str | None) -> bool:
-    """Whether the variable's name is that of a secret and its value holds no `${...}`."""
-    return is_secret_name(name) and not _STEERS.match(name) and "${" not in (value or "")
 
 
 def cache_dir() -> Path:

@@ -144,10 +144,8 @@ def _unshared(first: QuestionScores, other: QuestionScores) -> Unshared:
 
 
 def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: float) -> Tested:
-    """Compare one metric of one pair of runs; `p_holm` is filled in later.
-
-    `alpha` is the significance level after correction for the number of tests; it decides `detectable`.
-    """
+    """Compare one metric of one pair of runs; `p_holm` is filled in later. `alpha` is the significance level
+    after correction for the number of tests; it decides `detectable`."""
     import numpy as np
 
     from fathoms.stats.difference import macro_weights, pair

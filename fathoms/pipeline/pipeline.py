@@ -344,10 +344,8 @@ class Pipeline(Component):
 
 
 def _indexed(folder: Path, rows: int) -> Vectors | None:
-    """Load the vectors of an index, memory-mapped; `None` where there is no index or it is damaged.
-
-    Every byte is checked against its checksum first, which takes 0.05 s for 50,000 vectors of 384 numbers.
-    """
+    """Load the vectors of an index, memory-mapped; `None` where there is no index or it is damaged. Every
+    byte is checked against its checksum first, which takes 0.05 s for 50,000 vectors of 384 numbers."""
     import numpy as np
 
     state = sealed(folder)

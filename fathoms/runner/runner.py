@@ -185,10 +185,8 @@ def _ask(
     on_stop: Callable[[], None],
     stop: Stop | None = None,
 ) -> list[Outcome]:
-    """Ask the questions of all runs: runs of one provider one after another, providers in parallel.
-
-    However that ends, every run is closed. The caller holds the locks of the runs.
-    """
+    """Ask the questions of all runs: runs of one provider one after another, providers in parallel. However
+    that ends, every run is closed. The caller holds the locks of the runs."""
     stop = stop or Stop()
     ended: Ended | None = "error"
     outcomes: list[Outcome] = []

@@ -145,10 +145,8 @@ class Cache:
         return stat.st_dev, stat.st_ino
 
     def _prepare(self) -> None:
-        """Configure the connection, and create missing tables.
-
-        A file that has triggers or views counts as damaged, because they would run when the file is read.
-        """
+        """Configure the connection, and create missing tables. A file that has triggers or views counts as
+        damaged, because they would run when the file is read."""
         for setting in ("journal_mode=WAL", "synchronous=NORMAL", "trusted_schema=OFF", "cell_size_check=ON"):
             self._db.execute(f"PRAGMA {setting}")
         query = "SELECT name, type, sql FROM sqlite_master WHERE type <> 'index'"
@@ -195,10 +193,8 @@ class Cache:
             )
 
     def _do(self, how: str, action: Callable[[], T]) -> T:
-        """Run `action`, once more on a new file if the old one turns out to be damaged.
-
-        Raises StoreError, and sqlite3.Error where the disk is full.
-        """
+        """Run `action`, once more on a new file if the old one turns out to be damaged. Raises StoreError,
+        and sqlite3.Error where the disk is full."""
         try:
             with self._lock:
                 try:

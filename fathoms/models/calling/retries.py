@@ -139,9 +139,7 @@ class ProviderCalls:
 
     async def _turn(self, tokens: int, deadline: asyncio.Timeout | None) -> bool:
         """Wait until the provider may be called, and return whether this call is the probe during an outage.
-
-        Raises NoAnswerError if the outage has lasted for `give_up_after` seconds.
-        """
+        Raises NoAnswerError if the outage has lasted for `give_up_after` seconds."""
         loop, after = asyncio.get_running_loop(), self.settings.give_up_after
         ends, since = deadline and deadline.when(), loop.time()
         if deadline is not None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, model_validator
 
 from fathoms.config import fingerprint
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError, ServerError
@@ -50,9 +50,7 @@ _CHECK_SECONDS = 10
 _NOTE = "the service keeps its own documents: nothing is ingested here"
 
 
-def _question() -> JsonValue:
-    """Return the default request body: the question under the key `question`."""
-    return {"question": "{question}"}
+_QUESTION: JsonValue = {"question": "{question}"}
 
 
 class Http(ExternalPipeline):
@@ -72,7 +70,7 @@ class Http(ExternalPipeline):
     headers: Headers = Field(default_factory=dict)
     """Headers of every request. Give keys as `${NAME}`: the environment variable is read when the headers are
     sent, and its value is never written down."""
-    request: Template = Field(default_factory=_question)
+    request: Template = Field(default=_QUESTION)
     """JSON body of the request. In its texts, `{question}`, `{files}`, `{id}`, `{category}` and `{model}` are
     filled in and `${NAME}` is replaced by that environment variable; the text `"{files}"` alone becomes a
     list."""

@@ -199,7 +199,8 @@ class Response(_Paths):
         if not isinstance(data, dict | list):
             raise ModelError(f"expected a JSON object, but this is {known_mask().text(str(data))[:100]!r}")
         if error := _one(data, self.error):
-            raise ModelError(f"it reports an error: {_message(error)}")
+            message = error.get("message") if isinstance(error, dict) else None
+            raise ModelError(f"it reports an error: {known_mask().text(str(message or error))[:500]}")
         shift = 1 - first_page
         found = {
             "answer": _text(data, self.answer),
@@ -228,8 +229,10 @@ class Response(_Paths):
         try:
             return Answer.model_validate(parts)
         except ValidationError as error:
+            part = next(iter(error.errors(include_url=False)[0]["loc"]), "answer")
+            advice = "" if part == "answer" else f"; 'response: {{{part}: null}}' leaves it out"
             raise ModelError(
-                f"its answer does not have the right format: {complaint(error)}{_way_out(error)}"
+                f"its answer does not have the right format: {complaint(error)}{advice}"
             ) from error
 
 
@@ -249,24 +252,12 @@ def complaint(error: ValidationError) -> str:
     return f"{place}: {first['msg']}" if place else first["msg"]
 
 
-def _way_out(error: ValidationError) -> str:
-    """Advice to leave out the invalid part, where an answer is possible without it."""
-    part = next(iter(error.errors(include_url=False)[0]["loc"]), "answer")
-    return "" if part == "answer" else f"; 'response: {{{part}: null}}' leaves it out"
-
-
 def _shifted(page: Any, shift: int) -> Any:
     """A page number counted from 1; anything but an integer is returned as it is and refused later."""
     try:
         return _WHOLE.validate_python(page) + shift
     except ValidationError:
         return page
-
-
-def _message(error: Any) -> str:
-    """The message of a reported error, which is usually an object."""
-    message = error.get("message") if isinstance(error, dict) else None
-    return known_mask().text(str(message or error))[:500]
 
 
 def _there(data: Any) -> str:
