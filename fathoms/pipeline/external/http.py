@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from fathoms.config import fingerprint
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError, ServerError
