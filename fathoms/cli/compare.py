@@ -21,12 +21,11 @@ def compare(
     questions whose result changed.
     """
     from fathoms.compare.compare import compare as compare_runs
-    from fathoms.compare.question_scores import HIGHER_IS_BETTER, check_metrics, read_scores
+    from fathoms.compare.question_scores import read_scores
     from fathoms.report.comparison import comparison_panel
     from fathoms.runs.finding import find_run
 
-    metrics = list(dict.fromkeys(metric or HIGHER_IS_BETTER))
-    check_metrics(metrics)
+    metrics = list(dict.fromkeys(metric or ("correctness", "hallucination")))
     found = compare_runs([read_scores(find_run(name, out), profile) for name in runs], metrics)
     if as_json:
         console.show_json(asdict(found))

@@ -58,13 +58,12 @@ def gate(
     Several RUNs count as successive nights, and the verdict is FAIL only if every one of them is worse.
     """
     from fathoms.compare.against_baseline import require_sound
-    from fathoms.compare.question_scores import check_metrics, pool, read_scores, write_baseline
+    from fathoms.compare.question_scores import pool, read_scores, write_baseline
     from fathoms.runs.finding import find_run, oldest_first
 
     if (baseline is None) == (save_baseline is None):
         raise UsageError("gate needs --baseline RUN to compare with, or --save-baseline FILE to save one")
     metrics = list(dict.fromkeys(metric or ["correctness"]))
-    check_metrics(metrics)
     allowed = allowance(fail_on_error)
     stored = oldest_first(find_run(name, out) for name in runs)
     if save_baseline is not None:

@@ -58,7 +58,7 @@ Metrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
-        help="Which metric: correctness or hallucination (repeatable).",
+        help="A metric that the runs have, such as correctness or hallucination (repeatable).",
         autocompletion=completion.metrics,
     ),
 ]

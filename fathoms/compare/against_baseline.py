@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fathoms.compare.question_scores import (
-    HIGHER_IS_BETTER,
     Matched,
     QuestionScores,
     match,
@@ -64,7 +63,11 @@ class GateCheck:
 
 @dataclass(frozen=True)
 class Gated:
-    """The verdict of a gate with its settings and checks; `judge` is the baseline's abstention classifier."""
+    """The verdict of a gate with its settings and checks.
+
+    `judge` is the baseline's abstention classifier, and `reversed` are the metrics with the sign reversed,
+    because lower values are better.
+    """
 
     verdict: GateVerdict
     runs: tuple[str, ...]
@@ -74,6 +77,7 @@ class Gated:
     margin: float
     alpha: float
     checks: tuple[GateCheck, ...]
+    reversed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,12 @@ def gate(
         _check_cache(run)
         _check_failures(run, allowed)
         require_alike(baseline, run, metrics)
+    for metric in metrics:
+        if (unit := baseline.kind_of(metric).unit) != "share":
+            raise UsageError(
+                f"{metric} is measured in {unit}, and the margin of a gate is a difference of shares:"
+                " use 'fathoms compare' for it"
+            )
     families = [
         _family(runs, baseline, metric, scope)
         for metric in metrics
@@ -128,6 +138,7 @@ def gate(
         checks=tuple(
             _gate_check(family, check, margin, alpha) for family, check in zip(families, checks, strict=True)
         ),
+        reversed=tuple(metric for metric in metrics if not baseline.higher_is_better(metric)),
     )
 
 
@@ -206,7 +217,7 @@ def _family(
 
     from fathoms.stats.difference import macro_weights, pair
 
-    sign = 1 if HIGHER_IS_BETTER[metric] else -1
+    sign = 1 if baseline.higher_is_better(metric) else -1
     wanted = [name for name, q in baseline.questions.items() if category in (None, q.category)]
     matched = tuple(match(baseline, run, metric, wanted) for run in runs)
     pairs = []

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from fathoms.compare.question_scores import (
-    HIGHER_IS_BETTER,
     Matched,
     QuestionScores,
     match,
@@ -86,8 +85,7 @@ class Unshared:
 
 @dataclass(frozen=True)
 class AnswerCounts:
-    """How many answers a run was asked for, how many calls failed, and how many replies were reused from an
-    earlier run."""
+    """How many answers a run was asked for, how many calls failed, and how many replies were reused."""
 
     run: str
     answers: int
@@ -97,8 +95,7 @@ class AnswerCounts:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs compared with the run `first` under one profile; `judge` is the abstention classifier of the first
-    run."""
+    """Runs compared with the run `first` under one profile; `judge` is its abstention classifier."""
 
     first: str
     profile: str
@@ -146,10 +143,8 @@ def _unshared(first: QuestionScores, other: QuestionScores) -> Unshared:
 
 
 def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: float) -> Tested:
-    """Compare one metric of one pair of runs; `p_holm` is filled in later.
-
-    `alpha` is the significance level after correction for the number of tests; it decides `detectable`.
-    """
+    """Compare one metric of one pair of runs; `p_holm` is filled in later. `alpha` is the significance level
+    after correction for the number of tests; it decides `detectable`."""
     import numpy as np
 
     from fathoms.stats.difference import macro_weights, pair
@@ -159,8 +154,10 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
     shared = [name for name, q in first.questions.items() if name in theirs and q.gold == theirs[name].gold]
     matched = match(first, other, metric, shared)
     differences = np.array(matched.second) - np.array(matched.first)
+    # the tests and the score intervals are made for differences in [-1, 1]
+    scale = 1.0 if first.kind_of(metric).unit == "share" else float(np.abs(differences).max()) or 1.0
     ups, downs = int((differences > 0).sum()), int((differences < 0).sum())
-    wins, losses = (ups, downs) if HIGHER_IS_BETTER[metric] else (downs, ups)
+    wins, losses = (ups, downs) if first.higher_is_better(metric) else (downs, ups)
     macro, micro = macro_weights(_codes(matched.categories)), _alike(len(differences))
     # McNemar's test needs one hallucination flag (0 or 1) per question and run
     flags = metric == "hallucination" and all(
@@ -170,13 +167,13 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
     return Tested(
         run=names(other),
         metric=metric,
-        overall=_effect(matched, np.arange(len(differences)), macro),
-        micro=_effect(matched, np.arange(len(differences)), micro),
-        categories=_by_category(matched),
+        overall=_effect(matched, np.arange(len(differences)), macro, scale),
+        micro=_effect(matched, np.arange(len(differences)), micro, scale),
+        categories=_by_category(matched, scale),
         test="mcnemar" if flags else "sign-flip",
-        p=float(mcnemar_p(ups, downs)) if flags else sign_flip_p(differences, weights),
+        p=float(mcnemar_p(ups, downs)) if flags else sign_flip_p(differences / scale, weights),
         p_holm=1.0,
-        detectable=smallest_detectable(float(pair(differences, weights).error), alpha),
+        detectable=smallest_detectable(scale * float(pair(differences / scale, weights).error), alpha),
         wins=wins,
         losses=losses,
         ties=len(differences) - ups - downs,
@@ -202,18 +199,19 @@ def _alike(n: int) -> NDArray[float64]:
     return np.full(n, 1 / n)
 
 
-def _by_category(matched: Matched) -> dict[str, Effect]:
+def _by_category(matched: Matched, scale: float) -> dict[str, Effect]:
     """Compute the effect in each category."""
     import numpy as np
 
     codes = np.array(_codes(matched.categories))
     listed = dict.fromkeys(matched.categories)
     members = {name: np.flatnonzero(codes == code) for code, name in enumerate(listed)}
-    return {name: _effect(matched, chosen, _alike(len(chosen))) for name, chosen in members.items()}
+    return {name: _effect(matched, chosen, _alike(len(chosen)), scale) for name, chosen in members.items()}
 
 
-def _effect(matched: Matched, members: NDArray[Any], weights: NDArray[float64]) -> Effect:
-    """Compute the effect on the weighted mean over some questions."""
+def _effect(matched: Matched, members: NDArray[Any], weights: NDArray[float64], scale: float) -> Effect:
+    """Compute the effect on the weighted mean over some questions. Differences are divided by `scale`, and
+    their interval is multiplied by it."""
     import numpy as np
 
     from fathoms.stats.difference import bounds, pair
@@ -221,6 +219,8 @@ def _effect(matched: Matched, members: NDArray[Any], weights: NDArray[float64]) 
 
     first: NDArray[float64] = np.array(matched.first)[members]
     second: NDArray[float64] = np.array(matched.second)[members]
-    low, high = bounds(pair(second - first, weights), normal_quantile(CONFIDENCE))
+    low, high = bounds(pair((second - first) / scale, weights), normal_quantile(CONFIDENCE))
     means = float(first @ weights), float(second @ weights)
-    return Effect(len(members), *means, float((second - first) @ weights), float(low), float(high))
+    return Effect(
+        len(members), *means, float((second - first) @ weights), float(low) * scale, float(high) * scale
+    )

@@ -18,7 +18,7 @@ from pydantic import Field
 from fathoms.config import fingerprint, misread, suggest
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.paths import write_atomic
-from fathoms.runs.reading import Summary, read_questions, read_summary
+from fathoms.runs.reading import Summary, all_metrics, read_questions, read_summary
 from fathoms.runs.store import Run
 from fathoms.runs.views import ScoredQuestion
 from fathoms.safety.inputs import parse_json, read_text
@@ -26,10 +26,22 @@ from fathoms.types import StoredValue
 
 SCHEMA = 1
 """The version of the baseline file format."""
-HIGHER_IS_BETTER = {"correctness": True, "hallucination": False}
-"""The metrics that can be compared, and whether higher values are better."""
-# The rules that each metric depends on.
-_RULES = {"correctness": ("match", "hyphens"), "hallucination": ("match", "hyphens", "classifier_key")}
+# The rules of a profile that each of its metrics depends on.
+_RULES = {
+    "hallucination": ("match", "hyphens", "classifier_key"),
+    "abstention": ("classifier_key",),
+}
+_PHRASES = ("match", "hyphens")
+_OF_OLD_BASELINES = {"correctness": "higher", "hallucination": "lower"}
+
+
+class MetricKind(StoredValue):
+    """What a comparison must know of a metric: which direction is better, its unit, and a fingerprint of what
+    decides its values (`None` for metrics that depend on the profile)."""
+
+    direction: str = "higher"
+    unit: str = "share"
+    rules: str | None = None
 
 
 class QuestionScore(StoredValue):
@@ -51,18 +63,35 @@ class QuestionScore(StoredValue):
 class QuestionScores(StoredValue):
     """The scores of one run by question id, or of several runs pooled as repeats.
 
-    `runs` are the ids of the runs, oldest first. `rules` are the scoring rules of `profile`. `answers` counts
-    all answers asked for, including repeats; `failed` counts failed calls, and `cached` the replies reused
-    from an earlier run.
+    `metrics` are those that have a value for any question. `runs` are the ids of the runs, oldest first.
+    `rules` are the scoring rules of `profile`. `answers` counts all answers asked for, including repeats;
+    `failed` counts failed calls, and `cached` the replies reused from an earlier run.
     """
 
     runs: tuple[str, ...]
     profile: str
     rules: dict[str, Any]
     questions: dict[str, QuestionScore]
+    metrics: dict[str, MetricKind] = Field(
+        default_factory=lambda: {name: MetricKind(direction=kind) for name, kind in _OF_OLD_BASELINES.items()}
+    )
     answers: int = Field(ge=0)
     failed: int = Field(ge=0)
     cached: int = Field(default=0, ge=0)
+
+    def kind_of(self, metric: str) -> MetricKind:
+        """Return what is known of a metric; raises UsageError if the run has no value of it."""
+        if metric not in self.metrics:
+            near = suggest(metric, self.metrics)
+            raise UsageError(
+                f"{names(self)} has no metric '{metric}'{near}: 'fathoms score RUN --metric {metric}'"
+                " computes it, or says what the run lacks"
+            )
+        return self.metrics[metric]
+
+    def higher_is_better(self, metric: str) -> bool:
+        """Return whether higher values of a metric are better."""
+        return self.kind_of(metric).direction == "higher"
 
     def rules_of(self, metric: str) -> dict[str, Any]:
         """Return the rules that a metric depends on.
@@ -70,20 +99,16 @@ class QuestionScores(StoredValue):
         A classifier is compared by its key and not its options, because the same path may hold other
         exemplars, and the same exemplars may be stored at another path.
         """
-        return {key: self.rules.get(key) for key in _RULES[metric]}
+        kind = self.kind_of(metric)
+        if kind.rules is not None:
+            return {"rules": kind.rules}
+        return {key: self.rules.get(key) for key in _RULES.get(metric, _PHRASES)}
 
     @property
     def judge(self) -> str:
         """The kind of the abstention classifier, or `released flags` for imported scores."""
         classifier = self.rules.get("classifier")
         return str(classifier["kind"]) if classifier else "released flags"
-
-
-def check_metrics(metrics: Iterable[str]) -> None:
-    """Raise UsageError for an unknown metric."""
-    for metric in metrics:
-        if metric not in HIGHER_IS_BETTER:
-            raise UsageError(f"no metric '{metric}'{suggest(metric, HIGHER_IS_BETTER)}")
 
 
 def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
@@ -102,13 +127,15 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
         )
     found: list[tuple[str, QuestionScore]] = []
     answers = failed = cached = 0
+    listed = all_metrics(summary, wanted)
     for view in read_questions(run.path, summary):
-        found.append((view.question.id, _question(run, view, wanted)))
+        found.append((view.question.id, _question(run, view, wanted, listed)))
         answers += len(view.repeats)
         failed += sum(repeat.error is not None for repeat in view.repeats)
         cached += sum(repeat.answer is not None and repeat.answer.cached for repeat in view.repeats)
     order = {name: number for number, name in enumerate(summary.categories)}
     figures = summary.profiles[wanted]
+    known = {name for _, question in found for name, values in question.values.items() if values}
     return QuestionScores(
         runs=(run.id,),
         profile=wanted,
@@ -119,29 +146,29 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
             "classifier_key": figures.classifier_key,
         },
         questions=dict(sorted(found, key=lambda pair: order.get(pair[1].category, len(order)))),
+        metrics={
+            name: MetricKind(direction=kind.direction, unit=kind.unit, rules=kind.rules)
+            for name, kind in listed.items()
+            if name in known or name in _OF_OLD_BASELINES
+        },
         answers=answers,
         failed=failed,
         cached=cached,
     )
 
 
-def _question(run: Run, view: ScoredQuestion, profile: str) -> QuestionScore:
+def _question(run: Run, view: ScoredQuestion, profile: str, metrics: Iterable[str]) -> QuestionScore:
     """Collect the scores of one question; raises DataError if a repeat has none."""
     question = view.question
     if any(profile not in repeat.scores for repeat in view.repeats):
         raise DataError(f"{run.id}: question '{question.id}' is not scored: run 'fathoms score {run.id}'")
-    scores = [repeat.scores[profile] for repeat in view.repeats]
     gold = [question.text, question.category, question.answers, question.answerable]
-    values = {
-        "correctness": [score.correctness for score in scores],
-        "hallucination": [score.hallucination for score in scores],
-    }
     return QuestionScore(
         category=question.category,
         gold=fingerprint(gold),  # equal fingerprints are what makes two scores comparable
         values={
-            metric: tuple(float(value) for value in found if value is not None)
-            for metric, found in values.items()
+            metric: tuple(float(value) for value in view.values(metric, profile) if value is not None)
+            for metric in metrics
         },
     )
 
@@ -152,8 +179,9 @@ def pool(parts: Sequence[QuestionScores]) -> QuestionScores:
     Raises DataError if their questions, profiles or scoring rules differ.
     """
     first = parts[0]
+    shared = [name for name in first.metrics if all(name in part.metrics for part in parts)]
     for other in parts[1:]:
-        require_alike(first, other, HIGHER_IS_BETTER)
+        require_alike(first, other, shared)
     return QuestionScores(
         runs=tuple(run for part in parts for run in part.runs),
         profile=first.profile,
@@ -165,12 +193,13 @@ def pool(parts: Sequence[QuestionScores]) -> QuestionScores:
                         metric: tuple(
                             value for part in parts for value in part.questions[name].values.get(metric, ())
                         )
-                        for metric in HIGHER_IS_BETTER
+                        for metric in shared
                     }
                 }
             )
             for name, question in first.questions.items()
         },
+        metrics={name: first.metrics[name] for name in shared},
         answers=sum(part.answers for part in parts),
         failed=sum(part.failed for part in parts),
         cached=sum(part.cached for part in parts),
@@ -200,7 +229,7 @@ def require_rules(first: QuestionScores, other: QuestionScores, metrics: Iterabl
             f" '{other.profile}': name one with --profile"
         )
     for metric in metrics:
-        for scores in (first, other) if metric == "hallucination" else ():
+        for scores in (first, other) if "classifier_key" in _RULES.get(metric, ()) else ():
             _require_key(scores)
         if first.rules_of(metric) != other.rules_of(metric):
             raise DataError(

@@ -73,8 +73,7 @@ class Ingested:
 
     @property
     def max_prompt_tokens(self) -> int | None:
-        """Tokens available to the prompt: context window less `generate.max_tokens`. `None`: window
-        unknown."""
+        """Tokens available to the prompt: context window less `generate.max_tokens`; `None` if unknown."""
         window = self.generate.context_window
         return None if window is None else window - (self.generate.max_tokens or 0)
 
@@ -184,8 +183,7 @@ class PackedQuestion:
         return number in self._prompts
 
     def prompt(self, number: int) -> Prompt:
-        """The prompt of a request. Raises PromptTooLongError, and ModelError where a server does not count
-        its tokens."""
+        """The prompt of a request. Raises PromptTooLongError, or ModelError if counting tokens fails."""
         if number not in self._prompts:
             count, limit = self.ingested.generate.count_tokens, self.ingested.max_prompt_tokens
             self._prompts[number] = self.drafts[number].fit(count, limit)
@@ -217,8 +215,7 @@ class _QuestionInProgress:
         self.found: dict[str, Any] = {"timings": {"prompt": packed.seconds, "generate": 0.0}, "attempts": 0}
 
     async def ask(self, deadline: asyncio.Timeout) -> None:
-        """Build the prompt and get the reply. Where the files need several requests, a last one merges the
-        answers."""
+        """Build the prompt and get the reply. After several requests, a last one merges the answers."""
         question, requests, self.deadline = self.packed.question, self.packed.requests, deadline
         if len(requests) == 1:
             self.found["answer"] = await self._reply(await self._prompt(0))
@@ -293,8 +290,7 @@ def for_repeat(model: ChatModel, repeat: int) -> tuple[ChatModel, int | None]:
 
 
 def prompt_size(prompt: Prompt) -> int:
-    """Tokens of a prompt, estimated from its characters where they are not counted; files and images count
-    0."""
+    """Estimate the tokens of a prompt from its characters if not counted; files and images count 0."""
     if prompt.tokens is not None:
         return prompt.tokens
     return sum(len(message.text) for message in prompt.messages) // CHARACTERS

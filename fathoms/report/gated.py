@@ -8,7 +8,6 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from fathoms.compare.against_baseline import GateCheck, Gated, GateNight
-from fathoms.compare.question_scores import HIGHER_IS_BETTER
 from fathoms.report.comparison import listed, p_text
 from fathoms.report.junit import Case, Suite
 from fathoms.report.terminal import bare_table, note, with_blank_lines
@@ -41,8 +40,7 @@ def gated_panel(found: Gated) -> list[RenderableType]:
 
 
 def check_rows(check: GateCheck, several: bool) -> Iterator[list[str | Text]]:
-    """Yield a table line for each run; the Holm-adjusted p-value and the verdict are on the last line of a
-    check."""
+    """Yield a table line for each run; the last line of a check has its Holm-adjusted p and its verdict."""
     name = shorten(f"{check.metric}, {check.category}" if check.category else check.metric, SCOPE)
     for position, night in enumerate(check.nights, 1):
         figures = [f"{value:+.3f}" for value in (night.delta, night.low, night.high)]
@@ -55,9 +53,11 @@ def check_rows(check: GateCheck, several: bool) -> Iterator[list[str | Text]]:
 
 def meaning(found: Gated) -> str:
     """Explain how to read the table."""
-    turned = [name for name in {check.metric for check in found.checks} if not HIGHER_IS_BETTER[name]]
-    sign = f"; {turned[0]} has its sign reversed: negative is worse" if turned else ""
-    judge = f", abstentions classified by {found.judge}" if "hallucination" in turned else ""
+    turned = " and ".join(found.reversed)
+    verb = "has its sign" if len(found.reversed) == 1 else "have their signs"
+    sign = f"; {turned} {verb} reversed: negative is worse" if turned else ""
+    of_classifier = {"hallucination", "abstention"} & set(found.reversed)
+    judge = f", abstentions classified by {found.judge}" if of_classifier else ""
     return (
         f"profile {found.profile}{judge}; change is run minus baseline{sign}; low and high are one-sided"
         f" {1 - found.alpha:.1%} bounds; the margin is {found.margin:g}; FAIL takes p < {found.alpha:g}"
@@ -117,8 +117,7 @@ def _fails_alone(night: GateNight, found: Gated) -> bool:
 
 
 def gate_line(found: Gated) -> str:
-    """Return the verdict on one line, for example for a nightly log, with the newest figures of the deciding
-    check."""
+    """Return the verdict on one line, with the newest figures of the check that decided it."""
     check = _deciding(found)
     several = f", {len(found.runs)} runs" if len(found.runs) > 1 else ""
     runs = f"{len(found.baseline)} baseline run{'s' * (len(found.baseline) != 1)}"
@@ -147,8 +146,7 @@ def _name(check: GateCheck) -> str:
 
 
 def gate_suite(found: Gated, *, strict: bool) -> Suite:
-    """Build a JUnit suite with one test case per check, a failure if it FAILs or, with `strict`, is
-    UNDECIDED."""
+    """Build a JUnit suite with a test case per check; FAIL, or UNDECIDED with `strict`, is a failure."""
     bad = {"FAIL", "UNDECIDED"} if strict else {"FAIL"}
     cases = []
     for check in found.checks:

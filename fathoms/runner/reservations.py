@@ -48,8 +48,7 @@ class Reservations:
         self._most = Amount()
 
     async def take(self, question: Question, stop: Stop | None = None) -> Reservation | None:
-        """Reserve what a question needs, waiting for room; `None` where the budget is exhausted. Raises
-        Stopped."""
+        """Reserve what a question needs, waiting for room; `None` if the budget is spent. Raises Stopped."""
         if not self._budget.is_limited:
             return Reservation(Amount())
         packed = estimated = None
@@ -86,10 +85,7 @@ class Reservations:
         if estimated is None:
             return self._most
         scale = self._scale if self._learnt else 1.0
-        return self._amount(estimated.prompt_tokens * scale, self._reply * estimated.requests)
-
-    def _amount(self, prompt: float, reply: int) -> Amount:
-        """Tokens and their cost; the cost is 0 where no price is known."""
+        prompt, reply = estimated.prompt_tokens * scale, self._reply * estimated.requests
         assert isinstance(self._prepared, Ingested)
         usage = Usage(prompt_tokens=round(prompt), completion_tokens=reply)
         return Amount(prompt + reply, self._prepared.generate.cost(usage) or 0.0)

@@ -37,8 +37,7 @@ OnRecord = Callable[[Record, int, int], None]
 
 @dataclass(frozen=True)
 class Tally:
-    """Progress of the questions to one provider. `cost` is in US dollars, `None` where any part is
-    unknown."""
+    """Progress of the questions to one provider. `cost` is in US dollars; `None` if any part is unknown."""
 
     provider: str
     done: int
@@ -186,10 +185,8 @@ def _ask(
     on_stop: Callable[[], None],
     stop: Stop | None = None,
 ) -> list[Outcome]:
-    """Ask the questions of all runs: runs of one provider one after another, providers in parallel.
-
-    However that ends, every run is closed. The caller holds the locks of the runs.
-    """
+    """Ask the questions of all runs: runs of one provider one after another, providers in parallel. However
+    that ends, every run is closed. The caller holds the locks of the runs."""
     stop = stop or Stop()
     ended: Ended | None = "error"
     outcomes: list[Outcome] = []

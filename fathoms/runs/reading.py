@@ -459,8 +459,7 @@ class ScoredRun:
 
     @property
     def pipeline(self) -> str:
-        """The pipeline regardless of the model, as named by the importer of published results, or the run's
-        name."""
+        """The pipeline regardless of the model, as an importer of published results named it, or the name."""
         return self.manifest.pipeline or self.name
 
     @property
@@ -493,7 +492,7 @@ class ScoredRun:
     def metrics(self, scores: str | None = None) -> dict[str, MetricFigures]:
         """Return the figures of all metrics by name, those of FATHOMS-RAG under one profile; raises as
         `profile` does. The values of a metric that applies to no record of the run are `None`."""
-        return {**profile_metrics(self.figures(scores)), **self.summary.metrics}
+        return all_metrics(self.summary, self.profile(scores))
 
     def question_file(self, question: str) -> Path | None:
         """Return the file with the view of one question, `None` if the run is not on disk."""
@@ -503,9 +502,13 @@ class ScoredRun:
         return old if old != file and not file.exists() and old.exists() else file
 
 
+def all_metrics(summary: Summary, profile: str) -> dict[str, MetricFigures]:
+    """Return the figures of all metrics of a summary by name, those of FATHOMS-RAG under one profile."""
+    return {**profile_metrics(summary.profiles[profile]), **summary.metrics}
+
+
 def no_such_scores(run: str, wanted: str, there: Collection[str]) -> str:
-    """Build the error message for a run that was not scored under a profile, with the command that scores
-    it."""
+    """Build the message for a run not scored under a profile, with the command that scores it."""
     if not there:
         return f"{run} has no scores: run 'fathoms score {run}'"
     sentence = f"{run} has no scores '{wanted}' (available: {', '.join(there)})"

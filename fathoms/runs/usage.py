@@ -16,8 +16,7 @@ def billed(record: Record) -> list[Reply]:
 
 
 def sums(records: Iterable[Record]) -> dict[str, float | None]:
-    """Total tokens and US dollars of all replies that were really requested; `None` where any part is
-    unknown."""
+    """Total tokens and US dollars of all replies really requested; `None` where any part is unknown."""
     rows = [
         (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.cost)
         for record in records

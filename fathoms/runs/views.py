@@ -1,5 +1,4 @@
-"""The question files of a run (`questions/<id>.json`): how they are made, and how they are read as typed
-values."""
+"""The question files of a run (`questions/<id>.json`): making them, and reading them as typed values."""
 
 from __future__ import annotations
 
@@ -174,6 +173,12 @@ class ScoredQuestion(StoredValue):
 
     question: Question
     repeats: tuple[ScoredRepeat, ...] = ()
+
+    def values(self, metric: str, profile: str) -> tuple[Number | None, ...]:
+        """Return the value of a metric for each repeat; abstention applies to answerable questions alone."""
+        if metric == "abstention" and not self.question.answerable:
+            return (None,) * len(self.repeats)
+        return tuple(repeat.value(metric, profile) for repeat in self.repeats)
 
 
 def view_of(record: Record, scores: Json, metrics: Json | None = None) -> Json:
