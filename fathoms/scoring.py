@@ -27,7 +27,7 @@ from fathoms.metrics import (
 from fathoms.metrics.metric import Facts, Metric
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import default_profiles, headline
-from fathoms.metrics.registry import Metrics, default_metrics, distinct
+from fathoms.metrics.registry import SETS, Metrics, default_metrics, distinct
 from fathoms.runs.documents import read_documents
 from fathoms.runs.folder import SCHEMA
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
@@ -68,7 +68,12 @@ def score_run(run: Run, settings: Iterable[str] = (), metrics: Iterable[Metric] 
     scores = _write_views(run, entries, judged, texts, scoring.profile or headline(data), pools)
     run.set_aside_views()
     summary = summary_of(run.id, manifest, records, scores, flaws)
-    summary["metrics"] = {name: pool.figures() for name, pool in pools.items() if not pool.metric.in_profile}
+    names = {metric.name for metric in asked} - set(SETS["fathoms"])
+    summary["metrics"] = {
+        name: {**pool.figures(), "asked": name in names}
+        for name, pool in pools.items()
+        if not pool.metric.in_profile
+    }
     for metric in asked:
         if missing := summary["metrics"].get(metric.name, {}).get("missing"):
             summary["warnings"].append(missing)

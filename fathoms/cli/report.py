@@ -33,6 +33,15 @@ def report(
         ),
     ] = None,
     intervals: Annotated[bool, typer.Option("--intervals", help="Add intervals to table.tex.")] = False,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            metavar="NAME",
+            help="Also show this metric, such as latency; `all` shows all (repeatable).",
+            autocompletion=completion.metrics,
+        ),
+    ] = None,
     reviews: Reviews = None,
     thumbnails: Annotated[
         bool,
@@ -64,9 +73,16 @@ def report(
         return 0
     folder = to or (found[0].path if len(found) == 1 else out / "reports" / folder_name(found))
     written = room.write_report(
-        views, folder, scores, html=True, thumbnails=thumbnails, intervals=intervals, warn=console.note
+        views,
+        folder,
+        scores,
+        html=True,
+        thumbnails=thumbnails,
+        intervals=intervals,
+        metrics=metric or (),
+        warn=console.note,
     )
-    console.show(*room.leaderboard_panel(views, scores))
+    console.show(*room.leaderboard_panel(views, scores, metrics=metric or ()))
     for path in written:
         console.say(str(path))
     if show:

@@ -56,6 +56,7 @@ def write_report(
     thumbnails: bool = False,
     intervals: bool = False,
     pdf: bool = True,
+    metrics: Sequence[str] = (),
     warn: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
     """Write the report of some runs into the folder `out` and return the files written, `report.html` first.
@@ -66,7 +67,7 @@ def write_report(
     not written, an old one is deleted. `thumbnails` adds page pictures to it, and `warn` is called with a
     sentence about each thing that it leaves out. `intervals` adds confidence intervals to `table.tex`; the
     other files always have them. `pdf` also draws the radar plots as PDF, which takes longer than everything
-    else because of the fonts.
+    else because of the fonts. `metrics` names further metrics to show, `all` for all.
 
     Raises UsageError if `runs` is empty or `scores` is not the name of a profile, and DataError if a run was
     not scored under it; nothing is written then. Raises StoreError if the folder or a file cannot be written.
@@ -77,8 +78,8 @@ def write_report(
     page = html if html is not None else answers <= QUICK
     texts = {
         **({"report.html": report_html(runs, scores, thumbnails=thumbnails, warn=warn)} if page else {}),
-        "report.md": report_markdown(runs, out, scores, pdf=pdf, page=page),
-        "table.tex": report_latex(runs, scores, intervals),
+        "report.md": report_markdown(runs, out, scores, pdf=pdf, page=page, metrics=metrics),
+        "table.tex": report_latex(runs, scores, intervals, metrics),
         "scores.csv": report_csv(runs, scores),
         "report.json": json.dumps(report_json(runs, scores), indent=2, ensure_ascii=False) + "\n",
     }

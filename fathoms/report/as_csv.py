@@ -28,6 +28,8 @@ COLUMNS = (
     "latency",
     "text",
 )
+SPENDING = ("latency", "prompt-tokens", "completion-tokens", "cost")
+"""Metrics that have a column anyway."""
 FORMULA = tuple("=+-@＝＋－＠")  # noqa: RUF001 - the wide forms start a formula too
 FULL = 32_767
 """The largest number of characters that a spreadsheet cell can hold."""
@@ -35,6 +37,7 @@ FULL = 32_767
 
 def report_csv(runs: Sequence[ScoredRun], scores: str | None = None) -> str:
     """Return every question and repeat of some runs under one profile as RFC 4180 CSV (lines end in CR LF).
+    The columns are `COLUMNS`, and one for each further metric of any of the runs.
 
     Scores are not rounded. Cells that do not apply or are not known are empty, and booleans are 1 or 0. Text
     is on one line, is cut at 32,767 characters, and is prefixed with `'` if a spreadsheet would take it for a
@@ -42,15 +45,19 @@ def report_csv(runs: Sequence[ScoredRun], scores: str | None = None) -> str:
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer)
-    writer.writerow(COLUMNS)
+    metrics = list(
+        dict.fromkeys(name for run in runs for name in run.summary.metrics if name not in SPENDING)
+    )
+    writer.writerow([*COLUMNS, *map(cell, metrics)])
     for run in runs:
-        for cells in rows_of(run, run.profile(scores)):
+        for cells in rows_of(run, run.profile(scores), metrics):
             writer.writerow(map(cell, cells))
     return buffer.getvalue()
 
 
-def rows_of(run: ScoredRun, profile: str) -> Iterator[tuple[object, ...]]:
-    """Yield the cells of each line of one run in the order of `COLUMNS`, question file by question file."""
+def rows_of(run: ScoredRun, profile: str, metrics: Sequence[str] = ()) -> Iterator[tuple[object, ...]]:
+    """Yield the cells of each line of one run in the order of `COLUMNS`, then the values of `metrics`,
+    question file by question file."""
     for view in run.questions():
         question = view.question
         for repeat in view.repeats:
@@ -73,6 +80,7 @@ def rows_of(run: ScoredRun, profile: str) -> Iterator[tuple[object, ...]]:
                 answer and answer.cost,
                 answer and answer.latency,
                 question.text,
+                *(repeat.value(metric, profile) for metric in metrics),
             )
 
 

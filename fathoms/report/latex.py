@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fathoms.report.leaderboard import Leaderboard, Metric, bracket, figure, leaderboard
+from fathoms.report.metrics_table import MetricTable, metric_table
 from fathoms.report.text import plain, wrap
 from fathoms.runs.reading import Means, ScoredRun
 
@@ -35,8 +36,14 @@ HEAD = 14
 """The largest number of characters on one line of a column head."""
 
 
-def report_latex(runs: Sequence[ScoredRun], scores: str | None = None, intervals: bool = False) -> str:
-    """Return the table of some runs under one profile, with `intervals` after the values if wanted.
+def report_latex(
+    runs: Sequence[ScoredRun],
+    scores: str | None = None,
+    intervals: bool = False,
+    metrics: Sequence[str] = (),
+) -> str:
+    """Return the table of some runs under one profile, with `intervals` after the values if wanted. Further
+    metrics, including those named by `metrics`, follow in a table of their own.
 
     Values have two digits and no leading zero. Bold marks the highest correctness and the lowest
     hallucination of a column as printed, unless all are the same; ties are all bold. The last line gives the
@@ -56,8 +63,40 @@ def report_latex(runs: Sequence[ScoredRun], scores: str | None = None, intervals
         *(["}"] if wide else []),
         *(rf"\par\footnotesize {escape(note)}" for note in scored.notes),
         r"\end{table*}",
+        *metric_lines(metric_table(runs, scores, metrics), intervals),
     ]
     return "\n".join(lines) + "\n"
+
+
+def metric_lines(found: MetricTable, intervals: bool) -> Iterator[str]:
+    """Yield the table of further metrics: a line per run, and a column per metric; empty if there are
+    none."""
+    if not found.lines:
+        return
+    heads = {line.metric: line.head for line in found.lines}
+    cells: dict[str, dict[str, str]] = {}
+    for line in found.lines:
+        cells.setdefault(line.run, {})[line.metric] = line.text(line.figures.overall, interval=intervals)
+    yield r"\begin{table*}"
+    yield r"\centering\small"
+    yield r"\caption{Further metrics; " + (
+        "in brackets: 95\\,\\% intervals.}"
+        if intervals
+        else "means of the category means, or as the metric says.}"
+    )
+    yield r"\label{tab:fathoms-metrics}"
+    yield rf"\begin{{tabular}}{{l{'r' * len(heads)}}}"
+    yield r"\toprule"
+    arrows = {"↑": r"$\uparrow$", "↓": r"$\downarrow$"}
+    shown = [escape(head[:-1]) + arrows[head[-1]] for head in heads.values()]
+    yield " & ".join(["", *shown]) + r" \\"
+    yield r"\midrule"
+    for run, values in cells.items():
+        yield " & ".join([escape(run), *(escape(values.get(name, "")) for name in heads)]) + r" \\"
+    yield r"\bottomrule"
+    yield r"\end{tabular}"
+    yield from (rf"\par\footnotesize {escape(note)}" for note in found.notes)
+    yield r"\end{table*}"
 
 
 def escape(text: object) -> str:

@@ -20,6 +20,7 @@ from fathoms.report.leaderboard import (
     leaderboard,
     with_interval,
 )
+from fathoms.report.metrics_table import metric_table
 from fathoms.report.outcomes import RATES, outcomes, rate_text
 from fathoms.report.radar import TITLES
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
@@ -35,11 +36,18 @@ EXCERPT = 200
 
 
 def report_markdown(
-    runs: Sequence[ScoredRun], out: Path, scores: str | None = None, *, pdf: bool = True, page: bool = False
+    runs: Sequence[ScoredRun],
+    out: Path,
+    scores: str | None = None,
+    *,
+    pdf: bool = True,
+    page: bool = False,
+    metrics: Sequence[str] = (),
 ) -> str:
     """Return the report of some runs under one profile, with links relative to the folder `out`.
 
     `pdf` says whether the radar plots also exist as PDF, and `page` whether `report.html` exists.
+    `metrics` are further metrics to show.
     """
     scored = leaderboard(runs, scores)
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs"
@@ -48,6 +56,7 @@ def report_markdown(
         what_was_run(runs, scored),
         document_section(runs, scored),
         score_sections(runs, scored),
+        metric_section(runs, scores, metrics),
         radar_section(),
         lost_section(runs, scored),
         abstention_section(runs, scored),
@@ -104,6 +113,23 @@ def what_was_run(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
         rows.append([title(row), *map(escape, facts), *(number(getattr(known, key)) for key in counts)])
     yield from table([*headers, *(key.capitalize() for key in counts)], rows, len(counts))
     yield from footnotes(scored)
+
+
+def metric_section(runs: Sequence[ScoredRun], scores: str | None, asked: Sequence[str]) -> Iterator[str]:
+    """List the further metrics of the runs, one line per run and metric; empty if there are none."""
+    found = metric_table(runs, scores, asked)
+    if not found.lines:
+        return
+    yield "## Further metrics\n"
+    headers = ["Run", "Metric", "Overall", "Micro", *map(escape, found.categories), "n"]
+    rows = []
+    for line in found.lines:
+        figures = [line.figures.overall, line.figures.micro, *map(line.figures.cell, found.categories)]
+        cells = (line.text(one, interval=True) for one in figures)
+        rows.append([escape(line.run), escape(line.head), *cells, str(line.figures.overall.n)])
+    yield from table(headers, rows, len(headers) - 2)
+    for note in found.notes:
+        yield f"\n{escape(note)}"
 
 
 def rules_of(figures: ProfileFigures) -> list[str]:

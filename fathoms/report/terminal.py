@@ -27,6 +27,7 @@ from fathoms.report.leaderboard import (
     leaderboard,
     with_interval,
 )
+from fathoms.report.metrics_table import metric_table
 from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.text import abbreviate, plain, shorten, squeeze
@@ -48,6 +49,7 @@ def summary_panel(
     """Build what is shown after a run: scores, failures, the change since `previous`, worst questions."""
     profile = run.profile(scores)
     parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
+    parts += metrics_panel([run], scores)
     parts += funnel_panel(run, profile)
     parts += [*abstention_table(run, profile), counts_line(run), *cut_by_server(run)]
     parts += [*left_out(run), *failures(run)]
@@ -94,6 +96,23 @@ def texts(means: Means) -> list[str]:
     return [*rates, figure(means.abstention), both_counts(means), str(means.errors)]
 
 
+def metrics_panel(
+    runs: Sequence[ScoredRun], scores: str | None = None, asked: Sequence[str] = ()
+) -> list[RenderableType]:
+    """Show the further metrics of some runs, one line per run and metric; empty if there are none."""
+    found = metric_table(runs, scores, asked)
+    if not found.lines:
+        return []
+    several = len(runs) > 1
+    table = plain_table(*(["run"] if several else []), "metric", "overall [95 %]", "micro", "n")
+    for line in found.lines:
+        figures = line.figures
+        name = [Text(squeeze(line.run, NAME))] if several else []
+        cells = (line.text(figures.overall, interval=True), line.text(figures.micro), str(figures.overall.n))
+        table.add_row(*name, Text(line.head), *cells)
+    return [with_blank_lines(table), *map(note, found.notes)]
+
+
 def plain_table(first: str, *others: str) -> Table:
     """Create an empty table with a text column, followed by right-aligned columns."""
     table = bare_table()
@@ -119,16 +138,19 @@ def note(text: str) -> Text:
 
 
 def leaderboard_panel(
-    runs: Sequence[ScoredRun], scores: str | None = None, width: int = WIDTH
+    runs: Sequence[ScoredRun],
+    scores: str | None = None,
+    width: int = WIDTH,
+    metrics: Sequence[str] = (),
 ) -> list[RenderableType]:
     """Show several runs side by side, with three lines per run and a column for each category.
 
     The columns are split over as many tables as `width` (in terminal cells) requires. A single run is shown
-    as in `summary_panel`, with a line for each category.
+    as in `summary_panel`, with a line for each category. `metrics` are further metrics to show.
     """
     if len(runs) == 1:
         own = [heading(runs[0], runs[0].profile(scores)), *run_table(runs[0], scores)]
-        return [*own, *review_tables(runs, scores)]
+        return [*own, *metrics_panel(runs, scores, metrics), *review_tables(runs, scores)]
     scored = leaderboard(runs, scores)
     headers = ["Overall", "Micro", *abbreviate(scored.categories, HEADER)]
     parts: list[RenderableType] = []
@@ -140,7 +162,7 @@ def leaderboard_panel(
             table.add_row(run_name(row, position), "\n".join(METRICS), *map(stack, cells))
         parts.append(with_blank_lines(table))
     parts += [*map(note, run_ids(scored)), legend(scored, headers), *map(note, scored.notes)]
-    return [*parts, *review_tables(runs, scores)]
+    return [*parts, *metrics_panel(runs, scores, metrics), *review_tables(runs, scores)]
 
 
 def blocks(headers: Sequence[str], width: int) -> Iterator[tuple[int, int]]:

@@ -128,7 +128,8 @@ class MetricFigure(_Part):
 class MetricFigures(_Part):
     """The figures of one metric: over the run (`overall`), over all questions (`micro`), and by category.
 
-    `direction` says which values are better. `headline` metrics are shown without being asked for. `judge` is
+    `direction` says which values are better. `headline` metrics are shown in all
+    tables, others if they were `asked` for. `judge` is
     the judge whose verdicts the metric rests on, `rules` a fingerprint of what decides its values, and
     `missing` says what the run lacks if the metric applies to none of its records.
     """
@@ -136,6 +137,7 @@ class MetricFigures(_Part):
     direction: str = "higher"
     unit: str = "share"
     headline: bool = False
+    asked: bool = False
     judge: str | None = None
     rules: str | None = None
     missing: str | None = None

@@ -1,0 +1,79 @@
+"""The table of further metrics: those besides correctness and hallucination that a run was asked for.
+
+The terminal, Markdown and LaTeX share it. Metrics that are computed for every run, such as latency, are shown
+where somebody asks for them by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fathoms.config import suggest
+from fathoms.errors import UsageError
+from fathoms.report.leaderboard import bracket, figure, run_labels
+from fathoms.runs.reading import MetricFigure, MetricFigures, ScoredRun
+
+MAIN = ("correctness", "hallucination")
+"""The metrics of the leaderboard, which has a table of its own."""
+ARROWS = {"higher": "↑", "lower": "↓"}
+
+
+@dataclass(frozen=True)
+class MetricLine:
+    """The figures of one metric of one run."""
+
+    run: str
+    metric: str
+    figures: MetricFigures
+
+    @property
+    def head(self) -> str:
+        """The name of the metric, its unit unless it is a share, and an arrow for the better direction."""
+        unit = "" if self.figures.unit == "share" else f" ({self.figures.unit})"
+        return f"{self.metric}{unit} {ARROWS[self.figures.direction]}"
+
+    def text(self, found: MetricFigure, *, interval: bool = False) -> str:
+        """Format a figure of this metric, with its interval if wanted."""
+        if self.figures.unit == "share":
+            return figure(found.value) + (bracket(found.bounds) if interval else "")
+        if found.value is None:
+            return "n/a"
+        bounds = f" [{', '.join(f'{end:.4g}' for end in found.bounds)}]" if interval and found.bounds else ""
+        return f"{found.value:.4g}{bounds}"
+
+
+@dataclass(frozen=True)
+class MetricTable:
+    """The further metrics of some runs, run by run, with notes on what runs lack and on judges."""
+
+    lines: tuple[MetricLine, ...]
+    categories: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def metric_table(
+    runs: Sequence[ScoredRun], scores: str | None = None, asked: Sequence[str] = ()
+) -> MetricTable:
+    """Return the metrics of some runs that are shown besides the leaderboard: headline metrics, those that
+    the runs were scored by on request, and those `asked` for now; `all` asks for all.
+
+    Raises UsageError for a metric that none of the runs has.
+    """
+    known = [run.metrics(scores) for run in runs]
+    names = dict.fromkeys(name for figures in known for name in figures)
+    for name in asked:
+        if name not in names and name != "all":
+            raise UsageError(f"no run has a metric '{name}'{suggest(name, names)}")
+    lines, notes = [], []
+    for label, figures in zip(run_labels(runs), known, strict=True):
+        for name, found in figures.items():
+            wanted = name in asked or "all" in asked or ((found.headline or found.asked) and name not in MAIN)
+            if wanted:
+                lines.append(MetricLine(label, name, found))
+                if found.missing:
+                    notes.append(f"{label}: {found.missing}" if len(runs) > 1 else found.missing)
+                elif found.judge:
+                    notes.append(f"{name}: judged by {found.judge}")
+    categories = dict.fromkeys(category for run in runs for category in run.categories)
+    return MetricTable(tuple(lines), tuple(categories), tuple(dict.fromkeys(notes)))
