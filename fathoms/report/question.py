@@ -12,6 +12,7 @@ from rich.text import Text
 from fathoms.metrics.stages import STAGES
 from fathoms.report.ending import dollars
 from fathoms.report.leaderboard import figure
+from fathoms.report.metrics_table import answer_metrics
 from fathoms.report.text import gold, plain, shorten, yes_or_no
 from fathoms.runs.views import AnswerScores, Number, ScoredQuestion, ScoredRepeat, ShownHit
 from fathoms.types import Reply
@@ -60,6 +61,7 @@ def repeat_parts(repeat: ScoredRepeat) -> list[RenderableType]:
         parts.append(field("took", taken(answer, repeat.timings.get("generate"))))
     if scores := repeat.scores:
         parts += [score_lines(scores), *why_lines(scores), *funnel_lines(scores)]
+    parts += [field(name, text) for name, text in answer_metrics(repeat)]
     return parts
 
 
