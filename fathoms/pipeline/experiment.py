@@ -18,7 +18,8 @@ from fathoms.corpora import DataSource
 from fathoms.errors import ConfigError, DocumentError, UsageError
 from fathoms.metrics import Scoring
 from fathoms.models import Generator
-from fathoms.models.calling.retries import ExecutionSettings, ProviderCalls
+from fathoms.models.caller import Caller, provider_of
+from fathoms.models.calling.retries import ExecutionSettings
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.external import Connected, External
 from fathoms.pipeline.pipeline import Pipeline, Progress, silent
@@ -56,11 +57,11 @@ class Prepared(Protocol):
         *,
         repeat: int = 0,
         timeout: float | None = None,
-        calls: ProviderCalls | None = None,
+        caller: Caller | None = None,
         packed: PackedQuestion | None = None,
     ) -> Record:
-        """Ask one question through `calls`; a failure is returned as a record too. `packed` holds its prompts
-        where they were made before."""
+        """Ask one question through `caller`; a failure is returned as a record too. `packed` holds its
+        prompts where they were made before."""
 
 
 class Measured(Component):
@@ -173,12 +174,8 @@ class ExternalExperiment(Measured):
         *,
         workers: int = 2,
         progress: Progress = silent,
-        reuse_replies: bool = False,
     ) -> Connected:
-        """Make the external pipeline ready for questions on the documents; raises FathomsError.
-
-        `reuse_replies` is ignored: nobody can know what changed behind an external pipeline.
-        """
+        """Make the external pipeline ready for questions on the documents; raises FathomsError."""
         return self.pipeline.prepare(documents, cache)
 
 
@@ -215,13 +212,6 @@ def load_experiment(
         return experiment.at(path.parent)
     except ConfigError as error:
         raise source.complain(("pipeline", "target"), str(error)) from error
-
-
-def provider_of(component: Component) -> str:
-    """Identify the server or the target of a component by its kind and its address."""
-    names = ("address", "base_url", "url", "target")
-    parts = (getattr(component, name, None) for name in ("kind", *names))
-    return " ".join(str(part) for part in parts if part)
 
 
 def _shortcuts(section: str, model: str | None, concurrency: int | None) -> Iterator[str]:

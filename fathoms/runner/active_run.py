@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from fathoms.models.calling.retries import ProviderCalls
+from fathoms.models.caller import Caller
 from fathoms.models.calling.stop import Stop, Stopped
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.experiment import AnyExperiment, Prepared
@@ -92,7 +92,7 @@ class ActiveRun:
         self.cost: float | None = 0.0
         self.seconds = 0.0
 
-    async def ask_all(self, calls: ProviderCalls, stop: Stop, on_record: Callable[[Record], None]) -> None:
+    async def ask_all(self, caller: Caller, stop: Stop, on_record: Callable[[Record], None]) -> None:
         """Ask all missing questions in order, at most `max_concurrency` of the experiment at once.
 
         However it ends, all answers received by then are stored and readable.
@@ -122,7 +122,7 @@ class ActiveRun:
                     try:
                         if stop.is_set():
                             return
-                        record = await self._record(turn, reservation.packed, calls)
+                        record = await self._record(turn, reservation.packed, caller)
                         # the question keeps its place until its answer is on disk, so that `kill -9` loses
                         # no more answers than were in flight
                         record = await commit.add(record)
@@ -150,14 +150,14 @@ class ActiveRun:
         self.cost = total([self.cost, *(reply.cost for reply in billed(record))])
         tell(self.store.id, record)
 
-    async def _record(self, turn: Turn, packed: PackedQuestion | None, calls: ProviderCalls) -> Record:
+    async def _record(self, turn: Turn, packed: PackedQuestion | None, caller: Caller) -> Record:
         """Ask one question and return its record."""
         question, repeat = turn
         hits = self.hits.get(question.id, ())
         timeout = self.experiment.question_timeout
         with within(run=self.store.id, question=question.id, repeat=repeat):
             record = await self.prepared.answer(
-                question, hits, repeat=repeat, timeout=timeout, calls=calls, packed=packed
+                question, hits, repeat=repeat, timeout=timeout, caller=caller, packed=packed
             )
         timings = {"retrieve": self.retrieve_seconds} if self.hits else {}
         finished = datetime.now(UTC).isoformat(timespec="milliseconds")

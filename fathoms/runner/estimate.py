@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from fathoms.errors import PromptTooLongError
 from fathoms.models import ChatModel, Embedded, ScriptedModel
-from fathoms.pipeline.answering import CHARACTERS, PackedQuestion
+from fathoms.models.caller import CHARACTERS
+from fathoms.pipeline.answering import PackedQuestion
 from fathoms.types import Message, Usage
 
 REPLY = 100

@@ -15,6 +15,8 @@ from typing import Any
 
 from fathoms.corpora import Corpus
 from fathoms.errors import UsageError
+from fathoms.models.caching import ReplyCache
+from fathoms.models.caller import Caller
 from fathoms.models.calling.retries import ProviderCalls
 from fathoms.models.calling.stop import Stop, StopSignals, ending_in_time
 from fathoms.pipeline.experiment import AnyExperiment, Prepared
@@ -116,7 +118,6 @@ def run(
             cache,
             workers=workers,
             progress=progress,
-            reuse_replies=reuse_replies,
         )
         ready.append((job, asked, prepared, _retrieved(prepared, asked)))
     with ExitStack() as locks:
@@ -131,7 +132,8 @@ def run(
             keep_documents(store, prepared.documents)
             turns = [Turn(question, repeat) for question in asked for repeat in range(repeats)]
             runs.append(ActiveRun(job.experiment, prepared, store, len(turns), turns, hits, share, budget))
-        return _ask(runs, on_record, on_tally, on_stop, stop)
+        replies = ReplyCache(cache) if reuse_replies else None
+        return _ask(runs, on_record, on_tally, on_stop, stop, replies)
 
 
 def resume(
@@ -185,6 +187,7 @@ def _ask(
     on_tally: OnTally,
     on_stop: Callable[[], None],
     stop: Stop | None = None,
+    replies: ReplyCache | None = None,
 ) -> list[Outcome]:
     """Ask the questions of all runs: runs of one provider one after another, providers in parallel.
 
@@ -207,7 +210,7 @@ def _ask(
         for active in by_provider[provider]:
             if not stop.is_set():
                 calls.configure(active.experiment.execution)
-                await active.ask_all(calls, stop, partial(report, provider))
+                await active.ask_all(Caller(calls, replies=replies), stop, partial(report, provider))
 
     def first_signal() -> None:
         stop.set()
