@@ -1,4 +1,4 @@
-"""Answering questions over an ingested corpus: retrieve for all, then prompt and generate for each."""
+"""Answering questions over an ingested corpus: retrieve for all, then rerank, prompt and generate for one."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ class Ingested:
         return None if window is None else window - (self.generate.max_tokens or 0)
 
     def retrieve(self, questions: Sequence[Question]) -> dict[str, tuple[Hit, ...]]:
-        """Retrieve the hits of all questions in one batch; returns them by question id.
+        """Retrieve the hits of all questions in one batch; returns them by question id. Where a language
+        model reranks, these are the candidates from which `answer` chooses.
 
         Raises ConfigError where the attached files of a question are more than the model accepts.
         """
@@ -125,7 +126,8 @@ class Ingested:
     ) -> Record:
         """Ask the model one question. A failure is returned as a record with `error` set, never raised.
 
-        `packed` holds the question's prompts where they were made before, for an estimate. `timeout` limits
+        `hits` are what `retrieve` found; where a language model reranks, it chooses from them first. `packed`
+        holds the question's prompts where they were made before, for an estimate. `timeout` limits reranking,
         prompt and reply together, in seconds, including all attempts and the waits between them, but not the
         wait in the queue and for an estimate; `None` means no limit. `caller` applies the providers' rate
         limits and retries.
@@ -136,6 +138,8 @@ class Ingested:
         )
         packed = packed or PackedQuestion(self, question, hits)
         in_progress = _QuestionInProgress(packed, repeat, caller or Caller())
+        if self.retriever.reranker is not None:
+            record = record.model_copy(update={"hits": ()})
         found = in_progress.found
         try:
             async with asyncio.timeout(timeout) as deadline:
@@ -151,12 +155,17 @@ class Ingested:
 
 class PackedQuestion:
     """A question and its prompts, one per request to the model. Each prompt is packed once, on first
-    use by either the estimate or the answer."""
+    use by either the estimate or the answer.
 
-    def __init__(self, ingested: Ingested, question: Question, hits: tuple[Hit, ...]) -> None:
+    `retrieved` is what was retrieved for the question, and `hits` what its prompts hold: until a language
+    model has reranked them, the first of the candidates stand for those that it will choose.
+    """
+
+    def __init__(self, ingested: Ingested, question: Question, retrieved: tuple[Hit, ...]) -> None:
         self.ingested = ingested
         self.question = question
-        self.hits = hits
+        self.retrieved = retrieved
+        self.hits = ingested.retriever.without_refining(retrieved)
         self.seconds = 0.0  # spent on packing
         self._prompts: dict[int, Prompt] = {}
 
@@ -205,9 +214,14 @@ class _QuestionInProgress:
         self.found: dict[str, Any] = {"timings": {"prompt": packed.seconds, "generate": 0.0}, "attempts": 0}
 
     async def ask(self, deadline: asyncio.Timeout) -> None:
-        """Build the prompt and get the reply. Where the files need several requests, a last one merges the
-        answers."""
-        question, requests, self.deadline = self.packed.question, self.packed.requests, deadline
+        """Rerank the hits if a language model does it, build the prompt and get the reply.
+
+        Where the files need several requests, a last one merges the answers.
+        """
+        self.deadline = deadline
+        if self.ingested.retriever.reranker is not None:
+            await self._rerank()
+        question, requests = self.packed.question, self.packed.requests
         if len(requests) == 1:
             self.found["answer"] = await self._reply(await self._prompt(0))
             return
@@ -218,6 +232,24 @@ class _QuestionInProgress:
             asked.append((request, Part(prompt=prompt.model_copy(update={"parts": ()}), reply=reply)))
         self.found["prompt"] = merging = self.ingested.prompt.pack_merge(question, asked)
         self.found["answer"] = summed([part.reply for _, part in asked], await self._reply(merging))
+
+    async def _rerank(self) -> None:
+        """Let a language model choose the hits from the candidates; records its calls and the seconds."""
+        packed, calls, started = self.packed, list[Call](), time.perf_counter()
+        try:
+            hits = await self.ingested.retriever.refine(
+                packed.question,
+                packed.retrieved,
+                self.caller,
+                repeat=self.repeat,
+                deadline=self.deadline,
+                calls=calls,
+            )
+        finally:
+            self.found["calls"] = tuple(calls)
+            self.found["timings"] = {"rerank": time.perf_counter() - started, **self.found["timings"]}
+        self.found["hits"] = hits
+        self.packed = PackedQuestion(self.ingested, packed.question, hits)
 
     async def _prompt(self, number: int, before: tuple[Part, ...] = ()) -> Prompt:
         """The prompt of a request. `before` is kept in it, so that a failed record shows earlier parts."""

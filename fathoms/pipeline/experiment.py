@@ -25,7 +25,7 @@ from fathoms.pipeline.external import Connected, External
 from fathoms.pipeline.pipeline import Pipeline, Progress, silent
 from fathoms.runs.cache import Cache
 from fathoms.safety.option_limits import LONGEST_WAIT
-from fathoms.types import Document, Hit, Question, Record
+from fathoms.types import Document, Hit, Purpose, Question, Record
 
 
 class Prepared(Protocol):
@@ -76,7 +76,7 @@ class Measured(Component):
     question_timeout: float = Field(default=600, gt=0, le=LONGEST_WAIT)
     """Seconds that one answer may take, all attempts included, before the question counts as failed."""
     execution: ExecutionSettings = ExecutionSettings()
-    """Retries and rate limits of the requests to the provider."""
+    """Retries and rate limits of the requests to each provider."""
 
     @property
     def _answering(self) -> Generator | External:
@@ -89,9 +89,20 @@ class Measured(Component):
         return self._answering.max_concurrency
 
     @property
+    def called(self) -> dict[Purpose, Generator | External]:
+        """What is called for each purpose when a question is asked."""
+        return {"answer": self._answering}
+
+    @property
     def provider(self) -> str:
-        """Identifies the provider; experiments with the same provider share its rate limits."""
+        """Identifies the provider of the answers."""
         return provider_of(self._answering)
+
+    @property
+    def providers(self) -> frozenset[str]:
+        """All providers that are called for a question; experiments with the same provider share its rate
+        limits."""
+        return frozenset(map(provider_of, self.called.values()))
 
 
 class Experiment(Pipeline, Measured):
@@ -107,6 +118,12 @@ class Experiment(Pipeline, Measured):
     @property
     def _answering(self) -> Generator:
         return self.generate
+
+    @property
+    def called(self) -> dict[Purpose, Generator | External]:
+        """The models that answer and, where there is one, that rerank."""
+        reranker = self.retrieve.reranker
+        return {"answer": self.generate, **({} if reranker is None else {"rerank": reranker})}
 
     def at(self, base: Path) -> Experiment:
         """Return a copy whose relative paths are resolved from `base`, the folder of the configuration."""

@@ -49,6 +49,8 @@ def _without_secrets(record: Record) -> Record:
     for name in ("answer", "error"):
         if (noun := getattr(record, name)) is not None:
             sent[name] = without_known(noun)
+    if any(call.error for call in record.calls):
+        sent["calls"] = tuple(map(without_known, record.calls))
     if record.citations:
         sent["citations"] = tuple(map(without_known, record.citations))
     if record.prompt is None and record.hits:  # reported by an external pipeline
@@ -181,6 +183,7 @@ class ActiveRun:
             totals["stopped"] = ended or "budget"
         finished = datetime.now(UTC).isoformat(timespec="seconds")
         self.store.write_manifest({**manifest, "finished": finished, "totals": totals})
-        happened("run-finished", run=self.store.id, name=self.experiment.name, **totals)
+        facts = {key: value for key, value in totals.items() if key != "usage_by_purpose"}
+        happened("run-finished", run=self.store.id, name=self.experiment.name, **facts)
         done = self.asked - len(self.missing) + self.done
         return Outcome(self.store, self.asked, done, self.errors, "stopped" in totals, over)
