@@ -89,6 +89,7 @@ class LLMReranker(Component):
         After a failed call no more are started. Raises its ModelError, one where none of the replies has a
         grade, and Stopped.
         """
+        room = room_for_prompt(self.generate, "the reranker's generate")
         found: dict[int, str] = {}
         failed: list[Exception | Stopped] = []
         cut = 0
@@ -98,8 +99,10 @@ class LLMReranker(Component):
             nonlocal cut
             for number, passage in waiting:
                 try:
-                    fitted = partial(self._fitted, question, passage)
-                    kept = await caller.counted(self.generate, fitted, deadline)
+                    kept = passage
+                    if room is not None:
+                        fitted = partial(self._fitted, question, passage, room)
+                        kept = await caller.counted(self.generate, fitted, deadline)
                     cut += kept != passage
                     reply, _ = await caller.reply(
                         self.generate,
@@ -144,14 +147,13 @@ class LLMReranker(Component):
         text = _PLACE.sub(lambda place: values[place[1]], self.prompt)
         return Prompt(messages=(Message(role="user", text=text),))
 
-    def _fitted(self, question: str, passage: str) -> str:
-        """Return the longest beginning of the passage that fits into the context of the model."""
-        room = room_for_prompt(self.generate, "the reranker's generate")
+    def _fitted(self, question: str, passage: str, room: int) -> str:
+        """Return the longest beginning of the passage with which the prompt has at most `room` tokens."""
 
         def tokens(length: int) -> int:
             return self.generate.count_tokens(self.prompt_of(question, passage[:length]).messages) or 0
 
-        if room is None or tokens(len(passage)) <= room:
+        if tokens(len(passage)) <= room:
             return passage
         if (bare := tokens(0)) > room:
             raise ModelError(
