@@ -249,6 +249,7 @@ def summary_of(
         "profiles": summarise(records, scores),
         "usage": {name: spent[name] for name in ("prompt_tokens", "completion_tokens")},
         "cost": spent["cost"],
+        **{name: spent[name] for name in ("usage_by_purpose",) if name in spent},
         "seconds": {"wall": manifest.get("totals", {}).get("seconds"), **_seconds(records)},
         "errors": dict(Counter(record.error.kind for record in records if record.error)),
     }
@@ -300,7 +301,9 @@ def _incomplete(manifest: Mapping[str, Any], records: Sequence[Record]) -> list[
 
 def _seconds(records: Sequence[Record]) -> dict[str, float | None]:
     """Mean seconds per stage of the questions that were really asked, leaving out cached answers."""
-    stages = ("retrieve", "prompt", "generate")
+    stages = ["retrieve", "prompt", "generate"]
+    if any("rerank" in record.timings for record in records):
+        stages.insert(1, "rerank")
     asked = [record for record in records if not (record.answer and record.answer.cached)]
     known = {stage: [r.timings[stage] for r in asked if stage in r.timings] for stage in stages}
     return {stage: fmean(values) if values else None for stage, values in known.items()}

@@ -218,15 +218,39 @@ class Failure(StoredValue):
     retry_after: float | None = None
 
 
+Purpose = Literal["answer", "rerank", "judge", "describe", "build"]
+"""What a model is called for."""
+
+
+class Call(StoredValue):
+    """A call to a model that is not the answer itself, for example one grade of a reranker.
+
+    `model` is the name that the server reported, or the configured one. `attempts` counts the requests that
+    were sent, 0 for a reply from the cache (`cached`), whose `usage` and `cost` were not spent again. `cost`
+    is in US dollars, `None` where no price is known. `seconds` include the waits for rate limits and between
+    the attempts. `error` is set where there was no reply.
+    """
+
+    purpose: Purpose
+    model: str | None = None
+    attempts: int = 1
+    usage: Usage = Usage()
+    cost: float | None = None
+    seconds: float = 0.0
+    cached: bool = False
+    error: Failure | None = None
+
+
 class Record(StoredValue):
     """The result of asking one question once, stored as one line of the journal. Either `answer` or `error`
     is set.
 
     `repeat` counts from 0; `seed` is its sampling seed, `None` where none is set. `hits` is `None` where an
-    external pipeline does not report what it retrieved. `citations` are the places that the answer itself
-    cites, `None` where the pipeline reports none. `timings` are seconds per stage (`retrieve`, `prompt`,
-    `generate`), and `fingerprints` identify the state of every stage that produced the record. `released`
-    holds scores that were published with imported results.
+    external pipeline does not report what it retrieved. `calls` are the calls to models besides the answer.
+    `citations` are the places that the answer itself cites, `None` where the pipeline reports none. `timings`
+    are seconds per stage (`retrieve`, `rerank`, `prompt`, `generate`), and `fingerprints` identify the state
+    of every stage that produced the record. `released` holds scores that were published with imported
+    results.
     """
 
     question: Question
@@ -237,6 +261,7 @@ class Record(StoredValue):
     prompt: Prompt | None = None
     answer: Reply | None = None
     error: Failure | None = None
+    calls: tuple[Call, ...] = ()
     citations: tuple[Evidence, ...] | None = None
     timings: dict[str, float] = {}
     fingerprints: dict[str, str] = {}

@@ -53,6 +53,9 @@ def _print_plan(found: Plan, repeats: int) -> None:
             size = f"{found.attached['bytes'] / 1e6:.1f} MB"
             attached = f", with {found.attached['pages']} pages attached ({size})"
         console.say(f"  {found.requests} requests{attached}")
+    if found.estimates is not None and len(found.estimates) > 1:
+        for purpose, part in found.estimates.items():
+            console.say(f"  {purpose}: {part.requests} requests, {_taken(part)}")
     if found.estimate is not None:
         console.say(f"  {_taken(found.estimate)}")
     elif found.unknown is not None:

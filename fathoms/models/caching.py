@@ -32,13 +32,12 @@ class ReplyCache:
     the cache are marked `cached`.
     """
 
-    def __init__(self, cache: Cache, model: ChatModel) -> None:
+    def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._identity = model.identity()
 
-    def key(self, prompt: Prompt, repeat: int) -> str:
-        """Return the cache key of a reply. Images and files enter by the hashes of their contents, not their
-        paths."""
+    def key(self, model: ChatModel, prompt: Prompt, repeat: int) -> str:
+        """Return the cache key of a model's reply. Images and files enter by the hashes of their contents,
+        not their paths."""
         messages = [
             (
                 message.role,
@@ -48,7 +47,7 @@ class ReplyCache:
             )
             for message in prompt.messages
         ]
-        return fingerprint(self._identity, messages, repeat)
+        return fingerprint(model.identity(), messages, repeat)
 
     def get(self, key: str) -> Reply | None:
         """Return the stored reply, `None` if there is none."""

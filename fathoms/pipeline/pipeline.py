@@ -35,7 +35,7 @@ from fathoms.ingest import (
     parse_all,
 )
 from fathoms.models import Embedder, Generator, OnnxEmbedder
-from fathoms.models.caching import ReplyCache, embed_cached
+from fathoms.models.caching import embed_cached
 from fathoms.models.chat.room import room_for_prompt
 from fathoms.models.embed import process as embedding
 from fathoms.paths import publish, sealed, temporary_folder
@@ -160,16 +160,12 @@ class Pipeline(Component):
         *,
         workers: int = 2,
         progress: Progress = silent,
-        reuse_replies: bool = False,
     ) -> Ingested:
         """Parse, chunk and embed what the cache does not hold yet, and return the corpus ready for questions.
 
-        `workers` is the number of parser processes. With `reuse_replies`, the model's replies are cached too,
-        and an identical prompt is answered from the cache.
-
-        Raises DocumentError for the first document that cannot be read, unless `ingest.on_error` is `skip`:
-        such documents are then left out and listed in `Ingested.failures`. Raises StoreError where the cache
-        cannot be written.
+        `workers` is the number of parser processes. Raises DocumentError for the first document that cannot
+        be read, unless `ingest.on_error` is `skip`: such documents are then left out and listed in
+        `Ingested.failures`. Raises StoreError where the cache cannot be written.
         """
         if self.retrieve.needs == "nothing":
             documents = {}  # for example a closed-book pipeline
@@ -205,7 +201,6 @@ class Pipeline(Component):
             ),
             fingerprints=self.fingerprints(hashes),
             folder=cache.folder,
-            replies=ReplyCache(cache, self.generate) if reuse_replies else None,
         )
 
     def _parse(

@@ -106,3 +106,27 @@ def test_several_runs_are_summed_up_by_provider(project: Project) -> None:
         "\nscripted: about 1,146 tokens (346 of prompts, 800 of replies), at most 2,394; cost about $0.35"
         in (done.stdout)
     )
+
+
+@pytest.mark.slow
+def test_calls_are_estimated_by_what_they_are_for(project: Project) -> None:
+    """Three candidates a question are graded by a model of another price."""
+    reranker = (
+        "retrieve={kind: rerank, first: {kind: dense, top_k: 3}, top_k: 1, by: {kind: llm,"
+        " prompt: '{question} {passage}', generate: {kind: scripted, max_tokens: 2,"
+        " price: {input: 1000, output: 5000}}}}"
+    )
+    priced = ("--set", "generate.price={input: 2, output: 8}", "--set", reranker)
+    done = project.fathoms("run", "tiny.yaml", "--dry-run", *priced)
+    assert done.returncode == 0, done.stderr
+    assert "  16 requests\n" in done.stdout
+    assert "  answer: 4 requests, about 573 tokens (173 of prompts, 400 of replies)" in done.stdout
+    # 23 words of questions for each of 3 pages, and 20 words of pages for each of 4 questions
+    assert (
+        "  rerank: 12 requests, about 173 tokens (149 of prompts, 24 of replies), at most 173;" in done.stdout
+    )
+    # 149 * 1,000 + 24 * 5,000 = 269,000 millionths
+    assert "; cost about $0.27, at most $0.27\n" in done.stdout
+    # 573 + 173 tokens
+    assert "\n  about 746 tokens (322 of prompts, 424 of replies)" in done.stdout
+    assert project.runs() == []

@@ -18,9 +18,9 @@ from pydantic import Field
 
 from fathoms.config import fingerprint
 from fathoms.errors import DocumentError
-from fathoms.models.calling.retries import ProviderCalls
+from fathoms.models.caller import Caller, to_failure
 from fathoms.models.prices import Priced
-from fathoms.pipeline.answering import PackedQuestion, to_failure
+from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.external.answer import Answer
 from fathoms.pipeline.external.calls import RaisedError
 from fathoms.runs.cache import Cache
@@ -101,13 +101,13 @@ class Connected:
         *,
         repeat: int = 0,
         timeout: float | None = None,
-        calls: ProviderCalls | None = None,
+        caller: Caller | None = None,
         packed: PackedQuestion | None = None,
     ) -> Record:
         """Ask the pipeline one question. A failure is returned as a record with `error` set, never raised.
 
         `timeout` is in seconds and includes all attempts and the waits between them, but not the wait in the
-        queue; `None` means no limit. `calls` applies rate limits and retries. `hits` and
+        queue; `None` means no limit. `caller` applies rate limits and retries. `hits` and
         `packed` are ignored.
         """
         record = Record(question=question, repeat=repeat, hits=None, fingerprints=self.fingerprints)
@@ -122,7 +122,7 @@ class Connected:
 
         try:
             async with asyncio.timeout(timeout) as deadline:
-                answer, first_token, seconds = await (calls or ProviderCalls()).make(call, deadline=deadline)
+                answer, first_token, seconds = await (caller or Caller()).calls.make(call, deadline=deadline)
             reply = answer.reply(answer.answer, first_token=first_token, latency=seconds)
             if reply.cost is None:
                 reply = reply.model_copy(update={"cost": self.cost(reply.usage, reply.model)})

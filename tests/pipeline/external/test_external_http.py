@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from fathoms.errors import ConfigError, ServerError
+from fathoms.models.caller import Caller
 from fathoms.models.calling.retries import ExecutionSettings, ProviderCalls
 from fathoms.pipeline.external import Http
 from fathoms.runs.cache import Cache
@@ -24,8 +25,8 @@ QUESTION = Question(
 def ask(made: Service, tmp_path: Path, question: Question = QUESTION, **options: Any) -> Record:
     pipeline = Http(url=f"{made.address}/ask", **options)
     connected = pipeline.prepare({}, Cache(tmp_path / "cache"))
-    once = ProviderCalls(ExecutionSettings(max_attempts=1))
-    return asyncio.run(connected.answer(question, (), timeout=20, calls=once))
+    once = Caller(ProviderCalls(ExecutionSettings(max_attempts=1)))
+    return asyncio.run(connected.answer(question, (), timeout=20, caller=once))
 
 
 def asked(act: Act, tmp_path: Path, **options: Any) -> Record:
