@@ -8,10 +8,19 @@ stay readable.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 Box = tuple[float, float, float, float]
 
@@ -134,13 +143,108 @@ class Hit(StoredValue):
     rank: int = Field(ge=1)
 
 
+class _PartOfMessage(StoredValue):
+    """Base class of the parts of a message. `kind` is always stored, because readers tell the kinds apart by
+    it."""
+
+    @model_serializer(mode="wrap")
+    def _with_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {"kind": self.kind, **handler(self)}  # type: ignore[attr-defined]
+
+
+class TextPart(_PartOfMessage):
+    """A text in a message."""
+
+    kind: Literal["text"] = "text"
+    text: str
+
+
+class ImagePart(_PartOfMessage):
+    """An image in a message: the path of a PNG or JPEG file."""
+
+    kind: Literal["image"] = "image"
+    image: Path
+
+
+class FilePart(_PartOfMessage):
+    """A PDF in a message."""
+
+    kind: Literal["file"] = "file"
+    file: Attachment
+
+
+MessagePart = Annotated[TextPart | ImagePart | FilePart, Field(discriminator="kind")]
+
+
 class Message(StoredValue):
-    """One chat message. Its `files` (PDFs) come first, then its `images` (PNG or JPEG), then its text."""
+    """One chat message: texts, images and files, in the order in which the model receives them.
+
+    A message is made of its `parts`, or of a `text` with `images` and `files`. The latter are put into the
+    usual order: files, then images, then the text. Where `parts` are given, they alone count.
+
+    A message in the usual order is stored as `text`, `images` and `files`, as it always was; every other
+    message is stored with its `parts` in addition. Earlier versions read both, without the order.
+    """
 
     role: Literal["system", "user", "assistant"]
-    text: str
-    images: tuple[Path, ...] = ()
-    files: tuple[Attachment, ...] = ()
+    parts: tuple[MessagePart, ...] = Field(min_length=1)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            role: Literal["system", "user", "assistant"],
+            text: str = "",
+            images: Sequence[Path] = (),
+            files: Sequence[Attachment] = (),
+            parts: Sequence[TextPart | ImagePart | FilePart] = (),
+        ) -> None: ...
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, data: Any) -> Any:
+        """Make the parts of `text`, `images` and `files`, unless there are parts."""
+        if not isinstance(data, dict) or data.get("parts") or not data.keys() & {"text", "images", "files"}:
+            return data
+        images, files = data.get("images", ()), data.get("files", ())
+        for name, value in (("images", images), ("files", files)):
+            if not isinstance(value, list | tuple):
+                raise ValueError(f"'{name}' must be a list")
+        parts = [
+            *({"kind": "file", "file": file} for file in files),
+            *({"kind": "image", "image": image} for image in images),
+            *([{"kind": "text", "text": data["text"]}] if "text" in data else []),
+        ]
+        return {**data, "parts": parts}
+
+    @model_serializer(mode="plain")
+    def _stored(self, info: SerializationInfo) -> dict[str, Any]:
+        stored: dict[str, Any] = {"role": self.role, "text": self.text}
+        lists = {"images": self.images, "files": self.files}
+        stored |= {name: found for name, found in lists.items() if found or not info.exclude_defaults}
+        return stored if self.is_in_usual_order else {**stored, "parts": self.parts}
+
+    @property
+    def text(self) -> str:
+        """The texts, joined by line breaks."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    @property
+    def images(self) -> tuple[Path, ...]:
+        """The paths of the images (PNG or JPEG), in order."""
+        return tuple(part.image for part in self.parts if isinstance(part, ImagePart))
+
+    @property
+    def files(self) -> tuple[Attachment, ...]:
+        """The attached PDFs, in order."""
+        return tuple(part.file for part in self.parts if isinstance(part, FilePart))
+
+    @property
+    def is_in_usual_order(self) -> bool:
+        """Whether the parts are files, then images, then exactly one text."""
+        kinds = [part.kind for part in self.parts]
+        return kinds == [*["file"] * len(self.files), *["image"] * len(self.images), "text"]
 
 
 class Cut(StoredValue):

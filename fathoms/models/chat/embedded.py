@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.errors import ConfigError, ModelError, NoAnswerError
-from fathoms.models.chat.base import ChatComponent
+from fathoms.models.chat.base import ChatComponent, refuse_files
 from fathoms.models.chat.closed_errors import Sender
 from fathoms.models.chat.completion import Completion, chat_messages
 from fathoms.models.chat.llama_child import ChildServer
@@ -97,11 +97,12 @@ class Embedded(ChatComponent):
     async def reply(self, prompt: Prompt) -> Reply:
         """Send the prompt to the model and return the reply.
 
-        Raises ModelError, also if the prompt is longer than the context or has images and there is no
-        projector. Cancelling the call stops the model within one batch of tokens.
+        Raises ModelError, also if the prompt is longer than the context, has files, or has images and there
+        is no projector. Cancelling the call stops the model within one batch of tokens.
         """
         if self.mmproj is None and any(message.images for message in prompt.messages):
             raise ModelError(self._sees_nothing())
+        refuse_files(self.model, prompt)
         body = {
             "messages": chat_messages(prompt.messages),
             "max_tokens": self.max_tokens,
@@ -120,9 +121,9 @@ class Embedded(ChatComponent):
     def count_tokens(self, messages: Sequence[Message]) -> int | None:
         """Return the number of tokens of the messages in the chat template of the model.
 
-        `None` if there are images, whose tokens are not known before they are evaluated.
+        `None` if there are images or files, whose tokens are not known before they are evaluated.
         """
-        if any(message.images for message in messages):
+        if any(message.images or message.files for message in messages):
             return None
         return self._engine().count(chat_messages(messages))
 

@@ -27,7 +27,7 @@ from fathoms.models.chat.media import PDF, file_bytes, image_type
 from fathoms.models.options import VariableName, resolved
 from fathoms.safety.option_limits import MOST_TOKENS
 from fathoms.safety.transport import async_client
-from fathoms.types import Attachment, Message, Prompt, Reply, Usage
+from fathoms.types import Attachment, FilePart, ImagePart, Message, Prompt, Reply, TextPart, Usage
 
 if TYPE_CHECKING:
     from google.genai import Client, types
@@ -176,20 +176,24 @@ class GoogleLLM(Closed):
 
 
 def _content(message: Message, held: dict[str, Held]) -> types.Content:
-    """Convert a message to content parts: files, then images, then the text."""
+    """Convert a message to content parts, in the order of its parts."""
     from google.genai import types
 
-    parts = []
-    for file in message.files:  # the API accepts no file names
-        if kept := held.get(file.sha256):
-            parts.append(types.Part.from_uri(file_uri=kept.reference, mime_type=PDF))
-        else:
-            parts.append(types.Part.from_bytes(data=file_bytes(file), mime_type=PDF))
-    parts += [
-        types.Part.from_bytes(data=file_bytes(path), mime_type=image_type(path)) for path in message.images
-    ]
-    parts.append(types.Part.from_text(text=message.text))
+    parts = [_part(piece, held) for piece in message.parts]
     return types.Content(role="model" if message.role == "assistant" else "user", parts=parts)
+
+
+def _part(piece: TextPart | ImagePart | FilePart, held: dict[str, Held]) -> types.Part:
+    """Convert one part of a message. The API accepts no file names."""
+    from google.genai import types
+
+    if isinstance(piece, TextPart):
+        return types.Part.from_text(text=piece.text)
+    if isinstance(piece, ImagePart):
+        return types.Part.from_bytes(data=file_bytes(piece.image), mime_type=image_type(piece.image))
+    if kept := held.get(piece.file.sha256):
+        return types.Part.from_uri(file_uri=kept.reference, mime_type=PDF)
+    return types.Part.from_bytes(data=file_bytes(piece.file), mime_type=PDF)
 
 
 def _parts(answer: Any) -> list[types.Part]:

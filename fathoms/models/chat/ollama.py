@@ -15,7 +15,7 @@ from pydantic import Field, field_validator
 
 from fathoms.config import Component, fingerprint, import_target
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, NoAnswerError, ServerError
-from fathoms.models.chat.base import ChatComponent
+from fathoms.models.chat.base import ChatComponent, refuse_files
 from fathoms.models.chat.closed_errors import Sender, quoted
 from fathoms.models.chat.cuts import prompt_cut
 from fathoms.models.chat.llamaindex_replies import embeddings, unit_rows
@@ -201,8 +201,9 @@ class OllamaLLM(ChatComponent, _FromOllama):
         """Send the prompt and return the reply; raises ModelError.
 
         Images for a model that accepts none are also an error, because old servers would silently ignore
-        them.
+        them, and so are PDFs, for which the API has no place.
         """
+        refuse_files(self.model, prompt)
         images = any(message.images for message in prompt.messages)
         if images and not await await_in_thread(partial(_sees, self.address, self.model)):
             raise ModelError(self._sees_nothing())

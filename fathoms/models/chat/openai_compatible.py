@@ -182,8 +182,9 @@ class OpenAICompatibleLLM(ChatComponent, _FromServer):
         }
 
     def count_tokens(self, messages: Sequence[Message]) -> int | None:
-        """Ask the server for the number of tokens; `None` if it does not count or there are images."""
-        if any(message.images for message in messages):
+        """Ask the server for the number of tokens; `None` if it does not count, or there are images or
+        files."""
+        if any(message.images or message.files for message in messages):
             return None
         body = {**resolved(self.extra_body), "model": self.model, "messages": chat_messages(messages)}
         return counted(self.base_url, self._headers(), body, self.request_timeout)
