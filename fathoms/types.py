@@ -8,10 +8,19 @@ stay readable.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 Box = tuple[float, float, float, float]
 
@@ -134,13 +143,108 @@ class Hit(StoredValue):
     rank: int = Field(ge=1)
 
 
+class _PartOfMessage(StoredValue):
+    """Base class of the parts of a message. `kind` is always stored, because readers tell the kinds apart by
+    it."""
+
+    @model_serializer(mode="wrap")
+    def _with_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {"kind": self.kind, **handler(self)}  # type: ignore[attr-defined]
+
+
+class TextPart(_PartOfMessage):
+    """A text in a message."""
+
+    kind: Literal["text"] = "text"
+    text: str
+
+
+class ImagePart(_PartOfMessage):
+    """An image in a message: the path of a PNG or JPEG file."""
+
+    kind: Literal["image"] = "image"
+    image: Path
+
+
+class FilePart(_PartOfMessage):
+    """A PDF in a message."""
+
+    kind: Literal["file"] = "file"
+    file: Attachment
+
+
+MessagePart = Annotated[TextPart | ImagePart | FilePart, Field(discriminator="kind")]
+
+
 class Message(StoredValue):
-    """One chat message. Its `files` (PDFs) come first, then its `images` (PNG or JPEG), then its text."""
+    """One chat message: texts, images and files, in the order in which the model receives them.
+
+    A message is made of its `parts`, or of a `text` with `images` and `files`. The latter are put into the
+    usual order: files, then images, then the text. Where `parts` are given, they alone count.
+
+    A message in the usual order is stored as `text`, `images` and `files`, as it always was; every other
+    message is stored with its `parts` in addition. Earlier versions read both, without the order.
+    """
 
     role: Literal["system", "user", "assistant"]
-    text: str
-    images: tuple[Path, ...] = ()
-    files: tuple[Attachment, ...] = ()
+    parts: tuple[MessagePart, ...] = Field(min_length=1)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            role: Literal["system", "user", "assistant"],
+            text: str = "",
+            images: Sequence[Path] = (),
+            files: Sequence[Attachment] = (),
+            parts: Sequence[TextPart | ImagePart | FilePart] = (),
+        ) -> None: ...
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, data: Any) -> Any:
+        """Make the parts of `text`, `images` and `files`, unless there are parts."""
+        if not isinstance(data, dict) or data.get("parts") or not data.keys() & {"text", "images", "files"}:
+            return data
+        images, files = data.get("images", ()), data.get("files", ())
+        for name, value in (("images", images), ("files", files)):
+            if not isinstance(value, list | tuple):
+                raise ValueError(f"'{name}' must be a list")
+        parts = [
+            *({"kind": "file", "file": file} for file in files),
+            *({"kind": "image", "image": image} for image in images),
+            *([{"kind": "text", "text": data["text"]}] if "text" in data else []),
+        ]
+        return {**data, "parts": parts}
+
+    @model_serializer(mode="plain")
+    def _stored(self, info: SerializationInfo) -> dict[str, Any]:
+        stored: dict[str, Any] = {"role": self.role, "text": self.text}
+        lists = {"images": self.images, "files": self.files}
+        stored |= {name: found for name, found in lists.items() if found or not info.exclude_defaults}
+        return stored if self.is_in_usual_order else {**stored, "parts": self.parts}
+
+    @property
+    def text(self) -> str:
+        """The texts, joined by line breaks."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    @property
+    def images(self) -> tuple[Path, ...]:
+        """The paths of the images (PNG or JPEG), in order."""
+        return tuple(part.image for part in self.parts if isinstance(part, ImagePart))
+
+    @property
+    def files(self) -> tuple[Attachment, ...]:
+        """The attached PDFs, in order."""
+        return tuple(part.file for part in self.parts if isinstance(part, FilePart))
+
+    @property
+    def is_in_usual_order(self) -> bool:
+        """Whether the parts are files, then images, then exactly one text."""
+        kinds = [part.kind for part in self.parts]
+        return kinds == [*["file"] * len(self.files), *["image"] * len(self.images), "text"]
 
 
 class Cut(StoredValue):
@@ -151,11 +255,23 @@ class Cut(StoredValue):
     length: int
 
 
+class Form(StoredValue):
+    """The form that a reply must have: one of the `choices`, or JSON that fits `json_schema`.
+
+    Models that can be held to it are; others are only asked for it by the text of the prompt. With
+    `probabilities`, the probability of each choice is wanted, too.
+    """
+
+    choices: tuple[str, ...] = ()
+    json_schema: dict[str, Any] | None = None
+    probabilities: bool = False
+
+
 class Prompt(StoredValue):
     """The prompt that is sent to the model. `context` is the packed context alone. `tokens` is the model's
     own count of the messages and `budget` the most they may take; both are `None` where unknown. Where the
     attached files needed several requests, `parts` are the earlier prompts and their replies, which this
-    prompt merges."""
+    prompt merges. `form` is the form that the reply must have, `None` for free text."""
 
     messages: tuple[Message, ...]
     context: str = ""
@@ -163,6 +279,7 @@ class Prompt(StoredValue):
     tokens: int | None = None
     budget: int | None = None
     parts: tuple[Part, ...] = ()
+    form: Form | None = Field(default=None, exclude=True)
 
 
 class Usage(StoredValue):
@@ -185,7 +302,8 @@ class Reply(StoredValue):
 
     `refusal` is the reason where the vendor, the model or a content filter refused; `text` is then what was
     generated before. `model` is the model that the server names. `cost` is in US dollars. `prompt_cut` says
-    that the server read less than it was sent; `None` where that is unknown.
+    that the server read less than it was sent; `None` where that is unknown. `choice_p` are the probabilities
+    of the choices of the prompt's form, where the server reports them.
     """
 
     text: str
@@ -199,6 +317,7 @@ class Reply(StoredValue):
     latency: float | None = None
     cached: bool = False
     prompt_cut: bool | None = None
+    choice_p: dict[str, float] | None = Field(default=None, exclude=True)
 
 
 class Part(StoredValue):
@@ -269,13 +388,51 @@ class Record(StoredValue):
     finished: str | None = None
 
 
+class Claim(StoredValue):
+    """One claim of a text. `context` is the sentence that it comes from, and `sentence` its number from 0."""
+
+    text: str
+    context: str = ""
+    sentence: int | None = None
+
+
+class Judgement(StoredValue):
+    """What a judge is asked: whether the premise supports the claim.
+
+    `context` is the sentence that the claim comes from, which pronouns refer to. `image` is a premise that is
+    a picture.
+    """
+
+    claim: str
+    premise: str = ""
+    context: str = ""
+    image: Path | None = None
+
+
 class Verdict(StoredValue):
-    """One judgement: whether `premise` supports `claim`. For abstention the claim is the answer."""
+    """One judgement: whether `premise` supports `claim`. For abstention the claim is the answer.
+
+    The label is `supported` or `unsupported`, or with three labels `entailment`, `neutral` or
+    `contradiction`, or `unparsed` where the judge's reply could not be read. `p` is the judge's probability
+    that the premise supports the claim, `None` where unknown. `votes` counts the labels where the judge was
+    asked several times. `usage`, `cost` (US dollars) and `seconds` are what it took, `None` where unknown.
+    """
 
     claim: str
     premise: str
     label: str
     why: str | None = None
+    context: str | None = None
+    p: float | None = None
+    votes: dict[str, int] | None = None
+    usage: Usage | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+    @property
+    def supports(self) -> bool | None:
+        """Whether the premise supports the claim; `None` for an unparsed reply."""
+        return None if self.label == "unparsed" else self.label in ("supported", "entailment")
 
 
 class Score(StoredValue):

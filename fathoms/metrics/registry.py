@@ -14,6 +14,7 @@ from fathoms.config import suggest
 from fathoms.errors import UsageError
 from fathoms.metrics import profile_metrics as profile
 from fathoms.metrics import spending
+from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.metrics.metric import Metric
 from fathoms.metrics.python_metric import PythonMetric
 
@@ -30,6 +31,7 @@ METRICS: tuple[type[Metric], ...] = (
     spending.PromptTokens,
     spending.CompletionTokens,
     spending.Cost,
+    Faithfulness,
     PythonMetric,
 )
 SETS: dict[str, tuple[str, ...]] = {

@@ -16,7 +16,9 @@ from pydantic import Field, field_validator
 from fathoms.config import Component, override, read_yaml, validate
 from fathoms.corpora import DataSource
 from fathoms.errors import ConfigError, DocumentError, UsageError
+from fathoms.judges import AnyJudge
 from fathoms.metrics import Scoring
+from fathoms.metrics.metric import JudgedMetric
 from fathoms.metrics.registry import Metrics, distinct
 from fathoms.models import Generator
 from fathoms.models.caller import Caller, provider_of
@@ -76,6 +78,8 @@ class Measured(Component):
     metrics: Metrics = ()
     """Metrics that are computed besides those of `fathoms`: names of metrics or of sets (`fathoms metrics`
     lists them), or mappings with a `kind` and options."""
+    judge: AnyJudge | None = None
+    """The judge for the metrics that need one, such as `faithfulness`."""
     question_timeout: float = Field(default=600, gt=0, le=LONGEST_WAIT)
     """Seconds that one answer may take, all attempts included, before the question counts as failed."""
     execution: ExecutionSettings = ExecutionSettings()
@@ -91,6 +95,10 @@ class Measured(Component):
         self.scoring.check()
         for metric in self.metrics:
             metric.check()
+        if self.judge is not None:
+            self.judge.check()
+        elif judged := [metric.name for metric in self.metrics if isinstance(metric, JudgedMetric)]:
+            raise ConfigError(f"metrics: {judged[0]} needs a judge: add 'judge: {{kind: llm, model: ...}}'")
 
     @property
     def _answering(self) -> Generator | External:

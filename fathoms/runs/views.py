@@ -27,13 +27,27 @@ class AttachedFile(StoredValue):
     pages: tuple[Any, ...] = ()
 
 
+class ShownPiece(StoredValue):
+    """A text of a chat message, the path of an image, or an attached PDF, as `kind` says."""
+
+    kind: str
+    text: str = ""
+    image: str = ""
+    file: AttachedFile = AttachedFile()
+
+
 class ShownMessage(StoredValue):
-    """A chat message with the paths of its images and its attached PDFs."""
+    """A chat message with the paths of its images and its attached PDFs.
+
+    `parts` are its texts, images and files in order. They are empty if the message has the usual order:
+    files, images, text.
+    """
 
     role: str
     text: str
     images: tuple[str, ...] = ()
     files: tuple[AttachedFile, ...] = ()
+    parts: tuple[ShownPiece, ...] = ()
 
 
 class ShownPrompt(StoredValue):

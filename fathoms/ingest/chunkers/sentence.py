@@ -96,7 +96,7 @@ def load_splitter(size: int, overlap: int, unit: Unit) -> SentenceSplitter:
     _require()
     from llama_index.core.node_parser import SentenceSplitter
     from llama_index.core.node_parser.text.utils import split_by_sentence_tokenizer_internal
-    from nltk.tokenize import PunktSentenceTokenizer  # type: ignore[import-untyped]
+    from nltk.tokenize import PunktSentenceTokenizer
 
     # This untrained Punkt is also LlamaIndex's default. LlamaIndex's own way to make it loads a list of stop
     # words first, which it does not need and which NLTK refuses to read if the installer made hard links, as

@@ -11,7 +11,16 @@ from fathoms.metrics.phrase_recall import Hyphens, Match
 from fathoms.metrics.profiles import PROFILES, SCORER_HYPHENS, Profile
 from fathoms.metrics.stages import STAGES
 from fathoms.report.html.texts import Marker, Pool, brief
-from fathoms.runs.views import AnswerScores, ScoredQuestion, ScoredRepeat, ShownHit, ShownMessage, ShownPrompt
+from fathoms.runs.views import (
+    AnswerScores,
+    AttachedFile,
+    ScoredQuestion,
+    ScoredRepeat,
+    ShownHit,
+    ShownMessage,
+    ShownPiece,
+    ShownPrompt,
+)
 from fathoms.types import Evidence, Question, Reply
 
 Json = dict[str, Any]
@@ -173,11 +182,35 @@ def _prompt(prompt: ShownPrompt | None, hits: Sequence[ShownHit], pool: Pool) ->
 
 
 def _message(message: ShownMessage, hits: Sequence[ShownHit], pool: Pool) -> Json:
-    """Return one message of the prompt, with the names of the attached files."""
-    files = [f"{file.document}, pages {', '.join(map(str, file.pages))}" for file in message.files]
-    images = [image.replace("\\", "/").rpartition("/")[2] for image in message.images]
-    made = {"role": message.role, "parts": list(_parts(message.text, hits, pool))}
+    """Return one message of the prompt, with the names of the attached files.
+
+    If the message has an order of its own, its images and files are also named at their places between the
+    texts.
+    """
+    files, images = list(map(_file_name, message.files)), list(map(_image_name, message.images))
+    made: Json = {"role": message.role, "parts": list(_parts(message.text, hits, pool))}
+    if message.parts:
+        made["parts"] = [shown for piece in message.parts for shown in _piece(piece, hits, pool)]
     return made | ({"attached": [*files, *images]} if files or images else {})
+
+
+def _file_name(file: AttachedFile) -> str:
+    """Return the name of an attached PDF, with its pages."""
+    return f"{file.document}, pages {', '.join(map(str, file.pages))}"
+
+
+def _image_name(image: str) -> str:
+    """Return the name of an image without its folder."""
+    return image.replace("\\", "/").rpartition("/")[2]
+
+
+def _piece(piece: ShownPiece, hits: Sequence[ShownHit], pool: Pool) -> Iterator[Json]:
+    """Return a text as `_parts` does, and an image or a file as its name in brackets."""
+    if piece.kind == "text":
+        yield from _parts(piece.text, hits, pool)
+    else:
+        name = _image_name(piece.image) if piece.kind == "image" else _file_name(piece.file)
+        yield pool.add(f"[{name}]")
 
 
 def _parts(text: str, hits: Sequence[ShownHit], pool: Pool) -> Iterator[Json]:
