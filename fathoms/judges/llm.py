@@ -209,8 +209,8 @@ def read_choice(reply: str, choices: Sequence[str]) -> str | None:
         found = repair_json(text[text.index("{") :], return_objects=True)
         label = str(found.get("label")).strip().lower() if isinstance(found, dict) else ""
         if label in choices:
-            return str(label)
-    words = re.findall(r"[a-z]+", text.lower())
+            return label
+    words: list[str] = re.findall(r"[a-z]+", text.lower())
     if words and words[0] in choices:
         return words[0]
     named = {word for word in words if word in choices}
