@@ -41,11 +41,11 @@ def servers() -> Iterator[list[ScriptedServer]]:
         yield found
 
 
-def jobs(path: Path, servers: list[ScriptedServer], **options: Any) -> list[Job]:
+def jobs(path: Path, servers: list[ScriptedServer], provider: str = "http", **options: Any) -> list[Job]:
     """A run a server, named `a` and `b`."""
     project, found = faulty.faulty_project(path, TEXTS), []
     for name, server in zip("ab", servers, strict=False):
-        text = faulty.config("http", server.address, **options).replace("name: faulty", f"name: {name}")
+        text = faulty.config(provider, server.address, **options).replace("name: faulty", f"name: {name}")
         experiment = load_experiment(project.write(f"{name}.yaml", text))
         found.append(Job(experiment, corpora.load(experiment.data, path), path))
     return found
@@ -141,6 +141,23 @@ def test_a_limit_holds_for_all_runs_on_a_provider(tmp_path: Path, servers: list[
     threading.Timer(3, stop.set).start()
     asked(tmp_path, cells, stop=stop)
     assert servers[0].requests == 8
+
+
+def test_a_limit_holds_for_a_reranker_too(tmp_path: Path, servers: list[ScriptedServer]) -> None:
+    """The model that answers in one run reranks in another, while a third run is not held up."""
+    (answering,) = jobs(tmp_path / "answers", servers[:1], "openai-compatible", at_once=8)
+    (reranking,) = jobs(tmp_path / "reranks", servers[:1], "reranker", at_once=8)
+    (other,) = jobs(tmp_path / "other", servers[1:], at_once=8)
+    stop = Stop()
+    threading.Timer(2, stop.set).start()
+    limited = [limits(job, requests_per_minute=8) for job in (answering, reranking)]
+    outcomes = asked(tmp_path, [*limited, other], stop=stop)
+    assert [server.requests for server in servers] == [8, 8]
+    assert {outcome.run.manifest()["folder"]: outcome.done for outcome in outcomes} == {
+        str(tmp_path / "answers"): 8,
+        str(tmp_path / "reranks"): 0,
+        str(tmp_path / "other"): 8,
+    }
 
 
 def test_a_run_that_another_has_finished_meanwhile(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
