@@ -149,9 +149,13 @@ def test_a_limit_holds_for_a_reranker_too(tmp_path: Path, servers: list[Scripted
     (reranking,) = jobs(tmp_path / "reranks", servers[:1], "reranker", at_once=8)
     (other,) = jobs(tmp_path / "other", servers[1:], at_once=8)
     stop = Stop()
-    threading.Timer(2, stop.set).start()
+
+    def stop_at_sixteen(record: Record, done: int, total: int) -> None:
+        if done == 16:
+            stop.set()
+
     limited = [limits(job, requests_per_minute=8) for job in (answering, reranking)]
-    outcomes = asked(tmp_path, [*limited, other], stop=stop)
+    outcomes = asked(tmp_path, [*limited, other], stop=stop, on_record=stop_at_sixteen)
     assert [server.requests for server in servers] == [8, 8]
     assert {outcome.run.manifest()["folder"]: outcome.done for outcome in outcomes} == {
         str(tmp_path / "answers"): 8,
