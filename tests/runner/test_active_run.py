@@ -143,25 +143,23 @@ def test_a_limit_holds_for_all_runs_on_a_provider(tmp_path: Path, servers: list[
     assert servers[0].requests == 8
 
 
-def test_a_limit_holds_for_a_reranker_too(tmp_path: Path, servers: list[ScriptedServer]) -> None:
-    """The model that answers in one run reranks in another, while a third run is not held up."""
-    (answering,) = jobs(tmp_path / "answers", servers[:1], "openai-compatible", at_once=8)
-    (reranking,) = jobs(tmp_path / "reranks", servers[:1], "reranker", at_once=8)
-    (other,) = jobs(tmp_path / "other", servers[1:], at_once=8)
+def test_a_limit_holds_for_a_reranker_too(tmp_path: Path) -> None:
+    """Two runs rerank with the same model, while a third run is not held up."""
+    found = [ScriptedServer(default=faulty.said("reranker")) for _ in range(2)]
     stop = Stop()
 
     def stop_at_sixteen(record: Record, done: int, total: int) -> None:
         if done == 16:
             stop.set()
 
-    limited = [limits(job, requests_per_minute=8) for job in (answering, reranking)]
-    outcomes = asked(tmp_path, [*limited, other], stop=stop, on_record=stop_at_sixteen)
-    assert [server.requests for server in servers] == [8, 8]
-    assert {outcome.run.manifest()["folder"]: outcome.done for outcome in outcomes} == {
-        str(tmp_path / "answers"): 8,
-        str(tmp_path / "reranks"): 0,
-        str(tmp_path / "other"): 8,
-    }
+    with found[0].running(), found[1].running():
+        several = [jobs(tmp_path / name, found[:1], "reranker", at_once=8)[0] for name in ("one", "two")]
+        (other,) = jobs(tmp_path / "other", found[1:], at_once=8)
+        limited = [limits(job, requests_per_minute=8) for job in several]
+        outcomes = asked(tmp_path, [*limited, other], stop=stop, on_record=stop_at_sixteen)
+    assert [server.requests for server in found] == [8, 8]
+    done = {Path(outcome.run.manifest()["folder"]).name: outcome.done for outcome in outcomes}
+    assert done == {"one": 8, "two": 0, "other": 8}
 
 
 def test_a_run_that_another_has_finished_meanwhile(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
