@@ -112,8 +112,7 @@ class Result:
     def radar(
         self, metric: Literal["correctness", "hallucination"] = "correctness", *, profile: str | None = None
     ) -> Figure:
-        """Draw the radar plot, with one axis per category and one for Overall. The run holds it as PNG and
-        SVG too."""
+        """Draw the radar plot, with an axis per category and one for Overall, as PNG and SVG in the run."""
         return report.radar_figure([self._view()], metric, profile)
 
     def _view(self) -> report.ScoredRun:
@@ -270,10 +269,8 @@ def _interrupted(outcome: Outcome) -> KeyboardInterrupt:
 
 
 def _outside_loops(work: Callable[[], T], stop: Stop | None = None) -> T:
-    """Run work that starts an event loop, in another thread if this thread has a running loop already.
-
-    An interrupt then sets `stop`, and questions in flight are waited for; a second interrupt does not wait.
-    """
+    """Run work that starts an event loop, in another thread if this thread has a running loop already. An
+    interrupt then sets `stop`, and questions in flight are waited for; a second interrupt does not wait."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -183,8 +183,7 @@ def _written(node: yaml.Node) -> str:
 
 
 def _check_scalar(node: yaml.Node, place: str) -> None:
-    """Refuse scalars that YAML reads differently from what people see, and characters that cannot be
-    stored."""
+    """Refuse scalars that YAML reads in another way than people, and characters that cannot be stored."""
     text, tag = str(node.value), node.tag.rpartition(":")[2]
     if tag == "str" and (bad := re.search("[\0\ud800-\udfff]", text)):
         what = "a NUL" if bad[0] == "\0" else f"an unpaired surrogate (U+{ord(bad[0]):04X})"
@@ -273,8 +272,7 @@ def misread(made: Any, written: Any, key: Key = ()) -> Iterator[tuple[Key, str]]
 
 
 def _is_number(written: Any) -> bool:
-    """Whether this is a number in quotes. Other texts are allowed: they may have a unit that the model
-    parses."""
+    """Whether this is a number in quotes. Other texts are allowed: the model may parse a unit in them."""
     try:
         return isinstance(written, str) and bool(repr(float(written)))
     except ValueError:

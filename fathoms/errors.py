@@ -102,8 +102,7 @@ class DataError(FathomsError):
 
 
 class QuestionsError(DataError):
-    """Rows of a question file cannot be used. `complaints` holds all messages; the text shows the first
-    ten."""
+    """Rows of a question file cannot be used. `complaints` holds all messages, the text the first ten."""
 
     _SHOWN: ClassVar[int] = 10
 

@@ -71,7 +71,11 @@ def load_env(folder: Path) -> str | None:
 
     try:
         found = dotenv_values(path, interpolate=False)
-        keys = {name: value for name, value in found.items() if _is_key(name, value)}
+        keys = {
+            name: value
+            for name, value in found.items()
+            if is_secret_name(name) and not _STEERS.match(name) and "${" not in (value or "")
+        }
         for name, value in keys.items():
             if value is not None:  # a line with a name alone sets nothing
                 os.environ.setdefault(name, value)
@@ -86,11 +90,6 @@ def load_env(folder: Path) -> str | None:
     )
 
 
-def _is_key(name: str, value: str | None) -> bool:
-    """Whether the variable's name is that of a secret and its value holds no `${...}`."""
-    return is_secret_name(name) and not _STEERS.match(name) and "${" not in (value or "")
-
-
 def cache_dir() -> Path:
     """The cache folder: `$FATHOMS_CACHE_DIR`, or else the user's cache folder of the platform."""
     return Path(os.environ.get("FATHOMS_CACHE_DIR") or user_cache_dir("fathoms"))
@@ -103,8 +102,7 @@ def sha256_file(path: Path) -> str:
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write a file atomically, through a temporary file and a rename: readers see the old file or the new
-    one."""
+    """Write a file atomically, by a temporary file and a rename: readers see the old file or the new."""
     temporary = temporary_path(path.parent)
     try:
         file = FileIO(temporary, "x")
@@ -140,8 +138,7 @@ def temporary_path(folder: Path) -> Path:
 
 @contextmanager
 def temporary_folder(folder: Path) -> Iterator[Path]:
-    """Create a temporary folder inside `folder`, creating that too if needed, and remove it after the
-    block."""
+    """Create a temporary folder inside `folder`, created too if needed, and remove it after the block."""
     folder.mkdir(parents=True, exist_ok=True)
     temporary = temporary_path(folder)
     temporary.mkdir()

@@ -54,7 +54,10 @@ def score_run(run: Run, settings: Iterable[str] = ()) -> dict[str, Any]:
     judged = judge(records, scoring, known, default_profiles(data, scoring.profile))
     if judged.new:
         run.write_verdicts(VERDICTS, {**known, **judged.new})
-    scores = _write_views(run, entries, judged, _texts(run, manifest))
+    # the retrieval funnel compares with the parsed documents; those that could not be read have no text
+    unread = ((manifest.get("data") or {}).get("ingest") or {}).get("failures") or {}
+    texts = RunTexts(read_documents(run, manifest), unread)
+    scores = _write_views(run, entries, judged, texts)
     run.set_aside_views()
     summary = summary_of(run.id, manifest, records, scores, flaws)
     for name, funnels in summarise_funnels(records, scores).items():
@@ -79,12 +82,6 @@ def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> S
             raise
         run = manifest.get("run")
         raise StoreError(f"manifest.json of {run}, config: {error}") from error
-
-
-def _texts(run: Run, manifest: Mapping[str, Any]) -> RunTexts:
-    """The parsed documents that the retrieval funnel compares with; unreadable documents have no text."""
-    unread = ((manifest.get("data") or {}).get("ingest") or {}).get("failures") or {}
-    return RunTexts(read_documents(run, manifest), unread)
 
 
 def _estimate(manifest: Mapping[str, Any]) -> str | None:
@@ -150,14 +147,10 @@ def _write_views(
     for repeats in groups.values():
         records = list(run.read(entry for _, entry in repeats))
         scored = [with_funnels(record, judged.row(record), texts, known_stages) for record in records]
-        run.write_view(records, list(map(_plain, scored)))
+        plain = [{name: one.model_dump(mode="json") for name, one in row.items()} for row in scored]
+        run.write_view(records, plain)
         rows |= {index: figures.of(row) for (index, _), row in zip(repeats, scored, strict=True)}
     return Scores(judged.scoring, tuple(rows[index] for index in range(len(entries))), judged.new)
-
-
-def _plain(row: Mapping[str, RecordScore]) -> dict[str, Any]:
-    """The scores of one record as JSON values."""
-    return {name: value.model_dump(mode="json") for name, value in row.items()}
 
 
 def summary_of(
@@ -186,7 +179,8 @@ def summary_of(
         "profile": scores.scoring.profile or headline(data.get("name")),
         "complete": not incomplete,
         "incomplete": incomplete,
-        "categories": data.get("categories") or _in_order(record.question.category for record in records),
+        "categories": data.get("categories")
+        or list(dict.fromkeys(record.question.category for record in records)),
         "warnings": warnings,
         "counts": _counts(data, records),
         "repeats": manifest.get("repeats") or 1,
@@ -252,8 +246,3 @@ def _seconds(records: Sequence[Record]) -> dict[str, float | None]:
     asked = [record for record in records if not (record.answer and record.answer.cached)]
     known = {stage: [r.timings[stage] for r in asked if stage in r.timings] for stage in stages}
     return {stage: fmean(values) if values else None for stage, values in known.items()}
-
-
-def _in_order(names: Iterable[str]) -> list[str]:
-    """Remove duplicates, keeping the order of first appearance."""
-    return list(dict.fromkeys(names))

@@ -91,7 +91,10 @@ def check(
         path=path,
         questions=file.questions,
         places=find_places(path, file),
-        skipped=tuple(_line_and_text(path, warning) for warning in file.warnings),
+        skipped=tuple(
+            (int(line), what)  # a warning of the question reader is `FILE:LINE: text`
+            for line, _, what in (text.removeprefix(f"{path}:").partition(": ") for text in file.warnings)
+        ),
         paths=paths,
         failures=reading.failures,
         texts=Texts(reading.documents, match, hyphens),
@@ -115,9 +118,3 @@ def _invalid(path: Path, complaints: Iterable[str]) -> list[Finding]:
         line, column = (int(number) if number else None for number in numbers)
         found.append(Finding(INVALID, "error", message, str(path), line, column))
     return found
-
-
-def _line_and_text(path: Path, warning: str) -> tuple[int, str]:
-    """Split a warning of the question reader (`FILE:LINE: text`) into its line number and its text."""
-    line, _, what = warning.removeprefix(f"{path}:").partition(": ")
-    return int(line), what

@@ -54,7 +54,7 @@ def _print(figures: dict[str, Any]) -> None:
         (
             name,
             _cell(figures[name]),
-            _range(figures["intervals"][name]),
+            f"{bounds[0]:.3f} to {bounds[1]:.3f}" if (bounds := figures["intervals"][name]) else "",
             *(_cell(way[name]) for way in ways.values()),
         )
         for name in NAMES
@@ -76,8 +76,3 @@ def _print(figures: dict[str, Any]) -> None:
 def _cell(value: float | None) -> str:
     """Format a figure with three decimals, or `n/a`."""
     return "n/a" if value is None else f"{value:.3f}"
-
-
-def _range(bounds: tuple[float, float] | None) -> str:
-    """Format an interval; empty if there is none."""
-    return "" if bounds is None else f"{bounds[0]:.3f} to {bounds[1]:.3f}"

@@ -101,19 +101,16 @@ def _print_recall(reports: Sequence[dict[str, Any]]) -> None:
     rows = []
     for name, recall in found:
         cells = [recall["overall"], *(recall["categories"].get(category, {}) for category in categories)]
-        rows.append([name, *(_recall_cell(cell) for cell in cells)])
+        shown = (
+            "n/a" if (value := cell.get("recall")) is None else f"{value:.2f} ({cell['n']})" for cell in cells
+        )
+        rows.append([name, *shown])
     console.say("\nrecall of the gold phrases in the text as parsed (mean, number of questions)")
     console.show_table(["", "Overall", *categories], rows)
     for name, recall in found:
         left = ", ".join(f"{count} {reason}" for reason, count in recall["left_out"].items()) or "none"
         chance = "n/a" if recall["chance"] is None else f"{recall['chance']:.2f}"
         console.say(f"{name}: left out: {left}; chance that another document holds it: {chance}")
-
-
-def _recall_cell(figures: dict[str, Any]) -> str:
-    """Format recall and number of questions as `0.75 (8)`."""
-    value = figures.get("recall")
-    return "n/a" if value is None else f"{value:.2f} ({figures['n']})"
 
 
 def _print_ingest(report: dict[str, Any], name: str) -> None:

@@ -41,10 +41,8 @@ class JsonLines(logging.Formatter):
 
 
 class _LogFile(WatchedFileHandler):
-    """A log file that is opened again after logrotate has moved it.
-
-    If it cannot be written, this is reported once, and the command continues.
-    """
+    """A log file that is opened again after logrotate has moved it. If it cannot be written, this is reported
+    once, and the command continues."""
 
     _said = False
 
@@ -192,10 +190,8 @@ def _suite(outcome: Outcome, end: Ending) -> Suite:
 
 
 def _write_junit(suites: Sequence[Suite], path: Path | None, *, beside: bool = False) -> bool:
-    """Write the JUnit file atomically; with `beside`, keep the suites that `fathoms run` wrote to it.
-
-    Returns whether it was written, or none was requested. Errors are printed.
-    """
+    """Write the JUnit file atomically; with `beside`, keep the suites that `fathoms run` wrote to it. Returns
+    whether it was written, or none was requested. Errors are printed."""
     from fathoms.paths import write_atomic
     from fathoms.report.junit import junit
 

@@ -57,9 +57,12 @@ def review(
     Shows a few random answers of each run, which you rate from 1 to 5. Each rating is saved at once; run the
     same command again to continue.
     """
+    from fathoms import report
     from fathoms.report.review.sample import Session, draw
+    from fathoms.runs.finding import find_run
 
-    views = _load(runs, out)
+    paths = dict.fromkeys(find_run(reference, out).path.resolve() for reference in runs)
+    views = [report.load(path) for path in paths]
     items = [
         item
         for view in views
@@ -69,15 +72,6 @@ def review(
         raise DataError("there is nothing to rate: these runs hold no answer with a score")
     session = Session(items, _files(views, to), reviewer or _login(), seed)
     return _converse(session)
-
-
-def _load(references: Sequence[str], out: Path) -> list[ScoredRun]:
-    """Load the runs, without duplicates."""
-    from fathoms import report
-    from fathoms.runs.finding import find_run
-
-    paths = dict.fromkeys(find_run(reference, out).path.resolve() for reference in references)
-    return [report.load(path) for path in paths]
 
 
 def _files(views: Sequence[ScoredRun], to: Path | None) -> dict[str, Path]:
@@ -120,10 +114,8 @@ def _converse(session: Session) -> int:
 
 
 def _ended(reader: _Reader) -> int:
-    """Exit code at the end of the input: 0 on a terminal (Ctrl-D), 1 for a pipe that ended too early.
-
-    Raises UsageError if there was no input at all.
-    """
+    """Exit code at the end of the input: 0 on a terminal (Ctrl-D), 1 for a pipe that ended too early. Raises
+    UsageError if there was no input at all."""
     if sys.stdin.isatty():
         return ExitCode.OK
     if not reader.lines:

@@ -86,8 +86,7 @@ class Unshared:
 
 @dataclass(frozen=True)
 class AnswerCounts:
-    """How many answers a run was asked for, how many calls failed, and how many replies were reused from an
-    earlier run."""
+    """How many answers a run was asked for, how many calls failed, and how many replies were reused."""
 
     run: str
     answers: int
@@ -97,8 +96,7 @@ class AnswerCounts:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs compared with the run `first` under one profile; `judge` is the abstention classifier of the first
-    run."""
+    """Runs compared with the run `first` under one profile; `judge` is its abstention classifier."""
 
     first: str
     profile: str
@@ -146,10 +144,8 @@ def _unshared(first: QuestionScores, other: QuestionScores) -> Unshared:
 
 
 def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: float) -> Tested:
-    """Compare one metric of one pair of runs; `p_holm` is filled in later.
-
-    `alpha` is the significance level after correction for the number of tests; it decides `detectable`.
-    """
+    """Compare one metric of one pair of runs; `p_holm` is filled in later. `alpha` is the significance level
+    after correction for the number of tests; it decides `detectable`."""
     import numpy as np
 
     from fathoms.stats.difference import macro_weights, pair

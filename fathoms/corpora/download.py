@@ -45,10 +45,8 @@ class Policy:
 
 
 class _RetryableError(Exception):
-    """An attempt failed, but another may succeed.
-
-    `after` is the wait in seconds that the server asked for, `None` if it named none.
-    """
+    """An attempt failed, but another may succeed. `after` is the wait in seconds that the server asked for,
+    `None` if it named none."""
 
     def __init__(self, message: str, after: float | None = None) -> None:
         super().__init__(message)
@@ -154,10 +152,8 @@ def _attempt(client: httpx.Client, url: str, part: Path, policy: Policy, on_byte
 
 
 def _check_status(response: httpx.Response, policy: Policy) -> None:
-    """Raise for a status other than 200, 206 and 416, and for a compressed body.
-
-    Raises _RetryableError for a status in `BUSY`, otherwise DataError.
-    """
+    """Raise for a status other than 200, 206 and 416, and for a compressed body. Raises _RetryableError for a
+    status in `BUSY`, otherwise DataError."""
     status = response.status_code
     if status in BUSY:
         after = retry_after_seconds(response.headers)
@@ -190,11 +186,8 @@ def _receive(
 
 
 def _remember(response: httpx.Response, part: Path) -> None:
-    """Store the validator that a later `If-Range` needs.
-
-    RFC 9110 forbids weak ETags there, so `Last-Modified` is used instead. With neither, nothing is stored
-    and the download cannot be resumed.
-    """
+    """Store the validator that a later `If-Range` needs. RFC 9110 forbids weak ETags there, so
+    `Last-Modified` is used instead. With neither, nothing is stored and the download cannot be resumed."""
     etag = response.headers.get("ETag", "W/")
     validator = response.headers.get("Last-Modified") if etag.startswith("W/") else etag
     if validator:

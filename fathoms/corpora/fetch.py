@@ -132,10 +132,8 @@ Returns its record, or `None` if the file was not found.
 
 
 def _pull_all(manifest: Manifest, folder: Path, fetch: Fetch) -> tuple[FileReport, ...]:
-    """Fetch and record every file that is absent or wrong.
-
-    A file that fails its check does not stop the others; the first such error is raised at the end.
-    """
+    """Fetch and record every file that is absent or wrong. A file that fails its check does not stop the
+    others; the first such error is raised at the end."""
     pulled = read_record(folder)
     reports = []
     refused: list[DataError] = []
@@ -186,10 +184,8 @@ def _from_network(on_progress: Progress | None, policy: Policy | None, *, public
 
 
 def _refuse_wrong(part: Path, path: Path, expected: str | None) -> None:
-    """Check a downloaded file; if it is not the expected one, rename it to `NAME.rejected` and raise.
-
-    Raises ChecksumError for a wrong sha256 and _NotAPdfError for a `.pdf` that is not a PDF.
-    """
+    """Check a downloaded file; if it is not the expected one, rename it to `NAME.rejected` and raise. Raises
+    ChecksumError for a wrong sha256 and _NotAPdfError for a `.pdf` that is not a PDF."""
     found = sha256_file(part)
     rejected = path.with_name(path.name + ".rejected")
     if expected not in (None, found):
@@ -204,11 +200,8 @@ def _refuse_wrong(part: Path, path: Path, expected: str | None) -> None:
 
 
 def _from_folder(source: Path) -> Fetch:
-    """Return a `Fetch` that copies each file from a folder or its subfolders.
-
-    Among several files with the right name, one with the expected sha256 is preferred. Raises UsageError if
-    the folder does not exist.
-    """
+    """Return a `Fetch` that copies each file from a folder or its subfolders. Among several files with the
+    right name, one with the expected sha256 is preferred. Raises UsageError if the folder does not exist."""
     if not source.is_dir():
         raise UsageError(f"{source}: the folder to copy from does not exist")
     found: dict[str, list[Path]] = defaultdict(list)

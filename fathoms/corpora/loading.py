@@ -73,10 +73,8 @@ def _load_named(source: NamedSource, base: Path) -> Corpus:
 
 
 def _named_questions(manifest: Manifest, source: NamedSource, base: Path) -> Path:
-    """Return the path of the question file: the configured one, else the one of the manifest.
-
-    Raises DataError if the manifest's file is not on this machine.
-    """
+    """Return the path of the question file: the configured one, else the one of the manifest. Raises
+    DataError if the manifest's file is not on this machine."""
     if source.questions:
         return _at(source.questions, base)
     path = manifest.folder / manifest.questions.file

@@ -83,10 +83,8 @@ def _pdfs_under(folder: Path) -> list[Path]:
 
 
 def _by_name(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """Return the PDFs by file name, and warnings about copies.
-
-    Raises DataError for two different files with the same name.
-    """
+    """Return the PDFs by file name, and warnings about copies. Raises DataError for two different files with
+    the same name."""
     found: dict[str, Path] = {}
     warnings = []
     for path in paths:

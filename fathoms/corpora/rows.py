@@ -163,9 +163,7 @@ def ignored_keys(rows: Iterable[Placed]) -> tuple[str, ...]:
 
 def _checked(place: str, data: dict[str, Any]) -> tuple[QuestionRow, list[str]]:
     """Return a validated row without empty answer phrases, and a warning for each variant that had one.
-
-    Raises DataError if the row is invalid.
-    """
+    Raises DataError if the row is invalid."""
     try:
         json.dumps(data, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:  # JSON can spell an unpaired surrogate, UTF-8 cannot encode it

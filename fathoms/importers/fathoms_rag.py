@@ -54,10 +54,8 @@ class _ResultPart(BaseModel):
 
 
 class _RetrievedChunk(_ResultPart):
-    """One retrieved chunk.
-
-    `page_number` may be the word `Unknown`. The relevance is either in `relevance_score` or in `score`.
-    """
+    """One retrieved chunk. `page_number` may be the word `Unknown`. The relevance is either in
+    `relevance_score` or in `score`."""
 
     chunk_id: int
     file_name: str

@@ -66,8 +66,7 @@ class Cues(Component):
 
     kind: Literal["cues"] = "cues"
     exemplars: Path | None = None
-    """A YAML or JSON file of the form `{statement: [...], abstention: [...]}`; by default the exemplars that
-    come with fathoms."""
+    """A YAML or JSON file `{statement: [...], abstention: [...]}`; by default the exemplars of fathoms."""
     embed: Embedder = LexicalEmbedder()
     """The embedder that turns undecided clauses and exemplars into vectors."""
     least_cosine: float = Field(default=0.5, ge=-1, le=1)

@@ -59,8 +59,7 @@ class NearestNeighbour(Component):
 
     kind: Literal["nearest-neighbour"] = "nearest-neighbour"
     exemplars: Path | None = None
-    """A YAML or JSON file of the form `{statement: [...], abstention: [...]}`; by default the exemplars that
-    come with fathoms."""
+    """A YAML or JSON file `{statement: [...], abstention: [...]}`; by default the exemplars of fathoms."""
     embed: Embedder = LexicalEmbedder()
     """The embedder that turns answers and exemplars into vectors."""
     unit: Literal["sentence", "answer"] = "sentence"

@@ -88,7 +88,13 @@ def embed_cached(
             part = missing[start : start + _BATCH]
             vectors = embed(embedder, [new[key] for key in part], query=query)
             made = dict(zip(part, vectors, strict=True))
-            cache.put_many("embedding", {key: _encoded(row) for key, row in made.items()})
+            cache.put_many(
+                "embedding",
+                {
+                    key: _HEAD.pack(_DTYPE, len(row)) + row.astype(_DTYPE.decode()).tobytes()
+                    for key, row in made.items()
+                },
+            )
             found.update(made)
             if on_progress:
                 on_progress(start + len(part), len(missing))
@@ -111,11 +117,6 @@ def _known(cache: Cache, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         cache.damaged("embedding")
         return {}
     return found
-
-
-def _encoded(row: NDArray[np.float32]) -> bytes:
-    """Encode a vector for the cache: the header, then the numbers as little-endian float32."""
-    return _HEAD.pack(_DTYPE, len(row)) + row.astype(_DTYPE.decode()).tobytes()
 
 
 def _decoded(value: bytes) -> NDArray[np.float32] | None:

@@ -220,10 +220,8 @@ async def _session() -> aiohttp.ClientSession:
 
 
 async def _opened(loop: asyncio.AbstractEventLoop) -> _Keeper:
-    """Yield a session that is closed with its event loop.
-
-    A loop that shuts down closes its asynchronous generators, which runs the end of this one.
-    """
+    """Yield a session that is closed with its event loop. A loop that shuts down closes its asynchronous
+    generators, which runs the end of this one."""
     import aiohttp
 
     # no limit here, because the runner limits the number of concurrent requests

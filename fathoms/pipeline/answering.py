@@ -64,8 +64,7 @@ class Ingested:
 
     @property
     def max_prompt_tokens(self) -> int | None:
-        """Tokens available to the prompt: context window less `generate.max_tokens`. `None`: window
-        unknown."""
+        """Tokens available to the prompt: context window less `generate.max_tokens`; `None` if unknown."""
         window = self.generate.context_window
         return None if window is None else window - (self.generate.max_tokens or 0)
 
@@ -133,13 +132,12 @@ class Ingested:
         limits and retries.
         """
         _, seed = for_repeat(self.generate, repeat)
+        retrieved = hits if self.retriever.reranker is None else ()  # candidates are no hits yet
         record = Record(
-            question=question, repeat=repeat, seed=seed, hits=hits, fingerprints=self.fingerprints
+            question=question, repeat=repeat, seed=seed, hits=retrieved, fingerprints=self.fingerprints
         )
         packed = packed or PackedQuestion(self, question, hits)
         in_progress = _QuestionInProgress(packed, repeat, caller or Caller())
-        if self.retriever.reranker is not None:
-            record = record.model_copy(update={"hits": ()})
         found = in_progress.found
         try:
             async with asyncio.timeout(timeout) as deadline:
@@ -184,8 +182,7 @@ class PackedQuestion:
         return number in self._prompts
 
     def prompt(self, number: int) -> Prompt:
-        """The prompt of a request. Raises PromptTooLongError, and ModelError where a server does not count
-        its tokens."""
+        """The prompt of a request. Raises PromptTooLongError, or ModelError if counting tokens fails."""
         if number not in self._prompts:
             count, limit = self.ingested.generate.count_tokens, self.ingested.max_prompt_tokens
             self._prompts[number] = self.drafts[number].fit(count, limit)

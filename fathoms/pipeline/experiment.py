@@ -29,8 +29,7 @@ from fathoms.types import Document, Hit, Purpose, Question, Record
 
 
 class Prepared(Protocol):
-    """What the runner asks questions of: an ingested corpus (`Ingested`) or an external pipeline
-    (`Connected`)."""
+    """What the runner asks questions of: `Ingested` for a corpus, `Connected` for an external pipeline."""
 
     @property
     def documents(self) -> tuple[Document, ...]:
@@ -110,8 +109,7 @@ class Experiment(Pipeline, Measured):
 
     @property
     def answerer(self) -> str | None:
-        """Model or target of the generator, as shown in the manifest and in tables; `None` where it has no
-        name."""
+        """Model or target of the generator, as tables show it; `None` where it has no name."""
         found = getattr(self.generate, "model", None) or getattr(self.generate, "target", None)
         return None if found is None else str(found)
 
@@ -151,8 +149,7 @@ class ExternalExperiment(Measured):
     @field_validator("execution")
     @classmethod
     def _limits_that_hold(cls, execution: ExecutionSettings) -> ExecutionSettings:
-        """Refuse `tokens_per_minute`, because the tokens that an external pipeline uses are not known
-        beforehand."""
+        """Refuse `tokens_per_minute`: the tokens of an external pipeline are not known beforehand."""
         if execution.tokens_per_minute is not None:
             raise ValueError(
                 "tokens_per_minute cannot be enforced: the tokens of an external pipeline are not known"
@@ -170,8 +167,7 @@ class ExternalExperiment(Measured):
         return self.pipeline
 
     def at(self, base: Path) -> ExternalExperiment:
-        """Return a copy whose relative paths and modules are resolved from `base`, the configuration's
-        folder."""
+        """Return a copy with paths and modules resolved from `base`, the folder of the configuration."""
         return self.model_copy(update={"scoring": self.scoring.at(base), "pipeline": self.pipeline.at(base)})
 
     def check(self) -> None:

@@ -81,15 +81,13 @@ class Pipeline(Component):
 
     @property
     def _image_dpi(self) -> int | None:
-        """Resolution in dots per inch of the page images that the model is shown; `None` where it is shown
-        none."""
+        """Resolution in dots per inch of the page images for the model; `None` if it is shown none."""
         if isinstance(self.chunk, PageChunker) and self.retrieve.needs in ("chunks", "vectors"):
             return self.chunk.image_dpi
         return None
 
     def check(self) -> None:
-        """Run all `checks` now, so that a missing package, missing weights or an unreachable server fails
-        early."""
+        """Run all `checks` now, so that a missing package, weights or server fails early."""
         for check in self.checks().values():
             check()
 
@@ -113,8 +111,7 @@ class Pipeline(Component):
             raise ConfigError(f"chunk: kind '{self.chunk.kind}' needs ingest: {{kind: {wanted}}}")
 
     def _check_generate(self) -> None:
-        """Check that the model is reachable, leaves room for a prompt, and takes the images or files it will
-        get."""
+        """Check that the model is reachable, has room for a prompt, and takes the images or files it gets."""
         room_for_prompt(self.generate)
         self.generate.check()
         files = self.retrieve.files
@@ -214,8 +211,7 @@ class Pipeline(Component):
         workers: int,
         progress: Progress,
     ) -> tuple[list[Document], list[DocumentError]]:
-        """Parse every document that the cache does not hold, in child processes; results keep the given
-        order."""
+        """Parse every document that is not in the cache, in child processes; results keep the given order."""
         found: dict[str, Document | DocumentError] = {}
         for name, path in documents.items():
             if (known := self._parsed_before(path, hashes.get(name), cache)) is not None:
@@ -236,8 +232,7 @@ class Pipeline(Component):
         return [item for name in documents if isinstance(item := found[name], Document)], failures
 
     def _parsed_before(self, path: Path, sha256: str | None, cache: Cache) -> Document | None:
-        """Load a document from the cache, or rebuild it from the parser's native output there; `None` if
-        neither."""
+        """Load a document from the cache, or rebuild it from the parser's native output; else `None`."""
         key = fingerprint(self.ingest.identity(), sha256)
         known = cache.load("document", key, Document.model_validate_json)
         if known is not None and self.chunk.reads is None:
@@ -325,8 +320,7 @@ class Pipeline(Component):
     def _embed(
         self, chunks: Sequence[Chunk], folder: Path, cache: Cache, progress: Progress
     ) -> Vectors | None:
-        """The memory-mapped vectors of all chunks, embedded first where the index is missing; `None` if not
-        needed."""
+        """The memory-mapped vectors of all chunks, embedded first if missing; `None` if not needed."""
         if self.retrieve.needs != "vectors":
             return None
         import numpy as np
@@ -345,10 +339,8 @@ class Pipeline(Component):
 
 
 def _indexed(folder: Path, rows: int) -> Vectors | None:
-    """Load the vectors of an index, memory-mapped; `None` where there is no index or it is damaged.
-
-    Every byte is checked against its checksum first, which takes 0.05 s for 50,000 vectors of 384 numbers.
-    """
+    """Load the vectors of an index, memory-mapped; `None` where there is no index or it is damaged. Every
+    byte is checked against its checksum first, which takes 0.05 s for 50,000 vectors of 384 numbers."""
     import numpy as np
 
     state = sealed(folder)

@@ -61,8 +61,7 @@ class PromptBuilder(Component):
     system: str | None = None
     """System message. The empty text sends none; null takes the template's."""
     user: str | None = None
-    """User message with the placeholders `{context}`, `{question}` and `{files}`; null takes the
-    template's."""
+    """User message with the placeholders `{context}`, `{question}` and `{files}`; null: the template's."""
     chunk: str | None = None
     """Text per retrieved chunk, with the placeholders `{document}`, `{pages}`, `{header}` and `{text}`; null
     takes the template's."""
@@ -87,8 +86,7 @@ class PromptBuilder(Component):
         return self
 
     def identity(self) -> dict[str, Any]:
-        """The texts themselves rather than the template's name, so that renaming a template changes
-        nothing."""
+        """The texts rather than the template's name, so that renaming a template changes nothing."""
         return {"texts": self.texts().model_dump(), "revision": self.revision}
 
     def texts(self) -> Template:

@@ -44,8 +44,7 @@ __all__ = [
 ]
 
 QUICK = 150
-"""The largest number of answers for which `report.html` is written by default: it takes less than half a
-second."""
+"""The most answers for which `report.html` is written by default: it takes under half a second."""
 
 
 def write_report(

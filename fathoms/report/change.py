@@ -41,8 +41,7 @@ def last_comparable(run: ScoredRun, earlier: Iterable[ScoredRun]) -> ScoredRun |
 
 
 def change(run: ScoredRun, previous: ScoredRun, profile: str) -> Change:
-    """Compare two runs under one profile; they must have asked the same questions with the same gold
-    answers."""
+    """Compare two runs under one profile; they must have asked the same questions with the same gold."""
     if profile not in previous.summary.profiles:
         return Change(previous.run, obstacle=f"it has no scores under the profile '{profile}'")
     ours, theirs = asked(run), asked(previous)
@@ -64,8 +63,7 @@ def change(run: ScoredRun, previous: ScoredRun, profile: str) -> Change:
 
 
 def asked(run: ScoredRun) -> dict[str, Any]:
-    """Return what two runs must share to be compared: each question's text, category and gold answers, by
-    id."""
+    """Return what two runs must share to be compared: text, category and gold answers by question id."""
     questions = (view.question for view in run.questions())
     return {one.id: (one.text, one.category, one.answers, one.answerable) for one in questions}
 

@@ -20,8 +20,7 @@ TESTED = {"sign-flip": "Overall", "mcnemar": "Micro"}
 
 
 def comparison_panel(found: Comparison) -> list[RenderableType]:
-    """Compare every run with the first: differences with intervals, tests, changed questions, and what was
-    left out."""
+    """Compare every run with the first: differences, intervals, tests, changed questions and omissions."""
     parts: list[RenderableType] = [
         Text(f"A: {plain(found.first)}", style="bold"),
         note(f"profile {found.profile}; every run against A, on the same questions"),

@@ -1,5 +1,4 @@
-"""Shows the funnel of runs as tables: how much of the gold answers remained at each stage, and what it lost
-or gained."""
+"""Shows the funnel of runs as tables: how much of the gold answers each stage kept, lost or gained."""
 
 from __future__ import annotations
 
@@ -32,15 +31,13 @@ def funnel_of(run: ScoredRun, profile: str) -> RunFunnel | None:
 
 
 def funnel_rows(funnel: RunFunnel) -> Iterator[tuple[str, FunnelStages]]:
-    """Yield Overall, then every category; Overall has a star if its stages are means over different
-    categories."""
+    """Yield Overall, then every category; Overall has a star if its stages average different categories."""
     yield "Overall*" if any(partial(funnel)) else "Overall", funnel.overall
     yield from funnel.categories.items()
 
 
 def partial(funnel: RunFunnel) -> Iterator[str]:
-    """Yield a note for each figure of Overall that covers only some of the categories, as such stages do not
-    add up."""
+    """Yield a note for each figure of Overall that covers only some categories, as these do not add up."""
     total = len(funnel.categories)
     for stage, head in zip(STAGES, HEADS, strict=True):
         found = funnel.overall.at(stage)
@@ -78,8 +75,7 @@ def count_lines(stages: FunnelStages) -> list[str]:
 
 
 def stage_cell(stage: FunnelStage) -> str:
-    """Format a stage as recall over loss and gain, `0.71` over `-.15 +.02`; a dash if the stage is not
-    known."""
+    """Format a stage as recall over loss and gain, `0.71` over `-.15 +.02`; a dash if it is not known."""
     if stage.recall is None:
         return "-\n"
     steps = [
@@ -107,8 +103,7 @@ def notes(funnel: RunFunnel, run: ScoredRun) -> Iterator[str]:
 def funnel_section(
     pairs: Sequence[tuple[ScoredRun, RunRow]],
 ) -> Iterator[tuple[RunRow, list[list[str]], list[str]]]:
-    """Yield each run that has a funnel, with the cells of its table and its notes, for the Markdown
-    report."""
+    """Yield each run that has a funnel, with the cells of its Markdown table and its notes."""
     for run, row in pairs:
         if funnel := funnel_of(run, row.profile):
             rows = [

@@ -41,8 +41,7 @@ def gated_panel(found: Gated) -> list[RenderableType]:
 
 
 def check_rows(check: GateCheck, several: bool) -> Iterator[list[str | Text]]:
-    """Yield a table line for each run; the Holm-adjusted p-value and the verdict are on the last line of a
-    check."""
+    """Yield a table line for each run; the last line of a check has its Holm-adjusted p and its verdict."""
     name = shorten(f"{check.metric}, {check.category}" if check.category else check.metric, SCOPE)
     for position, night in enumerate(check.nights, 1):
         figures = [f"{value:+.3f}" for value in (night.delta, night.low, night.high)]
@@ -117,8 +116,7 @@ def _fails_alone(night: GateNight, found: Gated) -> bool:
 
 
 def gate_line(found: Gated) -> str:
-    """Return the verdict on one line, for example for a nightly log, with the newest figures of the deciding
-    check."""
+    """Return the verdict on one line, with the newest figures of the check that decided it."""
     check = _deciding(found)
     several = f", {len(found.runs)} runs" if len(found.runs) > 1 else ""
     runs = f"{len(found.baseline)} baseline run{'s' * (len(found.baseline) != 1)}"
@@ -147,8 +145,7 @@ def _name(check: GateCheck) -> str:
 
 
 def gate_suite(found: Gated, *, strict: bool) -> Suite:
-    """Build a JUnit suite with one test case per check, a failure if it FAILs or, with `strict`, is
-    UNDECIDED."""
+    """Build a JUnit suite with a test case per check; FAIL, or UNDECIDED with `strict`, is a failure."""
     bad = {"FAIL", "UNDECIDED"} if strict else {"FAIL"}
     cases = []
     for check in found.checks:

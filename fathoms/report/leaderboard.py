@@ -42,8 +42,7 @@ class RunRow:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Several runs side by side: `categories` is the union of their categories, `notes` are the footnotes
-    with marks."""
+    """Several runs side by side, with the union of their `categories` and the footnotes with marks."""
 
     categories: tuple[str, ...]
     rows: tuple[RunRow, ...]
@@ -58,8 +57,7 @@ class Leaderboard:
 
 
 def leaderboard(runs: Sequence[ScoredRun], scores: str | None = None) -> Leaderboard:
-    """Build the table of some runs under the profile `scores`, or, with `None`, under each run's headline
-    profile."""
+    """Build the table of some runs under the profile `scores`, by default each run's headline profile."""
     marks: dict[str, str] = {}
     rows = []
     for run, label in zip(runs, run_labels(runs), strict=True):

@@ -207,8 +207,7 @@ def radar_section() -> list[str]:
 
 
 def lost_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
-    """Show the funnel of each run, which says where answers were lost; empty if no run kept retrieved or
-    prompt text."""
+    """Show the funnel of each run, which says where answers were lost; empty if no run kept its texts."""
     found = list(funnel_section(list(zip(runs, scored.rows, strict=True))))
     if not found:
         return
@@ -224,8 +223,7 @@ def lost_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
 
 
 def abstention_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
-    """Show how often answerable and unanswerable questions were answered, with coverage and selective
-    accuracy."""
+    """Show how often each kind of question was answered, with coverage and selective accuracy."""
     yield "## Abstention\n"
     yield (
         'How often the model answered and how often it said "I do not know"; failed calls and refusals are'

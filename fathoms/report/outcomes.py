@@ -1,5 +1,4 @@
-"""Formats the 2 x 2 abstention table (answerable or not, answered or abstained) and the rates computed from
-it."""
+"""Formats the 2 x 2 abstention table (answerable or not, answered or abstained) and its rates."""
 
 from __future__ import annotations
 

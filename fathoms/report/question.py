@@ -83,8 +83,7 @@ def hit_table(hits: Sequence[ShownHit]) -> Table:
 
 
 def why_lines(scores: Mapping[str, AnswerScores]) -> list[Text]:
-    """Show the clause or the example that decided whether an answer abstained, one line per profile that has
-    one."""
+    """Show the clause or the example that decided on an abstention, one line per profile that has one."""
     lines = []
     for profile, values in scores.items():
         why = values.why or {}

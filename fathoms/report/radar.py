@@ -134,8 +134,7 @@ def legend_label(row: RunRow) -> str:
 
 
 def save(chart: Chart, path: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
-    """Draw a chart and write its files. Characters that the font lacks become boxes in the PNG and the
-    PDF."""
+    """Draw a chart and write its files. Characters that the font lacks become boxes in PNG and PDF."""
     written = []
     with plain_style(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")

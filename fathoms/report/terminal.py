@@ -45,8 +45,7 @@ CELL = 32
 def summary_panel(
     run: ScoredRun, previous: ScoredRun | None = None, scores: str | None = None
 ) -> list[RenderableType]:
-    """Build what is shown after a run: its scores, failures, the change since `previous`, and its worst
-    questions."""
+    """Build what is shown after a run: scores, failures, the change since `previous`, worst questions."""
     profile = run.profile(scores)
     parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
     parts += funnel_panel(run, profile)
@@ -155,14 +154,12 @@ def blocks(headers: Sequence[str], width: int) -> Iterator[tuple[int, int]]:
 
 
 def block_width(headers: Sequence[str]) -> int:
-    """Return the terminal cells that some columns of scores take, including the column with the metric
-    names."""
+    """Return the width of some columns of scores in cells, with that of the metric names."""
     return len(METRICS[0]) + 1 + sum(max(cell_len(header), 5) + 1 for header in headers)
 
 
 def run_name(row: RunRow, position: int) -> Text:
-    """Show a run's name, model and number on three lines; the number refers to the list of ids below the
-    table."""
+    """Show a run's name, model and number on three lines; the number refers to the list below the table."""
     name = Text(plain(row.name) + row.mark, style="bold")
     return name.append(f"\n{plain(row.model or '')}\nrun {position}", style="not bold dim")
 
@@ -173,8 +170,7 @@ def run_ids(scored: Leaderboard) -> list[str]:
 
 
 def stack(cell: Means) -> str:
-    """Format a cell of the table of several runs on three lines: correctness, hallucination, and
-    denominators."""
+    """Format a cell of the table of runs on three lines: correctness, hallucination, denominators."""
     return f"{figure(cell.correctness)}\n{figure(cell.hallucination)}\n{both_counts(cell)}"
 
 

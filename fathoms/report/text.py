@@ -17,15 +17,13 @@ UNSEEN = frozenset({"Cc", "Cf", "Cs", "Cn"})
 
 
 def plain(text: object) -> str:
-    """Return `text` on one line, without the invisible characters that control terminals or the direction of
-    writing."""
+    """Return `text` on one line, without invisible characters that control terminals or direction."""
     kept = (c for c in str(text) if c.isspace() or c in JOINERS or unicodedata.category(c) not in UNSEEN)
     return " ".join("".join(kept).split())
 
 
 def visible(text: object) -> str:
-    """Return `text` with its line breaks and with invisible characters as escapes, such as `\\x1b` for
-    ESC."""
+    """Return `text` with its line breaks, and with invisible characters as escapes, such as `\\x1b`."""
     return "".join(map(seen, str(text).replace("\r\n", "\n")))
 
 
@@ -86,8 +84,7 @@ def yes_or_no(flag: object) -> str:
 
 
 def gold(question: Question) -> str:
-    """Return the gold answer on one line: `+` between phrases that must all occur, `or` between accepted
-    variants."""
+    """Return the gold answer on one line: `+` between phrases that must all occur, `or` between variants."""
     if not question.answerable:
         return "(not answerable from the documents)"
     if not question.answers:

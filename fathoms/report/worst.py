@@ -71,8 +71,7 @@ def mean(values: Sequence[float | None]) -> float | None:
 
 
 def first_messages(run: ScoredRun) -> dict[str, str]:
-    """Return the first message of every kind of failure in the run; no question file is read if there are
-    none."""
+    """Return the first message of every kind of failure; no question file is read if there are none."""
     found: dict[str, str] = {}
     kinds = run.summary.errors
     if not kinds:

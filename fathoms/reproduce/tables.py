@@ -81,8 +81,7 @@ class Table(_Part):
     columns: dict[str, str | None]
     """The category that each column shows; null for the unweighted mean of all categories."""
     compare: dict[Metric, Profile]
-    """The scoring profile under which each metric is compared, or `released` for the scores in the result
-    files."""
+    """The scoring profile under which each metric is compared; `released` are the scores in the files."""
     unit: Literal["fraction", "percent"] = "fraction"
     """The unit of the printed figures."""
     digits: int = Field(default=2, ge=0)

@@ -79,10 +79,8 @@ def _gold(
 
 
 def _pages(document: Document, evidence: Evidence) -> set[int]:
-    """Return the page of the evidence, or the pages that contain its quote.
-
-    If no single page contains the quote, pairs of consecutive pages are searched.
-    """
+    """Return the page of the evidence, or the pages that contain its quote. If no single page contains the
+    quote, pairs of consecutive pages are searched."""
     if evidence.page is not None:
         return {evidence.page}
     quote = _letters(evidence.quote or "")

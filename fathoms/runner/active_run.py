@@ -128,7 +128,11 @@ class ActiveRun:
                         # the question keeps its place until its answer is on disk, so that `kill -9` loses
                         # no more answers than were in flight
                         record = await commit.add(record)
-                        self._count(record)
+                        self.done += 1
+                        self.errors += record.error is not None
+                        self.cached += record.answer is not None and record.answer.cached
+                        self.cost = total([self.cost, *(reply.cost for reply in billed(record))])
+                        tell(self.store.id, record)
                         on_record(record)
                     finally:
                         self.reservations.settle(reservation, record)
@@ -143,14 +147,6 @@ class ActiveRun:
         finally:
             await commit.finish()
             self.seconds = time.perf_counter() - started
-
-    def _count(self, record: Record) -> None:
-        """Add a stored record to the totals and report it."""
-        self.done += 1
-        self.errors += record.error is not None
-        self.cached += record.answer is not None and record.answer.cached
-        self.cost = total([self.cost, *(reply.cost for reply in billed(record))])
-        tell(self.store.id, record)
 
     async def _record(self, turn: Turn, packed: PackedQuestion | None, caller: Caller) -> Record:
         """Ask one question and return its record."""

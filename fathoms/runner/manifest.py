@@ -48,8 +48,7 @@ def describe(
     folder: Path,
     repeats: int = 1,
 ) -> dict[str, Any]:
-    """Describe what is run, on which data, with which versions. `folder` is what relative paths start
-    from."""
+    """Describe what is run, on which data, with which versions. `folder` is where relative paths start."""
     seeds: list[int] = []
     if isinstance(experiment, Experiment):
         found = (for_repeat(experiment.generate, repeat)[1] for repeat in range(repeats))

@@ -59,8 +59,7 @@ class Reservations:
         self._most = Amount()
 
     async def take(self, question: Question, stop: Stop | None = None) -> Reservation | None:
-        """Reserve what a question needs, waiting for room; `None` where the budget is exhausted. Raises
-        Stopped."""
+        """Reserve what a question needs, waiting for room; `None` if the budget is spent. Raises Stopped."""
         if not self._budget.is_limited:
             return Reservation(Amount())
         packed = estimated = None

@@ -71,8 +71,7 @@ def reopen(run: Run) -> Reopened:
 
 
 def unanswered(run: Run, asked: Sequence[Question], repeats: int) -> tuple[Turn, ...]:
-    """The questions without an answer, once per repeat that lacks one. Failed questions count as
-    unanswered."""
+    """The questions without an answer, once per repeat. Failed questions count as unanswered."""
     answered = {key for key, entry in run.entries().items() if not entry.failed}
     turns = (Turn(question, repeat) for question in asked for repeat in range(repeats))
     return tuple(turn for turn in turns if (turn.question.id, turn.repeat) not in answered)

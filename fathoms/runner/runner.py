@@ -39,8 +39,7 @@ OnRecord = Callable[[Record, int, int], None]
 
 @dataclass(frozen=True)
 class Tally:
-    """Progress of the questions to one provider. `cost` is in US dollars, `None` where any part is
-    unknown."""
+    """Progress of the questions to one provider. `cost` is in US dollars; `None` if any part is unknown."""
 
     provider: str
     done: int

@@ -137,8 +137,7 @@ class Cache:
         self._db.text_factory = lambda data: data.decode("utf-8", "replace")  # the checksum fails later
 
     def _identity(self) -> tuple[int, int] | None:
-        """Identify the file by device and inode, to notice that another has replaced it; `None` if
-        missing."""
+        """Identify the file by device and inode, to notice a replacement; `None` if missing."""
         try:
             stat = self._path.stat()
         except FileNotFoundError:
@@ -146,10 +145,8 @@ class Cache:
         return stat.st_dev, stat.st_ino
 
     def _prepare(self) -> None:
-        """Configure the connection, and create missing tables.
-
-        A file that has triggers or views counts as damaged, because they would run when the file is read.
-        """
+        """Configure the connection, and create missing tables. A file that has triggers or views counts as
+        damaged, because they would run when the file is read."""
         for setting in ("journal_mode=WAL", "synchronous=NORMAL", "trusted_schema=OFF", "cell_size_check=ON"):
             self._db.execute(f"PRAGMA {setting}")
         query = "SELECT name, type, sql FROM sqlite_master WHERE type <> 'index'"
@@ -196,10 +193,8 @@ class Cache:
             )
 
     def _do(self, how: str, action: Callable[[], T]) -> T:
-        """Run `action`, once more on a new file if the old one turns out to be damaged.
-
-        Raises StoreError, and sqlite3.Error where the disk is full.
-        """
+        """Run `action`, once more on a new file if the old one turns out to be damaged. Raises StoreError,
+        and sqlite3.Error where the disk is full."""
         try:
             with self._lock:
                 try:
@@ -275,8 +270,7 @@ class Cache:
             self._touched.update((kind, key) for key in values)
 
     def full(self, error: Exception) -> None:
-        """Report, once, that the disk is full; new values are not stored and have to be computed again next
-        time."""
+        """Report once that the disk is full; new values are not stored and must be computed again."""
         if "full" not in self._told:
             self._told.add("full")
             message = f"the cache in {self.folder} cannot be written ({error}): new results are not stored"
@@ -405,8 +399,7 @@ class Cache:
 
 
 def _seal(kind: str, key: str, value: bytes) -> bytes:
-    """The checksum of a value, including its kind and key: a value stored under another key does not
-    match."""
+    """The checksum of a value with its kind and key, so that a value under another key does not match."""
     digest = hashlib.sha256(f"{kind}\0{key}\0".encode())
     digest.update(value)
     return digest.digest()

@@ -44,8 +44,7 @@ class Journal:
         self.path = path
 
     def append(self, lines: Iterable[bytes]) -> None:
-        """Append lines made by `journal_line`. Raises StoreError, and then removes any part already
-        written."""
+        """Append lines made by `journal_line`; raises StoreError, and then removes what was written."""
         data = b"".join(lines)
         try:
             with FileIO(self.path, "a+", opener=opener) as file:

@@ -76,10 +76,8 @@ def read_ratings(path: Path) -> list[Rating]:
 
 
 def _rating(line: Line, path: Path) -> Rating | None:
-    """Parse the rating of one line; `None` for a partial line, as left by a killed writer.
-
-    Raises StoreError, naming the line, for anything else that is not a rating.
-    """
+    """Parse the rating of one line; `None` for a partial line, as left by a killed writer. Raises StoreError,
+    naming the line, for anything else that is not a rating."""
     place = f"{path}:{line.number}"
     if line.flaw is not None:
         raise StoreError(f"{place}: not a rating: {line.flaw}")

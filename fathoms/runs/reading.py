@@ -361,8 +361,7 @@ class ScoredRun:
 
     @property
     def pipeline(self) -> str:
-        """The pipeline regardless of the model, as named by the importer of published results, or the run's
-        name."""
+        """The pipeline regardless of the model, as an importer of published results named it, or the name."""
         return self.manifest.pipeline or self.name
 
     @property
@@ -401,8 +400,7 @@ class ScoredRun:
 
 
 def no_such_scores(run: str, wanted: str, there: Collection[str]) -> str:
-    """Build the error message for a run that was not scored under a profile, with the command that scores
-    it."""
+    """Build the message for a run not scored under a profile, with the command that scores it."""
     if not there:
         return f"{run} has no scores: run 'fathoms score {run}'"
     sentence = f"{run} has no scores '{wanted}' (available: {', '.join(there)})"

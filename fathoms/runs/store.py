@@ -72,8 +72,7 @@ def _dump(value: Any) -> bytes:
 
 
 class Entry(NamedTuple):
-    """A usable line of the journal: its number from 1, its offset in bytes, and whether it holds a
-    failure."""
+    """A usable line of the journal: its number from 1, its offset in bytes, and whether it is a failure."""
 
     number: int
     offset: int
@@ -199,8 +198,7 @@ class Run:
         return read_checked(self.path, "manifest.json", "manifest")
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Replace the manifest. Known secrets are masked, because it holds what servers report about
-        themselves."""
+        """Replace the manifest. Known secrets are masked, because servers describe themselves in it."""
         self._write("manifest.json", sealed(_dump(record_mask().inside(dict(manifest)))))
 
     def trust(self) -> None:
@@ -404,8 +402,7 @@ class Run:
         self._write(f"verdicts/{safe_name(kind)}.json", sealed(_dump(data)))
 
     def keep_file(self, name: str, data: bytes) -> None:
-        """Store a file in the run unchanged, for example a copy of the exemplars that the scores depend
-        on."""
+        """Store a file in the run unchanged, for example a copy of the exemplars behind its scores."""
         self._write(name, data)
 
     def _write(self, name: str, data: bytes) -> None:
@@ -430,8 +427,7 @@ def flaws_sentence(flaws: Sequence[Flaw]) -> str:
 
 
 def _loads(line: bytes) -> Any:
-    """Parse a line with the faster of two parsers; that one rejects lone surrogates, so the other is tried
-    next."""
+    """Parse a line with the faster of two parsers, or with the other, which allows lone surrogates."""
     try:
         return from_json(line)
     except ValueError:

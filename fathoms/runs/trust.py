@@ -73,8 +73,7 @@ def is_signed(manifest: Mapping[str, Any]) -> bool:
 
 
 def _signature(manifest: Mapping[str, Any], key: bytes) -> str:
-    """The HMAC over the parts that later commands act on. Totals and texts are left out, as runs add them
-    later."""
+    """The HMAC over the parts that later commands act on; totals and texts may be added later."""
     data = manifest.get("data")
     data = data if isinstance(data, dict) else {}
     parts = [

@@ -1,5 +1,4 @@
-"""The question files of a run (`questions/<id>.json`): how they are made, and how they are read as typed
-values."""
+"""The question files of a run (`questions/<id>.json`): making them, and reading them as typed values."""
 
 from __future__ import annotations
 

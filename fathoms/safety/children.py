@@ -213,10 +213,8 @@ def _end(process: subprocess.Popen[bytes], listener: threading.Thread, log: IO[b
 
 
 def _read_end() -> int:
-    """Return the read end of the pipe, which children inherit; the pipe is created on first use.
-
-    It is -1 on Windows, where descriptors cannot be passed: a child ends there when its stdin is closed.
-    """
+    """Return the read end of the pipe, which children inherit; the pipe is created on first use. It is -1 on
+    Windows, where descriptors cannot be passed: a child ends there when its stdin is closed."""
     if os.name != "posix":
         return -1
     if not _PIPE:

@@ -126,10 +126,8 @@ def _bca(
 
 
 def _resampled_means(values: Array, resamples: int, rng: np.random.Generator) -> Array:
-    """Return the means of samples drawn with replacement.
-
-    Scores take few distinct values, so it is enough to draw the count of each value from a multinomial.
-    """
+    """Return the means of samples drawn with replacement. Scores take few distinct values, so it is enough to
+    draw the count of each value from a multinomial."""
     levels, counts = np.unique(values, return_counts=True)
     draws = rng.multinomial(values.size, counts / values.size, size=resamples)
     means: Array = draws @ levels / values.size

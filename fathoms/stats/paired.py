@@ -40,10 +40,8 @@ def sign_flip_p(
 
 
 def _exact(sizes: Array, counts: NDArray[np.int64], observed: float) -> float:
-    """Return the share of sign patterns with a sum at least as extreme as observed.
-
-    The signs of steps of equal size are drawn together from a binomial distribution.
-    """
+    """Return the share of sign patterns with a sum at least as extreme as observed. The signs of steps of
+    equal size are drawn together from a binomial distribution."""
     totals, chances = np.zeros(1), np.ones(1)
     for size, count in zip(sizes, counts, strict=True):
         ups = np.arange(count + 1)

@@ -100,10 +100,8 @@ class DoclingHybridChunker(Component):
         return chunks
 
     def _tokenizer_file(self) -> str:
-        """Return the path of the tokenizer.json.
-
-        Raises MissingWeightsError if it is not on this machine, and ConfigError if the asset has none.
-        """
+        """Return the path of the tokenizer.json. Raises MissingWeightsError if it is not on this machine, and
+        ConfigError if the asset has none."""
         name = str(self.tokenizer)
         if name not in ASSETS:
             return str(locate(name))

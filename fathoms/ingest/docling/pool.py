@@ -128,10 +128,8 @@ class DoclingPool:
     def _each_alone(
         self, path: Path, pages: Sequence[int], total: int, on_page: OnPage
     ) -> tuple[dict[int, Converted], dict[int, BreakdownError]]:
-        """Convert pages one by one; return the conversions, and the errors of pages that fail again.
-
-        All of them together may take the parser's `timeout`.
-        """
+        """Convert pages one by one; return the conversions, and the errors of pages that fail again. All of
+        them together may take the parser's `timeout`."""
         parser = self._parser
         deadline = time.monotonic() + parser.timeout
         alone: dict[int, Converted] = {}

@@ -56,9 +56,7 @@ def refusal(error: pdfium.PdfiumError) -> tuple[str, str]:
 
 def _read_page(document: pdfium.PdfDocument, index: int) -> tuple[RawPage, int]:
     """Read one page, and count its objects that show text, at most `MAX_PICTURES` and only if it has no text.
-
-    A page that PDFium cannot read has no text.
-    """
+    A page that PDFium cannot read has no text."""
     try:
         page = document[index]
         text = _text(page.get_textpage())

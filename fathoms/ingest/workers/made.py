@@ -102,9 +102,7 @@ def page_thumbnails(path: Path, numbers: Iterable[int], width: int) -> dict[int,
 
 def _made(maker: FileMaker, document: Document) -> Path:
     """Return the folder with the files of this document, below the maker's folder; makes them if needed.
-
-    Raises DocumentError as a parser does.
-    """
+    Raises DocumentError as a parser does."""
     own = maker.folder / fingerprint(maker.identity(), document.sha256)
     state = sealed(own)
     if state == "damaged":

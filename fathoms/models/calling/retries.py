@@ -41,11 +41,9 @@ class ExecutionSettings(BaseModel):
     longest_wait: float = Field(default=60.0, gt=0, le=LONGEST_WAIT)
     """Longest wait before a retry, in seconds. If a server asks for a longer one, the call is not retried."""
     give_up_after: float = Field(default=600.0, gt=0, le=LONGEST_WAIT)
-    """Seconds without any answer from a provider after which all remaining questions fail without being
-    asked."""
+    """Seconds without any answer from a provider after which all remaining questions fail unasked."""
     requests_per_minute: float | None = Field(default=None, gt=0, le=1e12)
-    """Limit of requests per minute to one provider, for all pipelines of the command together; no limit if
-    not given."""
+    """Limit of requests per minute to one provider, for all pipelines together; none if not given."""
     tokens_per_minute: float | None = Field(default=None, gt=0, le=1e12)
     """Limit of tokens per minute to one provider, prompts and replies together, for all pipelines of the
     command; no limit if not given. Tokens are counted before the call, or estimated as one per four
@@ -144,9 +142,7 @@ class ProviderCalls:
 
     async def _turn(self, tokens: int) -> bool:
         """Wait until the provider may be called, and return whether this call is the probe during an outage.
-
-        Raises NoAnswerError if the outage has lasted for `give_up_after` seconds.
-        """
+        Raises NoAnswerError if the outage has lasted for `give_up_after` seconds."""
         loop, after = asyncio.get_running_loop(), self.settings.give_up_after
         probes = await self._outage.take_turn(after)
         try:

@@ -48,8 +48,7 @@ class Stop:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Make a block that raises Stopped as soon as a stop is requested, or at its start if one already
-        was."""
+        """Make a block that raises Stopped as soon as a stop is requested, or at its start."""
         task = asyncio.current_task()
         assert task is not None
         self._loop = asyncio.get_running_loop()
@@ -151,8 +150,7 @@ def _arm() -> None:
 
 @contextmanager
 def ending_in_time() -> Iterator[None]:
-    """Wrap the code that must finish within `END_SECONDS` after a second signal; leaving it disarms the
-    exit."""
+    """Wrap code that must finish within `END_SECONDS` of a second signal; leaving it disarms the exit."""
     try:
         yield
     finally:

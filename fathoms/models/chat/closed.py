@@ -193,10 +193,8 @@ class Closed(ChatComponent):
             return Reply(text="", refusal=refusal, stop_reason=fault.code, latency=clock.last)
 
     async def _ask_with_files(self, prompt: Prompt, key: str) -> Reply:
-        """Send the prompt, uploading its files first if `attach` is `upload`.
-
-        If the vendor no longer has one of the files, all are uploaded again.
-        """
+        """Send the prompt, uploading its files first if `attach` is `upload`. If the vendor no longer has one
+        of the files, all are uploaded again."""
         files = {file.sha256: file for message in prompt.messages for file in message.files}
         if self.attach == "inline" or not files:
             return await self.ask(prompt, {}, key)

@@ -104,10 +104,8 @@ class Completion:
 
 
 def _text(parts: list[str], said: Any) -> bool:
-    """Append a text, or the texts of a list of parts, and return whether there was any.
-
-    Raises TypeError or AttributeError for another type of value.
-    """
+    """Append a text, or the texts of a list of parts, and return whether there was any. Raises TypeError or
+    AttributeError for another type of value."""
     if isinstance(said, list):
         said = "".join(part.get("text") or "" for part in said)
     if said is not None and not isinstance(said, str):

@@ -199,10 +199,8 @@ def _parts(answer: Any) -> list[types.Part]:
 
 
 def _to_reply(answers: list[Any], clock: Clock) -> Reply:
-    """Make the reply from the answers of a stream or from a single answer.
-
-    Raises ValueError if there is neither text nor a reason for a refusal.
-    """
+    """Make the reply from the answers of a stream or from a single answer. Raises ValueError if there is
+    neither text nor a reason for a refusal."""
     pieces = [piece for answer in answers for piece in _parts(answer) if piece.text]
     stop = _last(candidate.finish_reason for answer in answers for candidate in answer.candidates or ())
     blocked = _last(part(answer, "prompt_feedback", "block_reason") for answer in answers)

@@ -115,10 +115,8 @@ class LlamaIndexEmbedder(_FromLlamaIndex):
 
 @lru_cache(maxsize=8)
 def _make(target: str, options: str, scope: object) -> Any:
-    """Create an instance of the class with options in JSON; raises ConfigError if it rejects them.
-
-    `scope` is the event loop that the connections belong to, so that each loop gets its own cached instance.
-    """
+    """Create an instance of the class with options in JSON; raises ConfigError if it rejects them. `scope` is
+    the event loop that the connections belong to, so that each loop gets its own cached instance."""
     try:
         return _class(target)(**resolved(json.loads(options)))
     except (TypeError, ValueError) as error:  # the message may repeat the options, secrets included

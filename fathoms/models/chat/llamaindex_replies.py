@@ -97,10 +97,8 @@ def _cause(error: Exception, mask: Mask) -> Exception | None:
 
 
 def _broken(who: str, error: Exception, mask: Mask) -> ModelError:
-    """Convert an exception of a client to a ModelError.
-
-    Some of the exceptions (time-outs) have no message; others repeat the whole response, which is shortened.
-    """
+    """Convert an exception of a client to a ModelError. Some of the exceptions (time-outs) have no message;
+    others repeat the whole response, which is shortened."""
     if untrusted := tls_failure(error, who):
         return ModelError(f"{who}: {untrusted}")
     if refused := ours(error):

@@ -182,10 +182,8 @@ async def _streamed(client: AsyncOpenAI, request: dict[str, Any], clock: Clock) 
 
 
 def _refuse_errors(answer: Any) -> None:
-    """Raise FailedResponseError if an answer with status 200 reports an error.
-
-    Servers report it beside the choices, in a choice, or as the `finish_reason` of a choice.
-    """
+    """Raise FailedResponseError if an answer with status 200 reports an error. Servers report it beside the
+    choices, in a choice, or as the `finish_reason` of a choice."""
     refuse_error(part(answer, "error"))
     for choice in answer.choices or ():
         refuse_error(part(choice, "error"))

@@ -66,11 +66,8 @@ class _FromServer(Component):
         return {**super().identity(), "resolved": fingerprint(without_secrets(self.extra_body))}
 
     def _require_model(self) -> dict[str, Any]:
-        """Return the server's entry of the model, empty if the server lists no models.
-
-        Raises ConfigError if an environment variable is not set, ServerError if there is no server or no such
-        model.
-        """
+        """Return the server's entry of the model, empty if the server lists no models. Raises ConfigError if
+        an environment variable is not set, ServerError if there is no server or no such model."""
         resolved(self.extra_body)
         listed = self._listed()
         found = {str(row.get("id")): row for row in listed}

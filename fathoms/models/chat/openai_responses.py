@@ -75,10 +75,8 @@ def attached(file: Attachment, held: dict[str, Held]) -> dict[str, str]:
 
 
 def _to_reply(response: Any, clock: Clock) -> Reply:
-    """Make the reply. Its stop reason is the reason why it is incomplete, or otherwise its status.
-
-    Raises FailedResponseError if the response failed.
-    """
+    """Make the reply. Its stop reason is the reason why it is incomplete, or otherwise its status. Raises
+    FailedResponseError if the response failed."""
     error, usage = response.error, response.usage
     if error is not None and part(error, "code") not in _REFUSALS:
         refuse_error(error)

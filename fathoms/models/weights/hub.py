@@ -162,10 +162,8 @@ def _made(make: Any, model: str, place: str, **options: Any) -> Any:
 
 
 def _ask_hub(model: str, revision: str | None) -> None:
-    """Raise ServerError if the hub does not answer or does not have the model.
-
-    This is a single short request, because the hub's own client would retry for over a minute.
-    """
+    """Raise ServerError if the hub does not answer or does not have the model. This is a single short
+    request, because the hub's own client would retry for over a minute."""
     from huggingface_hub import HfApi
 
     try:

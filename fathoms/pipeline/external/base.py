@@ -34,8 +34,7 @@ Ask = Callable[[Question], Awaitable[TimedAnswer]]
 
 
 class ExternalPipeline(Priced):
-    """An external pipeline, reached by HTTP or as Python code; fathoms supplies only the data and the
-    scoring."""
+    """An external pipeline, reached by HTTP or as Python code; fathoms supplies the data and the scoring."""
 
     max_concurrency: int = Field(default=1, ge=1, le=MOST_AT_ONCE)
     """The most questions in flight at once."""
@@ -56,8 +55,7 @@ class ExternalPipeline(Priced):
 
     @abstractmethod
     def open(self, documents: Sequence[Document]) -> tuple[Ask, str]:
-        """Make the pipeline ready for questions on the documents; returns how to ask it, and a note for
-        people."""
+        """Make the pipeline ready for questions; returns how to ask it, and a note for people."""
 
     def prepare(self, documents: Mapping[str, Path], cache: Cache) -> Connected:
         """Hash the documents and make the pipeline ready.
@@ -76,8 +74,7 @@ class ExternalPipeline(Priced):
 
 @dataclass(frozen=True)
 class Connected:
-    """An external pipeline that is ready for questions. Its `documents` have no pages: it reads them
-    itself."""
+    """An external pipeline that is ready for questions. Its `documents` have no pages."""
 
     ask: Ask
     note: str

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 
 async def pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:
-    """Yield the bytes as they arrive; raises ModelError where they are not UTF-8. The client limits the
-    size."""
+    """Yield the bytes as they arrive; raises ModelError where they are not UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         async for piece in response.aiter_bytes():
@@ -50,8 +49,7 @@ def _refuse(constant: str) -> None:
 
 
 def beginning(text: str, mask: Mask) -> str:
-    """The beginning of a text on one line with secrets masked, cut only after that so that no part of one
-    stays."""
+    """The beginning of a text on one line, cut only after its secrets have been masked."""
     return " ".join(mask.text(text)[:1000].split())[:300]
 
 

@@ -50,9 +50,7 @@ _CHECK_SECONDS = 10
 _NOTE = "the service keeps its own documents: nothing is ingested here"
 
 
-def _question() -> JsonValue:
-    """Return the default request body: the question under the key `question`."""
-    return {"question": "{question}"}
+_QUESTION: JsonValue = {"question": "{question}"}
 
 
 class Http(ExternalPipeline):
@@ -72,7 +70,7 @@ class Http(ExternalPipeline):
     headers: Headers = Field(default_factory=dict)
     """Headers of every request. Give keys as `${NAME}`: the environment variable is read when the headers are
     sent, and its value is never written down."""
-    request: Template = Field(default_factory=_question)
+    request: Template = Field(default=_QUESTION)
     """JSON body of the request. In its texts, `{question}`, `{files}`, `{id}`, `{category}` and `{model}` are
     filled in and `${NAME}` is replaced by that environment variable; the text `"{files}"` alone becomes a
     list."""
@@ -103,8 +101,7 @@ class Http(ExternalPipeline):
 
     @model_validator(mode="after")
     def _asks(self) -> Http:
-        """Refuse a key in a URL, a request without the question, and `model` without `{model}` or the
-        reverse."""
+        """Refuse a key in a URL, a request without the question, and `model` unless `{model}` is used."""
         for url in filter(None, (self.url, self.health)):
             refuse_secrets(url)
         asked = places(self.request)
@@ -133,8 +130,7 @@ class Http(ExternalPipeline):
         return {**super().identity(), "resolved": known}
 
     def check(self) -> None:
-        """Raise ConfigError for an environment variable that is not set, ServerError where no service
-        answers."""
+        """Raise ConfigError if an environment variable is not set, ServerError if no service answers."""
         headers = sent_headers(self.headers)
         variables(self.request)
         if self.health is None:

@@ -18,10 +18,8 @@ from fathoms.paths import sha256_file
 
 @dataclass(frozen=True)
 class _Imported:
-    """A module's file as it was at import; a reload gives the module another `spec`.
-
-    `is_beside` says that it came from the current directory or the folder of a configuration.
-    """
+    """A module's file as it was at import; a reload gives the module another `spec`. `is_beside` says that it
+    came from the current directory or the folder of a configuration."""
 
     file: Path
     sha256: str

@@ -92,8 +92,7 @@ class _Paths(BaseModel):
 
 
 class _Each(_Paths):
-    """A list, and a JSONPath for each part of its objects. Members that are bare texts are taken as they
-    are."""
+    """A list, and a JSONPath for each part of its objects. Members that are bare texts are used as is."""
 
     each: JsonPath
     """JSONPath of the list, or of its members."""
@@ -193,16 +192,15 @@ class Response(_Paths):
     cost: JsonPath | None = "$.cost"
     """Cost of the answer in US dollars."""
     error: JsonPath | None = "$.error"
-    """Error that the service reports: any value here counts as a failure, except null, false, 0 and empty
-    ones."""
+    """Error that the service reports. Any value counts as a failure, except null, false, 0 and empty ones."""
 
     def parts(self, data: Any, *, first_page: int = 1) -> dict[str, Any]:
-        """Read the parts of an answer from `data`, not validated yet; raises ModelError for a reported
-        error."""
+        """Read the parts of an answer from `data`, unvalidated; raises ModelError for a reported error."""
         if not isinstance(data, dict | list):
             raise ModelError(f"expected a JSON object, but this is {known_mask().text(str(data))[:100]!r}")
         if error := _one(data, self.error):
-            raise ModelError(f"it reports an error: {_message(error)}")
+            message = error.get("message") if isinstance(error, dict) else None
+            raise ModelError(f"it reports an error: {known_mask().text(str(message or error))[:500]}")
         shift = 1 - first_page
         found = {
             "answer": _text(data, self.answer),
@@ -231,8 +229,10 @@ class Response(_Paths):
         try:
             return Answer.model_validate(parts)
         except ValidationError as error:
+            part = next(iter(error.errors(include_url=False)[0]["loc"]), "answer")
+            advice = "" if part == "answer" else f"; 'response: {{{part}: null}}' leaves it out"
             raise ModelError(
-                f"its answer does not have the right format: {complaint(error)}{_way_out(error)}"
+                f"its answer does not have the right format: {complaint(error)}{advice}"
             ) from error
 
 
@@ -252,24 +252,12 @@ def complaint(error: ValidationError) -> str:
     return f"{place}: {first['msg']}" if place else first["msg"]
 
 
-def _way_out(error: ValidationError) -> str:
-    """Advice to leave out the invalid part, where an answer is possible without it."""
-    part = next(iter(error.errors(include_url=False)[0]["loc"]), "answer")
-    return "" if part == "answer" else f"; 'response: {{{part}: null}}' leaves it out"
-
-
 def _shifted(page: Any, shift: int) -> Any:
     """A page number counted from 1; anything but an integer is returned as it is and refused later."""
     try:
         return _WHOLE.validate_python(page) + shift
     except ValidationError:
         return page
-
-
-def _message(error: Any) -> str:
-    """The message of a reported error, which is usually an object."""
-    message = error.get("message") if isinstance(error, dict) else None
-    return known_mask().text(str(message or error))[:500]
 
 
 def _there(data: Any) -> str:

@@ -10,8 +10,7 @@ from typing import Any
 
 
 class _Aside:
-    """A stdout that sends the output of all threads to stderr, except those inside a `printed_aside`
-    block."""
+    """A stdout that sends all output to stderr, except that of threads inside a `printed_aside` block."""
 
     def __init__(self, stdout: Any) -> None:
         self._stdout = stdout

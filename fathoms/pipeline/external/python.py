@@ -65,16 +65,14 @@ class Python(ExternalPipeline):
         return self.target
 
     def at(self, base: Path) -> Python:
-        """Import the target, searching `base` too. Raises ConfigError where it is missing or cannot
-        answer."""
+        """Import the target, searching `base` too; raises ConfigError if it is missing or cannot answer."""
         placed = self.model_copy()
         placed._folder = base
         placed._loaded = placed._load()
         return placed
 
     def identity(self) -> dict[str, Any]:
-        """Add the hash of the module's source as imported, and a fingerprint of the resolved options without
-        secrets."""
+        """Add the hash of the module's source as imported, and of the resolved options without secrets."""
         self._found()
         source = source_sha256(self.target.partition(":")[0])
         known = fingerprint(without_secrets(self.options))

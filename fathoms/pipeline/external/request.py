@@ -1,5 +1,4 @@
-"""Building requests to a service: a template in which the question and environment variables are filled
-in."""
+"""Building requests to a service from a template with the question and environment variables."""
 
 from __future__ import annotations
 

@@ -22,8 +22,7 @@ from fathoms.report.leaderboard import leaderboard, run_labels
 from fathoms.runs.reading import ScoredRun
 
 DETAILS = 24_000_000
-"""The bytes available for the details of all questions; with pictures and the rest, the file stays under 30
-MB."""
+"""The bytes available for the details of all questions, so that the file stays under 30 MB."""
 SHORTENED = (
     "Long texts are shortened to keep this file small: the whole texts are in the folder of each run, in the"
     " file named with the question."

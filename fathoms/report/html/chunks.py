@@ -105,8 +105,7 @@ class Details:
         self.pool, self._questions = Pool(), {}
 
     def _small(self, limit: int) -> str:
-        """Return the packed open chunk, shortened to the limit; it starts with the step that the chunk before
-        needed."""
+        """Return the packed open chunk, cut to the limit; it starts with the step that the last needed."""
         cut = self._step > 0 and self.pool.cut(LENGTHS[self._step - 1])
         data = self._packed()
         if len(data) < limit // 2:  # there is room to spare: the next chunk may keep longer texts

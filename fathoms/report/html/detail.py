@@ -21,13 +21,11 @@ picture, or `None` if there can be no picture."""
 QUOTE, REFERENCE, REASON = 400, 2000, 600
 """The characters shown of a quote or phrase, of the reference answer, and of an explanation."""
 LEAST = 40
-"""Retrieved texts shorter than this many characters are not searched for in the prompt, as they may occur
-there by chance."""
+"""Retrieved texts of fewer characters are not searched for in the prompt: they may occur by chance."""
 
 
 def rule_of(profile: str, repeat: ScoredRepeat) -> tuple[Match, Hyphens]:
-    """Return how a profile matches phrases in this answer; `released` scores use the rules of
-    `released-code`."""
+    """Return how a profile matches phrases in this answer; `released` uses the rules of `released-code`."""
     known: dict[str, Profile] = {item.name: item for item in PROFILES}
     found = known.get(profile, known["released-code"])
     scorer = repeat.fingerprints.get("scorer", "") if found.follows_scorer else ""

@@ -90,8 +90,7 @@ def metric_of(figures: ProfileFigures, metric: str) -> Json:
 
 
 def abstention_of(figures: ProfileFigures, repeats: int) -> Json | None:
-    """Return the 2 x 2 abstention table with the share of each cell in its line; `None` if it is not
-    known."""
+    """Return the 2 x 2 abstention table with the share of each cell in its line; `None` if not known."""
     lines, rates = figures.abstention_table.lines, figures.abstention_rates or AbstentionRates()
     if not lines:
         return None

@@ -167,8 +167,7 @@ def folders(run: ScoredRun) -> Iterator[Path]:
 
 
 def _named_folders(run: ScoredRun) -> Iterator[Path]:
-    """Yield the folder in a run's configuration, relative to where the configuration was, and that of an
-    import."""
+    """Yield the folder in a run's configuration, relative to the configuration, and that of an import."""
     source = run.manifest.config.get("data")
     if isinstance(source, dict) and source.get("documents"):
         with suppress(FathomsError):  # `~name` of a user who does not exist here

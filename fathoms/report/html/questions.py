@@ -66,8 +66,7 @@ class Questions:
         self._keys.append((category, number, natural(name)))
 
     def order(self) -> list[int]:
-        """Return the indices sorted by category, then in the order in which the questions were asked, then by
-        id."""
+        """Return the indices sorted by category, then in the order of the questions, then by id."""
         return sorted(range(len(self._rows)), key=self._keys.__getitem__)
 
     def columns(self, order: Sequence[int]) -> dict[str, list[Any]]:

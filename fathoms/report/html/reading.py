@@ -54,8 +54,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class IndexedRun:
-    """One run as read: `rows` maps each question's index to its columns, `numbers` to the number of its
-    chunk."""
+    """One run as read: `rows` maps a question's index to its columns, `numbers` to its chunk's number."""
 
     rows: dict[int, tuple[Any, ...]]
     numbers: dict[int, int]

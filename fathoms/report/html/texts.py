@@ -19,8 +19,7 @@ from fathoms.metrics.marks import Mark
 POOLED = 100
 """Texts with at least this many characters are stored in the pool."""
 MARKED = 1_000_000
-"""Phrases are marked in this many characters of a text: the search takes about a hundred bytes per
-character."""
+"""Phrases are marked in this many characters of a text: searching takes 100 bytes a character."""
 _UNFIT = re.compile(r"[\x00\ud800-\udfff]")
 
 Marker = Callable[[str], Sequence[Mark]]

@@ -178,8 +178,7 @@ def mean_rating(values: Sequence[float]) -> Mean | None:
 
 
 def average(means: Iterable[Mean | None]) -> Mean | None:
-    """Return the unweighted mean of pipelines, with an interval combined from theirs by MOVER (Zou & Donner
-    2008)."""
+    """Return the unweighted mean of pipelines, with a MOVER interval (Zou & Donner 2008)."""
     known = [mean for mean in means if mean]
     if not known:
         return None
@@ -222,8 +221,7 @@ def rated_alike(pairs: Sequence[tuple[int, int]], *, quadratic: bool = False) ->
 
 
 def agreement_tables(found: Agreement) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
-    """Yield the headers and lines of the table of means, then of the table of kappas; empty tables are left
-    out."""
+    """Yield the headers and lines of the tables of means and of kappas that are not empty."""
     for headers, lines in ((HEADERS, mean_cells(found)), (KAPPA_HEADERS, kappa_cells(found))):
         if filled := list(lines):
             yield headers, filled

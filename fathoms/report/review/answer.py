@@ -57,8 +57,7 @@ def context_panel(repeat: ScoredRepeat) -> list[RenderableType]:
 
 
 def context_texts(repeat: ScoredRepeat) -> Iterator[tuple[str, str]]:
-    """Yield the texts that the answer is based on with their place: the retrieved chunks, or else the
-    prompt."""
+    """Yield the texts that the answer is based on with their place: retrieved chunks, or else the prompt."""
     for hit in repeat.hits or ():
         pages = ", ".join(map(str, hit.pages))
         yield f"{hit.document}{f', page {pages}' if pages else ''}", hit.text

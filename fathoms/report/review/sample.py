@@ -83,8 +83,7 @@ class Session:
         self._pass_rated()
 
     def _known(self) -> Iterator[tuple[int, Rating]]:
-        """Yield the index and rating of each item that this reviewer has rated, if its scores have not
-        changed since."""
+        """Yield the index and rating of each item rated by this reviewer whose scores have not changed."""
         read = [rating for path in dict.fromkeys(self._files.values()) for rating in read_ratings(path)]
         mine = {rating.item: rating for rating in read if rating.reviewer == self._reviewer}
         for number, item in enumerate(self.items):

@@ -84,10 +84,8 @@ class CdlaLayoutModel(BaseLayoutModel):  # mypy does not follow Docling
         return predictions
 
     def _regions(self, page: Page) -> list[Region]:
-        """Return the regions that the model finds on a page, corrected with what the PDF says.
-
-        A page that could not be read has none.
-        """
+        """Return the regions that the model finds on a page, corrected with what the PDF says. A page that
+        could not be read has none."""
         if page._backend is None or not page._backend.is_valid() or page.size is None:
             return []
         image = page.get_image(scale=self.options.scale)
@@ -99,10 +97,8 @@ class CdlaLayoutModel(BaseLayoutModel):  # mypy does not follow Docling
         return [*found, *scan_regions(image, area, found)] if marks.scanned else found
 
     def _cluster(self, number: int, region: Region) -> Cluster:
-        """Convert a region to a Docling cluster.
-
-        Scores from `confidence` to 1 are mapped linearly to `KEPT` to 1, so that Docling drops no region.
-        """
+        """Convert a region to a Docling cluster. Scores from `confidence` to 1 are mapped linearly to `KEPT`
+        to 1, so that Docling drops no region."""
         least = self.options.confidence
         box = region.box
         return Cluster(

@@ -68,10 +68,8 @@ class Detector:
     def _decode(
         self, stride: int, scores: Floats, distances: Floats, page: Box, least: float
     ) -> list[Region]:
-        """Return the regions of one grid.
-
-        `scores` has the shape (places, classes), `distances` the shape (places, 4 * bins).
-        """
+        """Return the regions of one grid. `scores` has the shape (places, classes), `distances` the shape
+        (places, 4 * bins)."""
         import numpy as np
 
         places = np.flatnonzero(scores.max(axis=1) >= least)

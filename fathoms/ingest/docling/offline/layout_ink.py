@@ -54,10 +54,8 @@ def _without_specks(mask: Mask) -> Mask:
 
 
 def _cut(mask: Mask, left: int, top: int, column: float) -> Iterator[Box]:
-    """Yield the blocks in a part of a page, by cutting it recursively.
-
-    The top left corner of `mask` is at (left, top) on the page; a column is at least `column` points wide.
-    """
+    """Yield the blocks in a part of a page, by cutting it recursively. The top left corner of `mask` is at
+    (left, top) on the page; a column is at least `column` points wide."""
     across = [span for span in _stretches(mask.any(axis=0), BETWEEN_COLUMNS) if span[1] - span[0] >= SMALLEST]
     if not across:
         return

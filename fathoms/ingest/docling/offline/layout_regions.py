@@ -95,10 +95,8 @@ def _nested(one: Box, other: Box) -> bool:
 
 
 def _judge(region: Region, marks: Marks, others: Sequence[Region]) -> list[Region]:
-    """Return the region unchanged or corrected, or an empty list to drop it.
-
-    The text in a dropped region remains: Docling's post-processing makes text blocks of it.
-    """
+    """Return the region unchanged or corrected, or an empty list to drop it. The text in a dropped region
+    remains: Docling's post-processing makes text blocks of it."""
     if region.label == FIGURE and not is_drawn(region.box, marks):
         if not _all_rules(region.box, marks):
             return []
@@ -201,9 +199,7 @@ def _in_columns(box: Box, marks: Marks) -> bool:
 
 def _beyond(rule: Box, box: Box, blocks: Iterable[Box], closed: tuple[bool, bool]) -> bool:
     """Return whether a rule is outside of a table and separated from it by another block or an end rule.
-
-    `closed` says whether the table has a rule at its top and at its bottom.
-    """
+    `closed` says whether the table has a rule at its top and at its bottom."""
     if rule.middle < box.top - 4:
         return closed[0] or any(rule.middle < block.middle and block.bottom < box.top + 2 for block in blocks)
     if rule.middle > box.bottom + 4:

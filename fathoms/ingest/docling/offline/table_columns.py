@@ -89,10 +89,8 @@ def _gaps(rows: Sequence[Run]) -> list[Gap]:
 
 
 def _ruled(rows: Sequence[Run], rules: Rules, found: Sequence[Gap]) -> list[Gap]:
-    """Return a gap for each vertical rule that separates columns without a gap of white space.
-
-    No text may cross such a rule, and there must be text on both sides of it.
-    """
+    """Return a gap for each vertical rule that separates columns without a gap of white space. No text may
+    cross such a rule, and there must be text on both sides of it."""
     pieces = [piece.box for line in rows for piece in line.pieces]
     extra: list[Gap] = []
     for x in (rule.centre for rule in rules.vertical):

@@ -188,10 +188,8 @@ def _bands(body: Sequence[Row], rules: Rules, first: Gap) -> list[range]:
 
 
 def _lone_label(body: Sequence[Row], band: range) -> int | None:
-    """Return the row of a band's only label, `None` if the label does not span the band.
-
-    It spans the band if it is in the top row or at half height, and if every row has text in other columns.
-    """
+    """Return the row of a band's only label, `None` if the label does not span the band. It spans the band if
+    it is in the top row or at half height, and if every row has text in other columns."""
     labelled = [number for number in band if 0 in body[number].filled()]
     if len(labelled) != 1 or any(body[number].filled() <= {0} or body[number].spans() for number in band):
         return None

@@ -94,10 +94,8 @@ def _with_headings(ink: Sequence[Gap], row: Row) -> list[Gap]:
 
 
 def _share_rule(rule: Box, row: Row, ink: Sequence[Gap]) -> None:
-    """Divide the columns that a rule covers among the headings above it, each centred over its own.
-
-    A rule that also runs below an empty top left corner is ignored.
-    """
+    """Divide the columns that a rule covers among the headings above it, each centred over its own. A rule
+    that also runs below an empty top left corner is ignored."""
     covered = [c for c, (left, right) in enumerate(ink) if rule.left <= (left + right) / 2 <= rule.right]
     parts = [part for part in row.parts if rule.left - 2 <= part.run.box.centre <= rule.right + 2]
     if not parts or not covered or (covered[0] == 0 and parts[0].first > 0):
@@ -127,10 +125,8 @@ def _free(part: Part, row: Row, below: set[int]) -> set[int]:
 
 
 def _centred(part: Part, free: set[int], ink: Sequence[Gap]) -> tuple[int, int]:
-    """Return the widest span of free columns over which a heading is centred.
-
-    If it is about as well centred over its own columns, these are returned.
-    """
+    """Return the widest span of free columns over which a heading is centred. If it is about as well centred
+    over its own columns, these are returned."""
     spans = [
         (first, last)
         for first in range(part.first + 1)

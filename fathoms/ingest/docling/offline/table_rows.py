@@ -174,10 +174,8 @@ def _widths(rows: Sequence[list[Part]], count: int) -> list[float]:
 
 
 def _leading(rows: Sequence[list[Part]]) -> float:
-    """Return the usual line spacing: the 20th percentile of the distances of lines that do not overlap.
-
-    0 if there is no such pair of lines.
-    """
+    """Return the usual line spacing: the 20th percentile of the distances of lines that do not overlap. 0 if
+    there is no such pair of lines."""
     middles = [Row(list(line)).box.middle for line in rows]
     heights = [line[0].run.height for line in rows]
     steps = sorted(
