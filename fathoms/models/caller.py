@@ -10,8 +10,9 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from fathoms.config import Component
 from fathoms.errors import ModelError, NoAnswerError
@@ -27,6 +28,15 @@ T = TypeVar("T")
 
 CHARACTERS = 4
 """Estimated characters per token of English text."""
+
+
+@dataclass
+class _Called:
+    """A model that is called, the control of its provider, and its places by purpose."""
+
+    model: ChatModel  # kept, so that no other model gets its id
+    calls: ProviderCalls
+    places: dict[Purpose, asyncio.Semaphore] = field(default_factory=dict)
 
 
 class Caller:
@@ -49,7 +59,7 @@ class Caller:
         self.replies = replies
         self.timeout = timeout
         self._others = others or {}
-        self._places: dict[tuple[str, str, Any], asyncio.Semaphore] = {}
+        self._called: dict[int, _Called] = {}
 
     async def reply(
         self,
@@ -77,13 +87,13 @@ class Caller:
         if self.replies is not None:
             key = self.replies.key(model, prompt, repeat)
             if (known := self.replies.get(key)) is not None:
-                calls.append(_described(purpose, model, known, attempts=0, seconds=0.0))
-                return known, calls[-1]
+                calls.append(call := _described(purpose, model, known, attempts=0, seconds=0.0))
+                return known, call
         async with self._place(model, purpose, deadline):
-            reply = await self._asked(model, prompt, purpose, repeat, deadline, calls)
+            reply, call = await self._asked(model, prompt, purpose, repeat, deadline, calls)
         if self.replies is not None and key is not None:
             self.replies.put(key, reply)
-        return reply, calls[-1]
+        return reply, call
 
     async def counted(
         self, model: ChatModel, count: Callable[[], T], deadline: asyncio.Timeout | None = None
@@ -105,7 +115,14 @@ class Caller:
 
     def calls_to(self, model: ChatModel) -> ProviderCalls:
         """The control of the requests to the provider of a model."""
-        return self._others.get(provider_of(model), self.calls)
+        return self._known(model).calls
+
+    def _known(self, model: ChatModel) -> _Called:
+        """What is known of a model, made at its first call."""
+        if (known := self._called.get(id(model))) is None:
+            calls = self._others.get(provider_of(model), self.calls)
+            known = self._called[id(model)] = _Called(model, calls)
+        return known
 
     async def _asked(
         self,
@@ -115,7 +132,7 @@ class Caller:
         repeat: int,
         deadline: asyncio.Timeout | None,
         calls: list[Call],
-    ) -> Reply:
+    ) -> tuple[Reply, Call]:
         """Ask the model, and append the call to `calls`."""
         seeded, _ = for_repeat(model, repeat)
         # this size counts against `execution.tokens_per_minute`
@@ -141,22 +158,24 @@ class Caller:
             if failure is error:
                 raise
             raise failure from None
-        calls.append(described(reply, attempts=attempts, seconds=time.perf_counter() - started))
-        return reply
+        seconds = time.perf_counter() - started
+        calls.append(call := described(reply, attempts=attempts, seconds=seconds))
+        return reply, call
 
     @asynccontextmanager
     async def _place(
         self, model: ChatModel, purpose: Purpose, deadline: asyncio.Timeout | None
     ) -> AsyncIterator[None]:
         """Wait until fewer than `max_concurrency` calls to the model are made for this purpose."""
-        key = purpose, provider_of(model), getattr(model, "model", None)
-        places = self._places.setdefault(key, asyncio.Semaphore(model.max_concurrency))
+        places = self._known(model).places
+        if purpose not in places:
+            places[purpose] = asyncio.Semaphore(model.max_concurrency)
         with call_under(deadline), wait_under(deadline):
-            await places.acquire()
+            await places[purpose].acquire()
         try:
             yield
         finally:
-            places.release()
+            places[purpose].release()
 
 
 def provider_of(component: object) -> str:

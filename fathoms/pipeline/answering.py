@@ -132,13 +132,12 @@ class Ingested:
         limits and retries.
         """
         _, seed = for_repeat(self.generate, repeat)
+        retrieved = hits if self.retriever.reranker is None else ()  # candidates are no hits yet
         record = Record(
-            question=question, repeat=repeat, seed=seed, hits=hits, fingerprints=self.fingerprints
+            question=question, repeat=repeat, seed=seed, hits=retrieved, fingerprints=self.fingerprints
         )
         packed = packed or PackedQuestion(self, question, hits)
         in_progress = _QuestionInProgress(packed, repeat, caller or Caller())
-        if self.retriever.reranker is not None:
-            record = record.model_copy(update={"hits": ()})
         found = in_progress.found
         try:
             async with asyncio.timeout(timeout) as deadline:

@@ -11,13 +11,14 @@ from fathoms.corpora import Corpus
 from fathoms.errors import FathomsError
 from fathoms.ingest import Docling
 from fathoms.models import Embedded, LexicalEmbedder, OnnxEmbedder, SentenceTransformersEmbedder
+from fathoms.models.caller import provider_of
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.attachments import attached
 from fathoms.pipeline.experiment import AnyExperiment, Experiment
 from fathoms.pipeline.pipeline import Progress, silent
 from fathoms.runner.estimate import Estimate, Estimates, added, estimate
 from fathoms.runs.cache import Cache
-from fathoms.types import Question
+from fathoms.types import Purpose, Question
 
 _IN_PROCESS = (OnnxEmbedder, LexicalEmbedder, SentenceTransformersEmbedder)
 
@@ -26,15 +27,16 @@ _IN_PROCESS = (OnnxEmbedder, LexicalEmbedder, SentenceTransformersEmbedder)
 class Plan:
     """The questions per category, the stages by name, and the estimated usage of a run.
 
-    `estimates` covers all questions and repeats, by what a model is called for, but no embeddings; it is
-    `None` where it cannot be made, and `unknown` then says why. `estimate` is the sum. `attached` counts
-    pages and bytes of the attached PDFs (or of images of their pages) over the questions of one repeat,
-    `None` where none are attached. `missing` holds the reasons, by stage, why the run would not start.
+    `providers` and `estimates` are by what a model is called for. The estimates cover all questions and
+    repeats but no embeddings; they are `None` where they cannot be made, and `unknown` then says why.
+    `attached` counts pages and bytes of the attached PDFs (or of images of their pages) over the questions of
+    one repeat, `None` where none are attached. `missing` holds the reasons, by stage, why the run would not
+    start.
     """
 
     name: str
     data: str
-    provider: str
+    providers: dict[Purpose, str]
     questions: dict[str, int]
     documents: int
     stages: dict[str, str]
@@ -83,7 +85,7 @@ def plan(
     return Plan(
         name=experiment.name,
         data=corpus.name,
-        provider=experiment.provider,
+        providers={purpose: provider_of(model) for purpose, model in experiment.called.items()},
         questions=dict(Counter(question.category for question in asked)),
         documents=len(corpus.documents),
         stages={name: described(getattr(experiment, name)) for name in experiment.checks()},

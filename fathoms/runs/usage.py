@@ -46,7 +46,7 @@ _Row = tuple[int | None, int | None, float | None]
 """Prompt tokens, completion tokens and cost of a reply."""
 
 
-def _totals(rows: Iterable[_Row]) -> dict[str, float | None]:
+def _totals(rows: list[_Row]) -> dict[str, float | None]:
     """Add up the replies."""
     prompts, completions, costs = zip(*rows, strict=True) if rows else ((), (), ())
     return {

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.support.http_stub import serving
 from tests.support.project import Project
 
 pytestmark = pytest.mark.slow  # processes of their own
@@ -130,3 +131,19 @@ def test_calls_are_estimated_by_what_they_are_for(project: Project) -> None:
     # 573 + 173 tokens
     assert "\n  about 746 tokens (322 of prompts, 424 of replies)" in done.stdout
     assert project.runs() == []
+
+
+@pytest.mark.slow
+def test_a_reranker_of_another_provider_has_its_own_sum(project: Project) -> None:
+    listing = {"/v1/models": {"object": "list", "data": [{"id": "m"}]}}
+    with serving(listing) as server:
+        model = f"{{kind: openai-compatible, model: m, base_url: '{server.address}/v1'}}"
+        first = "{kind: dense, top_k: 3}"
+        reranker = f"retrieve={{kind: rerank, first: {first}, by: {{kind: llm, generate: {model}}}}}"
+        done = project.fathoms("run", "tiny.yaml", "tiny.yaml", "--dry-run", "--set", reranker)
+        assert done.returncode == 0, done.stderr
+        assert server.bodies("/v1/chat/completions") == []
+    lines = {line.partition(": about")[0]: line for line in done.stdout.splitlines()}
+    assert "800 of replies" in lines["scripted"]  # two runs of four answers
+    other = f"openai-compatible {server.address}/v1"
+    assert "2,400 of replies" in lines[other]  # two runs of twelve grades
