@@ -20,6 +20,7 @@ from fathoms.models.calling.retries import ProviderCalls
 from fathoms.pipeline.attachments import Fitting, in_requests
 from fathoms.pipeline.prompt import Draft, PromptBuilder
 from fathoms.retrieve import FileHandling, Index, Retriever
+from fathoms.runs.citations import parse_citations
 from fathoms.runs.usage import total
 from fathoms.safety.masking import without_known
 from fathoms.safety.transport import await_in_thread
@@ -155,6 +156,8 @@ class Ingested:
             found["error"] = Failure(kind="Timeout", message=f"no answer within {timeout:g} s")
         except Exception as failure:  # any client error fails this question only
             found["error"] = to_failure(failure)
+        if (reply := found.get("answer")) is not None:
+            found["citations"] = parse_citations(reply.text, hits)
         return record.model_copy(update=found)
 
 

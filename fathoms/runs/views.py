@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from fathoms.errors import StoreError
 from fathoms.paths import old_unique_name, safe_name
 from fathoms.runs.folder import read_checked
-from fathoms.types import Cut, Evidence, Failure, Question, Record, Reply, StoredValue
+from fathoms.types import Citation, Cut, Failure, Question, Record, Reply, StoredValue
 
 Number = (
     int | float
@@ -119,7 +119,7 @@ class ScoredRepeat(StoredValue):
     prompt: ShownPrompt | None = None
     answer: Reply | None = None
     error: Failure | None = None
-    citations: tuple[Evidence, ...] | None = None
+    citations: tuple[Citation, ...] | None = None
     timings: dict[str, Number] = Field(default_factory=dict)
     fingerprints: dict[str, str] = Field(default_factory=dict)
     finished: str | None = None

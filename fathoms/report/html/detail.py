@@ -12,7 +12,7 @@ from fathoms.metrics.profiles import PROFILES, SCORER_HYPHENS, Profile
 from fathoms.metrics.stages import STAGES
 from fathoms.report.html.texts import Marker, Pool, brief
 from fathoms.runs.views import AnswerScores, ScoredQuestion, ScoredRepeat, ShownHit, ShownMessage, ShownPrompt
-from fathoms.types import Evidence, Question, Reply
+from fathoms.types import Citation, Evidence, Question, Reply
 
 Json = dict[str, Any]
 Picture = Callable[[str, int | None, bool], str | None]
@@ -52,9 +52,14 @@ def detail(view: ScoredQuestion, profile: str, pool: Pool, picture: Picture) -> 
     }
 
 
-def _place(item: Evidence) -> Json:
+def _place(item: Evidence | Citation) -> Json:
     """Return a place in the documents, from the evidence or from a citation."""
     return {"document": item.document, "page": item.page, "quote": brief(item.quote, QUOTE)}
+
+
+def _cited(item: Citation) -> Json:
+    """Return a place that the answer cites, and the ranks of the retrieved chunks that it names."""
+    return _place(item) | {"label": brief(item.label, QUOTE), "ranks": item.ranks}
 
 
 def _repeat(
@@ -85,7 +90,7 @@ def _repeat(
         "error": error and {"kind": error.kind, "message": pool.add(error.message)},
         "seed": repeat.seed,
         "finished": repeat.finished,
-        "citations": None if cited is None else [_place(item) for item in cited],
+        "citations": None if cited is None else [_cited(item) for item in cited],
         "attempts": repeat.attempts,
         "timings": repeat.timings,
         "scores": _scores(scores),

@@ -255,9 +255,11 @@ function answerBox(detail, repeat) {
     h(
       'li',
       {},
-      said(cited.document, 120),
+      cited.label ? [h('q', {}, said(cited.label, 120)), cited.document ? ': ' : ''] : null,
+      cited.document ? said(cited.document, 120) : null,
       known(cited.page) ? `, page ${cited.page}` : '',
       cited.quote ? [': ', h('q', {}, said(cited.quote, 400))] : null,
+      cited.label && repeat.hits && !cited.ranks?.length ? ' (not retrieved)' : null,
     ),
   );
   return [
