@@ -87,11 +87,11 @@ class Chunk(StoredValue):
     """A piece of one document that is retrieved as a whole.
 
     `pages` is empty where the pages are not known. `boxes` are the places of the layout elements that the
-    chunk is made of, in reading order; empty where the parser does not know them. `header` describes the chunk's place (file, page); it is
-    indexed with the text, and shown to the model where the prompt template asks for it. `image` is a rendered
-    page for vision models, `file` an attached PDF; an attached file has no text, because the vendor reads it.
-    `dropped` counts the characters cut off the end of the text. `whole` is false where only the beginning of
-    the text is known and the number of missing characters is not.
+    chunk is made of, in reading order; empty where the parser does not know them. `header` describes the
+    chunk's place (file, page); it is indexed with the text, and shown to the model where the prompt template
+    asks for it. `image` is a rendered page for vision models, `file` an attached PDF; an attached file has no
+    text, because the vendor reads it. `dropped` counts the characters cut off the end of the text. `whole` is
+    false where only the beginning of the text is known and the number of missing characters is not.
     """
 
     id: str

@@ -3,7 +3,7 @@
 | written | names |
 |---|---|
 | `[1]`, `[1, 3]`, `[1][2]`, `[2-4]` | the hits with these ranks |
-| `[doc.pdf]`, `[doc.pdf, p. 4]`, `(doc.pdf, pages 4-5)` | the hits from this document, or from these pages of it |
+| `[doc.pdf]`, `[doc.pdf, p. 4]`, `(doc.pdf, pages 4-5)` | the hits from the document, or from pages of it |
 | `(image2)`, `![caption](image2)` | the second hit that is an image, or the hit whose chunk has this id |
 
 A number that no hit has is kept, without ranks. Numbers in code are not citations, and brackets that hold
@@ -232,10 +232,13 @@ def _of_document(document: str | None, pages: range | None, hits: Sequence[Hit])
 # ----- sentences
 
 # A full stop ends a sentence before white space, an ideographic one anywhere; so does the end of a line.
-_STOP = re.compile(r"[.!?\u2026]+[\"'\u201d\u2019)\]]*(?=\s|\Z)|[\u3002\uff01\uff1f]+[\u300d\u300f\u201d]*|\n")
+_STOP = re.compile(
+    r"[.!?\u2026]+[\"'\u201d\u2019)\]]*(?=\s|\Z)|[\u3002\uff01\uff1f]+[\u300d\u300f\u201d]*|\n"
+)
 _ABBREVIATIONS = frozenset(
-    "al approx ca cf ch chap dr e.g ed eds eq eqs et etc fig figs i.e jr mr mrs ms no nos p pp prof"
-    " resp sec sect st tab vol vs".split()
+    {"al", "approx", "ca", "cf", "ch", "chap", "dr", "e.g", "ed", "eds", "eq", "eqs", "et", "etc", "fig"}
+    | {"figs", "i.e", "jr", "mr", "mrs", "ms", "no", "nos", "p", "pp", "prof", "resp", "sec", "sect"}
+    | {"st", "tab", "vol", "vs"}
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from fathoms.runs.citations import all_citations, parse_citations
@@ -142,6 +144,8 @@ def test_unknown_is_not_none_at_all() -> None:
     assert all_citations("Tall.", None, []) == ()
 
 
-@pytest.mark.parametrize("text", ["[" * 50_000, "(1" * 50_000, "`" * 50_000, "[a.pdf " * 20_000, "a. " * 50_000])
+@pytest.mark.parametrize("text", ["[", "(1", "`", "[a.pdf ", "a. ", "[1]", "[varn.pdf, p. 1-9999]"])
 def test_a_hostile_answer_takes_no_long_time(text: str) -> None:
-    parse_citations(text + "[1]", HITS)
+    started = time.perf_counter()
+    parse_citations(text * 2000 + "[1]", HITS)
+    assert time.perf_counter() - started < 2
