@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from fathoms.errors import StoreError
 from fathoms.paths import old_unique_name, safe_name
 from fathoms.runs.folder import read_checked
-from fathoms.types import Citation, Cut, Failure, Question, Record, Reply, StoredValue
+from fathoms.types import Citation, Cut, Failure, PageBox, Question, Record, Reply, StoredValue
 
 Number = (
     int | float
@@ -63,6 +63,7 @@ class ShownHit(StoredValue):
     document: str
     pages: tuple[int, ...]
     modality: str = ""
+    boxes: tuple[PageBox, ...] = ()
     header: str = ""
     text: str
 
@@ -147,6 +148,7 @@ def view_of(record: Record, scores: Json) -> Json:
         {"rank": hit.rank, "score": hit.score, "document": hit.chunk.document}
         | {"pages": list(hit.chunk.pages), "modality": hit.chunk.modality}
         | ({"header": hit.chunk.header} if hit.chunk.header else {})
+        | ({"boxes": [box.model_dump(mode="json") for box in hit.chunk.boxes]} if hit.chunk.boxes else {})
         | {"text": hit.chunk.text}
         for hit in record.hits
     ]

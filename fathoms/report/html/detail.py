@@ -10,6 +10,7 @@ from fathoms.metrics.marks import marks
 from fathoms.metrics.phrase_recall import Hyphens, Match
 from fathoms.metrics.profiles import PROFILES, SCORER_HYPHENS, Profile
 from fathoms.metrics.stages import STAGES
+from fathoms.report.grouping import label
 from fathoms.report.html.texts import Marker, Pool, brief
 from fathoms.runs.views import AnswerScores, ScoredQuestion, ScoredRepeat, ShownHit, ShownMessage, ShownPrompt
 from fathoms.types import Citation, Evidence, Question, Reply
@@ -42,6 +43,11 @@ def detail(view: ScoredQuestion, profile: str, pool: Pool, picture: Picture) -> 
         "question": pool.add(question.text),
         "reference": brief(question.reference, REFERENCE),
         "answers": question.answers,
+        "answers_in_text": [
+            brief(text, REFERENCE) for text in (question.short_answer, question.long_answer) if text
+        ],
+        "claims": [brief(claim, REASON) for claim in question.reference_claims],
+        "metadata": {key: label(value) for key, value in question.metadata.items()},
         "phrases": phrases,
         "files": question.files,
         "evidence": [
