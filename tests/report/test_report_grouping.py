@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fathoms.api import Result
 from fathoms.errors import UsageError
 from fathoms.report import ScoredRun, grouped, load, report_csv, report_json, report_latex, report_markdown
 from fathoms.report.grouping import label
@@ -72,6 +73,13 @@ def test_every_table_shows_the_groups(run: ScoredRun, tmp_path: Path) -> None:
         assert "Text-Only" not in text
     rows = csv.DictReader(io.StringIO(report_csv([regrouped]), newline=""))
     assert [row["category"] for row in rows].count("en") == 2
+
+
+def test_the_groups_from_python(run: ScoredRun) -> None:
+    assert run.path is not None
+    frame = Result(run.path).categories(by="length")
+    assert frame["n"].to_dict() == {"Overall": 3, "9": 2, "10": 1}
+    assert frame.loc["10", "correctness"] == 1.0
 
 
 def test_unknown_keys_are_named(run: ScoredRun) -> None:
