@@ -6,8 +6,9 @@
 | `[doc.pdf]`, `[doc.pdf, p. 4]`, `(doc.pdf, pages 4-5)` | the hits from the document, or from pages of it |
 | `(image2)`, `![caption](image2)` | the second hit that is an image, or the hit whose chunk has this id |
 
-A number that no hit has is kept, without ranks. Numbers in code are not citations, and brackets that hold
-nothing but years, such as `[2019]`, are citations only if there are hits with these ranks.
+A number that no hit has is kept, without ranks. In code, only what names a hit is a citation, because models
+write `` `(image2)` `` but also `` `a[7]` ``; an index such as `a[1]` is never one. Brackets that hold nothing
+but years, such as `[2019]`, are citations only if there are hits with these ranks.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ MOST_PAGES = 50
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 # An image's caption, ![...], is not a citation. A link's target, [...](...), is one only for an image.
-_MARKER = re.compile(r"(?<!!)\[([^\[\]\n]{1,300})\]|\(([^()\n]{1,300})\)")
+_MARKER = re.compile(r"(?<!!)\[([^\[\]\n]{1,300})\]|\(([^()\[\]\n]{1,300})\)")
 _RANGE = r"\d{1,9}(?:\s*[-\u2013\u2014]\s*\d{1,9})?"
 _NUMBERS = re.compile(rf"{_RANGE}(?=\s*(?:[,;&]|and\b|\Z))")
 _IMAGE = re.compile(r"image ?(\d{1,9})(?=\s*(?:[,;&]|and\b|\Z))", re.IGNORECASE)
@@ -60,12 +61,14 @@ def parse_citations(answer: str, hits: Sequence[Hit] | None) -> tuple[Citation, 
     a closing `</think>` is ignored. A citation belongs to the sentence that it stands in, or, after the full
     stop, to the sentence before; at the beginning of a line it belongs to the sentence that follows.
     """
-    readable = _blanked(answer, _ignored(answer))
+    thought = answer.rfind("</think>")
+    readable = _blanked(answer, [(0, thought)] if thought >= 0 else [])
+    code = _Spans(match.span() for match in _CODE.finditer(readable))
     known = {hit.chunk.document.casefold(): hit.chunk.document for hit in hits or () if hit.chunk.document}
     markers: list[tuple[Span, list[_Item]]] = []
     for match in _MARKER.finditer(readable):
         items = _items(match[1] or match[2], known)
-        if items and _is_marker(match, items, hits or ()):
+        if items and _is_marker(match, items, hits or (), in_code=match.start() in code):
             markers.append((match.span(), items))
     if not markers:
         return ()
@@ -94,13 +97,16 @@ def all_citations(
     return (*resolved, *written)
 
 
-def _ignored(answer: str) -> Iterator[Span]:
-    """Yield the parts of an answer in which nothing is a citation: reasoning, and code."""
-    thought = answer.rfind("</think>")
-    if thought >= 0:
-        yield 0, thought
-    for code in _CODE.finditer(answer):
-        yield code.span()
+class _Spans:
+    """Parts of a text in their order, which do not overlap; `offset in spans` finds one quickly."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._spans = list(spans)
+        self._starts = [start for start, _ in self._spans]
+
+    def __contains__(self, offset: int) -> bool:
+        after = bisect_right(self._starts, offset)
+        return after > 0 and offset < self._spans[after - 1][1]
 
 
 def _blanked(text: str, spans: Iterable[Span]) -> str:
@@ -166,10 +172,15 @@ def _span(text: str) -> Span:
     return numbers[0], numbers[-1]
 
 
-def _is_marker(match: re.Match[str], items: Sequence[_Item], hits: Sequence[Hit]) -> bool:
-    """Return whether references in brackets are a citation, rather than years, a remark or a link."""
+def _is_marker(match: re.Match[str], items: Sequence[_Item], hits: Sequence[Hit], *, in_code: bool) -> bool:
+    """Return whether references in brackets are a citation, rather than years, code, a remark or a link."""
+    before = match.string[: match.start()][-1:]
+    if in_code:
+        is_index = match[1] is not None and (before.isalnum() or before in ("_", ")", "]"))
+        if is_index or not all(cited.ranks for item in items for cited in _cited(item, hits)):
+            return False
     if match[2] is not None:  # round brackets
-        linked = match.string[: match.start()].endswith("]")
+        linked = before == "]"
         if any(item.numbers or (linked and item.document) for item in items):
             return False
     ranks = {hit.rank for hit in hits}
