@@ -174,8 +174,8 @@ NOT_CITED = {("gpt-4.1", 541), ("qwen2.5-72b", 299)}
 )
 def test_the_published_quote_f1_of_mmdocrag(shared: Path, model: str, published: float) -> None:
     """In 2,000 answers of real models with 12 texts and 8 images, the markers of MMDocRAG's own form are
-    found as its evaluation finds them, and give the overall F1 of its table: the mean over the questions of the F1
-    of the cited quotes against the gold ones."""
+    found as its evaluation finds them. They give the overall F1 of its table: the mean over the questions of
+    the F1 of the cited quotes against the gold ones."""
     folder = shared / "mmdocrag"
     gold = [json.loads(line) for line in (folder / "gold_quotes_eval.jsonl").read_text().splitlines()]
     wanted = {row["q_id"]: set(row["gold_quotes"]) for row in gold}
