@@ -96,11 +96,13 @@ class Result:
         frame = pandas.DataFrame(rows, columns=list(COLUMNS))
         return frame.astype({column: kind for column, kind in COLUMNS.items() if kind is not None})
 
-    def categories(self, profile: str | None = None) -> DataFrame:
+    def categories(self, profile: str | None = None, by: str | None = None) -> DataFrame:
         """Return a DataFrame with one row per category, after a row "Overall" (the unweighted mean of the
-        categories), and with the number of questions behind each figure. Raises the same errors as
-        `scores`."""
-        figures = self._view().figures(profile)
+        categories), and with the number of questions behind each figure. `by` is a key of the questions'
+        metadata whose values take the place of the categories. Raises the same errors as `scores`, and
+        UsageError for a key that no question has."""
+        view = self._view()
+        figures = (view if by is None else report.grouped(view, by)).figures(profile)
         rows = {
             name: dict(means) for name, means in {"Overall": figures.overall, **figures.categories}.items()
         }

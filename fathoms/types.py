@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 Box = tuple[float, float, float, float]
+Scalar = str | bool | int | float | None
 
 
 class StoredValue(BaseModel):
@@ -84,19 +85,28 @@ class Attachment(StoredValue):
     size: int
 
 
+class PageBox(StoredValue):
+    """A box on a page: `bbox` is (x0, y0, x1, y1) in points from the top left corner of the page."""
+
+    page: int = Field(ge=1)
+    bbox: Box
+
+
 class Chunk(StoredValue):
     """A piece of one document that is retrieved as a whole.
 
-    `pages` is empty where the pages are not known. `header` describes the chunk's place (file, page); it is
-    indexed with the text, and shown to the model where the prompt template asks for it. `image` is a rendered
-    page for vision models, `file` an attached PDF; an attached file has no text, because the vendor reads it.
-    `dropped` counts the characters cut off the end of the text. `whole` is false where only the beginning of
-    the text is known and the number of missing characters is not.
+    `pages` is empty where the pages are not known. `boxes` are the places of the layout elements that the
+    chunk is made of, in reading order; empty where the parser does not know them. `header` describes the
+    chunk's place (file, page); it is indexed with the text, and shown to the model where the prompt template
+    asks for it. `image` is a rendered page for vision models, `file` an attached PDF; an attached file has no
+    text, because the vendor reads it. `dropped` counts the characters cut off the end of the text. `whole` is
+    false where only the beginning of the text is known and the number of missing characters is not.
     """
 
     id: str
     document: str
     pages: tuple[int, ...]
+    boxes: tuple[PageBox, ...] = ()
     modality: Literal["text", "image", "file"] = "text"
     text: str = ""
     header: str = ""
@@ -112,17 +122,42 @@ class Chunk(StoredValue):
 
 
 class Evidence(StoredValue):
-    """The place of gold evidence: a document, with a page or a quote in it where known."""
+    """The place of gold evidence: a document, with a page or a quote in it where known. `step` is the number
+    of the hop that it supports in a multi-hop question, from 1."""
 
     document: str
     page: int | None = Field(default=None, ge=1)
     quote: str | None = None
     bbox: Box | None = None
+    step: int | None = Field(default=None, ge=1)
+
+
+class Quote(StoredValue):
+    """A candidate quote of a question: a passage or a picture that an answer may rest on.
+
+    `gold` says whether the answer rests on it; the others are distractors. The `text` of an image is what is
+    written in it, `description` describes it, and `image` is its path, relative to the folder of the question
+    file.
+    """
+
+    id: str
+    modality: Literal["text", "image"] = "text"
+    text: str = ""
+    description: str = ""
+    image: Path | None = None
+    document: str | None = None
+    page: int | None = Field(default=None, ge=1)
+    gold: bool = False
 
 
 class Question(StoredValue):
     """One question of a data set. `answers` lists the accepted variants; each variant is a list of
-    phrases that must all occur in the model's answer."""
+    phrases that must all occur in the model's answer. Without `answers`, there is no correctness.
+
+    `reference` is the gold answer in running text, `short_answer` and `long_answer` the same at two lengths,
+    and `reference_claims` the single statements of the gold answer. `metadata` is free, and its keys can
+    group the figures of a report.
+    """
 
     id: str
     text: str
@@ -133,6 +168,14 @@ class Question(StoredValue):
     evidence: tuple[Evidence, ...] = ()
     hops: int | None = None
     answerable: bool = True
+    short_answer: str | None = None
+    long_answer: str | None = None
+    reference_claims: tuple[str, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    metadata: dict[str, Scalar] = {}
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.text))  # `metadata` cannot be hashed
 
 
 class Hit(StoredValue):
@@ -360,6 +403,26 @@ class Call(StoredValue):
     error: Failure | None = None
 
 
+class Citation(StoredValue):
+    """One place that an answer cites.
+
+    `ranks` are the ranks of the hits that the citation names; it is empty where the citation names none that
+    was retrieved. A citation that a pipeline reports beside its answer has a `document`. One that is written
+    in the answer has a `label`, the reference as written (`2`, `image1`, `a.pdf, p. 4`), the `span` of the
+    marker with its brackets, and the span of the `sentence` that it supports. Spans are the offsets of the
+    first character and of the one after the last, in the text of the answer.
+    """
+
+    document: str | None = None
+    page: int | None = Field(default=None, ge=1)
+    quote: str | None = None
+    bbox: Box | None = None
+    ranks: tuple[int, ...] = ()
+    label: str | None = None
+    span: tuple[int, int] | None = None
+    sentence: tuple[int, int] | None = None
+
+
 class Record(StoredValue):
     """The result of asking one question once, stored as one line of the journal. Either `answer` or `error`
     is set.
@@ -370,6 +433,13 @@ class Record(StoredValue):
     are seconds per stage (`retrieve`, `rerank`, `prompt`, `generate`), and `fingerprints` identify the state
     of every stage that produced the record. `released` holds scores that were published with imported
     results.
+
+
+    external pipeline does not report what it retrieved. `citations` are the places that the answer itself
+    cites: those that the pipeline reports, then those written in the answer. They are `None` where that is
+    unknown. `timings` are seconds per stage (`retrieve`, `prompt`,
+    `generate`), and `fingerprints` identify the state of every stage that produced the record. `released`
+    holds scores that were published with imported results.
     """
 
     question: Question
@@ -382,6 +452,8 @@ class Record(StoredValue):
     error: Failure | None = None
     calls: tuple[Call, ...] = ()
     citations: tuple[Evidence, ...] | None = None
+
+    citations: tuple[Citation, ...] | None = None
     timings: dict[str, float] = {}
     fingerprints: dict[str, str] = {}
     released: dict[str, float | None] = {}

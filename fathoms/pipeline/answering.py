@@ -18,6 +18,7 @@ from fathoms.models.caller import Caller, for_repeat, to_failure
 from fathoms.pipeline.attachments import Fitting, in_requests
 from fathoms.pipeline.prompt import Draft, PromptBuilder
 from fathoms.retrieve import FileHandling, Index, Retriever
+from fathoms.runs.citations import parse_citations
 from fathoms.runs.usage import total
 from fathoms.types import Call, Document, Failure, Hit, Part, Prompt, Question, Record, Reply, Usage
 
@@ -148,6 +149,8 @@ class Ingested:
             found["error"] = Failure(kind="Timeout", message=f"no answer within {timeout:g} s")
         except Exception as failure:  # any client error fails this question only
             found["error"] = to_failure(failure)
+        if (reply := found.get("answer")) is not None:
+            found["citations"] = parse_citations(reply.text, hits)
         return record.model_copy(update=found)
 
 

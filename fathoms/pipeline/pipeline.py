@@ -57,6 +57,9 @@ Progress = Callable[[str, int, int], None]
 
 _VECTORS = "vectors.npy"
 _CHUNKS = TypeAdapter(list[Chunk])
+_CHUNK_FORM = "with boxes"
+"""The form of the chunks in the cache, which is part of their key: those without boxes are made again. No
+text of a chunk has changed with it, so the fingerprints of runs and the cached vectors stay valid."""
 
 
 def silent(stage: str, done: int, total: int) -> None:
@@ -279,7 +282,7 @@ class Pipeline(Component):
         identity = (self.chunk.identity(), self.ingest.identity())
         chunks: list[Chunk] = []
         for number, document in enumerate(documents, start=1):
-            key = fingerprint(identity, document.id, document.sha256)
+            key = fingerprint(identity, document.id, document.sha256, _CHUNK_FORM)
             made = cache.load("chunks", key, _CHUNKS.validate_json)
             if made is None:
                 made = self.chunk.chunk(self._for_chunks(document, cache))

@@ -12,7 +12,17 @@ from pydantic import Field, ValidationError
 from fathoms.errors import StoreError
 from fathoms.paths import old_unique_name, safe_name
 from fathoms.runs.folder import read_checked
-from fathoms.types import Call, Cut, Evidence, Failure, Question, Record, Reply, StoredValue
+from fathoms.types import (
+    Call,
+    Citation,
+    Cut,
+    Failure,
+    PageBox,
+    Question,
+    Record,
+    Reply,
+    StoredValue,
+)
 
 Number = (
     int | float
@@ -76,6 +86,7 @@ class ShownHit(StoredValue):
     document: str
     pages: tuple[int, ...]
     modality: str = ""
+    boxes: tuple[PageBox, ...] = ()
     header: str = ""
     text: str
 
@@ -143,7 +154,7 @@ class ScoredRepeat(StoredValue):
     answer: Reply | None = None
     error: Failure | None = None
     calls: tuple[Call, ...] = ()
-    citations: tuple[Evidence, ...] | None = None
+    citations: tuple[Citation, ...] | None = None
     timings: dict[str, Number] = Field(default_factory=dict)
     fingerprints: dict[str, str] = Field(default_factory=dict)
     finished: str | None = None
@@ -204,6 +215,7 @@ def view_of(record: Record, scores: Json, metrics: Json | None = None) -> Json:
         {"rank": hit.rank, "score": hit.score, "document": hit.chunk.document}
         | {"pages": list(hit.chunk.pages), "modality": hit.chunk.modality}
         | ({"header": hit.chunk.header} if hit.chunk.header else {})
+        | ({"boxes": [box.model_dump(mode="json") for box in hit.chunk.boxes]} if hit.chunk.boxes else {})
         | {"text": hit.chunk.text}
         for hit in record.hits
     ]

@@ -71,6 +71,22 @@ def test_closed_book_reads_nothing(project: Project) -> None:
     assert (ingested.documents, ingested.index.chunks) == ((), [])
 
 
+def test_the_citations_of_an_answer_are_stored(project: Project) -> None:
+    told = ScriptedModel(default="It is 41 m tall. [1] Nobody lives there. [9]")
+    ready = pipeline(generate=told).prepare(documents(project), Cache())
+    question = Question(id="q", text="How tall is it?", category="c")
+    hits = ready.retrieve([question])["q"]
+    record = asyncio.run(ready.answer(question, hits))
+    assert record.answer is not None
+    assert record.citations is not None
+    assert [(cited.label, cited.ranks, cited.document) for cited in record.citations] == [
+        ("1", (1,), hits[0].chunk.document),
+        ("9", (), None),
+    ]
+    sentences = [record.answer.text[slice(*cited.sentence)] for cited in record.citations if cited.sentence]
+    assert sentences == ["It is 41 m tall.", "Nobody lives there."]
+
+
 def documents(project: Project) -> dict[str, Path]:
     return {path.name: path for path in sorted((project.path / "pdfs").glob("*.pdf"))}
 

@@ -24,6 +24,7 @@ from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.external.answer import Answer
 from fathoms.pipeline.external.calls import RaisedError
 from fathoms.runs.cache import Cache
+from fathoms.safety.masking import without_known
 from fathoms.safety.option_limits import MOST_AT_ONCE
 from fathoms.types import Document, Failure, Hit, Question, Record, Usage
 
@@ -126,7 +127,10 @@ class Connected:
             reply = answer.reply(answer.answer, first_token=first_token, latency=seconds)
             if reply.cost is None:
                 reply = reply.model_copy(update={"cost": self.cost(reply.usage, reply.model)})
-            found |= {"hits": answer.hits(question.id), "citations": answer.evidence(), "answer": reply}
+            reply = without_known(reply)  # before the places of citations in its text are noted
+            reported = answer.hits(question.id)
+            cited = answer.cited(reply.text, reported)
+            found |= {"hits": reported, "citations": cited, "answer": reply}
         except RaisedError as raised:
             found["error"] = raised.failure
         except TimeoutError:

@@ -10,6 +10,7 @@ from fathoms.metrics.marks import marks
 from fathoms.metrics.phrase_recall import Hyphens, Match
 from fathoms.metrics.profiles import PROFILES, SCORER_HYPHENS, Profile
 from fathoms.metrics.stages import STAGES
+from fathoms.report.grouping import label
 from fathoms.report.html.texts import Marker, Pool, brief
 from fathoms.runs.views import (
     AnswerScores,
@@ -21,7 +22,7 @@ from fathoms.runs.views import (
     ShownPiece,
     ShownPrompt,
 )
-from fathoms.types import Evidence, Question, Reply
+from fathoms.types import Citation, Evidence, Question, Reply
 
 Json = dict[str, Any]
 Picture = Callable[[str, int | None, bool], str | None]
@@ -49,6 +50,11 @@ def detail(view: ScoredQuestion, profile: str, pool: Pool, picture: Picture) -> 
         "question": pool.add(question.text),
         "reference": brief(question.reference, REFERENCE),
         "answers": question.answers,
+        "answers_in_text": [
+            brief(text, REFERENCE) for text in (question.short_answer, question.long_answer) if text
+        ],
+        "claims": [brief(claim, REASON) for claim in question.reference_claims],
+        "metadata": {key: label(value) for key, value in question.metadata.items()},
         "phrases": phrases,
         "files": question.files,
         "evidence": [
@@ -59,9 +65,14 @@ def detail(view: ScoredQuestion, profile: str, pool: Pool, picture: Picture) -> 
     }
 
 
-def _place(item: Evidence) -> Json:
+def _place(item: Evidence | Citation) -> Json:
     """Return a place in the documents, from the evidence or from a citation."""
     return {"document": item.document, "page": item.page, "quote": brief(item.quote, QUOTE)}
+
+
+def _cited(item: Citation) -> Json:
+    """Return a place that the answer cites, and the ranks of the retrieved chunks that it names."""
+    return _place(item) | {"label": brief(item.label, QUOTE), "ranks": item.ranks}
 
 
 def _repeat(
@@ -92,7 +103,7 @@ def _repeat(
         "error": error and {"kind": error.kind, "message": pool.add(error.message)},
         "seed": repeat.seed,
         "finished": repeat.finished,
-        "citations": None if cited is None else [_place(item) for item in cited],
+        "citations": None if cited is None else [_cited(item) for item in cited],
         "attempts": repeat.attempts,
         "timings": repeat.timings,
         "scores": _scores(scores),
