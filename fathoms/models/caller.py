@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -32,11 +32,12 @@ CHARACTERS = 4
 
 @dataclass
 class _Called:
-    """A model that is called, the control of its provider, and its places by purpose."""
+    """A model that is called, the control of its provider, and its places by purpose, which all models of
+    that name at the provider share."""
 
     model: ChatModel  # kept, so that no other model gets its id
     calls: ProviderCalls
-    places: dict[Purpose, asyncio.Semaphore] = field(default_factory=dict)
+    places: dict[Purpose, asyncio.Semaphore]
 
 
 class Caller:
@@ -60,6 +61,7 @@ class Caller:
         self.timeout = timeout
         self._others = others or {}
         self._called: dict[int, _Called] = {}
+        self._places: dict[tuple[str, str], dict[Purpose, asyncio.Semaphore]] = {}
 
     async def reply(
         self,
@@ -120,8 +122,10 @@ class Caller:
     def _known(self, model: ChatModel) -> _Called:
         """What is known of a model, made at its first call."""
         if (known := self._called.get(id(model))) is None:
-            calls = self._others.get(provider_of(model), self.calls)
-            known = self._called[id(model)] = _Called(model, calls)
+            provider = provider_of(model)
+            places = self._places.setdefault((provider, str(getattr(model, "model", ""))), {})
+            known = _Called(model, self._others.get(provider, self.calls), places)
+            self._called[id(model)] = known
         return known
 
     async def _asked(

@@ -124,7 +124,9 @@ class Reservations:
                 f"the cost limit cannot be enforced: the pipeline reports neither a cost nor its tokens: set"
                 f" pipeline.price: {_PRICE}"
             )
-        return reserved if timed_out else known
+        if timed_out:  # what came before the time limit may be more than was reserved
+            return Amount(max(reserved.tokens, known.tokens), max(reserved.cost, known.cost))
+        return known
 
     def _learn(self, record: Record, answer: Reply, reservation: Reservation, spent: Amount) -> None:
         """Learn from an answered question how long replies are and how many tokens prompts really have."""
