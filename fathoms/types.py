@@ -451,8 +451,6 @@ class Record(StoredValue):
     answer: Reply | None = None
     error: Failure | None = None
     calls: tuple[Call, ...] = ()
-    citations: tuple[Evidence, ...] | None = None
-
     citations: tuple[Citation, ...] | None = None
     timings: dict[str, float] = {}
     fingerprints: dict[str, str] = {}

@@ -96,7 +96,7 @@ def test_damaged_messages_are_refused(data: Any) -> None:
 
 @pytest.fixture
 def replies(tmp_path: Path) -> ReplyCache:
-    return ReplyCache(Cache(tmp_path / "cache"), ScriptedModel())
+    return ReplyCache(Cache(tmp_path / "cache"))
 
 
 def shown(picture: Path) -> Message:
@@ -109,9 +109,9 @@ def test_replies_in_older_caches_are_found(replies: ReplyCache, tmp_path: Path) 
     picture = tmp_path / "p.png"
     picture.write_bytes(b"picture")
     messages = (Message(role="system", text="Be brief."), shown(picture))
-    assert replies.key(Prompt(messages=messages), 0) == "8aa0d15ef865abbfbe38db5688a857a9"
+    assert replies.key(ScriptedModel(), Prompt(messages=messages), 0) == "8aa0d15ef865abbfbe38db5688a857a9"
     plain = Prompt(messages=(Message(role="user", text="hi"),))
-    assert replies.key(plain, 1) == "bd385b80ec736d7ba5c928034f78c0e7"
+    assert replies.key(ScriptedModel(), plain, 1) == "bd385b80ec736d7ba5c928034f78c0e7"
 
 
 def test_the_order_and_the_contents_are_in_the_key(replies: ReplyCache, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_the_order_and_the_contents_are_in_the_key(replies: ReplyCache, tmp_path
         path.write_bytes(path.stem.encode())
 
     def key(*parts: TextPart | ImagePart | FilePart) -> str:
-        return replies.key(Prompt(messages=(Message(role="user", parts=parts),)), 0)
+        return replies.key(ScriptedModel(), Prompt(messages=(Message(role="user", parts=parts),)), 0)
 
     text, one, two, file = (
         TextPart(text="?"),
