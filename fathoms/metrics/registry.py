@@ -17,6 +17,10 @@ from fathoms.metrics import spending
 from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.metrics.metric import Metric
 from fathoms.metrics.python_metric import PythonMetric
+from fathoms.metrics.reference.bleu import Bleu, SacreBleu
+from fathoms.metrics.reference.rouge import Rouge1, Rouge2, RougeL
+from fathoms.metrics.reference.similarity import SemanticSimilarity
+from fathoms.metrics.reference.squad import ExactMatch, TokenF1
 
 METRICS: tuple[type[Metric], ...] = (
     profile.Correctness,
@@ -31,6 +35,14 @@ METRICS: tuple[type[Metric], ...] = (
     spending.PromptTokens,
     spending.CompletionTokens,
     spending.Cost,
+    ExactMatch,
+    TokenF1,
+    Bleu,
+    SacreBleu,
+    Rouge1,
+    Rouge2,
+    RougeL,
+    SemanticSimilarity,
     Faithfulness,
     PythonMetric,
 )
@@ -40,6 +52,7 @@ SETS: dict[str, tuple[str, ...]] = {
         *("recall-in-documents", "recall-in-retrieved", "recall-in-prompt"),
         *("latency", "prompt-tokens", "completion-tokens", "cost"),
     ),
+    "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
 }
 """Sets of metrics by name. `fathoms` is computed for every run."""
 NAMES = {str(metric.model_fields["kind"].default): metric for metric in METRICS}
