@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from fathoms.config import Source, fingerprint, override, validate
 from fathoms.errors import ConfigError, DataError, StoreError, UsageError
 from fathoms.judges import AnyJudge, Judge
+from fathoms.judges.agreement import last_check
 from fathoms.judges.asking import Judged as JudgeResults
 from fathoms.judges.asking import Spending
 from fathoms.judges.of_run import Judging, judge_run
@@ -33,7 +34,7 @@ from fathoms.metrics.metric import Facts, JudgedMetric, Metric
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import default_profiles, headline
 from fathoms.metrics.registry import SETS, Metrics, default_metrics, distinct
-from fathoms.models.calling.retries import ExecutionSettings
+from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.runs.documents import read_documents
 from fathoms.runs.folder import SCHEMA
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
@@ -121,7 +122,8 @@ class _Verdicts:
         spent, verdicts = self.spending, self.judged.verdicts.values()
         return {
             "judge": self.judge.name,
-            "key": fingerprint(self.judge.identity()),
+            "key": (key := fingerprint(self.judge.identity())),
+            "checked": checked.model_dump() if (checked := last_check(key)) else None,
             "asked": spent.asked,
             "found": spent.found,
             "failed": spent.failed,

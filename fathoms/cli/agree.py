@@ -1,7 +1,8 @@
-"""`fathoms agree`: measure how well the abstention classifier agrees with human labels."""
+"""`fathoms agree`: measure how well the abstention classifier, or a judge, agrees with human labels."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,11 @@ NAMES = ("accuracy", "precision", "recall", "f1", "kappa")
 
 def agree(
     labels: Annotated[
-        Path, typer.Argument(help="A JSONL file with rows {id, answer, label}.", show_default=False)
+        Path,
+        typer.Argument(
+            help="A JSONL file with rows {id, answer, label}; of a judge {claim, premise, label}.",
+            show_default=False,
+        ),
     ],
     abstention: Annotated[
         str, typer.Option("--abstention", metavar="KIND", help="Which classifier: cues or nearest-neighbour.")
@@ -26,12 +31,20 @@ def agree(
             "--set", metavar="KEY=VALUE", help="Override a key of `scoring.abstention` (repeatable)."
         ),
     ] = None,
+    judge: Annotated[
+        Path | None, typer.Option("--judge", help="A YAML file with a judge, which is measured instead.")
+    ] = None,
     as_json: Json = False,
 ) -> int:
-    """Measure how well the abstention classifier agrees with human labels.
+    """Measure how well the abstention classifier, or a judge, agrees with human labels.
 
-    A label is `statement` or `abstention`. Rows with another label are left out, and counted.
+    A label of an answer is `statement` or `abstention`; rows with another label are left out, and counted.
+    With --judge, a label says whether a premise supports a claim: `supported` or `unsupported`, or
+    `entailment`, `neutral` or `contradiction`. Reports print the figure of a judge beside the scores that
+    rest on it.
     """
+    if judge is not None:
+        return _measure(judge, labels, as_json)
     from fathoms.config import Source, override, validate
     from fathoms.metrics import Scoring
     from fathoms.metrics.agreement import agree as compare
@@ -44,6 +57,40 @@ def agree(
         console.show_json(figures)
     else:
         _print(figures)
+    return 0
+
+
+def _measure(file: Path, labels: Path, as_json: bool) -> int:
+    """Measure a judge, remember its figure, and print both."""
+    from fathoms.judges.agreement import FIGURES, agree, remember
+    from fathoms.judges.of_run import read_judge
+    from fathoms.judges.people import read_labels
+    from fathoms.paths import cache_dir
+
+    rows, judge = read_labels(labels), read_judge(file)
+    with console.bars() as bars:
+        found = agree(judge, rows, cache_dir() / "agree", partial(bars.stage, "judge"))
+    remember(found, labels)
+    if as_json:
+        console.show_json(found)
+        return 0
+    always = found["always_yes"]
+    lines = [
+        (
+            name.replace("_", " "),
+            _cell(found[name]),
+            f"{bounds[0]:.3f} to {bounds[1]:.3f}" if (bounds := found["intervals"][name]) else "",
+            _cell(always[name]),
+        )
+        for name in FIGURES
+    ]
+    console.show_table(("", found["judge"], "95 %", "always yes"), lines)
+    console.say(
+        f"\n{found['n']} claims, of which people support {found['supported_by_people']};"
+        f" {found['unjudged']} without a verdict"
+    )
+    for row in found["differ"]:
+        console.say(f"people {row['people']}, judge {row['judge']}: {row['claim']}")
     return 0
 
 

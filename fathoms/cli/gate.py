@@ -44,6 +44,14 @@ def gate(
         str,
         typer.Option("--fail-on-error", help="How many questions may fail: a number, or a share such as 2%."),
     ] = "2%",
+    allow_unchecked: Annotated[
+        bool,
+        typer.Option(
+            "--allow-unchecked-judge",
+            help="Accept a metric whose judge was not checked against people, agrees too little with them, or"
+            " gave too few verdicts.",
+        ),
+    ] = False,
     log_file: LogFile = None,
     junit: Annotated[
         Path | None,
@@ -79,7 +87,14 @@ def gate(
         nights = [read_scores(run, profile) for run in stored]
         pooled = pool([_baseline(name, profile, out) for name in baseline or ()])
         return gate(
-            nights, pooled, metrics, margin=margin, alpha=alpha, by_category=by_category, allowed=allowed
+            nights,
+            pooled,
+            metrics,
+            margin=margin,
+            alpha=alpha,
+            by_category=by_category,
+            allowed=allowed,
+            allow_unchecked=allow_unchecked,
         )
 
     return _judge_and_report(judge, strict=strict, log_file=log_file, junit=junit, as_json=as_json)

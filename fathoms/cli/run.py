@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -153,7 +154,7 @@ def run(
             else:
                 jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
                 outcomes = _run(jobs, selection, cache, options)
-        results = [] if no_score else _scored(outcomes)
+        results, judged = ([], True) if no_score else _scored(outcomes, options.max_cost)
         reports = write_reports(results, out) if results else ([], ())
         verdicts = [_verdict(outcome, allowed) for outcome in outcomes]
         lines, written = nightly.report_end(outcomes, verdicts, junit)
@@ -162,7 +163,7 @@ def run(
         console.say(str(outcome.run.path))
     for line in lines:
         (console.note if no_score else console.say)(line)
-    return _code(outcomes, allowed) or int(not written)
+    return _code(outcomes, allowed) or (int(not written) if judged else ExitCode.OVER_BUDGET)
 
 
 def _require_possible(configs: Sequence[Path] | None, *, resume: bool, changed: bool, trust: bool) -> None:
@@ -288,7 +289,7 @@ def _stopping() -> None:
 def _resume(references: Sequence[Path], cache: Cache, options: RunOptions, *, trust: bool) -> Outcome:
     """Resume one run, and show the progress."""
     from fathoms.runner import runner
-    from fathoms.runner.resume import reopen
+    from fathoms.runner.reopen import reopen
     from fathoms.runs.finding import find_run
     from fathoms.runs.store import flaws_sentence
 
@@ -314,14 +315,28 @@ def _resume(references: Sequence[Path], cache: Cache, options: RunOptions, *, tr
         )
 
 
-def _scored(outcomes: Sequence[Outcome]) -> list[Run]:
-    """Score the runs that have answers, and return them."""
+def _scored(outcomes: Sequence[Outcome], max_cost: float | None) -> tuple[list[Run], bool]:
+    """Score the runs that have answers; returns them, and whether judges could say everything that the budget
+    left for them allowed."""
+    from fathoms.judges.of_run import Judging
+    from fathoms.runs.reading import read_manifest
     from fathoms.scoring import score_run
 
     found = [outcome.run for outcome in outcomes if outcome.done]
+    left = (
+        None
+        if max_cost is None
+        else max_cost - sum(read_manifest(run.path).totals.cost or 0.0 for run in found)
+    )
+    complete = True
     for run in found:
-        results.warn(run, score_run(run))
-    return found
+        with console.bars() as bars:
+            summary = score_run(run, judging=Judging(max_cost=left, on_done=partial(bars.stage, "judge")))
+        results.warn(run, summary)
+        if judging := summary.get("judging"):
+            left = None if left is None else left - (judging["cost"] or 0.0)
+            complete = complete and not judging["over_budget"]
+    return found, complete
 
 
 def _verdict(outcome: Outcome, allowed: Callable[[int], float]) -> Verdict:

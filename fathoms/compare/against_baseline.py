@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from fathoms.stats.noninferiority import Check, GateVerdict
 
 
+MOST_UNJUDGED = 0.02
+"""The largest share of items without a verdict that a gate accepts."""
+LEAST_ACCURACY = 0.70
+"""The smallest balanced accuracy of a judge against people that a gate accepts."""
+
+
 @dataclass(frozen=True)
 class GateNight:
     """One run compared with the baseline.
@@ -99,6 +105,7 @@ def gate(
     alpha: float,
     by_category: bool = False,
     allowed: Callable[[int], float] = lambda asked: 0,
+    allow_unchecked: bool = False,
 ) -> Gated:
     """Judge successive runs, oldest first, against a baseline.
 
@@ -116,6 +123,8 @@ def gate(
         _check_failures(run, allowed)
         require_alike(baseline, run, metrics)
     for metric in metrics:
+        for scores in () if allow_unchecked else (baseline, *runs):
+            _check_judge(scores, metric)
         if (unit := baseline.kind_of(metric).unit) != "share":
             raise UsageError(
                 f"{metric} is measured in {unit}, and the margin of a gate is a difference of shares:"
@@ -191,6 +200,29 @@ def _check_cache(scores: QuestionScores) -> None:
         raise DataError(
             f"{scores.cached} replies of {names(scores)} came from an earlier run's cache and"
             " are no new evidence; run it again without --reuse-replies"
+        )
+
+
+def _check_judge(scores: QuestionScores, metric: str) -> None:
+    """Raise DataError where a metric rests on a judge that nobody can rely on."""
+    kind = scores.kind_of(metric)
+    if kind.judge is None:
+        return
+    unless = "; --allow-unchecked-judge judges all the same"
+    if kind.unjudged > MOST_UNJUDGED:
+        raise DataError(
+            f"{kind.unjudged:.1%} of what {metric} of {names(scores)} rests on has no verdict:"
+            f" 'fathoms score' asks for the missing ones{unless}"
+        )
+    if kind.balanced_accuracy is None:
+        raise DataError(
+            f"{kind.judge}, the judge of {metric} of {names(scores)}, was never checked against people: run"
+            f" 'fathoms agree LABELS --judge FILE', and 'fathoms score' again{unless}"
+        )
+    if kind.balanced_accuracy < LEAST_ACCURACY:
+        raise DataError(
+            f"{kind.judge}, the judge of {metric} of {names(scores)}, agrees too little with people: balanced"
+            f" accuracy {kind.balanced_accuracy:.2f}, and {LEAST_ACCURACY:.2f} is needed{unless}"
         )
 
 

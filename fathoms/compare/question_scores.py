@@ -37,11 +37,18 @@ _OF_OLD_BASELINES = {"correctness": "higher", "hallucination": "lower"}
 
 class MetricKind(StoredValue):
     """What a comparison must know of a metric: which direction is better, its unit, and a fingerprint of what
-    decides its values (`None` for metrics that depend on the profile)."""
+    decides its values (`None` for metrics that depend on the profile).
+
+    Of a metric that rests on a `judge` also the share of its items without a verdict, and the balanced
+    accuracy of the judge against people, `None` if it was never checked.
+    """
 
     direction: str = "higher"
     unit: str = "share"
     rules: str | None = None
+    judge: str | None = None
+    unjudged: float = 0.0
+    balanced_accuracy: float | None = None
 
 
 class QuestionScore(StoredValue):
@@ -135,6 +142,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
         cached += sum(repeat.answer is not None and repeat.answer.cached for repeat in view.repeats)
     order = {name: number for number, name in enumerate(summary.categories)}
     figures = summary.profiles[wanted]
+    checked = summary.judging.checked if summary.judging else None
     known = {name for _, question in found for name, values in question.values.items() if values}
     return QuestionScores(
         runs=(run.id,),
@@ -147,7 +155,14 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
         },
         questions=dict(sorted(found, key=lambda pair: order.get(pair[1].category, len(order)))),
         metrics={
-            name: MetricKind(direction=kind.direction, unit=kind.unit, rules=kind.rules)
+            name: MetricKind(
+                direction=kind.direction,
+                unit=kind.unit,
+                rules=kind.rules,
+                judge=kind.judge,
+                unjudged=kind.judged.share if kind.judged else 0.0,
+                balanced_accuracy=checked.balanced_accuracy if checked else None,
+            )
             for name, kind in listed.items()
             if name in known or name in _OF_OLD_BASELINES
         },

@@ -160,6 +160,10 @@ class LLMJudge(Judge):
         except ModelError as error:
             return to_failure(error)
         shares = replies[-1].choice_p or {}
+        if word is not None and shares and getattr(self.model, "temperature", None) == 0:
+            word = max(
+                shares, key=shares.__getitem__
+            )  # "Yes" and "yes" count together, in the reply only one
         why = None if kept == asked.premise else "the premise was cut to fit the context of the judge"
         if word is None:
             cut = reply.stop_reason in ("length", "max_tokens")

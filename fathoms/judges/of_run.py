@@ -16,8 +16,8 @@ from fathoms.judges.asking import Bench, Judged, Spending, Text
 from fathoms.judges.base import Judge
 from fathoms.judges.journal import open_journal
 from fathoms.models.caller import Caller
-from fathoms.models.calling.retries import ExecutionSettings, ProviderCalls
-from fathoms.models.calling.stop import Stop, StopSignals, ending_in_time
+from fathoms.models.calling.provider_calls import ExecutionSettings, ProviderCalls
+from fathoms.models.calling.stop import Stop, Stopped, StopSignals, ending_in_time
 from fathoms.runs.store import Run
 from fathoms.types import Claim, Judgement, Record
 
@@ -78,7 +78,7 @@ def judge_run(
     """Ask the judge for everything that the metrics need and the journal of the run does not hold.
 
     Verdicts are on disk as soon as they have come, so a killed call loses none. On SIGINT or SIGTERM, the
-    calls in flight are awaited, and Stopped is raised. Raises the errors of `judge.check`.
+    calls in flight are awaited, and KeyboardInterrupt is raised. Raises the errors of `judge.check`.
     """
     judge.check()
     judged, spending = Judged(), Spending(how.max_cost)
@@ -102,8 +102,11 @@ def judge_run(
             )
             await bench.ask(asked, judged, how.stop)
 
-    with ending_in_time():
-        asyncio.run(work())
+    try:
+        with ending_in_time():
+            asyncio.run(work())
+    except Stopped:
+        raise KeyboardInterrupt from None  # the command ends as after any other interrupt
     return judged, spending
 
 

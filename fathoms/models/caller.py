@@ -18,7 +18,7 @@ from fathoms.config import Component
 from fathoms.errors import ModelError, NoAnswerError
 from fathoms.models.caching import ReplyCache
 from fathoms.models.calling.deadline import call_under, wait_under
-from fathoms.models.calling.retries import ProviderCalls
+from fathoms.models.calling.provider_calls import ProviderCalls
 from fathoms.models.protocols import ChatModel
 from fathoms.safety.masking import without_known
 from fathoms.safety.transport import await_in_thread

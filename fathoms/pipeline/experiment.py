@@ -22,7 +22,7 @@ from fathoms.metrics.metric import JudgedMetric
 from fathoms.metrics.registry import Metrics, distinct
 from fathoms.models import Generator
 from fathoms.models.caller import Caller, provider_of
-from fathoms.models.calling.retries import ExecutionSettings
+from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.external import Connected, External
 from fathoms.pipeline.pipeline import Pipeline, Progress, silent

@@ -67,7 +67,7 @@ def metric_table(
         if name not in names and name != "all":
             raise UsageError(f"no run has a metric '{name}'{suggest(name, names)}")
     lines, notes = [], []
-    for label, figures in zip(run_labels(runs), known, strict=True):
+    for run, label, figures in zip(runs, run_labels(runs), known, strict=True):
         for name, found in figures.items():
             wanted = name in asked or "all" in asked or ((found.headline or found.asked) and name not in MAIN)
             if wanted:
@@ -75,9 +75,23 @@ def metric_table(
                 if found.missing:
                     notes.append(f"{label}: {found.missing}" if len(runs) > 1 else found.missing)
                 elif found.judge:
-                    notes.append(f"{name}: judged by {found.judge}")
+                    notes.append(judge_note(run, name, found))
     categories = dict.fromkeys(category for run in runs for category in run.categories)
     return MetricTable(tuple(lines), tuple(categories), tuple(dict.fromkeys(notes)))
+
+
+def judge_note(run: ScoredRun, name: str, figures: MetricFigures) -> str:
+    """Say who judged a metric, how well that judge agrees with people, and what was not judged."""
+    judging = run.summary.judging
+    checked = judging.check_sentence if judging else "never checked against people"
+    text = f"{name}: judged by {figures.judge}, {checked}"
+    found = figures.judged
+    if found and found.unjudged:
+        text += (
+            f"; {found.share:.1%} of {found.items} claims have no verdict: between {figure(found.lowest)} and"
+            f" {figure(found.highest)} if all of them were wrong or right"
+        )
+    return text
 
 
 SPENDING = frozenset({"latency", "prompt-tokens", "completion-tokens", "cost"})

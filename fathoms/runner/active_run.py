@@ -16,8 +16,8 @@ from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.experiment import AnyExperiment, Prepared
 from fathoms.runner.budget import Budget
 from fathoms.runner.commit import GroupCommit
+from fathoms.runner.reopen import Turn
 from fathoms.runner.reservations import Reservations
-from fathoms.runner.resume import Turn
 from fathoms.runs.events import happened, tell, within
 from fathoms.runs.store import Run
 from fathoms.runs.usage import billed, sums, total

@@ -17,15 +17,15 @@ from fathoms.corpora import Corpus
 from fathoms.errors import UsageError
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import Caller
-from fathoms.models.calling.retries import ProviderCalls
+from fathoms.models.calling.provider_calls import ProviderCalls
 from fathoms.models.calling.stop import Stop, StopSignals, ending_in_time
 from fathoms.pipeline.experiment import AnyExperiment, Prepared
 from fathoms.pipeline.pipeline import Progress, silent
 from fathoms.runner.active_run import ActiveRun, Ended, Outcome
 from fathoms.runner.budget import Budget
 from fathoms.runner.manifest import describe
+from fathoms.runner.reopen import Reopened, Turn, require_same, unanswered
 from fathoms.runner.reservations import require_price
-from fathoms.runner.resume import Reopened, Turn, require_same, unanswered
 from fathoms.runs.cache import Cache
 from fathoms.runs.documents import keep_documents
 from fathoms.runs.store import Run

@@ -125,6 +125,53 @@ class MetricFigure(_Part):
         return None if self.low is None or self.high is None else (self.low, self.high)
 
 
+class JudgedItems(_Part):
+    """How many items a metric had judged, how many have no verdict, and the mean of the questions if all of
+    those were wrong (`lowest`) or right (`highest`)."""
+
+    items: int = 0
+    unjudged: int = 0
+    lowest: Number | None = None
+    highest: Number | None = None
+
+    @property
+    def share(self) -> float:
+        """The share of items without a verdict."""
+        return self.unjudged / self.items if self.items else 0.0
+
+
+class JudgeCheck(_Part):
+    """How well a judge agreed with people when it was last checked."""
+
+    balanced_accuracy: Number | None = None
+    low: Number | None = None
+    high: Number | None = None
+    n: int = 0
+    labels: str | None = None
+
+
+class JudgingFigures(_Part):
+    """The judge of a run, what judging took at the last scoring, and its check against people (`checked`,
+    `None` if there was none)."""
+
+    judge: str | None = None
+    key: str | None = None
+    checked: JudgeCheck | None = None
+    asked: int = 0
+    found: int = 0
+    failed: int = 0
+    cost: Number | None = None
+    total_cost: Number | None = None
+    verdicts: dict[str, int] = Field(default_factory=dict)
+
+    @property
+    def check_sentence(self) -> str:
+        """Say how well the judge agrees with people."""
+        if self.checked is None or self.checked.balanced_accuracy is None:
+            return "never checked against people"
+        return f"balanced accuracy {self.checked.balanced_accuracy:.2f} against people (n = {self.checked.n})"
+
+
 class MetricFigures(_Part):
     """The figures of one metric: over the run (`overall`), over all questions (`micro`), and by category.
 
@@ -141,6 +188,7 @@ class MetricFigures(_Part):
     judge: str | None = None
     rules: str | None = None
     missing: str | None = None
+    judged: JudgedItems | None = None
     overall: MetricFigure = MetricFigure()
     micro: MetricFigure = MetricFigure()
     categories: dict[str, MetricFigure] = Field(default_factory=dict)
@@ -338,6 +386,7 @@ class Summary(_Part):
     repeats: int = 1
     profiles: dict[str, ProfileFigures] = Field(default_factory=dict)
     metrics: dict[str, MetricFigures] = Field(default_factory=dict)
+    judging: JudgingFigures | None = None
     usage: Usage = Usage()
     cost: Number | None = None
     seconds: Seconds = Seconds()

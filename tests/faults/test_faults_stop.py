@@ -12,7 +12,7 @@ from fathoms import corpora
 from fathoms.models.calling.stop import Stop
 from fathoms.pipeline.experiment import load_experiment
 from fathoms.runner import runner
-from fathoms.runner.resume import reopen
+from fathoms.runner.reopen import reopen
 from fathoms.runner.runner import Job
 from fathoms.runs.cache import Cache
 from fathoms.runs.events import heard

@@ -14,7 +14,7 @@ from fathoms.errors import ModelError, NoAnswerError
 from fathoms.models import OpenAICompatibleLLM, ScriptedModel
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import Caller, provider_of
-from fathoms.models.calling.retries import ExecutionSettings, ProviderCalls
+from fathoms.models.calling.provider_calls import ExecutionSettings, ProviderCalls
 from fathoms.models.prices import Price
 from fathoms.runs.cache import Cache
 from fathoms.types import Call, Message, Prompt, Reply

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from fathoms.errors import ModelError, RateLimitError
-from fathoms.models.calling.retries import ExecutionSettings, ProviderCalls
+from fathoms.models.calling.provider_calls import ExecutionSettings, ProviderCalls
 from fathoms.models.calling.stop import Stop, Stopped
 from fathoms.runner.budget import Amount, Budget
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from fathoms.errors import ConfigError, ServerError
 from fathoms.models.caller import Caller
-from fathoms.models.calling.retries import ExecutionSettings, ProviderCalls
+from fathoms.models.calling.provider_calls import ExecutionSettings, ProviderCalls
 from fathoms.pipeline.external import Http
 from fathoms.runs.cache import Cache
 from fathoms.types import Citation, Question, Record, Usage

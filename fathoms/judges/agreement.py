@@ -1,0 +1,206 @@
+"""How far a judge agrees with people, on claims that people have labelled.
+
+Every figure treats a label as yes or no: does the premise support the claim? Intervals are percentile
+bootstraps that resample whole groups (topics or questions), because claims of one group are alike. The figure
+of a judge is stored on this machine under the judge's key, so that later reports can print it beside the
+scores that rest on the judge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from platformdirs import user_data_path
+
+from fathoms.config import fingerprint
+from fathoms.judges.asking import Bench, Judged, Spending
+from fathoms.judges.base import UNPARSED, Judge
+from fathoms.judges.journal import VerdictJournal
+from fathoms.judges.people import LabelledClaim
+from fathoms.models.caller import Caller
+from fathoms.paths import write_atomic
+from fathoms.types import Judgement, StoredValue
+
+if TYPE_CHECKING:
+    from numpy import bool_, float64
+    from numpy.typing import NDArray
+
+FIGURES = ("balanced_accuracy", "precision", "recall", "f1", "kappa", "auc")
+RESAMPLES = 2_000
+
+
+class Checked(StoredValue):
+    """How well a judge agreed with people when it was last checked: on how many claims of which file."""
+
+    judge: str
+    balanced_accuracy: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int
+    labels: str
+
+
+def agree(
+    judge: Judge,
+    rows: Sequence[LabelledClaim],
+    folder: Path,
+    on_done: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[str, Any]:
+    """Have the judge label claims that people have labelled, and return how far they agree.
+
+    Verdicts are stored in `folder`, so that a second call asks only for what is missing. The result holds the
+    figures of the judge and, under `always_yes`, those of a judge that says yes to everything; `intervals`
+    are 95 % intervals. Claims without a verdict are left out and counted in `unjudged`.
+    """
+    judge.check()
+    judged, spending = Judged(), Spending()
+    judgements = [Judgement(claim=row.claim, premise=row.premise, context=row.context) for row in rows]
+
+    async def work() -> None:
+        await Bench(judge, VerdictJournal(folder), Caller(), spending, on_done).ask(judgements, judged)
+
+    asyncio.run(work())
+    known = []
+    for row, judgement in zip(rows, judgements, strict=True):
+        verdict = judged.verdicts.get(judgement)
+        if verdict is not None and verdict.label != UNPARSED:
+            known.append((row, verdict))
+    people = [row.supports for row, _ in known]
+    said = [bool(verdict.supports) for _, verdict in known]
+    p = [verdict.p for _, verdict in known]
+    groups = [row.group or str(number) for number, (row, _) in enumerate(known)]
+    return {
+        "judge": judge.name,
+        "key": fingerprint(judge.identity()),
+        "n": len(known),
+        "unjudged": len(rows) - len(known),
+        "supported_by_people": sum(people),
+        **figures(people, said, p),
+        "intervals": intervals(people, said, p, groups),
+        "always_yes": figures(people, [True] * len(people), [1.0] * len(people)),
+        "differ": [
+            {
+                "claim": row.claim,
+                "premise": row.premise,
+                "people": row.label,
+                "judge": verdict.label,
+                "p": verdict.p,
+            }
+            for row, verdict in known
+            if row.supports != verdict.supports
+        ],
+        "cost": spending.cost,
+    }
+
+
+def figures(
+    people: Sequence[bool], said: Sequence[bool], p: Sequence[float | None]
+) -> dict[str, float | None]:
+    """Return how far a judge's labels agree with those of people; `None` where a figure is not defined.
+
+    Balanced accuracy is the mean of recall and specificity. Precision, recall and F1 are those of supported
+    claims. Kappa is Cohen's. AUC is the chance that a claim that people support has a higher `p` than one
+    that they do not, with ties counted half; it needs `p` for every claim.
+    """
+    import numpy as np
+
+    chances = None if not p or None in p else np.array(p, dtype=float)
+    return _figures(np.array(people, dtype=bool), np.array(said, dtype=bool), chances)
+
+
+def _figures(
+    people: NDArray[bool_], said: NDArray[bool_], p: NDArray[float64] | None
+) -> dict[str, float | None]:
+    """Return the figures of arrays."""
+    from fathoms.stats.kappa import kappa
+
+    both, only_judge = int((people & said).sum()), int((~people & said).sum())
+    only_people, neither = int((people & ~said).sum()), int((~people & ~said).sum())
+    recall = _share(both, both + only_people)
+    specificity = _share(neither, neither + only_judge)
+    return {
+        "balanced_accuracy": None if recall is None or specificity is None else (recall + specificity) / 2,
+        "precision": _share(both, both + only_judge),
+        "recall": recall,
+        "f1": _share(2 * both, 2 * both + only_judge + only_people),
+        "kappa": kappa([[both, only_people], [only_judge, neither]]) if people.size else None,
+        "auc": _auc(people, p),
+    }
+
+
+def _share(part: int, whole: int) -> float | None:
+    """Return a share, `None` of nothing."""
+    return part / whole if whole else None
+
+
+def _auc(people: NDArray[bool_], p: NDArray[float64] | None) -> float | None:
+    """Return the area under the ROC curve by ranks (Mann and Whitney 1947)."""
+    from scipy.stats import rankdata
+
+    yes = int(people.sum())
+    no = people.size - yes
+    if p is None or not yes or not no:
+        return None
+    ranks = rankdata(p)
+    return float((ranks[people].sum() - yes * (yes + 1) / 2) / (yes * no))
+
+
+def intervals(
+    people: Sequence[bool], said: Sequence[bool], p: Sequence[float | None], groups: Sequence[str]
+) -> dict[str, tuple[float, float] | None]:
+    """Return 95 % percentile bootstrap intervals of the figures over groups; `None` with fewer than 2
+    groups, or where a figure is not defined."""
+    import numpy as np
+
+    ours, theirs = np.array(people, dtype=bool), np.array(said, dtype=bool)
+    chances = None if not p or None in p else np.array(p, dtype=float)
+    codes = np.unique(np.array(groups), return_inverse=True)[1] if groups else np.zeros(0, dtype=int)
+    members = [np.flatnonzero(codes == code) for code in range(int(codes.max()) + 1)] if groups else []
+    if len(members) < 2:
+        return dict.fromkeys(FIGURES)
+    rng = np.random.default_rng(0)
+    drawn: dict[str, list[float]] = {name: [] for name in FIGURES}
+    for _ in range(RESAMPLES):
+        chosen = np.concatenate([members[i] for i in rng.integers(0, len(members), len(members))])
+        found = _figures(ours[chosen], theirs[chosen], None if chances is None else chances[chosen])
+        for name, value in found.items():
+            if value is not None:
+                drawn[name].append(value)
+    return {
+        name: (float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))) if values else None
+        for name, values in drawn.items()
+    }
+
+
+def remember(result: dict[str, Any], labels: Path) -> None:
+    """Store the figure of a judge on this machine; raises OSError."""
+    low, high = result["intervals"]["balanced_accuracy"] or (None, None)
+    found = Checked(
+        judge=result["judge"],
+        balanced_accuracy=result["balanced_accuracy"],
+        low=low,
+        high=high,
+        n=result["n"],
+        labels=labels.name,
+    )
+    path = _place(result["key"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, found.model_dump_json(indent=2).encode())
+
+
+def last_check(key: str) -> Checked | None:
+    """Return how well a judge agreed with people at its last check on this machine, `None` if it never was
+    checked."""
+    try:
+        return Checked.model_validate(json.loads(_place(key).read_text()))
+    except (OSError, ValueError):
+        return None
+
+
+def _place(key: str) -> Path:
+    """The file with the figure of a judge."""
+    return user_data_path("fathoms") / "judges" / f"{key}.json"

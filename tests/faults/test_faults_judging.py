@@ -1,0 +1,119 @@
+"""`kill -9` while a run is judged costs what was in flight; scored again, it ends as if nothing had been."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import faulty
+from tests.support.fault_server.server import ScriptedServer
+from tests.support.project import Project
+
+pytestmark = pytest.mark.slow
+
+QUESTIONS, AT_ONCE = 40, 4
+POINTS = (3, 11, 19, 27, 36)
+CONFIG = """\
+name: judged
+data: {questions: questions.json, documents: pdfs}
+retrieve: {kind: whole-document}
+generate: {kind: scripted, replies: {REPLIES}, default: "Nobody can say."}
+metrics: [fathoms]
+"""
+JUDGE = """\
+kind: llm
+claims: sentences
+model: {{kind: openai-compatible, base_url: "{address}/v1", model: scripted,
+  max_concurrency: {at_once}{more}}}
+"""
+
+
+def scores(run: Path) -> dict[str, Any]:
+    """Everything that must not depend on being killed."""
+    summary = json.loads((run / "summary.json").read_text())
+    found = {name: summary[name] for name in ("profiles", "metrics")}
+    return {**found, "verdicts": summary["judging"]["verdicts"], "cost": summary["judging"]["total_cost"]}
+
+
+@pytest.fixture
+def answered(tmp_path: Path) -> Project:
+    """A run with an answer of its own for each question, which is not scored yet."""
+    texts = [f"What is <{number}>?" for number in range(QUESTIONS)]
+    project = faulty.faulty_project(tmp_path, texts)
+    replies = json.dumps({f"<{number}>": f"It is v{number}v." for number in range(QUESTIONS)})
+    project.write("judged.yaml", CONFIG.replace("{REPLIES}", replies))
+    assert project.fathoms("run", "judged.yaml", "--no-score").returncode == 0
+    return project
+
+
+def start(project: Project, *more: str) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "FATHOMS_CACHE_DIR": str(project.path / "cache")}
+    scoring = ["score", "latest", "--metric", "faithfulness", "--judge", "judge.yaml", *more]
+    command = [sys.executable, "-m", "fathoms", *scoring]
+    return subprocess.Popen(
+        command, cwd=project.path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+def test_killed_at_five_points_and_scored_again(answered: Project) -> None:
+    (run,) = answered.runs()
+    journal = run / "verdicts" / "judge.jsonl"
+    with ScriptedServer(answers={"v1": "yes", "v3": "yes"}, default="no", latency=0.02).running() as server:
+        answered.write("judge.yaml", JUDGE.format(address=server.address, at_once=AT_ONCE, more=""))
+        with start(answered) as process:
+            assert process.wait() == 0
+        undisturbed = scores(run)
+        # v1, v10 to v19, v3 and v30 to v39
+        assert undisturbed["verdicts"] == {"supported": 22, "unsupported": 18}
+        assert server.requests == QUESTIONS
+        journal.unlink()
+        server.requests = 0
+        for point in POINTS:
+            with start(answered) as process:
+                while server.requests < point and process.poll() is None:
+                    time.sleep(0.001)
+                process.send_signal(signal.SIGKILL)
+        with start(answered) as process:
+            assert process.wait() == 0
+        assert scores(run) == undisturbed
+        # only verdicts in flight at a kill were asked for twice
+        assert server.requests - QUESTIONS <= AT_ONCE * len(POINTS)
+        judging = json.loads((run / "summary.json").read_text())["judging"]
+        assert judging["asked"] + judging["found"] == QUESTIONS
+        assert judging["found"] >= POINTS[-1] - AT_ONCE * len(POINTS)
+
+
+def test_a_signal_keeps_the_verdicts_and_ends_with_130(answered: Project) -> None:
+    with ScriptedServer(default="yes", latency=0.05).running() as server:
+        answered.write("judge.yaml", JUDGE.format(address=server.address, at_once=1, more=""))
+        with start(answered) as process:
+            while server.requests < 5:
+                time.sleep(0.001)
+            process.send_signal(signal.SIGINT)
+            assert process.wait() == 130
+        asked = server.requests
+        journal = answered.runs()[0] / "verdicts" / "judge.jsonl"
+        assert len(journal.read_bytes().splitlines()) == asked  # the one in flight was waited for
+
+
+def test_the_budget_stops_judging_with_exit_code_3_and_scoring_again_goes_on(answered: Project) -> None:
+    price = ", price: {input: 1000000, output: 0}"  # a dollar a token
+    with ScriptedServer(default="yes").running() as server:
+        answered.write("judge.yaml", JUDGE.format(address=server.address, at_once=AT_ONCE, more=price))
+        with start(answered, "--max-cost", "500") as process:
+            assert process.wait() == 3
+        (run,) = answered.runs()
+        judging = json.loads((run / "summary.json").read_text())["judging"]
+        assert 0 < judging["cost"] <= 500
+        assert 0 < judging["asked"] < QUESTIONS
+        with start(answered) as process:
+            assert process.wait() == 0
+        assert server.requests == QUESTIONS

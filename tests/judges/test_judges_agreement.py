@@ -1,0 +1,125 @@
+"""Agreement of a judge with people: the figures, and what reports and the gate do with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fathoms.judges.agreement import figures, intervals
+from tests.support.project import Project, write_project
+
+PEOPLE = [True, True, True, False, False, False, False, True]
+SAID = [True, True, False, True, False, False, False, True]
+P = [0.9, 0.8, 0.4, 0.7, 0.2, 0.1, 0.4, 0.6]
+
+
+def test_the_figures_of_a_table_worked_by_hand() -> None:
+    # both yes 3, only people 1, only the judge 1, both no 3
+    found = figures(PEOPLE, SAID, P)
+    assert found["balanced_accuracy"] == (3 / 4 + 3 / 4) / 2
+    assert (found["precision"], found["recall"], found["f1"]) == (3 / 4, 3 / 4, 3 / 4)
+    assert found["kappa"] == pytest.approx((6 / 8 - 1 / 2) / (1 - 1 / 2))
+    # 16 pairs: .4 loses to .7 and ties with .4, .6 loses to .7, all others are in order
+    assert found["auc"] == pytest.approx((16 - 2 - 0.5) / 16)
+
+
+def test_the_figures_agree_with_scikit_learn() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    found = figures(PEOPLE, SAID, P)
+    assert found["balanced_accuracy"] == pytest.approx(metrics.balanced_accuracy_score(PEOPLE, SAID))
+    assert found["kappa"] == pytest.approx(metrics.cohen_kappa_score(PEOPLE, SAID))
+    assert found["f1"] == pytest.approx(metrics.f1_score(PEOPLE, SAID))
+    assert found["auc"] == pytest.approx(metrics.roc_auc_score(PEOPLE, P))
+
+
+def test_a_judge_that_always_says_yes_is_worth_nothing() -> None:
+    found = figures(PEOPLE, [True] * 8, [1.0] * 8)
+    assert (found["balanced_accuracy"], found["recall"], found["kappa"], found["auc"]) == (0.5, 1, 0, 0.5)
+
+
+def test_intervals_resample_groups_and_need_two() -> None:
+    wide = intervals(PEOPLE, SAID, P, list("aaaabbbb"))["f1"]
+    assert wide is not None
+    assert wide[0] < 0.75 < wide[1]
+    assert intervals(PEOPLE, SAID, P, ["a"] * 8)["f1"] is None
+    assert figures([], [], [])["f1"] is None
+
+
+LABELS = [
+    {"claim": "The tower is tall.", "premise": "The tower is tall.", "label": "supported", "group": "1"},
+    {"claim": "The door is green.", "premise": "The door is green.", "label": "supported", "group": "2"},
+    {"claim": "The door is red.", "premise": "The door is green.", "label": "unsupported", "group": "3"},
+    {"claim": "Ore is cheap.", "premise": "Ore is dear.", "label": "unsupported", "group": "4"},
+]
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    project = write_project(tmp_path_factory.mktemp("judged"))
+    text = project.config.read_text()
+    project.config.write_text(text + "metrics: [faithfulness]\njudge: {kind: scripted}\n")
+    project.write("labels.jsonl", "".join(json.dumps(row) + "\n" for row in LABELS))
+    project.write("judge.yaml", "kind: scripted\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(project.path / "data"))
+        for name in ("one", "two"):
+            done = project.fathoms("run", "tiny.yaml", "--set", f"name={name}")
+            assert done.returncode == 0, done.stderr
+        yield project
+
+
+def test_a_report_names_a_judge_that_was_never_checked_and_the_gate_refuses_it(judged: Project) -> None:
+    shown = judged.fathoms("report", "one").stdout
+    assert "faithfulness: judged by scripted, never checked against people" in " ".join(shown.split())
+    gate = ["gate", "two", "--baseline", "one", "--metric", "faithfulness", "--margin", "0.9"]
+    refused = judged.fathoms(*gate)
+    assert refused.returncode == 1
+    assert "was never checked against people: run 'fathoms agree LABELS --judge FILE'" in refused.stderr
+    assert judged.fathoms(*gate, "--allow-unchecked-judge").returncode == 0
+    assert judged.json("compare", "one", "two", "--metric", "faithfulness")["tests"][0]["overall"]["n"] == 4
+
+
+def test_a_checked_judge_is_reported_with_its_figure_and_the_gate_accepts_it(judged: Project) -> None:
+    found = judged.json("agree", "labels.jsonl", "--judge", "judge.yaml")
+    assert (found["balanced_accuracy"], found["n"], found["differ"]) == (1, 4, [])
+    assert found["always_yes"]["balanced_accuracy"] == 0.5
+    for name in ("one", "two"):
+        assert judged.fathoms("score", name).returncode == 0
+    shown = " ".join(judged.fathoms("report", "one").stdout.split())
+    assert "judged by scripted, balanced accuracy 1.00 against people (n = 4)" in shown
+    gate = ["gate", "two", "--baseline", "one", "--metric", "faithfulness", "--margin", "0.9"]
+    assert judged.fathoms(*gate).returncode == 0
+
+
+def test_the_disagreements_are_printed(judged: Project) -> None:
+    judged.write("other.yaml", "kind: scripted\nlabels_by: {'Ore is cheap': supported}\n")
+    shown = judged.fathoms("agree", "labels.jsonl", "--judge", "other.yaml").stdout
+    assert "people unsupported, judge supported: Ore is cheap." in shown
+    assert "4 claims, of which people support 2; 0 without a verdict" in shown
+
+
+def test_too_many_unjudged_claims_are_bounded_and_refused(judged: Project) -> None:
+    judged.write("broken.yaml", "kind: scripted\nlabels_by: {Nobody: failed}\n")
+    done = judged.fathoms("score", "two", "--judge", "broken.yaml")
+    assert done.returncode == 0
+    shown = " ".join(judged.fathoms("report", "two").stdout.split())
+    assert "50.0% of 4 claims have no verdict: between" in shown
+    refused = judged.fathoms("gate", "two", "--baseline", "one", "--metric", "faithfulness")
+    assert refused.returncode == 1
+    assert "judged by different rules" in refused.stderr  # another judge, before anything else
+    assert judged.fathoms("score", "two").returncode == 0
+
+
+def test_the_verdicts_are_stored_with_the_answer(judged: Project) -> None:
+    run = judged.runs()[0]
+    views = [json.loads(path.read_text()) for path in (run / "questions").glob("*.json")]
+    found = {view["question"]["text"]: view["repeats"][0]["metrics"]["faithfulness"] for view in views}
+    tall = found["How tall is the Varn tower?"]
+    assert tall["value"] == 1
+    assert tall["why"]["verdicts"] == [
+        {"claim": "The Varn tower is 41.5 m tall.", "label": "supported", "p": 1.0}
+    ]
+    assert len(list(Path(run / "verdicts").glob("judge.jsonl"))) == 1

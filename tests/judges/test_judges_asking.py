@@ -1,0 +1,210 @@
+"""Asking a judge: what is asked, stored and found again, and what an unreadable or failed reply becomes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from fathoms.errors import ConfigError, DataError
+from fathoms.judges.asking import Bench, Judged, Spending, decided
+from fathoms.judges.base import Judge
+from fathoms.judges.cascade import Cascade
+from fathoms.judges.claims import model_claims, sentence_claims
+from fathoms.judges.journal import NAME, VerdictJournal
+from fathoms.judges.llm import LLMJudge, read_choice
+from fathoms.judges.of_run import read_judge
+from fathoms.judges.people import PeopleJudge
+from fathoms.judges.scripted import ScriptedJudge
+from fathoms.models import ScriptedModel
+from fathoms.models.caller import Caller
+from fathoms.models.sentences import sentences
+from fathoms.types import Claim, Failure, Judgement, Verdict
+
+GREEN = Judgement(claim="The door is green.", premise="The tower is 41 m tall. Its door is painted green.")
+TALL = Judgement(claim="The tower is 50 m tall.", premise=GREEN.premise, context="It is 50 m tall.")
+
+
+def asked(
+    judge: Judge, folder: Path, *judgements: Judgement, limit: float | None = None
+) -> tuple[Judged, Spending]:
+    judged, spending = Judged(), Spending(limit)
+    bench = Bench(judge, VerdictJournal(folder), Caller(), spending)
+    asyncio.run(bench.ask(judgements, judged))
+    return judged, spending
+
+
+def llm(default: str, **options: object) -> LLMJudge:
+    model = ScriptedModel.model_validate({"default": default, **options.pop("model", {})})  # type: ignore[dict-item]
+    return LLMJudge.model_validate({"model": model, **options})
+
+
+def test_a_verdict_is_asked_for_once_and_found_again(tmp_path: Path) -> None:
+    first, spent = asked(ScriptedJudge(), tmp_path, GREEN, TALL, GREEN)
+    assert (spent.asked, spent.found) == (2, 0)
+    again, spent = asked(ScriptedJudge(latency=1), tmp_path, TALL, GREEN)  # latency decides no verdict
+    assert (spent.asked, spent.found) == (0, 2)
+    assert again.verdicts == first.verdicts
+    _, spent = asked(ScriptedJudge(labels="three-way"), tmp_path, GREEN)
+    assert spent.asked == 1
+
+
+def test_a_changed_prompt_claim_context_or_model_asks_anew(tmp_path: Path) -> None:
+    judge = llm("yes")
+    assert asked(judge, tmp_path, GREEN)[1].asked == 1
+    changed = [
+        (llm("yes", prompt="{premise} -- {claim}? yes or no"), GREEN),
+        (judge, GREEN.model_copy(update={"context": "So it is."})),
+        (judge, GREEN.model_copy(update={"claim": "The door is red."})),
+        (llm("yes", model={"model": "another"}), GREEN),
+    ]
+    for other, judgement in changed:
+        assert asked(other, tmp_path, judgement)[1].asked == 1
+    assert asked(judge, tmp_path, GREEN)[1].asked == 0
+
+
+def test_a_half_line_of_a_killed_writer_costs_one_verdict(tmp_path: Path) -> None:
+    asked(ScriptedJudge(), tmp_path, GREEN, TALL)
+    path = tmp_path / NAME
+    path.write_bytes(path.read_bytes()[:-30])
+    _, spent = asked(ScriptedJudge(), tmp_path, GREEN, TALL)
+    assert (spent.asked, spent.found) == (1, 1)
+    assert asked(ScriptedJudge(), tmp_path, GREEN, TALL)[1].found == 2
+
+
+def test_an_unreadable_reply_is_asked_for_once_more(tmp_path: Path) -> None:
+    (verdict,) = asked(llm("I like it."), tmp_path, GREEN)[0].verdicts.values()
+    assert (verdict.label, verdict.supports) == ("unparsed", None)
+    assert verdict.why == "unreadable: 'I like it.'"
+    assert verdict.usage is not None
+    assert verdict.usage.completion_tokens == 2 * 3  # two replies of three words
+
+
+def test_a_reply_cut_at_its_token_limit_is_not_asked_for_again(tmp_path: Path) -> None:
+    judge = llm("I think that yes", model={"max_tokens": 3})
+    (verdict,) = asked(judge, tmp_path, GREEN)[0].verdicts.values()
+    assert (verdict.label, verdict.why) == ("unparsed", "the reply was cut at its token limit")
+    assert verdict.usage is not None
+    assert verdict.usage.completion_tokens == 3
+
+
+def test_a_failed_call_is_no_verdict_and_is_asked_for_again(tmp_path: Path) -> None:
+    judged, spent = asked(llm("yes", model={"fail_on": {"green": "the server is down"}}), tmp_path, GREEN)
+    assert judged.verdicts == {}
+    (failure,) = judged.unjudged.values()
+    assert (failure.kind, failure.message, spent.failed) == ("ModelError", "the server is down", 1)
+    assert not (tmp_path / NAME).exists()
+
+
+@pytest.mark.parametrize(
+    ("reply", "word"),
+    [
+        ("yes", "yes"),
+        ("No.", "no"),
+        ('{"label": "yes"}', "yes"),
+        ('```json\n{"label": "no",}\n```', "no"),
+        ("The answer is yes", "yes"),
+        ("yes and no", "yes"),  # the first word is the answer
+        ("neither yes nor no", None),
+        ("", None),
+        ('{"label": "perhaps"}', None),
+    ],
+)
+def test_the_label_is_read_from_the_reply(reply: str, word: str | None) -> None:
+    assert read_choice(reply, ("yes", "no")) == word
+
+
+def test_the_majority_of_the_votes_decides(tmp_path: Path) -> None:
+    votes = [
+        Verdict(claim="c", premise="p", label=label, p=p)
+        for label, p in (("supported", 0.9), ("unsupported", 0.3), ("supported", 0.6))
+    ]
+    found = decided(votes)
+    assert (found.label, found.votes) == ("supported", {"supported": 2, "unsupported": 1})
+    assert found.p == pytest.approx(0.6)
+    assert asked(llm("yes", votes=3), tmp_path, GREEN)[1].asked == 3
+    _, spent = asked(llm("yes", votes=5), tmp_path, GREEN)  # two more votes are asked for, not five
+    assert (spent.asked, spent.found) == (2, 3)
+
+
+def test_a_cascade_asks_the_dear_judge_only_where_the_cheap_one_is_not_sure(tmp_path: Path) -> None:
+    cheap = ScriptedJudge(labels_by={"50 m": "unparsed"})
+    judged, _ = asked(Cascade(cheap=cheap, dear=llm("yes")), tmp_path, GREEN, TALL)
+    assert judged.verdicts[GREEN].usage is None  # decided by the cheap one
+    assert judged.verdicts[TALL].label == "supported"  # the dear one says yes to everything
+    assert judged.verdicts[TALL].usage is not None
+
+
+def test_people_are_looked_up_and_nobody_is_made_up(tmp_path: Path) -> None:
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text(GREEN.model_dump_json(include={"claim", "premise"})[:-1] + ', "label": "supported"}\n')
+    judged, _ = asked(PeopleJudge(labels=labels), tmp_path / "run", GREEN, TALL)
+    assert judged.verdicts[GREEN].label == "supported"
+    assert judged.unjudged[TALL] == Failure(kind="DataError", message="no label in labels.jsonl")
+    labels.write_text('{"claim": "c", "premise": "p", "label": "maybe"}\n')
+    with pytest.raises(DataError, match=r"labels.jsonl:1: unknown label 'maybe'"):
+        PeopleJudge(labels=labels).check()
+
+
+def test_the_budget_stops_before_a_call_that_would_pass_it(tmp_path: Path) -> None:
+    price = {"price": {"input": 1_000_000, "output": 0}}  # a dollar a token: about 70 a verdict
+    judge = llm("yes", model=price)
+    cost = asked(judge, tmp_path / "free", GREEN)[1].cost
+    assert cost is not None
+    many = [GREEN.model_copy(update={"claim": f"The door {number} is green."}) for number in range(10)]
+    judged, spent = asked(judge, tmp_path, *many, limit=4.5 * cost)
+    assert spent.is_spent
+    assert 3 <= len(judged.verdicts) <= 4
+    assert spent.cost is not None
+    assert spent.cost <= 4.5 * cost * 1.05  # the claims differ by a token
+    _, rest = asked(judge, tmp_path, *many)
+    assert rest.asked == 10 - len(judged.verdicts)
+
+
+def test_sentences_are_split_without_downloads() -> None:
+    text = (
+        "It is 41.5 m tall (see Fig. 2). Its door is green!\n- built in 1912\n\n1. by Dr. Lund et al. in Varn"
+    )
+    assert sentences(text) == [
+        "It is 41.5 m tall (see Fig. 2).",
+        "Its door is green!",
+        "built in 1912",
+        "by Dr. Lund et al. in Varn",
+    ]
+    assert [claim.sentence for claim in sentence_claims(text)] == [0, 1, 2, 3]
+
+
+def test_claims_keep_their_sentence() -> None:
+    rows = '{"sentence": 1, "claim": "The tower is tall."}, {"sentence": 2, "claim": "It is green"}'
+    reply = f'Sure: {{"claims": [{rows}'
+    found = asyncio.run(model_claims(ScriptedModel(default=reply), "It is tall. It is green.", "?", Caller()))
+    assert not isinstance(found, Failure)
+    assert found[0] == (
+        Claim(text="The tower is tall.", context="It is tall.", sentence=0),
+        Claim(text="It is green", context="It is green.", sentence=1),
+    )
+
+
+def test_a_cut_list_of_claims_is_a_failure() -> None:
+    model = ScriptedModel(default='{"claims": [{"sentence": 1, "claim": "It is tall"}]}', max_tokens=4)
+    found = asyncio.run(model_claims(model, "It is tall.", "?", Caller()))
+    assert isinstance(found, Failure)
+    assert found.kind == "Cut"
+
+
+def test_a_judge_is_read_from_a_file_of_its_own_or_from_a_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "judge.yaml"
+    path.write_text("kind: scripted\nlatency: 0.5\n")
+    assert read_judge(path) == ScriptedJudge(latency=0.5)
+    path.write_text("name: x\njudge: {kind: scripted}\n")
+    assert read_judge(path) == ScriptedJudge()
+    path.write_text("kind: scripted\nlatncy: 0.5\n")
+    with pytest.raises(ConfigError, match=r"judge.yaml:2:1: unknown key 'latncy' \(did you mean 'latency'"):
+        read_judge(path)
+
+
+@pytest.mark.parametrize("places", ["{claim}", "{premise}"])
+def test_a_prompt_without_claim_or_premise_is_refused(places: str) -> None:
+    with pytest.raises(ValueError, match="must contain"):
+        llm("yes", prompt=f"yes or no? {places}")
