@@ -16,6 +16,8 @@ from fathoms.runs.reading import (
     AbstentionRates,
     FunnelStages,
     Means,
+    MetricFigure,
+    MetricFigures,
     ProfileFigures,
     ScoredRun,
     Summary,
@@ -46,7 +48,12 @@ def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums)
         "questions": counts.questions,
         "asked": counts.asked,
         "repeats": summary.repeats,
-        "metrics": {metric: metric_of(figures, metric) for metric in METRICS},
+        "metrics": {
+            **{metric: metric_of(figures, metric) for metric in METRICS},
+            **{
+                name: further_of(found) for name, found in run.metrics(profile).items() if name not in METRICS
+            },
+        },
         "counts": {name: getattr(counts, name) for name in COUNTS},
         "abstention": abstention_of(figures, summary.repeats),
         "funnel": funnel_figures(run, profile),
@@ -86,6 +93,25 @@ def metric_of(figures: ProfileFigures, metric: str) -> Json:
         "overall": of(figures.overall),
         "micro": of(figures.overall.micro),
         "categories": {name: of(means) for name, means in figures.categories.items()},
+    }
+
+
+def further_of(figures: MetricFigures) -> Json:
+    """Return a metric outside the leaderboard like `metric_of`, with its unit, the better direction, whether
+    the run was scored by it on request, its judge, and what the run lacks for it."""
+
+    def of(found: MetricFigure) -> Json:
+        return figure_of(found.value, found.bounds, found.n)
+
+    return {
+        "unit": figures.unit,
+        "direction": figures.direction,
+        "shown": figures.headline or figures.asked,
+        "judge": figures.judge,
+        "missing": figures.missing,
+        "overall": of(figures.overall),
+        "micro": of(figures.micro),
+        "categories": {name: of(found) for name, found in figures.categories.items()},
     }
 
 

@@ -153,7 +153,56 @@ function leaderboard() {
       ),
     ),
     footnotes(),
+    furtherTables(),
   );
+}
+
+/** Tables of the metrics outside the leaderboard; those that nobody asked for open on request. */
+function furtherTables() {
+  const names = furtherMetrics();
+  const shown = names.filter(isShown);
+  const others = names.filter((name) => !isShown(name));
+  return [
+    shown.length ? h('div', { id: 'further' }, furtherTable('Further metrics', shown, true)) : null,
+    others.length
+      ? h(
+          'details.behind',
+          {},
+          h('summary', { id: 'other-metrics' }, `Other metrics (${others.length})`),
+          furtherTable('Other metrics', others, false),
+        )
+      : null,
+  ];
+}
+
+/** One line per metric and run, with the overall figure and a column per category. */
+function furtherTable(caption, names, seen) {
+  const cell = (unit, found) => [
+    h('span.mean', {}, inUnit(unit, found.mean)),
+    known(found.low) && known(found.high)
+      ? h('span.range', {}, `[${inUnit(unit, found.low)}, ${inUnit(unit, found.high)}]`)
+      : null,
+    known(found.mean) ? h('span.range', {}, `n ${count(found.n)}`) : null,
+  ];
+  const rows = names.flatMap((name) =>
+    report.runs.flatMap((run, key) => {
+      const metric = own(run.metrics, name);
+      if (!metric) return [];
+      const { unit, direction, judge, missing } = metric;
+      const about = [
+        said(name, 80),
+        unit === 'share' ? null : [' (', said(unit, 40), ')'],
+        h('span.range', {}, direction === 'lower' ? 'lower is better' : 'higher is better'),
+        judge ? h('span.range', {}, 'judged by ', said(judge, 80)) : null,
+        missing ? h('span.range', {}, said(missing, 300)) : null,
+      ];
+      return [
+        [about, named(key), ...[OVERALL, ...CATEGORIES].map((category) => cell(unit, fig(run, name, category)))],
+      ];
+    }),
+  );
+  const heads = ['Metric', 'Run', ...[OVERALL, ...CATEGORIES].map((category) => said(nameOf(category), 40))];
+  return table(caption, heads, rows, { seen });
 }
 
 const sharedCount = (commons, at) =>
