@@ -10,6 +10,7 @@ from fathoms.metrics.stages import STAGES
 from fathoms.report.funnel import funnel_of, notes
 from fathoms.report.html.config import flat
 from fathoms.report.html.reading import Sums, known_mean, rounded, spread
+from fathoms.report.metrics_table import MAIN
 from fathoms.report.outcomes import OUTCOMES, RATES
 from fathoms.runs.reading import (
     AbstentionCounts,
@@ -25,7 +26,6 @@ from fathoms.runs.reading import (
 from fathoms.runs.views import Number
 
 Json = dict[str, Any]
-METRICS = ("correctness", "hallucination")
 COUNTS = ("errors", "refused", "cut_prompts", "cut_by_server", "cached")
 WARNINGS = 20
 
@@ -49,10 +49,8 @@ def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums)
         "asked": counts.asked,
         "repeats": summary.repeats,
         "metrics": {
-            **{metric: metric_of(figures, metric) for metric in METRICS},
-            **{
-                name: further_of(found) for name, found in run.metrics(profile).items() if name not in METRICS
-            },
+            **{metric: metric_of(figures, metric) for metric in MAIN},
+            **{name: further_of(found) for name, found in run.metrics(profile).items() if name not in MAIN},
         },
         "counts": {name: getattr(counts, name) for name in COUNTS},
         "abstention": abstention_of(figures, summary.repeats),

@@ -95,6 +95,10 @@ const isShown = (name) => report.runs.some((run) => own(run.metrics, name)?.show
 /** A metric as some run has it, for its unit and direction. */
 const metricNamed = (name) => report.runs.map((run) => own(run.metrics, name)).find(Boolean) ?? {};
 
+/** A metric's name as a title, and whether lower values of it are better. */
+const titleOf = (name) => own(METRICS, name) ?? plain(name);
+const isLower = (name) => (own(BETTER, name) ?? (metricNamed(name).direction === 'lower' ? 'low' : 'high')) === 'low';
+
 /** Format a value of a metric: two decimals for a share, else four significant digits. */
 const inUnit = (unit, value) =>
   !known(value) ? 'n/a' : unit === 'share' && value >= 0 ? figure(value) : String(Number(value.toPrecision(4)));

@@ -153,30 +153,32 @@ function leaderboard() {
       ),
     ),
     footnotes(),
-    furtherTables(),
   );
 }
 
-/** Tables of the metrics outside the leaderboard; those that nobody asked for open on request. */
-function furtherTables() {
+/** The metrics outside the leaderboard; those that nobody asked for open on request. */
+function furtherSection() {
   const names = furtherMetrics();
   const shown = names.filter(isShown);
   const others = names.filter((name) => !isShown(name));
-  return [
-    shown.length ? h('div', { id: 'further' }, furtherTable('Further metrics', shown, true)) : null,
+  if (!names.length) return null;
+  return section(
+    'further',
+    'Further metrics',
+    shown.length ? furtherTable('Further metrics', shown) : null,
     others.length
       ? h(
           'details.behind',
           {},
           h('summary', { id: 'other-metrics' }, `Other metrics (${others.length})`),
-          furtherTable('Other metrics', others, false),
+          furtherTable('Other metrics', others),
         )
       : null,
-  ];
+  );
 }
 
 /** One line per metric and run, with the overall figure and a column per category. */
-function furtherTable(caption, names, seen) {
+function furtherTable(caption, names) {
   const cell = (unit, found) => [
     h('span.mean', {}, inUnit(unit, found.mean)),
     known(found.low) && known(found.high)
@@ -202,7 +204,7 @@ function furtherTable(caption, names, seen) {
     }),
   );
   const heads = ['Metric', 'Run', ...[OVERALL, ...CATEGORIES].map((category) => said(nameOf(category), 40))];
-  return table(caption, heads, rows, { seen });
+  return table(caption, heads, rows, { seen: false });
 }
 
 const sharedCount = (commons, at) =>
