@@ -86,14 +86,19 @@ class Result:
 
         `correctness` is in [0, 1]; a score that does not apply is missing (NaN), never 0. A column follows
         for every further metric by which the run was scored on request. `profile` defaults to that of the
-        run. Raises UsageError or DataError where there are no such scores, and
-        MissingExtraError without pandas.
+        run. Raises UsageError or DataError where there are no such scores, and MissingExtraError without
+        pandas.
         """
         pandas, view = _pandas(), self._view()
         name = view.profile(profile)
-        further = [metric for metric, found in view.metrics(name).items() if found.asked]
+        further = {  # a metric may be called like a column
+            f"metric-{metric}" if metric in COLUMNS else metric: metric
+            for metric, found in view.metrics(name).items()
+            if found.asked
+        }
         rows = [
-            _row(scored.question, repeat, name) | {metric: repeat.value(metric, name) for metric in further}
+            _row(scored.question, repeat, name)
+            | {column: repeat.value(metric, name) for column, metric in further.items()}
             for scored in view.questions()
             for repeat in scored.repeats
         ]
@@ -119,11 +124,13 @@ class Result:
         kinds = dict.fromkeys(columns[4:7], "float64") | {"n": "Int64"}
         return frame.astype(kinds).set_index(["metric", "category"])
 
-    def categories(self, profile: str | None = None) -> DataFrame:
+    def categories(self, profile: str | None = None, by: str | None = None) -> DataFrame:
         """Return a DataFrame with one row per category, after a row "Overall" (the unweighted mean of the
-        categories), and with the number of questions behind each figure. Raises the same errors as
-        `scores`."""
-        figures = self._view().figures(profile)
+        categories), and with the number of questions behind each figure. `by` is a key of the questions'
+        metadata whose values take the place of the categories. Raises the same errors as `scores`, and
+        UsageError for a key that no question has."""
+        view = self._view()
+        figures = (view if by is None else report.grouped(view, by)).figures(profile)
         rows = {
             name: dict(means) for name, means in {"Overall": figures.overall, **figures.categories}.items()
         }

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from pydantic import BaseModel
 
-from fathoms.config import Source, override, validate
+from fathoms.config import Source, fingerprint, override, validate
 from fathoms.errors import ConfigError, DataError, StoreError, UsageError
+from fathoms.judges import AnyJudge, Judge
+from fathoms.judges.asking import Judged as JudgeResults
+from fathoms.judges.asking import Spending
+from fathoms.judges.of_run import Judging, judge_run
 from fathoms.metrics import (
     BareScores,
     Judged,
@@ -24,26 +29,33 @@ from fathoms.metrics import (
     summarise_funnels,
     with_funnels,
 )
-from fathoms.metrics.metric import Facts, Metric
+from fathoms.metrics.metric import Facts, JudgedMetric, Metric
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import default_profiles, headline
 from fathoms.metrics.registry import SETS, Metrics, default_metrics, distinct
+from fathoms.models.calling.retries import ExecutionSettings
 from fathoms.runs.documents import read_documents
 from fathoms.runs.folder import SCHEMA
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import demands, is_signed, refuse
-from fathoms.runs.usage import sums
+from fathoms.runs.usage import sums, total
 from fathoms.types import Record
 
 VERDICTS = "abstention"
 
 
-def score_run(run: Run, settings: Iterable[str] = (), metrics: Iterable[Metric] = ()) -> dict[str, Any]:
+def score_run(
+    run: Run,
+    settings: Iterable[str] = (),
+    metrics: Iterable[Metric] = (),
+    judging: Judging | None = None,
+) -> dict[str, Any]:
     """Score a run under its profiles (`default_profiles`) and by its metrics; write the question files,
     verdicts and summary.
 
     `settings` override keys of the `scoring` that the run was made with (`profile=paper`), and `metrics` are
-    computed besides those of its configuration. Judgements that the run already holds are not made again. A
+    computed besides those of its configuration. Judgements that the run already holds are not made again;
+    `judging` says how others are obtained. A
     damaged line of the journal is skipped and reported in the summary's `warnings`. Returns the summary.
     Raises DataError for a run without any answer or failure, and UsageError for a run from elsewhere whose
     scoring would import code, ask a server, or read the environment or a file.
@@ -65,12 +77,20 @@ def score_run(run: Run, settings: Iterable[str] = (), metrics: Iterable[Metric] 
     # the retrieval funnel compares with the parsed documents; those that could not be read have no text
     unread = ((manifest.get("data") or {}).get("ingest") or {}).get("failures") or {}
     texts = RunTexts(read_documents(run, manifest), unread)
-    scores = _write_views(run, entries, judged, texts, scoring.profile or headline(data), pools)
+    verdicts = _verdicts(run, manifest, list(pools.values()), entries, judging or Judging())
+    scores = _write_views(run, entries, judged, texts, scoring.profile or headline(data), pools, verdicts)
     run.set_aside_views()
     summary = summary_of(run.id, manifest, records, scores, flaws)
+    by = (verdicts.judge.name, verdicts.described["key"]) if verdicts else None
     names = {metric.name for metric in asked} - set(SETS["fathoms"])
+    if verdicts is not None:
+        summary["judging"] = verdicts.described
+        if verdicts.spending.is_spent:
+            summary["warnings"].append(
+                "judging was stopped by its budget; 'fathoms score' asks for the missing verdicts"
+            )
     summary["metrics"] = {
-        name: {**pool.figures(), "asked": name in names}
+        name: {**pool.figures(by), "asked": name in names}
         for name, pool in pools.items()
         if not pool.metric.in_profile
     }
@@ -83,20 +103,77 @@ def score_run(run: Run, settings: Iterable[str] = (), metrics: Iterable[Metric] 
     return summary
 
 
+@dataclass(frozen=True)
+class _Verdicts:
+    """The results of judging a run, and what they took."""
+
+    judge: Judge
+    judged: JudgeResults
+    spending: Spending
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The judge and the counts, as the summary stores them.
+
+        `asked` counts the calls of this scoring, `found` the results that the run held before. `cost` is in
+        US dollars and covers this scoring alone, `None` where unknown.
+        """
+        spent, verdicts = self.spending, self.judged.verdicts.values()
+        return {
+            "judge": self.judge.name,
+            "key": fingerprint(self.judge.identity()),
+            "asked": spent.asked,
+            "found": spent.found,
+            "failed": spent.failed,
+            "cost": spent.cost,
+            "over_budget": spent.is_spent,
+            "total_cost": total([verdict.cost for verdict in verdicts]),
+            "verdicts": dict(Counter(verdict.label for verdict in verdicts)),
+        }
+
+
+def _verdicts(
+    run: Run,
+    manifest: Mapping[str, Any],
+    pools: Sequence[Pool],
+    entries: Mapping[tuple[str, int], Entry],
+    judging: Judging,
+) -> _Verdicts | None:
+    """Obtain the verdicts that the metrics need; `None` if none needs any. Raises ConfigError if there is no
+    judge."""
+    judged_metrics = [pool.metric for pool in pools if isinstance(pool.metric, JudgedMetric)]
+    if not judged_metrics:
+        return None
+    measures = _measures(manifest)
+    judge = judging.judge or measures.judge
+    if judge is None:
+        raise UsageError(
+            f"{judged_metrics[0].name} needs a judge, and the configuration of {run.id} has none: name a file"
+            " with one by --judge"
+        )
+    how = replace(judging, execution=measures.execution)
+    return _Verdicts(judge, *judge_run(run, judge, judged_metrics, lambda: run.read(entries.values()), how))
+
+
 class _Measures(BaseModel):
-    """The metrics of a configuration."""
+    """The metrics of a configuration, and their judge."""
 
     metrics: Metrics = ()
+    judge: AnyJudge | None = None
+    execution: ExecutionSettings = ExecutionSettings()
 
 
-def read_metrics(manifest: Mapping[str, Any]) -> tuple[Metric, ...]:
-    """Read the metrics that the configuration of a run asks for; raises StoreError if they are wrong."""
-    config = (manifest.get("config") or {}).get("metrics") or ()
+def _measures(manifest: Mapping[str, Any]) -> _Measures:
+    """Read the metrics and the judge that the configuration of a run asks for; raises StoreError if they are
+    wrong."""
+    config = manifest.get("config") or {}
     folder = Path(manifest.get("folder") or "")
     try:
-        measures = validate(_Measures, Source("metrics", {"metrics": list(config)}))
-        return distinct(metric.at(folder) for metric in measures.metrics)
-    except (ConfigError, UsageError, TypeError) as error:
+        known = {key: config[key] for key in _Measures.model_fields if config.get(key) is not None}
+        measures = validate(_Measures, Source("metrics", known))
+        metrics = distinct(metric.at(folder) for metric in measures.metrics)
+        return measures.model_copy(update={"metrics": metrics})
+    except (ConfigError, UsageError, TypeError, AttributeError) as error:
         raise StoreError(f"manifest.json of {manifest.get('run')}, config: {error}") from error
 
 
@@ -136,15 +213,15 @@ def _trusted_scoring(
     """The scoring of a run with the user's settings applied and its exemplars located, and the metrics of its
     configuration. Raises UsageError where the run is from elsewhere and its scoring would do more than read
     the run."""
-    scoring, metrics = read_scoring(manifest, settings), read_metrics(manifest)
+    scoring, measures = read_scoring(manifest, settings), _measures(manifest)
     own = [setting.partition("=")[0].strip() for setting in settings]
     found = [] if is_signed(manifest) else demands(scoring, ("config", "scoring"), own=own)
     if not is_signed(manifest):
-        found += demands(_Measures(metrics=metrics), ("config",))
+        found += demands(measures, ("config",))
     kept = _kept_exemplars(run, scoring)
     foreign = any(demand.key == _EXEMPLARS for demand in found)
     refuse(run.id, manifest, [demand for demand in found if demand.key != _EXEMPLARS or kept is None])
-    return _with_exemplars(run, scoring, kept, look=not foreign), metrics
+    return _with_exemplars(run, scoring, kept, look=not foreign), measures.metrics
 
 
 def _kept_exemplars(run: Run, scoring: Scoring) -> Path | None:
@@ -179,6 +256,7 @@ def _write_views(
     texts: RunTexts,
     profile: str,
     pools: Mapping[str, Pool],
+    verdicts: _Verdicts | None,
 ) -> Scores:
     """Write one file per question with all its repeats, and add its metrics to `pools`; returns the scores in
     the order of the records. Only one question's full records are in memory at a time."""
@@ -191,8 +269,9 @@ def _write_views(
     for repeats in groups.values():
         records = list(run.read(entry for _, entry in repeats))
         scored = [with_funnels(record, judged.row(record), texts, known_stages) for record in records]
+        found = (verdicts.judged.claims, verdicts.judged.verdicts) if verdicts else ({}, {})
         facts = [
-            Facts(record, row.get(profile) or RecordScore())
+            Facts(record, row.get(profile) or RecordScore(), *found)
             for record, row in zip(records, scored, strict=True)
         ]
         plain = [{name: one.model_dump(mode="json") for name, one in row.items()} for row in scored]
@@ -249,6 +328,7 @@ def summary_of(
         "profiles": summarise(records, scores),
         "usage": {name: spent[name] for name in ("prompt_tokens", "completion_tokens")},
         "cost": spent["cost"],
+        **{name: spent[name] for name in ("usage_by_purpose",) if name in spent},
         "seconds": {"wall": manifest.get("totals", {}).get("seconds"), **_seconds(records)},
         "errors": dict(Counter(record.error.kind for record in records if record.error)),
     }
@@ -300,7 +380,9 @@ def _incomplete(manifest: Mapping[str, Any], records: Sequence[Record]) -> list[
 
 def _seconds(records: Sequence[Record]) -> dict[str, float | None]:
     """Mean seconds per stage of the questions that were really asked, leaving out cached answers."""
-    stages = ("retrieve", "prompt", "generate")
+    stages = ["retrieve", "prompt", "generate"]
+    if any("rerank" in record.timings for record in records):
+        stages.insert(1, "rerank")
     asked = [record for record in records if not (record.answer and record.answer.cached)]
     known = {stage: [r.timings[stage] for r in asked if stage in r.timings] for stage in stages}
     return {stage: fmean(values) if values else None for stage, values in known.items()}

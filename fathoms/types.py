@@ -8,12 +8,22 @@ stay readable.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 Box = tuple[float, float, float, float]
+Scalar = str | bool | int | float | None
 
 
 class StoredValue(BaseModel):
@@ -75,19 +85,28 @@ class Attachment(StoredValue):
     size: int
 
 
+class PageBox(StoredValue):
+    """A box on a page: `bbox` is (x0, y0, x1, y1) in points from the top left corner of the page."""
+
+    page: int = Field(ge=1)
+    bbox: Box
+
+
 class Chunk(StoredValue):
     """A piece of one document that is retrieved as a whole.
 
-    `pages` is empty where the pages are not known. `header` describes the chunk's place (file, page); it is
-    indexed with the text, and shown to the model where the prompt template asks for it. `image` is a rendered
-    page for vision models, `file` an attached PDF; an attached file has no text, because the vendor reads it.
-    `dropped` counts the characters cut off the end of the text. `whole` is false where only the beginning of
-    the text is known and the number of missing characters is not.
+    `pages` is empty where the pages are not known. `boxes` are the places of the layout elements that the
+    chunk is made of, in reading order; empty where the parser does not know them. `header` describes the
+    chunk's place (file, page); it is indexed with the text, and shown to the model where the prompt template
+    asks for it. `image` is a rendered page for vision models, `file` an attached PDF; an attached file has no
+    text, because the vendor reads it. `dropped` counts the characters cut off the end of the text. `whole` is
+    false where only the beginning of the text is known and the number of missing characters is not.
     """
 
     id: str
     document: str
     pages: tuple[int, ...]
+    boxes: tuple[PageBox, ...] = ()
     modality: Literal["text", "image", "file"] = "text"
     text: str = ""
     header: str = ""
@@ -103,17 +122,42 @@ class Chunk(StoredValue):
 
 
 class Evidence(StoredValue):
-    """The place of gold evidence: a document, with a page or a quote in it where known."""
+    """The place of gold evidence: a document, with a page or a quote in it where known. `step` is the number
+    of the hop that it supports in a multi-hop question, from 1."""
 
     document: str
     page: int | None = Field(default=None, ge=1)
     quote: str | None = None
     bbox: Box | None = None
+    step: int | None = Field(default=None, ge=1)
+
+
+class Quote(StoredValue):
+    """A candidate quote of a question: a passage or a picture that an answer may rest on.
+
+    `gold` says whether the answer rests on it; the others are distractors. The `text` of an image is what is
+    written in it, `description` describes it, and `image` is its path, relative to the folder of the question
+    file.
+    """
+
+    id: str
+    modality: Literal["text", "image"] = "text"
+    text: str = ""
+    description: str = ""
+    image: Path | None = None
+    document: str | None = None
+    page: int | None = Field(default=None, ge=1)
+    gold: bool = False
 
 
 class Question(StoredValue):
     """One question of a data set. `answers` lists the accepted variants; each variant is a list of
-    phrases that must all occur in the model's answer."""
+    phrases that must all occur in the model's answer. Without `answers`, there is no correctness.
+
+    `reference` is the gold answer in running text, `short_answer` and `long_answer` the same at two lengths,
+    and `reference_claims` the single statements of the gold answer. `metadata` is free, and its keys can
+    group the figures of a report.
+    """
 
     id: str
     text: str
@@ -124,6 +168,14 @@ class Question(StoredValue):
     evidence: tuple[Evidence, ...] = ()
     hops: int | None = None
     answerable: bool = True
+    short_answer: str | None = None
+    long_answer: str | None = None
+    reference_claims: tuple[str, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    metadata: dict[str, Scalar] = {}
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.text))  # `metadata` cannot be hashed
 
 
 class Hit(StoredValue):
@@ -134,13 +186,108 @@ class Hit(StoredValue):
     rank: int = Field(ge=1)
 
 
+class _PartOfMessage(StoredValue):
+    """Base class of the parts of a message. `kind` is always stored, because readers tell the kinds apart by
+    it."""
+
+    @model_serializer(mode="wrap")
+    def _with_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {"kind": self.kind, **handler(self)}  # type: ignore[attr-defined]
+
+
+class TextPart(_PartOfMessage):
+    """A text in a message."""
+
+    kind: Literal["text"] = "text"
+    text: str
+
+
+class ImagePart(_PartOfMessage):
+    """An image in a message: the path of a PNG or JPEG file."""
+
+    kind: Literal["image"] = "image"
+    image: Path
+
+
+class FilePart(_PartOfMessage):
+    """A PDF in a message."""
+
+    kind: Literal["file"] = "file"
+    file: Attachment
+
+
+MessagePart = Annotated[TextPart | ImagePart | FilePart, Field(discriminator="kind")]
+
+
 class Message(StoredValue):
-    """One chat message. Its `files` (PDFs) come first, then its `images` (PNG or JPEG), then its text."""
+    """One chat message: texts, images and files, in the order in which the model receives them.
+
+    A message is made of its `parts`, or of a `text` with `images` and `files`. The latter are put into the
+    usual order: files, then images, then the text. Where `parts` are given, they alone count.
+
+    A message in the usual order is stored as `text`, `images` and `files`, as it always was; every other
+    message is stored with its `parts` in addition. Earlier versions read both, without the order.
+    """
 
     role: Literal["system", "user", "assistant"]
-    text: str
-    images: tuple[Path, ...] = ()
-    files: tuple[Attachment, ...] = ()
+    parts: tuple[MessagePart, ...] = Field(min_length=1)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            role: Literal["system", "user", "assistant"],
+            text: str = "",
+            images: Sequence[Path] = (),
+            files: Sequence[Attachment] = (),
+            parts: Sequence[TextPart | ImagePart | FilePart] = (),
+        ) -> None: ...
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, data: Any) -> Any:
+        """Make the parts of `text`, `images` and `files`, unless there are parts."""
+        if not isinstance(data, dict) or data.get("parts") or not data.keys() & {"text", "images", "files"}:
+            return data
+        images, files = data.get("images", ()), data.get("files", ())
+        for name, value in (("images", images), ("files", files)):
+            if not isinstance(value, list | tuple):
+                raise ValueError(f"'{name}' must be a list")
+        parts = [
+            *({"kind": "file", "file": file} for file in files),
+            *({"kind": "image", "image": image} for image in images),
+            *([{"kind": "text", "text": data["text"]}] if "text" in data else []),
+        ]
+        return {**data, "parts": parts}
+
+    @model_serializer(mode="plain")
+    def _stored(self, info: SerializationInfo) -> dict[str, Any]:
+        stored: dict[str, Any] = {"role": self.role, "text": self.text}
+        lists = {"images": self.images, "files": self.files}
+        stored |= {name: found for name, found in lists.items() if found or not info.exclude_defaults}
+        return stored if self.is_in_usual_order else {**stored, "parts": self.parts}
+
+    @property
+    def text(self) -> str:
+        """The texts, joined by line breaks."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    @property
+    def images(self) -> tuple[Path, ...]:
+        """The paths of the images (PNG or JPEG), in order."""
+        return tuple(part.image for part in self.parts if isinstance(part, ImagePart))
+
+    @property
+    def files(self) -> tuple[Attachment, ...]:
+        """The attached PDFs, in order."""
+        return tuple(part.file for part in self.parts if isinstance(part, FilePart))
+
+    @property
+    def is_in_usual_order(self) -> bool:
+        """Whether the parts are files, then images, then exactly one text."""
+        kinds = [part.kind for part in self.parts]
+        return kinds == [*["file"] * len(self.files), *["image"] * len(self.images), "text"]
 
 
 class Cut(StoredValue):
@@ -151,11 +298,23 @@ class Cut(StoredValue):
     length: int
 
 
+class Form(StoredValue):
+    """The form that a reply must have: one of the `choices`, or JSON that fits `json_schema`.
+
+    Models that can be held to it are; others are only asked for it by the text of the prompt. With
+    `probabilities`, the probability of each choice is wanted, too.
+    """
+
+    choices: tuple[str, ...] = ()
+    json_schema: dict[str, Any] | None = None
+    probabilities: bool = False
+
+
 class Prompt(StoredValue):
     """The prompt that is sent to the model. `context` is the packed context alone. `tokens` is the model's
     own count of the messages and `budget` the most they may take; both are `None` where unknown. Where the
     attached files needed several requests, `parts` are the earlier prompts and their replies, which this
-    prompt merges."""
+    prompt merges. `form` is the form that the reply must have, `None` for free text."""
 
     messages: tuple[Message, ...]
     context: str = ""
@@ -163,6 +322,7 @@ class Prompt(StoredValue):
     tokens: int | None = None
     budget: int | None = None
     parts: tuple[Part, ...] = ()
+    form: Form | None = Field(default=None, exclude=True)
 
 
 class Usage(StoredValue):
@@ -185,7 +345,8 @@ class Reply(StoredValue):
 
     `refusal` is the reason where the vendor, the model or a content filter refused; `text` is then what was
     generated before. `model` is the model that the server names. `cost` is in US dollars. `prompt_cut` says
-    that the server read less than it was sent; `None` where that is unknown.
+    that the server read less than it was sent; `None` where that is unknown. `choice_p` are the probabilities
+    of the choices of the prompt's form, where the server reports them.
     """
 
     text: str
@@ -199,6 +360,7 @@ class Reply(StoredValue):
     latency: float | None = None
     cached: bool = False
     prompt_cut: bool | None = None
+    choice_p: dict[str, float] | None = Field(default=None, exclude=True)
 
 
 class Part(StoredValue):
@@ -218,13 +380,64 @@ class Failure(StoredValue):
     retry_after: float | None = None
 
 
+Purpose = Literal["answer", "rerank", "judge", "describe", "build"]
+"""What a model is called for."""
+
+
+class Call(StoredValue):
+    """A call to a model that is not the answer itself, for example one grade of a reranker.
+
+    `model` is the name that the server reported, or the configured one. `attempts` counts the requests that
+    were sent, 0 for a reply from the cache (`cached`), whose `usage` and `cost` were not spent again. `cost`
+    is in US dollars, `None` where no price is known. `seconds` include the waits for rate limits and between
+    the attempts. `error` is set where there was no reply.
+    """
+
+    purpose: Purpose
+    model: str | None = None
+    attempts: int = 1
+    usage: Usage = Usage()
+    cost: float | None = None
+    seconds: float = 0.0
+    cached: bool = False
+    error: Failure | None = None
+
+
+class Citation(StoredValue):
+    """One place that an answer cites.
+
+    `ranks` are the ranks of the hits that the citation names; it is empty where the citation names none that
+    was retrieved. A citation that a pipeline reports beside its answer has a `document`. One that is written
+    in the answer has a `label`, the reference as written (`2`, `image1`, `a.pdf, p. 4`), the `span` of the
+    marker with its brackets, and the span of the `sentence` that it supports. Spans are the offsets of the
+    first character and of the one after the last, in the text of the answer.
+    """
+
+    document: str | None = None
+    page: int | None = Field(default=None, ge=1)
+    quote: str | None = None
+    bbox: Box | None = None
+    ranks: tuple[int, ...] = ()
+    label: str | None = None
+    span: tuple[int, int] | None = None
+    sentence: tuple[int, int] | None = None
+
+
 class Record(StoredValue):
     """The result of asking one question once, stored as one line of the journal. Either `answer` or `error`
     is set.
 
     `repeat` counts from 0; `seed` is its sampling seed, `None` where none is set. `hits` is `None` where an
+    external pipeline does not report what it retrieved. `calls` are the calls to models besides the answer.
+    `citations` are the places that the answer itself cites, `None` where the pipeline reports none. `timings`
+    are seconds per stage (`retrieve`, `rerank`, `prompt`, `generate`), and `fingerprints` identify the state
+    of every stage that produced the record. `released` holds scores that were published with imported
+    results.
+
+
     external pipeline does not report what it retrieved. `citations` are the places that the answer itself
-    cites, `None` where the pipeline reports none. `timings` are seconds per stage (`retrieve`, `prompt`,
+    cites: those that the pipeline reports, then those written in the answer. They are `None` where that is
+    unknown. `timings` are seconds per stage (`retrieve`, `prompt`,
     `generate`), and `fingerprints` identify the state of every stage that produced the record. `released`
     holds scores that were published with imported results.
     """
@@ -237,20 +450,59 @@ class Record(StoredValue):
     prompt: Prompt | None = None
     answer: Reply | None = None
     error: Failure | None = None
-    citations: tuple[Evidence, ...] | None = None
+    calls: tuple[Call, ...] = ()
+    citations: tuple[Citation, ...] | None = None
     timings: dict[str, float] = {}
     fingerprints: dict[str, str] = {}
     released: dict[str, float | None] = {}
     finished: str | None = None
 
 
+class Claim(StoredValue):
+    """One claim of a text. `context` is the sentence that it comes from, and `sentence` its number from 0."""
+
+    text: str
+    context: str = ""
+    sentence: int | None = None
+
+
+class Judgement(StoredValue):
+    """What a judge is asked: whether the premise supports the claim.
+
+    `context` is the sentence that the claim comes from, which pronouns refer to. `image` is a premise that is
+    a picture.
+    """
+
+    claim: str
+    premise: str = ""
+    context: str = ""
+    image: Path | None = None
+
+
 class Verdict(StoredValue):
-    """One judgement: whether `premise` supports `claim`. For abstention the claim is the answer."""
+    """One judgement: whether `premise` supports `claim`. For abstention the claim is the answer.
+
+    The label is `supported` or `unsupported`, or with three labels `entailment`, `neutral` or
+    `contradiction`, or `unparsed` where the judge's reply could not be read. `p` is the judge's probability
+    that the premise supports the claim, `None` where unknown. `votes` counts the labels where the judge was
+    asked several times. `usage`, `cost` (US dollars) and `seconds` are what it took, `None` where unknown.
+    """
 
     claim: str
     premise: str
     label: str
     why: str | None = None
+    context: str | None = None
+    p: float | None = None
+    votes: dict[str, int] | None = None
+    usage: Usage | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+    @property
+    def supports(self) -> bool | None:
+        """Whether the premise supports the claim; `None` for an unparsed reply."""
+        return None if self.label == "unparsed" else self.label in ("supported", "entailment")
 
 
 class Score(StoredValue):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import shutil
 import sys
@@ -18,7 +17,7 @@ from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.models.weights.weights import is_installed, locate
 from fathoms.paths import cache_dir
 from tests.support.ollama_server import NoServerError, OllamaServer, set_up
-from tests.support.project import CONFIG, PAGES, QUESTIONS, Project, write_pdf
+from tests.support.project import Project, write_project
 
 settings.register_profile("fathoms", deadline=None)  # nothing here is a test of speed
 settings.load_profile("fathoms")
@@ -70,13 +69,7 @@ def minilm() -> OnnxEmbedder:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A project that takes no model and no second."""
     monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "cache"))
-    (tmp_path / "pdfs").mkdir()
-    for name, pages in PAGES.items():
-        write_pdf(tmp_path / "pdfs" / name, pages)
-    made = Project(tmp_path)
-    made.write("questions.json", json.dumps(QUESTIONS))
-    made.write("tiny.yaml", CONFIG)
-    return made
+    return write_project(tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -138,7 +138,12 @@ def _texts(question: Question) -> Iterator[tuple[Key, str]]:
     yield ("question",), question.text
     yield ("category",), question.category
     yield ("id",), question.id
-    yield ("reference",), question.reference or ""
+    for key in ("reference", "short_answer", "long_answer"):
+        yield (key,), getattr(question, key) or ""
+    for index, claim in enumerate(question.reference_claims):
+        yield ("reference_claims", index), claim
+    for index, quote in enumerate(question.quotes):
+        yield ("quotes", index, "text"), quote.text
     yield from _phrases(question)
     for index, evidence in enumerate(question.evidence):
         yield ("evidence", index, "quote"), evidence.quote or ""

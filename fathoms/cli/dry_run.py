@@ -53,6 +53,9 @@ def _print_plan(found: Plan, repeats: int) -> None:
             size = f"{found.attached['bytes'] / 1e6:.1f} MB"
             attached = f", with {found.attached['pages']} pages attached ({size})"
         console.say(f"  {found.requests} requests{attached}")
+    if found.estimates is not None and len(found.estimates) > 1:
+        for purpose, part in found.estimates.items():
+            console.say(f"  {purpose}: {part.requests} requests, {_taken(part)}")
     if found.estimate is not None:
         console.say(f"  {_taken(found.estimate)}")
     elif found.unknown is not None:
@@ -65,10 +68,16 @@ def _print_providers(plans: Sequence[Plan]) -> None:
     """Print the estimated tokens and cost per provider, summed over the runs."""
     from fathoms.runner.estimate import Estimate
 
-    for provider in dict.fromkeys(found.provider for found in plans):
-        estimates = [found.estimate for found in plans if found.provider == provider]
-        known = [estimate for estimate in estimates if estimate is not None]
-        left = len(estimates) - len(known)
+    for provider in dict.fromkeys(name for found in plans for name in found.providers.values()):
+        calling = [found for found in plans if provider in found.providers.values()]
+        estimates = [found.estimates for found in calling]
+        known = [
+            part
+            for found in calling
+            for purpose, part in (found.estimates or {}).items()
+            if found.providers[purpose] == provider
+        ]
+        left = estimates.count(None)
         without = f" (without {left} that cannot be estimated)" if left else ""
         if known:
             console.say(f"{provider}: {_taken(sum(known, Estimate()))}{without}")

@@ -23,6 +23,15 @@ References = Annotated[
         autocompletion=completion.run_names,
     ),
 ]
+By = Annotated[
+    str | None,
+    typer.Option(
+        "--by",
+        metavar="KEY",
+        help="Group the figures by this key of the questions' metadata instead of the category.",
+        show_default=False,
+    ),
+]
 LogFile = Annotated[
     Path | None, typer.Option("--log-file", help="Append every event to this file, as JSON lines.")
 ]

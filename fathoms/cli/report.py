@@ -10,7 +10,7 @@ import typer
 
 from fathoms.cli import completion, console
 from fathoms.cli.browser import show_in_browser
-from fathoms.cli.options import RUNS, Json, Out, References, Trust
+from fathoms.cli.options import RUNS, By, Json, Out, References, Trust
 from fathoms.cli.results import folder_name
 from fathoms.errors import UsageError
 
@@ -42,6 +42,7 @@ def report(
             autocompletion=completion.metrics,
         ),
     ] = None,
+    by: By = None,
     reviews: Reviews = None,
     thumbnails: Annotated[
         bool,
@@ -54,7 +55,8 @@ def report(
     """Write the report of one or more runs.
 
     The report consists of an HTML page, tables, radar plots, CSV, LaTeX and JSON. That of one run is written
-    to the folder of the run; several runs get one common report under `reports` in the folder of the runs.
+    to the folder of the run; several runs get one common report under `reports` in the folder of the runs,
+    and so does a report with --by.
     """
     from fathoms import report as room
     from fathoms.runs.finding import find_run
@@ -68,10 +70,13 @@ def report(
         if not path.is_file():
             raise UsageError(f"--reviews {path}: there is no such file")
     views = [replace(room.load(run.path), reviews=tuple(reviews or ())) for run in found]
+    if by is not None:
+        views = [room.grouped(view, by) for view in views]
     if as_json:
         console.show_json(room.report_json(views, scores))
         return 0
-    folder = to or (found[0].path if len(found) == 1 else out / "reports" / folder_name(found))
+    own = found[0].path if len(found) == 1 and by is None else None  # --by keeps the report of the run
+    folder = to or own or out / "reports" / folder_name(found, by)
     written = room.write_report(
         views,
         folder,

@@ -83,9 +83,10 @@ def _earlier(run: Run, out: Path) -> list[ScoredRun]:
     return views
 
 
-def folder_name(runs: Sequence[Run]) -> str:
-    """The name of the folder for a report on several runs."""
+def folder_name(runs: Sequence[Run], by: str | None = None) -> str:
+    """The name of the folder for a report on several runs, or for one that is grouped by a key."""
     from fathoms.paths import safe_name
     from fathoms.runs.finding import run_name
 
-    return safe_name("_".join([runs[-1].id.partition("_")[0], *(run_name(run) for run in runs)]))
+    parts = [runs[-1].id.partition("_")[0], *(run_name(run) for run in runs)]
+    return safe_name("_".join([*parts, *([f"by-{by}"] if by else [])]))

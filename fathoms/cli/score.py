@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fathoms.cli import completion, results
+from fathoms.cli import completion, console, results
 from fathoms.cli.options import RUNS, Out, References, Trust
 from fathoms.errors import ExitCode
 
@@ -36,6 +37,16 @@ def score(
             autocompletion=completion.metrics,
         ),
     ] = None,
+    judge: Annotated[
+        Path | None,
+        typer.Option(
+            "--judge", help="A YAML file with the judge, instead of that of the run's configuration."
+        ),
+    ] = None,
+    max_cost: Annotated[
+        float | None,
+        typer.Option("--max-cost", help="Stop judging at this cost in US dollars; exit code 3, resumable."),
+    ] = None,
     out: Out = RUNS,
     trust: Trust = False,
 ) -> int:
@@ -44,6 +55,7 @@ def score(
     Needs no parser, index or model: everything is read from the runs. Ends with exit code 1 if a run lacks
     what a metric given by --metric needs.
     """
+    from fathoms.judges.of_run import Judging, read_judge
     from fathoms.metrics.registry import named
     from fathoms.runs.finding import find_run
     from fathoms.scoring import score_run
@@ -51,15 +63,25 @@ def score(
     asked = tuple(one.at(Path.cwd()) for one in named(metric or ()))
     for one in asked:
         one.check()
+    own = None if judge is None else read_judge(judge)
     found = [find_run(reference, out) for reference in runs]
-    missing = False
+    missing = over_budget = False
+    spent: float = 0.0
     for store in found:
         if trust:
             store.trust()
         changed = [*(settings or ()), *([f"profile={profile}"] if profile else [])]
-        summary = score_run(store, changed, asked)
+        left = None if max_cost is None else max_cost - spent
+        with console.bars() as bars:
+            how = Judging(own, max_cost=left, on_done=partial(bars.stage, "judge"))
+            summary = score_run(store, changed, asked, how)
+        judging = summary.get("judging") or {}
+        spent += judging.get("cost") or 0.0
+        over_budget = over_budget or judging.get("over_budget", False)
         results.warn(store, summary)
         figures = summary["metrics"]
         missing = missing or any(one.name in figures and figures[one.name]["missing"] for one in asked)
     results.present(found, out)
+    if over_budget:
+        return ExitCode.OVER_BUDGET
     return ExitCode.FAILED if missing else ExitCode.OK

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathoms.cli import completion, console
-from fathoms.cli.options import RUNS, Json, Out
+from fathoms.cli.options import RUNS, By, Json, Out
 from fathoms.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def show(
     question: Annotated[
         str | None, typer.Option("--question", help="The id of one question to show in full.")
     ] = None,
+    by: By = None,
     out: Out = RUNS,
     as_json: Json = False,
 ) -> int:
@@ -36,6 +37,8 @@ def show(
     from fathoms.runs.finding import find_run
     from fathoms.runs.views import scored_question
 
+    if by is not None and question is not None:
+        raise UsageError("--by groups the figures of all questions: leave out --question")
     store = find_run(run, out)
     if question is not None:
         view = _question(store, question)
@@ -44,11 +47,13 @@ def show(
         else:
             console.show(*room.question_panel(scored_question(view)))
         return 0
+    regrouped = None if by is None else room.grouped(room.load(store.path), by)
     if as_json:
-        console.show_json({"manifest": store.manifest(), "summary": store.summary()})
+        summary = store.summary() if regrouped is None else regrouped.summary_json
+        console.show_json({"manifest": store.manifest(), "summary": summary})
         return 0
     console.say(str(store.path))
-    console.show(*room.summary_panel(room.load(store.path), None))
+    console.show(*room.summary_panel(regrouped or room.load(store.path), None))
     return 0
 
 

@@ -2,9 +2,9 @@
 
 The columns are the question keys that `rows` describes. In `answers`, ` | ` separates alternative
 variants, any one of which is enough, and ` & ` separates phrases of one variant, all of which are needed.
-A cell of `answers` or `files` that begins with `[` is read as JSON, which allows phrases that contain
-` | ` or ` & `. `files` separates file names with ` | `; `evidence` is always JSON. An empty cell means that
-the key is absent.
+A cell of `answers`, `files` or `reference_claims` that begins with `[` is read as JSON, which allows phrases
+that contain ` | ` or ` & `. `files` and `reference_claims` are separated with ` | `; `evidence`, `quotes` and
+`metadata` are always JSON. An empty cell means that the key is absent.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _TRUTH = {
     **dict.fromkeys(("true", "t", "yes", "y", "on", "1"), True),
     **dict.fromkeys(("false", "f", "no", "n", "off", "0"), False),
 }
+_JSON = ("evidence", "quotes", "metadata")
+_LISTS = ("answers", "files", "reference_claims")
 COLUMNS = (
     "id",
     "category",
@@ -40,6 +42,11 @@ COLUMNS = (
     "reference",
     "hops",
     "answerable",
+    "short_answer",
+    "long_answer",
+    "reference_claims",
+    "quotes",
+    "metadata",
 )
 """The columns that `dump_csv` writes, in this order."""
 
@@ -100,11 +107,11 @@ def _check_header(header: list[str], place: str) -> None:
 
 def _value(column: str, cell: str, name: str, line: int) -> Any:
     """Parse a cell according to its column; `QuestionRow` rejects values that do not parse."""
-    if column == "evidence" or (column in ("answers", "files") and cell.lstrip().startswith("[")):
+    if column in _JSON or (column in _LISTS and cell.lstrip().startswith("[")):
         return parse_json(cell, name, first_line=line)
     if column == "answers":
         return [variant.split(" & ") for variant in cell.split(" | ")]
-    if column == "files":
+    if column in _LISTS:
         return [file.strip() for file in cell.split(" | ")]
     if column == "hops" and _COUNT.fullmatch(cell.strip()):
         return int(cell)
@@ -116,8 +123,8 @@ def _value(column: str, cell: str, name: str, line: int) -> Any:
 def dump_csv(questions: Iterable[Question]) -> str:
     """Return questions as CSV text, with their ids and without columns that are empty for all of them.
 
-    Reading the text back gives equal questions, except that a `reference` of only white space is lost: it
-    reads as an empty cell.
+    Reading the text back gives equal questions, except that a `reference`, `short_answer` or `long_answer` of
+    only white space is lost: it reads as an empty cell.
     """
     rows = [{"category": question.category, **written(question)} for question in questions]
     return dump_rows(rows, [column for column in COLUMNS if any(column in row for row in rows)])
@@ -139,7 +146,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, str):
         return value
     if not isinstance(value, list | tuple):
-        return json.dumps(value)
+        return json.dumps(value, ensure_ascii=False)
     if not any(isinstance(item, dict) for item in value):
         cell = " | ".join(item if isinstance(item, str) else " & ".join(item) for item in value)
         column = "files" if isinstance(value[0], str) else "answers"

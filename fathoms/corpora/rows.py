@@ -1,20 +1,28 @@
 """Validates questions by the rules that all question file formats share.
 
-| key          | value                                                     | default           |
-|--------------|-----------------------------------------------------------|-------------------|
-| `question`   | the text of the question; `text` is a synonym             | required          |
-| `answers`    | one phrase; a list of phrases, any one of which is        | required, except  |
-|              | enough; or a list of lists, where all phrases of any one  | for unanswerable  |
-|              | list are enough                                           | questions         |
-| `files`      | file name of a PDF, or a list of them; empty means all    | all               |
-| `category`   | any name of up to 200 characters                          | `Uncategorised`   |
-| `id`         | any name of up to 200 characters, unique in the file      | derived           |
-| `evidence`   | list of `{document, page or quote, bbox?}`, pages from 1  | none              |
-| `reference`  | the gold answer as a full sentence                        | none              |
-| `hops`       | number of facts to combine for the answer, from 1         | none              |
-| `answerable` | `false` if the documents do not contain the answer        | `true`            |
+| key                | value                                                  | default         |
+|--------------------|--------------------------------------------------------|-----------------|
+| `question`         | the text of the question; `text` is a synonym          | required        |
+| `answers`          | one phrase; a list of phrases, any one of which is     | none            |
+|                    | enough; or a list of lists, where all phrases of any   |                 |
+|                    | one list are enough                                    |                 |
+| `reference`        | the gold answer as a full sentence                     | none            |
+| `short_answer`     | the gold answer in a few words                         | none            |
+| `long_answer`      | the gold answer in full, with what it rests on         | none            |
+| `reference_claims` | the single statements of the gold answer               | none            |
+| `files`            | file name of a PDF, or a list of them; empty means all | all             |
+| `category`         | any name of up to 200 characters                       | `Uncategorised` |
+| `id`               | any name of up to 200 characters, unique in the file   | derived         |
+| `evidence`         | list of `{document, page or quote, bbox?, step?}`,     | none            |
+|                    | pages and steps from 1                                 |                 |
+| `hops`             | number of facts to combine for the answer, from 1      | none            |
+| `answerable`       | `false` if the documents do not contain the answer     | `true`          |
+| `quotes`           | list of candidate quotes `{id, modality?, text?,       | none            |
+|                    | description?, image?, document?, page?, gold?}`        |                 |
+| `metadata`         | an object of texts, numbers and truth values           | none            |
 
-`comment`, `notes`, `metadata` and keys that begin with an underscore are ignored. Any other key is an
+An answerable question needs at least one of `answers`, `reference`, `short_answer`, `long_answer` and
+`reference_claims`. `comment`, `notes` and keys that begin with an underscore are ignored. Any other key is an
 error. Null means the same as an absent key. Text is kept character by character, without trimming.
 """
 
@@ -22,6 +30,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
@@ -30,9 +39,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from fathoms.config import Source, suggest, validate
 from fathoms.corpora.ids import question_ids
 from fathoms.errors import ConfigError, DataError, QuestionsError
-from fathoms.types import Evidence, Question
+from fathoms.types import Evidence, Question, Quote, Scalar
 
-IGNORED = frozenset({"comment", "notes", "metadata"})
+IGNORED = frozenset({"comment", "notes"})
+
+GOLD = ("answers", "reference", "short_answer", "long_answer", "reference_claims")
+"""The forms of a gold answer; an answerable question has at least one."""
 
 LONGEST_NAME = 200
 """Most characters of an id or a category: `run` uses these names for files and folders."""
@@ -57,6 +69,30 @@ def _refuse_control(name: str) -> None:
             raise ValueError(f"contains the control character U+{ord(character):04X}: remove it")
 
 
+def _name(name: str) -> str:
+    """Return the name of a category, a question, a quote or a key of metadata; raises ValueError if it is
+    empty, too long, or contains a control character."""
+    if not name.strip():
+        raise ValueError("is empty")
+    if len(name) > LONGEST_NAME:
+        raise ValueError(f"has {len(name)} characters, and a name has {LONGEST_NAME} at most")
+    _refuse_control(name)
+    return name
+
+
+def _scalars(value: Any) -> Any:
+    """Raise ValueError for a list or an object in metadata; other values are left for validation."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(item, list | dict):
+                kind = "a list" if isinstance(item, list) else "an object"
+                raise ValueError(
+                    f"'{key}' holds {kind}: write it as a text, or use a key of the question that begins"
+                    " with '_', which is ignored"
+                )
+    return value
+
+
 class GoldEvidence(Evidence):
     """Evidence as written in a question file; unlike `Evidence`, it rejects unknown keys."""
 
@@ -66,6 +102,27 @@ class GoldEvidence(Evidence):
     def _says_where(self) -> GoldEvidence:
         if self.page is None and not self.quote:
             raise ValueError("evidence needs a 'page' or a 'quote'")
+        return self
+
+
+class CandidateQuote(Quote):
+    """A candidate quote as written in a question file; unlike `Quote`, it rejects unknown keys."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @field_validator("id")
+    @classmethod
+    def _is_a_name(cls, name: str) -> str:
+        return _name(name)
+
+    @model_validator(mode="after")
+    def _says_something(self) -> CandidateQuote:
+        if not self.text.strip() and not self.description.strip() and self.image is None:
+            raise ValueError(f"the quote '{self.id}' needs a 'text', a 'description' or an 'image'")
+        if self.image is not None and (self.image.is_absolute() or ".." in self.image.parts):
+            raise ValueError(
+                f"the image of the quote '{self.id}' has to be a path inside the folder of the question file"
+            )
         return self
 
 
@@ -85,8 +142,15 @@ class QuestionRow(BaseModel):
     reference: str | None = None
     hops: int | None = Field(default=None, ge=1, le=1000)
     answerable: bool = True
+    short_answer: str | None = None
+    long_answer: str | None = None
+    reference_claims: Annotated[
+        list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+    ] = []
+    quotes: list[CandidateQuote] = []
+    metadata: Annotated[dict[str, Scalar], BeforeValidator(_scalars)] = {}
 
-    @field_validator("question", "category", "id")
+    @field_validator("question")
     @classmethod
     def _not_empty(cls, text: str) -> str:
         if not text.strip():
@@ -95,11 +159,30 @@ class QuestionRow(BaseModel):
 
     @field_validator("category", "id")
     @classmethod
-    def _one_line(cls, name: str) -> str:
-        if len(name) > LONGEST_NAME:
-            raise ValueError(f"has {len(name)} characters, and a name has {LONGEST_NAME} at most")
-        _refuse_control(name)
-        return name
+    def _is_a_name(cls, name: str) -> str:
+        return _name(name)
+
+    @field_validator("reference_claims")
+    @classmethod
+    def _no_empty_claim(cls, claims: list[str]) -> list[str]:
+        if not all(claim.strip() for claim in claims):
+            raise ValueError("one of the claims is empty")
+        return claims
+
+    @field_validator("quotes")
+    @classmethod
+    def _different_ids(cls, quotes: list[CandidateQuote]) -> list[CandidateQuote]:
+        for name, count in Counter(quote.id for quote in quotes).items():
+            if count > 1:
+                raise ValueError(f"{count} quotes have the id '{name}'")
+        return quotes
+
+    @field_validator("metadata")
+    @classmethod
+    def _keys_are_names(cls, metadata: dict[str, Scalar]) -> dict[str, Scalar]:
+        for key in metadata:
+            _name(key)
+        return metadata
 
     @field_validator("files")
     @classmethod
@@ -119,6 +202,8 @@ class QuestionRow(BaseModel):
             if self.files and evidence.document not in self.files:
                 hint = suggest(evidence.document, self.files)
                 raise ValueError(f"evidence in '{evidence.document}', which is not in 'files'{hint}")
+            if self.hops is not None and (evidence.step or 0) > self.hops:
+                raise ValueError(f"evidence of step {evidence.step}, but 'hops' is {self.hops}")
         return self
 
 
@@ -183,10 +268,13 @@ def _checked(place: str, data: dict[str, Any]) -> tuple[QuestionRow, list[str]]:
         if not written or len(kept) < len(written)
     ]
     variants = [variant for variant in variants if variant]
-    if row.answerable and not variants:
+    row = row.model_copy(update={"answers": variants})
+    if row.answerable and not any(getattr(row, key) for key in GOLD):
         absent = "is missing" if "answers" not in data else "contains no phrase"
-        raise DataError(f"{place}: 'answers' {absent} (a question without one needs 'answerable: false')")
-    return row.model_copy(update={"answers": variants}), notes
+        raise DataError(
+            f"{place}: 'answers' {absent} (a question without one needs a 'reference' or 'answerable: false')"
+        )
+    return row, notes
 
 
 def _ignored(key: str, value: Any) -> bool:
@@ -206,6 +294,11 @@ def _question(row: QuestionRow, own_id: str) -> Question:
         evidence=tuple(Evidence(**evidence.model_dump()) for evidence in row.evidence),
         hops=row.hops,
         answerable=row.answerable,
+        short_answer=row.short_answer,
+        long_answer=row.long_answer,
+        reference_claims=tuple(row.reference_claims),
+        quotes=tuple(Quote(**quote.model_dump()) for quote in row.quotes),
+        metadata=row.metadata,
     )
 
 

@@ -130,10 +130,11 @@ def _parse(line: str, name: str, number: int) -> _AnswerRow:
 
 def _record(question: Question, row: _AnswerRow) -> Record:
     """Convert a row, an answer or a failed call, to a record."""
+    hits = row.hits(question.id)
     return Record(
         question=question,
-        hits=row.hits(question.id),
+        hits=hits,
         answer=None if row.answer is None else row.reply(row.answer),
         error=Failure(kind="Imported", message=row.error or "no answer") if row.answer is None else None,
-        citations=row.evidence(),
+        citations=row.cited(row.answer or "", hits),
     )

@@ -33,6 +33,7 @@ from fathoms.config import dotted, misread
 from fathoms.corpora.ids import question_ids
 from fathoms.errors import DataError
 from fathoms.importers.imported import LARGEST_IMPORT, Imported, fold_space, missing_warning
+from fathoms.runs.citations import all_citations
 from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply
 
@@ -180,12 +181,14 @@ def _record(question: Question, response: _Response) -> Record:
     scorer = "evaluator.py" if response.hallucinating is None else "reprocess.py"
     flag = response.hallucinating if flag is None else flag
     texts = [text for text in response.rag_context if isinstance(text, str)]
+    hits = _hits(response.rag_context)
     return Record(
         question=question,
-        hits=_hits(response.rag_context),
+        hits=hits,
         prompt=Prompt(messages=(), context="\n\n".join(texts)) if texts else None,
         answer=None if failed else Reply(text=response.pred_answer),
         error=Failure(kind="ModelError", message=response.pred_answer) if failed else None,
+        citations=None if failed else all_citations(response.pred_answer, hits, None),
         fingerprints={"scorer": scorer},
         released={
             "correctness": response.correctness_score,

@@ -59,7 +59,7 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
     for name in scores.rows[0] if scores.rows else ():
         rows = [ScoredRecord(record, row[name]) for record, row in zip(records, scores.rows, strict=True)]
         head = _head(next((profile for profile in PROFILES if profile.name == name), None), scores.scoring)
-        figures[name] = {**head, **_figures(rows)}
+        figures[name] = {**head, **figures_of(rows)}
         if name != RELEASED:
             table = _abstention_table(rows)
             shares: dict[str, dict[str, float | None]] = {}
@@ -85,7 +85,7 @@ def _head(profile: Profile | None, scoring: Scoring) -> dict[str, Any]:
     }
 
 
-def _figures(rows: Iterable[ScoredRecord]) -> dict[str, Any]:
+def figures_of(rows: Iterable[ScoredRecord]) -> dict[str, Any]:
     """Return the `overall` and `categories` figures; categories are in order of first appearance."""
     questions = _question_scores(rows)
     groups: dict[str, list[QuestionMeans]] = {}

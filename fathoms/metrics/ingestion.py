@@ -27,8 +27,9 @@ class GoldText(NamedTuple):
     """The recall of one question's gold answer in its gold text.
 
     `recall` is in [0, 1], or `None` if the question is `left_out` for one of the reasons `unanswerable`,
-    `yes-no`, `common` or `no-text`. `chance` is the share of non-gold documents that contain the whole
-    answer, `None` if there are no such documents. `missed` are the phrases that were not found.
+    `no-phrases` (its gold answer is only a text), `yes-no`, `common` or `no-text`. `chance` is the share of
+    non-gold documents that contain the whole answer, `None` if there are no such documents. `missed` are the
+    phrases that were not found.
     """
 
     question: Question
@@ -77,8 +78,10 @@ def gold_text_recall(
     `documents` must be all documents of the data set, by id: those that are not gold give `chance`.
     """
     texts = documents if isinstance(documents, ParsedTexts) else ParsedTexts(documents)
-    if not question.answerable or not any(question.answers):
+    if not question.answerable:
         return GoldText(question, None, "unanswerable", None)
+    if not any(question.answers):
+        return GoldText(question, None, "no-phrases", None)
     if all(is_yes_no(variant) for variant in question.answers if variant):
         return GoldText(question, None, "yes-no", None)
     chance = _chance(question, texts, match, hyphens)

@@ -8,14 +8,14 @@ add the class to `METRICS` in `registry.py`; tables, exports, comparisons and th
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from fathoms.config import Component
 from fathoms.metrics.score_records import RecordScore
-from fathoms.types import Record, Score
+from fathoms.types import Claim, Judgement, Record, Score, Verdict
 
 Direction = Literal["higher", "lower"]
 Need = Literal["answer", "gold", "reference", "hits", "prompt", "evidence", "citations"]
@@ -38,10 +38,17 @@ _OF_QUESTIONS: frozenset[Need] = frozenset({"gold", "reference", "evidence"})
 
 @dataclass(frozen=True)
 class Facts:
-    """What a metric may read of one record: the record, and its scores under the headline profile."""
+    """What a metric may read of one record: the record, its scores under the headline profile, and for judged
+    metrics the claims of texts and the verdicts, as far as there are any.
+
+    `claims` maps a text and the question that it answers to its claims. `failures` are the texts and
+    judgements for which the judge failed.
+    """
 
     record: Record
     scores: RecordScore
+    claims: Mapping[tuple[str, str], tuple[Claim, ...]] = field(default_factory=dict)
+    verdicts: Mapping[Judgement, Verdict] = field(default_factory=dict)
 
 
 class Metric(Component):
@@ -125,3 +132,45 @@ class Metric(Component):
         """Return the numerator and the denominator of a score if `pooling` is `counts`; `None` if the score
         does not count."""
         return None
+
+
+class JudgedMetric(Metric):
+    """Base class of the metrics that rest on the verdicts of a judge.
+
+    Scoring first has the judge split `texts` into claims, then asks it for `judgements`, and then scores.
+    What a judge is asked for twice is paid for once.
+    """
+
+    judged: ClassVar[bool] = True
+
+    def texts(self, record: Record) -> Sequence[tuple[str, str]]:
+        """Return the texts to be split into claims, each with the question that it answers."""
+        return ()
+
+    def judgements(
+        self, record: Record, claims: Mapping[tuple[str, str], tuple[Claim, ...]]
+    ) -> Sequence[Judgement]:
+        """Return what the judge must be asked, given the claims of the texts."""
+        return ()
+
+
+def share_of(
+    metric: str, verdicts: Sequence[Verdict | None], why: Mapping[str, object] | None = None
+) -> Score:
+    """Return the share of claims that are supported, over the verdicts that could be read.
+
+    The parts count the claims, the `supported` ones, and those `unjudged` because a call failed or a reply
+    could not be read. `lowest` and `highest` are the shares if all unjudged claims were wrong or right. The
+    value is `None` if there is no claim, or none was judged.
+    """
+    supports = [verdict.supports if verdict else None for verdict in verdicts]
+    n, right, unjudged = len(supports), supports.count(True), supports.count(None)
+    parts = {
+        "claims": n,
+        "supported": right,
+        "unjudged": unjudged,
+        "lowest": right / n if n else None,
+        "highest": (right + unjudged) / n if n else None,
+    }
+    value = right / (n - unjudged) if n > unjudged else None
+    return Score(metric=metric, value=value, n=n - unjudged, parts=parts, why=dict(why or {}))

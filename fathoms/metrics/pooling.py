@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fathoms.config import fingerprint
 from fathoms.metrics.aggregate import mean
 from fathoms.metrics.intervals import Sample, mean_intervals, overall_intervals
-from fathoms.metrics.metric import Metric
+from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.types import Question, Score
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ class Pool:
         self.metric = metric
         self._questions: dict[str, QuestionScores] = {}
         self._lacking: dict[str, int] = {}
+        self._items = self._unjudged = 0
+        self._lowest: list[float | None] = []
+        self._highest: list[float | None] = []
 
     def add(self, question: Question, score: Score) -> None:
         """Add the score of one record."""
@@ -54,16 +57,23 @@ class Pool:
         scores.values.append(score.value)
         if (ratio := self.metric.ratio(score)) is not None:
             scores.ratios.append(ratio)
+        if isinstance(self.metric, JudgedMetric):
+            self._items += int(score.parts.get("claims") or 0)
+            self._unjudged += int(score.parts.get("unjudged") or 0)
+            self._lowest.append(score.parts.get("lowest"))
+            self._highest.append(score.parts.get("highest"))
         if lacking := score.why.get("lacks"):
             self._lacking[str(lacking)] = self._lacking.get(str(lacking), 0) + 1
 
-    def figures(self) -> dict[str, Any]:
-        """Return the figures of the metric as the summary stores them.
+    def figures(self, judge: tuple[str, str] | None = None) -> dict[str, Any]:
+        """Return the figures of the metric as the summary stores them; `judge` are the name of the judge and
+        a fingerprint of what decides its verdicts.
 
         `overall`, `micro` and each of the `categories` hold `value`, `low`, `high` and `n`, the number of
         questions. `missing` says what the run lacks if the metric applies to none of its records.
         """
         metric, questions = self.metric, list(self._questions.values())
+        rests_on_judge = isinstance(metric, JudgedMetric)
         groups: dict[str, list[QuestionScores]] = {}
         for question in questions:
             groups.setdefault(question.category, []).append(question)
@@ -71,9 +81,10 @@ class Pool:
             "direction": metric.better,
             "unit": metric.measured_in,
             "headline": metric.is_headline,
-            "judge": None,
-            "rules": fingerprint(metric.identity()),
+            "judge": judge[0] if judge and rests_on_judge else None,
+            "rules": fingerprint(metric.identity(), *(judge[1:] if judge and rests_on_judge else ())),
             "missing": self._missing(),
+            **({"judged": self._judged()} if rests_on_judge else {}),
         }
         if metric.pooling == "counts":
             overall = _ratio(questions)
@@ -86,6 +97,16 @@ class Pool:
         if metric.pooling == "questions":
             overall = micro
         return {**figures, "overall": overall, "micro": micro, "categories": categories}
+
+    def _judged(self) -> dict[str, Any]:
+        """Return how many items were to be judged, how many were not (`unjudged`), and the mean of the
+        questions if all unjudged items were wrong (`lowest`) or right (`highest`)."""
+        return {
+            "items": self._items,
+            "unjudged": self._unjudged,
+            "lowest": mean(self._lowest),
+            "highest": mean(self._highest),
+        }
 
     def _missing(self) -> str | None:
         """Say in one sentence why the metric applies to no record; `None` if it applies to any."""

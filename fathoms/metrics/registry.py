@@ -14,8 +14,13 @@ from fathoms.config import suggest
 from fathoms.errors import UsageError
 from fathoms.metrics import profile_metrics as profile
 from fathoms.metrics import spending
+from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.metrics.metric import Metric
 from fathoms.metrics.python_metric import PythonMetric
+from fathoms.metrics.reference.bleu import Bleu, SacreBleu
+from fathoms.metrics.reference.rouge import Rouge1, Rouge2, RougeL
+from fathoms.metrics.reference.similarity import SemanticSimilarity
+from fathoms.metrics.reference.squad import ExactMatch, TokenF1
 
 METRICS: tuple[type[Metric], ...] = (
     profile.Correctness,
@@ -30,6 +35,15 @@ METRICS: tuple[type[Metric], ...] = (
     spending.PromptTokens,
     spending.CompletionTokens,
     spending.Cost,
+    ExactMatch,
+    TokenF1,
+    Bleu,
+    SacreBleu,
+    Rouge1,
+    Rouge2,
+    RougeL,
+    SemanticSimilarity,
+    Faithfulness,
     PythonMetric,
 )
 SETS: dict[str, tuple[str, ...]] = {
@@ -38,6 +52,7 @@ SETS: dict[str, tuple[str, ...]] = {
         *("recall-in-documents", "recall-in-retrieved", "recall-in-prompt"),
         *("latency", "prompt-tokens", "completion-tokens", "cost"),
     ),
+    "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
 }
 """Sets of metrics by name. `fathoms` is computed for every run."""
 NAMES = {str(metric.model_fields["kind"].default): metric for metric in METRICS}

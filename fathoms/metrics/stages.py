@@ -16,8 +16,9 @@ class Funnel(StoredValue):
     """The recall in [0, 1] at each stage (`None` if its text is unknown), and what was lost and gained there.
 
     `missed` maps each phrase that the answer lacks to the stage from which on it is missing. `left_out` is
-    the reason why a question is not measured (`unanswerable`, `yes-no` or `common`); it then has no recalls.
-    `chance` is the share of non-gold documents that contain the whole answer, `None` if there are none.
+    the reason why a question is not measured (`unanswerable`, `no-phrases`, `yes-no` or `common`); it then
+    has no recalls. `chance` is the share of non-gold documents that contain the whole answer, `None` if there
+    are none.
     """
 
     documents: float | None = None

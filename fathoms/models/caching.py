@@ -10,7 +10,7 @@ from fathoms.config import fingerprint
 from fathoms.errors import ModelError
 from fathoms.models.embed.process import embed
 from fathoms.runs.cache import Cache
-from fathoms.types import Prompt, Reply
+from fathoms.types import FilePart, ImagePart, Message, Prompt, Reply, TextPart
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,23 +32,34 @@ class ReplyCache:
     the cache are marked `cached`.
     """
 
-    def __init__(self, cache: Cache, model: ChatModel) -> None:
+    def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._identity = model.identity()
 
-    def key(self, prompt: Prompt, repeat: int) -> str:
-        """Return the cache key of a reply. Images and files enter by the hashes of their contents, not their
-        paths."""
-        messages = [
-            (
-                message.role,
-                message.text,
-                [self._cache.file_hash(image) for image in message.images],
-                [(file.document, file.sha256) for file in message.files],
-            )
-            for message in prompt.messages
-        ]
-        return fingerprint(self._identity, messages, repeat)
+    def key(self, model: ChatModel, prompt: Prompt, repeat: int) -> str:
+        """Return the cache key of a model's reply. Images and files enter by the hashes of their contents,
+        not their paths."""
+        messages = [self._message(message) for message in prompt.messages]
+        form = [prompt.form.model_dump()] if prompt.form else []
+        return fingerprint(model.identity(), messages, repeat, *form)
+
+    def _message(self, message: Message) -> tuple[object, ...]:
+        """Return what of a message enters the key.
+
+        For a message in the usual order it is the same as before messages had parts, so that the replies in
+        older caches are still found.
+        """
+        if not message.is_in_usual_order:
+            return message.role, [(part.kind, self._content(part)) for part in message.parts]
+        images = [self._cache.file_hash(image) for image in message.images]
+        return message.role, message.text, images, [(file.document, file.sha256) for file in message.files]
+
+    def _content(self, part: TextPart | ImagePart | FilePart) -> object:
+        """Return what identifies the content of a part."""
+        if isinstance(part, TextPart):
+            return part.text
+        if isinstance(part, ImagePart):
+            return self._cache.file_hash(part.image)
+        return part.file.document, part.file.sha256
 
     def get(self, key: str) -> Reply | None:
         """Return the stored reply, `None` if there is none."""

@@ -1,4 +1,4 @@
-"""Answering questions over an ingested corpus: retrieve for all, then prompt and generate for each."""
+"""Answering questions over an ingested corpus: retrieve for all, then rerank, prompt and generate for one."""
 
 from __future__ import annotations
 
@@ -11,22 +11,16 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from fathoms.config import Component
-from fathoms.errors import DocumentError, ModelError, StoreError
+from fathoms.errors import DocumentError, StoreError
 from fathoms.ingest import ElementKind, PdfParser, page_images, pdf_part
 from fathoms.models import ChatModel, FileLimits
-from fathoms.models.caching import ReplyCache
-from fathoms.models.calling.retries import ProviderCalls
+from fathoms.models.caller import Caller, for_repeat, to_failure
 from fathoms.pipeline.attachments import Fitting, in_requests
 from fathoms.pipeline.prompt import Draft, PromptBuilder
 from fathoms.retrieve import FileHandling, Index, Retriever
+from fathoms.runs.citations import parse_citations
 from fathoms.runs.usage import total
-from fathoms.safety.masking import without_known
-from fathoms.safety.transport import await_in_thread
-from fathoms.types import Document, Failure, Hit, Part, Prompt, Question, Record, Reply, Usage
-
-CHARACTERS = 4
-"""Estimated characters per token of English text."""
+from fathoms.types import Call, Document, Failure, Hit, Part, Prompt, Question, Record, Reply, Usage
 
 
 @dataclass(frozen=True)
@@ -46,8 +40,6 @@ class Ingested:
     index: Index
     fingerprints: dict[str, str]
     folder: Path
-    replies: ReplyCache | None = None
-    """The cache of model replies; `None` where replies are not reused."""
     unusable: dict[str, DocumentError] = field(default_factory=dict)
     """Questions that cannot be asked because one of their files cannot be attached, by question id."""
 
@@ -78,7 +70,8 @@ class Ingested:
         return None if window is None else window - (self.generate.max_tokens or 0)
 
     def retrieve(self, questions: Sequence[Question]) -> dict[str, tuple[Hit, ...]]:
-        """Retrieve the hits of all questions in one batch; returns them by question id.
+        """Retrieve the hits of all questions in one batch; returns them by question id. Where a language
+        model reranks, these are the candidates from which `answer` chooses.
 
         Raises ConfigError where the attached files of a question are more than the model accepts.
         """
@@ -128,22 +121,24 @@ class Ingested:
         *,
         repeat: int = 0,
         timeout: float | None = None,
-        calls: ProviderCalls | None = None,
+        caller: Caller | None = None,
         packed: PackedQuestion | None = None,
     ) -> Record:
         """Ask the model one question. A failure is returned as a record with `error` set, never raised.
 
-        `packed` holds the question's prompts where they were made before, for an estimate. `timeout` limits
+        `hits` are what `retrieve` found; where a language model reranks, it chooses from them first. `packed`
+        holds the question's prompts where they were made before, for an estimate. `timeout` limits reranking,
         prompt and reply together, in seconds, including all attempts and the waits between them, but not the
-        wait in the queue and for an estimate; `None` means no limit. `calls` applies the provider's rate
+        wait in the queue and for an estimate; `None` means no limit. `caller` applies the providers' rate
         limits and retries.
         """
-        generate, seed = for_repeat(self.generate, repeat)
+        _, seed = for_repeat(self.generate, repeat)
+        retrieved = hits if self.retriever.reranker is None else ()  # candidates are no hits yet
         record = Record(
-            question=question, repeat=repeat, seed=seed, hits=hits, fingerprints=self.fingerprints
+            question=question, repeat=repeat, seed=seed, hits=retrieved, fingerprints=self.fingerprints
         )
         packed = packed or PackedQuestion(self, question, hits)
-        in_progress = _QuestionInProgress(packed, generate, repeat, calls or ProviderCalls())
+        in_progress = _QuestionInProgress(packed, repeat, caller or Caller())
         found = in_progress.found
         try:
             async with asyncio.timeout(timeout) as deadline:
@@ -154,17 +149,24 @@ class Ingested:
             found["error"] = Failure(kind="Timeout", message=f"no answer within {timeout:g} s")
         except Exception as failure:  # any client error fails this question only
             found["error"] = to_failure(failure)
+        if (reply := found.get("answer")) is not None:
+            found["citations"] = parse_citations(reply.text, hits)
         return record.model_copy(update=found)
 
 
 class PackedQuestion:
     """A question and its prompts, one per request to the model. Each prompt is packed once, on first
-    use by either the estimate or the answer."""
+    use by either the estimate or the answer.
 
-    def __init__(self, ingested: Ingested, question: Question, hits: tuple[Hit, ...]) -> None:
+    `retrieved` is what was retrieved for the question, and `hits` what its prompts hold: until a language
+    model has reranked them, the first of the candidates stand for those that it will choose.
+    """
+
+    def __init__(self, ingested: Ingested, question: Question, retrieved: tuple[Hit, ...]) -> None:
         self.ingested = ingested
         self.question = question
-        self.hits = hits
+        self.retrieved = retrieved
+        self.hits = ingested.retriever.without_refining(retrieved)
         self.seconds = 0.0  # spent on packing
         self._prompts: dict[int, Prompt] = {}
 
@@ -203,20 +205,23 @@ class _QuestionInProgress:
     """One question in progress. `found` collects the fields of its record as they become known, so that a
     failed question keeps what was done before the failure."""
 
-    def __init__(
-        self, packed: PackedQuestion, generate: ChatModel, repeat: int, calls: ProviderCalls
-    ) -> None:
+    def __init__(self, packed: PackedQuestion, repeat: int, caller: Caller) -> None:
         self.packed = packed
         self.ingested = packed.ingested
-        self.generate = generate
         self.repeat = repeat
-        self.calls = calls
+        self.caller = caller
         self.deadline: asyncio.Timeout | None = None
         self.found: dict[str, Any] = {"timings": {"prompt": packed.seconds, "generate": 0.0}, "attempts": 0}
 
     async def ask(self, deadline: asyncio.Timeout) -> None:
-        """Build the prompt and get the reply. After several requests, a last one merges the answers."""
-        question, requests, self.deadline = self.packed.question, self.packed.requests, deadline
+        """Rerank the hits if a language model does it, build the prompt and get the reply.
+
+        Where the files need several requests, a last one merges the answers.
+        """
+        self.deadline = deadline
+        if self.ingested.retriever.reranker is not None:
+            await self._rerank()
+        question, requests = self.packed.question, self.packed.requests
         if len(requests) == 1:
             self.found["answer"] = await self._reply(await self._prompt(0))
             return
@@ -228,84 +233,61 @@ class _QuestionInProgress:
         self.found["prompt"] = merging = self.ingested.prompt.pack_merge(question, asked)
         self.found["answer"] = summed([part.reply for _, part in asked], await self._reply(merging))
 
+    async def _rerank(self) -> None:
+        """Let a language model choose the hits from the candidates; records its calls and the seconds."""
+        packed, calls, started = self.packed, list[Call](), time.perf_counter()
+        try:
+            hits = await self.ingested.retriever.refine(
+                packed.question,
+                packed.retrieved,
+                self.caller,
+                repeat=self.repeat,
+                deadline=self.deadline,
+                calls=calls,
+            )
+        finally:
+            self.found["calls"] = tuple(calls)
+            self.found["timings"] = {"rerank": time.perf_counter() - started, **self.found["timings"]}
+        self.found["hits"] = hits
+        self.packed = PackedQuestion(self.ingested, packed.question, hits)
+
     async def _prompt(self, number: int, before: tuple[Part, ...] = ()) -> Prompt:
-        """The prompt of a request. `before` is kept in it, so that a failed record shows earlier parts.
-
-        A prompt whose tokens a server counts is retried as a reply would be, but a stop interrupts it,
-        because the model has not been asked anything yet.
-        """
-        packed, stop = self.packed, self.calls.stop
-
-        async def count() -> Prompt:
-            with stop.waiting():
-                return await await_in_thread(partial(packed.prompt, number))
-
+        """The prompt of a request. `before` is kept in it, so that a failed record shows earlier parts."""
+        packed, generate = self.packed, self.ingested.generate
         try:
             with packed.timed():
-                if packed.is_packed(number) or not self.generate.counting_waits:
+                if packed.is_packed(number):
                     prompt = packed.prompt(number)
                 else:
-                    prompt = await self.calls.make(count, 0, self.deadline)
+                    make = partial(packed.prompt, number)
+                    prompt = await self.caller.counted(generate, make, self.deadline)
         finally:
             self.found["timings"]["prompt"] = packed.seconds
         self.found["prompt"] = prompt = prompt.model_copy(update={"parts": before})
         return prompt
 
     async def _reply(self, prompt: Prompt) -> Reply:
-        """The model's reply, taken from the reply cache where possible."""
-        replies = self.ingested.replies
-        if replies is None:
-            return await self._asked(prompt)
-        key = replies.key(prompt, self.repeat)
-        if (known := replies.get(key)) is not None:
-            return known
-        reply = await self._asked(prompt)
-        replies.put(key, reply)
-        return reply
-
-    async def _asked(self, prompt: Prompt) -> Reply:
-        """Ask the model; records the attempts and the seconds taken, including the waits between attempts."""
-        generate, started = self.generate, time.perf_counter()
-
-        async def call() -> Reply:
-            self.found["attempts"] += 1
-            return await generate.reply(prompt)
-
+        """The model's reply; records the attempts and the seconds taken, including the waits between
+        attempts."""
+        calls: list[Call] = []
         try:
-            # this size counts against `execution.tokens_per_minute`
-            size = prompt_size(prompt) + (generate.max_tokens or 0)
-            reply = without_known(await self.calls.make(call, size, self.deadline))
-            return reply.model_copy(update={"cost": generate.cost(reply.usage, reply.model)})
+            reply, _ = await self.caller.reply(
+                self.ingested.generate,
+                prompt,
+                purpose="answer",
+                repeat=self.repeat,
+                deadline=self.deadline,
+                calls=calls,
+            )
         finally:
-            self.found["timings"]["generate"] += time.perf_counter() - started
-
-
-def for_repeat(model: ChatModel, repeat: int) -> tuple[ChatModel, int | None]:
-    """Return the model for a repeat (counted from 0), and its seed: the configured seed plus the repeat. The
-    seed is `None` where the model has none or none is set."""
-    seed: int | None = getattr(model, "seed", None)
-    if seed is None or not isinstance(model, Component):
-        return model, None
-    return model.model_copy(update={"seed": seed + repeat}) if repeat else model, seed + repeat
-
-
-def prompt_size(prompt: Prompt) -> int:
-    """Estimate the tokens of a prompt from its characters if not counted; files and images count 0."""
-    if prompt.tokens is not None:
-        return prompt.tokens
-    return sum(len(message.text) for message in prompt.messages) // CHARACTERS
+            self.found["attempts"] += sum(call.attempts for call in calls)
+            self.found["timings"]["generate"] += sum(call.seconds for call in calls)
+        return reply
 
 
 def file_limits(model: ChatModel) -> FileLimits:
     """The model's file limits; no limits where it takes no files or does not know any."""
     return model.file_limits or FileLimits(None, None)
-
-
-def to_failure(error: Exception) -> Failure:
-    """Convert an exception into the failure that a record stores."""
-    status = error.status if isinstance(error, ModelError) else None
-    retry_after = error.retry_after if isinstance(error, ModelError) else None
-    return Failure(kind=type(error).__name__, message=str(error), status=status, retry_after=retry_after)
 
 
 def summed(parts: Sequence[Reply], last: Reply) -> Reply:

@@ -16,16 +16,19 @@ from pydantic import Field, field_validator
 from fathoms.config import Component, override, read_yaml, validate
 from fathoms.corpora import DataSource
 from fathoms.errors import ConfigError, DocumentError, UsageError
+from fathoms.judges import AnyJudge
 from fathoms.metrics import Scoring
+from fathoms.metrics.metric import JudgedMetric
 from fathoms.metrics.registry import Metrics, distinct
 from fathoms.models import Generator
-from fathoms.models.calling.retries import ExecutionSettings, ProviderCalls
+from fathoms.models.caller import Caller, provider_of
+from fathoms.models.calling.retries import ExecutionSettings
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.external import Connected, External
 from fathoms.pipeline.pipeline import Pipeline, Progress, silent
 from fathoms.runs.cache import Cache
 from fathoms.safety.option_limits import LONGEST_WAIT
-from fathoms.types import Document, Hit, Question, Record
+from fathoms.types import Document, Hit, Purpose, Question, Record
 
 
 class Prepared(Protocol):
@@ -56,11 +59,11 @@ class Prepared(Protocol):
         *,
         repeat: int = 0,
         timeout: float | None = None,
-        calls: ProviderCalls | None = None,
+        caller: Caller | None = None,
         packed: PackedQuestion | None = None,
     ) -> Record:
-        """Ask one question through `calls`; a failure is returned as a record too. `packed` holds its prompts
-        where they were made before."""
+        """Ask one question through `caller`; a failure is returned as a record too. `packed` holds its
+        prompts where they were made before."""
 
 
 class Measured(Component):
@@ -75,10 +78,12 @@ class Measured(Component):
     metrics: Metrics = ()
     """Metrics that are computed besides those of `fathoms`: names of metrics or of sets (`fathoms metrics`
     lists them), or mappings with a `kind` and options."""
+    judge: AnyJudge | None = None
+    """The judge for the metrics that need one, such as `faithfulness`."""
     question_timeout: float = Field(default=600, gt=0, le=LONGEST_WAIT)
     """Seconds that one answer may take, all attempts included, before the question counts as failed."""
     execution: ExecutionSettings = ExecutionSettings()
-    """Retries and rate limits of the requests to the provider."""
+    """Retries and rate limits of the requests to each provider."""
 
     def _placed(self, base: Path) -> dict[str, Any]:
         """The scoring and the metrics with relative paths resolved from a folder."""
@@ -90,6 +95,10 @@ class Measured(Component):
         self.scoring.check()
         for metric in self.metrics:
             metric.check()
+        if self.judge is not None:
+            self.judge.check()
+        elif judged := [metric.name for metric in self.metrics if isinstance(metric, JudgedMetric)]:
+            raise ConfigError(f"metrics: {judged[0]} needs a judge: add 'judge: {{kind: llm, model: ...}}'")
 
     @property
     def _answering(self) -> Generator | External:
@@ -102,9 +111,20 @@ class Measured(Component):
         return self._answering.max_concurrency
 
     @property
+    def called(self) -> dict[Purpose, Generator | External]:
+        """What is called for each purpose when a question is asked."""
+        return {"answer": self._answering}
+
+    @property
     def provider(self) -> str:
-        """Identifies the provider; experiments with the same provider share its rate limits."""
+        """Identifies the provider of the answers."""
         return provider_of(self._answering)
+
+    @property
+    def providers(self) -> frozenset[str]:
+        """All providers that are called for a question; experiments with the same provider share its rate
+        limits."""
+        return frozenset(map(provider_of, self.called.values()))
 
 
 class Experiment(Pipeline, Measured):
@@ -119,6 +139,12 @@ class Experiment(Pipeline, Measured):
     @property
     def _answering(self) -> Generator:
         return self.generate
+
+    @property
+    def called(self) -> dict[Purpose, Generator | External]:
+        """The models that answer and, where there is one, that rerank."""
+        reranker = self.retrieve.reranker
+        return {"answer": self.generate, **({} if reranker is None else {"rerank": reranker})}
 
     def at(self, base: Path) -> Experiment:
         """Return a copy whose relative paths are resolved from `base`, the folder of the configuration."""
@@ -184,12 +210,8 @@ class ExternalExperiment(Measured):
         *,
         workers: int = 2,
         progress: Progress = silent,
-        reuse_replies: bool = False,
     ) -> Connected:
-        """Make the external pipeline ready for questions on the documents; raises FathomsError.
-
-        `reuse_replies` is ignored: nobody can know what changed behind an external pipeline.
-        """
+        """Make the external pipeline ready for questions on the documents; raises FathomsError."""
         return self.pipeline.prepare(documents, cache)
 
 
@@ -226,13 +248,6 @@ def load_experiment(
         return experiment.at(path.parent)
     except ConfigError as error:
         raise source.complain(("pipeline", "target"), str(error)) from error
-
-
-def provider_of(component: Component) -> str:
-    """Identify the server or the target of a component by its kind and its address."""
-    names = ("address", "base_url", "url", "target")
-    parts = (getattr(component, name, None) for name in ("kind", *names))
-    return " ".join(str(part) for part in parts if part)
 
 
 def _shortcuts(section: str, model: str | None, concurrency: int | None) -> Iterator[str]:

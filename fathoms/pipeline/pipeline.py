@@ -35,7 +35,7 @@ from fathoms.ingest import (
     parse_all,
 )
 from fathoms.models import Embedder, Generator, OnnxEmbedder
-from fathoms.models.caching import ReplyCache, embed_cached
+from fathoms.models.caching import embed_cached
 from fathoms.models.chat.room import room_for_prompt
 from fathoms.models.embed import process as embedding
 from fathoms.paths import publish, sealed, temporary_folder
@@ -57,6 +57,9 @@ Progress = Callable[[str, int, int], None]
 
 _VECTORS = "vectors.npy"
 _CHUNKS = TypeAdapter(list[Chunk])
+_CHUNK_FORM = "with boxes"
+"""The form of the chunks in the cache, which is part of their key: those without boxes are made again. No
+text of a chunk has changed with it, so the fingerprints of runs and the cached vectors stay valid."""
 
 
 def silent(stage: str, done: int, total: int) -> None:
@@ -160,16 +163,12 @@ class Pipeline(Component):
         *,
         workers: int = 2,
         progress: Progress = silent,
-        reuse_replies: bool = False,
     ) -> Ingested:
         """Parse, chunk and embed what the cache does not hold yet, and return the corpus ready for questions.
 
-        `workers` is the number of parser processes. With `reuse_replies`, the model's replies are cached too,
-        and an identical prompt is answered from the cache.
-
-        Raises DocumentError for the first document that cannot be read, unless `ingest.on_error` is `skip`:
-        such documents are then left out and listed in `Ingested.failures`. Raises StoreError where the cache
-        cannot be written.
+        `workers` is the number of parser processes. Raises DocumentError for the first document that cannot
+        be read, unless `ingest.on_error` is `skip`: such documents are then left out and listed in
+        `Ingested.failures`. Raises StoreError where the cache cannot be written.
         """
         if self.retrieve.needs == "nothing":
             documents = {}  # for example a closed-book pipeline
@@ -205,7 +204,6 @@ class Pipeline(Component):
             ),
             fingerprints=self.fingerprints(hashes),
             folder=cache.folder,
-            replies=ReplyCache(cache, self.generate) if reuse_replies else None,
         )
 
     def _parse(
@@ -284,7 +282,7 @@ class Pipeline(Component):
         identity = (self.chunk.identity(), self.ingest.identity())
         chunks: list[Chunk] = []
         for number, document in enumerate(documents, start=1):
-            key = fingerprint(identity, document.id, document.sha256)
+            key = fingerprint(identity, document.id, document.sha256, _CHUNK_FORM)
             made = cache.load("chunks", key, _CHUNKS.validate_json)
             if made is None:
                 made = self.chunk.chunk(self._for_chunks(document, cache))

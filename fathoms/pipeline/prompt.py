@@ -25,7 +25,7 @@ _FIELD = re.compile(r"\{(\w+)\}")
 _PLACES = {
     "system": set[str](),
     "user": {"context", "question", "files"},
-    "chunk": {"document", "pages", "header", "text"},
+    "chunk": {"rank", "document", "page", "pages", "header", "text"},
     "merge": {"answers", "question"},
 }
 
@@ -57,14 +57,15 @@ class PromptBuilder(Component):
     """Builds prompts from a shipped template, any text of which can be replaced."""
 
     template: str = "default"
-    """Name of a shipped template, such as `default`, `closed-book` or `attached`."""
+    """Name of a shipped template, such as `default`, `cited`, `closed-book` or `attached`."""
     system: str | None = None
     """System message. The empty text sends none; null takes the template's."""
     user: str | None = None
     """User message with the placeholders `{context}`, `{question}` and `{files}`; null: the template's."""
     chunk: str | None = None
-    """Text per retrieved chunk, with the placeholders `{document}`, `{pages}`, `{header}` and `{text}`; null
-    takes the template's."""
+    """Text per retrieved chunk, with the placeholders `{rank}` (from 1, best first), `{document}`, `{page}`
+    (the first page of the chunk), `{pages}` (all of its pages), `{header}` and `{text}`; null takes the
+    template's. An answer can cite a chunk as `[1]` where the prompt shows its `{rank}`."""
     separator: str | None = None
     """Text between two chunks; null takes the template's."""
     merge: str | None = None
@@ -100,9 +101,16 @@ class PromptBuilder(Component):
         if "{context}" not in texts.user and not any(hit.chunk.file or hit.chunk.image for hit in hits):
             hits = ()  # the template shows no context, so nothing can be cut either
         pieces = []
-        for chunk in (hit.chunk for hit in hits):
-            pages = ", ".join(map(str, chunk.pages))
-            values = {"document": chunk.document, "pages": pages, "header": chunk.header, "text": chunk.text}
+        for hit in hits:
+            chunk = hit.chunk
+            values = {
+                "rank": str(hit.rank),
+                "document": chunk.document,
+                "page": str(chunk.pages[0]) if chunk.pages else "",
+                "pages": ", ".join(map(str, chunk.pages)),
+                "header": chunk.header,
+                "text": chunk.text,
+            }
             pieces.append(_fill(texts.chunk, values))
         return Draft(texts, question, hits, pieces)
 

@@ -15,6 +15,7 @@ from fathoms.paths import write_atomic
 from fathoms.report.as_csv import report_csv
 from fathoms.report.as_json import report_json
 from fathoms.report.change import last_comparable
+from fathoms.report.grouping import grouped
 from fathoms.report.html import report_html
 from fathoms.report.latex import report_latex
 from fathoms.report.markdown import report_markdown
@@ -28,6 +29,7 @@ __all__ = [
     "ScoredRun",
     "context_panel",
     "draw_radar",
+    "grouped",
     "last_comparable",
     "leaderboard_panel",
     "load",

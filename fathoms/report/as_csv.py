@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 
+from fathoms.report.metrics_table import SPENDING
 from fathoms.report.text import plain
 from fathoms.runs.reading import ScoredRun
 
@@ -28,8 +29,6 @@ COLUMNS = (
     "latency",
     "text",
 )
-SPENDING = ("latency", "prompt-tokens", "completion-tokens", "cost")
-"""Metrics that have a column anyway."""
 FORMULA = tuple("=+-@＝＋－＠")  # noqa: RUF001 - the wide forms start a formula too
 FULL = 32_767
 """The largest number of characters that a spreadsheet cell can hold."""

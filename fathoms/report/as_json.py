@@ -32,11 +32,13 @@ def report_json(runs: Sequence[ScoredRun], scores: str | None = None) -> list[di
 
 
 def run_json(run: ScoredRun, scores: str | None = None) -> dict[str, Any]:
-    """Build the object of one run."""
+    """Build the object of one run. `by` is the key of the metadata whose values are the categories; absent
+    where they are the categories of the data set."""
     profile = run.profile(scores)
     figures = run.summary_json["profiles"][profile]  # as stored, with the keys of any version
     return {
         "run": run.run,
+        **({"by": run.grouped_by} if run.grouped_by else {}),
         "name": run.name,
         "model": run.model,
         "profile": profile,

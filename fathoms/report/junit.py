@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fathoms.report.ending import short
+from fathoms.report.metrics_table import metric_table
 from fathoms.report.text import shorten
 from fathoms.runs.reading import Means, ScoredRun
 from fathoms.runs.views import ScoredRepeat
@@ -125,6 +126,7 @@ def category_cases(run: ScoredRun, *, too_many_failed: bool) -> Iterator[Case]:
         views.setdefault(view.question.category, []).extend(view.repeats)
     asked = run.manifest.data.asked_categories or dict.fromkeys(run.categories, 0)
     figures = run.figures().categories
+    further = metric_table([run]).lines
     for name, number in asked.items():
         found = views.get(name, [])
         wanted = max(number * run.manifest.repeats, len(found))
@@ -132,11 +134,12 @@ def category_cases(run: ScoredRun, *, too_many_failed: bool) -> Iterator[Case]:
         seconds = sum(repeat.timings.get("generate", 0.0) for repeat in found)
         correctness = figures.get(name, Means()).correctness
         score = "n/a" if correctness is None else short(correctness)
+        others = "".join(f", {line.metric} {line.text(line.figures.cell(name))}" for line in further)
         yield Case(
             name=name,
             seconds=seconds,
             error=_trouble(wanted, len(found), failed if too_many_failed else []),
-            said=f"correctness {score} ({len(found)} of {wanted} answers, {len(failed)} failed)",
+            said=f"correctness {score}{others} ({len(found)} of {wanted} answers, {len(failed)} failed)",
         )
 
 

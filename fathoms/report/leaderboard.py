@@ -80,6 +80,8 @@ def leaderboard(runs: Sequence[ScoredRun], scores: str | None = None) -> Leaderb
     profiles = sorted({row.profile for row in rows})
     if len(profiles) > 1:
         notes.append(f"Not comparable: the runs are scored under {' and '.join(profiles)}; name one profile.")
+    if keys := sorted({run.grouped_by for run in runs if run.grouped_by}):
+        notes.append(f"Grouped by the metadata {', '.join(keys)} instead of the category.")
     return Leaderboard(tuple(dict.fromkeys(listed + scored)), tuple(rows), tuple(notes))
 
 

@@ -6,13 +6,14 @@ where somebody asks for them by name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fathoms.config import suggest
 from fathoms.errors import UsageError
 from fathoms.report.leaderboard import bracket, figure, run_labels
 from fathoms.runs.reading import MetricFigure, MetricFigures, ScoredRun
+from fathoms.runs.views import ScoredRepeat
 
 MAIN = ("correctness", "hallucination")
 """The metrics of the leaderboard, which has a table of its own."""
@@ -77,3 +78,21 @@ def metric_table(
                     notes.append(f"{name}: judged by {found.judge}")
     categories = dict.fromkeys(category for run in runs for category in run.categories)
     return MetricTable(tuple(lines), tuple(categories), tuple(dict.fromkeys(notes)))
+
+
+SPENDING = frozenset({"latency", "prompt-tokens", "completion-tokens", "cost"})
+"""Metrics that the reports of single answers show anyway."""
+
+
+def answer_metrics(repeat: ScoredRepeat) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each further metric of one answer: its value, its parts, and the reason
+    that the metric gives."""
+    for name, found in repeat.metrics.items():
+        if name not in SPENDING:
+            parts = [
+                f"{part} {'n/a' if value is None else f'{value:.4g}'}" for part, value in found.parts.items()
+            ]
+            reasons = [f"{key}: {value}" for key, value in found.why.items()]
+            details = "; ".join([", ".join(parts), *reasons]).removeprefix("; ")
+            value = "n/a" if found.value is None else f"{found.value:.4g}"
+            yield name, f"{value} ({details})" if details else value

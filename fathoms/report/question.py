@@ -11,10 +11,12 @@ from rich.text import Text
 
 from fathoms.metrics.stages import STAGES
 from fathoms.report.ending import dollars
+from fathoms.report.grouping import label
 from fathoms.report.leaderboard import figure
+from fathoms.report.metrics_table import answer_metrics
 from fathoms.report.text import gold, plain, shorten, yes_or_no
 from fathoms.runs.views import AnswerScores, Number, ScoredQuestion, ScoredRepeat, ShownHit
-from fathoms.types import Reply
+from fathoms.types import Citation, Reply
 
 HIT = 160
 
@@ -29,6 +31,8 @@ def question_panel(view: ScoredQuestion) -> list[RenderableType]:
         field("files", ", ".join(question.files)),
         field("gold", gold(question)),
     ]
+    if question.metadata:
+        parts.append(field("metadata", ", ".join(f"{k} {label(v)}" for k, v in question.metadata.items())))
     for repeat in view.repeats:
         parts += repeat_parts(repeat)
     return parts
@@ -57,10 +61,23 @@ def repeat_parts(repeat: ScoredRepeat) -> list[RenderableType]:
         if answer.refusal:
             parts.append(field("refused", answer.refusal))
         parts.append(field("answer", answer.text))
+        if repeat.citations:
+            parts.append(field("cited", "; ".join(cited(one, repeat.hits) for one in repeat.citations)))
         parts.append(field("took", taken(answer, repeat.timings.get("generate"))))
     if scores := repeat.scores:
         parts += [score_lines(scores), *why_lines(scores), *funnel_lines(scores)]
+    parts += [field(name, text) for name, text in answer_metrics(repeat)]
     return parts
+
+
+def cited(citation: Citation, hits: Sequence[ShownHit] | None) -> str:
+    """Format a citation: `2 (b.pdf, page 3)`, and `9 (not retrieved)` where it names no hit."""
+    page = "" if citation.page is None else f", page {citation.page}"
+    place = f"{citation.document}{page}" if citation.document else ""
+    notes = [place, "not retrieved" if hits is not None and not citation.ranks else ""]
+    if citation.label is None:
+        return ", ".join(filter(None, notes))
+    return f"{citation.label} ({', '.join(filter(None, notes))})" if any(notes) else citation.label
 
 
 def taken(answer: Reply, seconds: Number | None) -> str:

@@ -80,8 +80,10 @@ def run_table(run: ScoredRun, scores: str | None = None) -> list[RenderableType]
     """Show one run as a table with a line for each category."""
     scored = leaderboard([run], scores)
     (row,) = scored.rows
-    table = plain_table("category", "correctness", "hallucination", "abstained", "n", "errors")
-    overall = f"Overall{row.mark} (category mean)"
+    table = plain_table(
+        plain(run.grouped_by or "category"), "correctness", "hallucination", "abstained", "n", "errors"
+    )
+    overall = f"Overall{row.mark} ({'group' if run.grouped_by else 'category'} mean)"
     table.add_row(overall, *texts(row.overall), style="bold")
     table.add_row("Micro (question mean)", *texts(row.micro), style="dim", end_section=True)
     for category in scored.categories:

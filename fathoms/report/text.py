@@ -88,7 +88,8 @@ def gold(question: Question) -> str:
     if not question.answerable:
         return "(not answerable from the documents)"
     if not question.answers:
-        return question.reference or ""
+        texts = (question.reference, question.short_answer, question.long_answer)
+        return next(filter(None, texts), " ".join(question.reference_claims))
     return " or ".join(" + ".join(variant) for variant in question.answers if variant)
 
 

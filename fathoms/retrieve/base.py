@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -12,7 +13,9 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from pydantic import field_validator
 
 from fathoms.config import Component, suggest
-from fathoms.types import Chunk, Document, Hit, Question
+from fathoms.models import Generator
+from fathoms.models.caller import Caller
+from fathoms.types import Call, Chunk, Document, Hit, Prompt, Question
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,7 +76,37 @@ class Retriever(Component):
 
     @abstractmethod
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """Return the hits of each question, best first, in the order of the questions."""
+        """Return the hits of each question, best first, in the order of the questions; with a `reranker`
+        these are the candidates for `refine`."""
+
+    @property
+    def reranker(self) -> Generator | None:
+        """The language model that `refine` calls; `None` where `search` returns the final hits."""
+        return None
+
+    async def refine(
+        self,
+        question: Question,
+        candidates: Sequence[Hit],
+        caller: Caller,
+        *,
+        repeat: int = 0,
+        deadline: asyncio.Timeout | None = None,
+        calls: list[Call] | None = None,
+    ) -> tuple[Hit, ...]:
+        """Return the final hits of one question, chosen from its candidates by the `reranker`.
+
+        The options are those of `Caller.reply`. Raises ModelError and Stopped.
+        """
+        return tuple(candidates)
+
+    def without_refining(self, candidates: Sequence[Hit]) -> tuple[Hit, ...]:
+        """Return as many of the candidates as `refine` would, without calling a model; for estimates."""
+        return tuple(candidates)
+
+    def refining_prompts(self, question: Question, candidates: Sequence[Hit]) -> list[Prompt]:
+        """Return the prompts of the calls that `refine` makes, before they are cut to the context window."""
+        return []
 
 
 R = TypeVar("R", bound=Retriever)

@@ -5,27 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import field_validator
 
 from fathoms.config import Component
 from fathoms.errors import ModelError
 from fathoms.models import Generator
+from fathoms.models.caller import Caller
+from fathoms.models.calling.stop import Stopped
 from fathoms.models.chat.room import most_that_fits, room_for_prompt
-from fathoms.safety.transport import await_in_thread
-from fathoms.types import Message, Prompt
-
-T = TypeVar("T")
+from fathoms.runs.events import happened
+from fathoms.types import Call, Message, Prompt
 
 NO_GRADE = -1.0
 """Score of a chunk that the model gave no grade: it is ranked after all graded chunks."""
 
-_LONGEST = 600.0
-"""Time limit in seconds for grading one passage."""
 _PROMPT = """\
 Does the passage help to answer the question? Grade it with a whole number from 0 to 10:
 0 has nothing to do with the question, 5 is about the same subject, 10 holds the answer.
@@ -76,63 +73,87 @@ class LLMReranker(Component):
         room_for_prompt(self.generate, "the reranker's generate")
         self.generate.check()
 
-    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Return a grade from 0 to 10 for each (question, passage) pair, in the given order.
+    async def grades(
+        self,
+        question: str,
+        passages: Sequence[str],
+        caller: Caller,
+        *,
+        repeat: int,
+        deadline: asyncio.Timeout | None,
+        calls: list[Call],
+    ) -> list[float]:
+        """Return the grade of each passage from 0 to 10. A passage that does not fit into the context of the
+        model is shortened at its end, and a reply without a grade counts as `NO_GRADE`.
 
-        A reply without a grade counts as `NO_GRADE`. A passage that does not fit into the context of the
-        model is shortened at its end. Raises ModelError if a call fails, or if none of the replies has a
-        grade.
+        After a failed call no more are started. Raises its ModelError, one where none of the replies has a
+        grade, and Stopped.
         """
-        replies = _run(self._replies(pairs))
-        grades = [grade_of(reply) for reply in replies]
+        room = room_for_prompt(self.generate, "the reranker's generate")
+        found: dict[int, str] = {}
+        failed: list[Exception | Stopped] = []
+        cut = 0
+        waiting = iter(enumerate(passages))
+
+        async def grade_next() -> None:
+            nonlocal cut
+            for number, passage in waiting:
+                try:
+                    kept = passage
+                    if room is not None:
+                        fitted = partial(self._fitted, question, passage, room)
+                        kept = await caller.counted(self.generate, fitted, deadline)
+                    cut += kept != passage
+                    reply, _ = await caller.reply(
+                        self.generate,
+                        self.prompt_of(question, kept),
+                        purpose="rerank",
+                        repeat=repeat,
+                        deadline=deadline,
+                        calls=calls,
+                    )
+                    found[number] = reply.text
+                except (Exception, Stopped) as error:
+                    failed.append(error)
+                if failed:
+                    return
+
+        # calls in flight are finished after a failure: a cancelled one would count as an outage
+        await asyncio.gather(*(grade_next() for _ in passages[: self.generate.max_concurrency]))
+        if failed:
+            if isinstance(error := failed[0], ModelError):
+                message = f"the reranker failed: {error}"
+                raise type(error)(message, status=error.status, retry_after=error.retry_after) from error
+            raise error
+        grades = [grade_of(found[number]) for number in range(len(passages))]
         missing = grades.count(None)
         if grades and missing == len(grades):
             raise ModelError(
-                f"no grade from 0 to 10 in {missing} replies of the reranker; one is {replies[0]!r}"
+                f"no grade from 0 to 10 in {missing} replies of the reranker; one is {found[0]!r}"
             )
-        if missing:
-            logging.getLogger(__name__).warning("no grade in %d of %d replies", missing, len(grades))
+        if missing or cut:
+            happened(
+                "reranking-incomplete",
+                level=logging.WARNING,
+                passages=len(passages),
+                without_grade=missing,
+                shortened=cut,
+            )
         return [NO_GRADE if grade is None else grade for grade in grades]
 
-    async def _replies(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
-        """Return the reply to each pair, with at most `max_concurrency` calls at a time."""
-        free = asyncio.Semaphore(self.generate.max_concurrency)
-
-        async def ask(question: str, passage: str) -> tuple[str, bool]:
-            async with free:
-                # the time-outs of the clients restart with every byte that the server sends
-                async with asyncio.timeout(_LONGEST):
-                    # counting tokens may send a blocking request, which must not run on the event loop
-                    kept = await await_in_thread(partial(self._fitted, question, passage))
-                    reply = await self.generate.reply(Prompt(messages=self._messages(question, kept)))
-            return reply.text, kept != passage
-
-        try:
-            found = await asyncio.gather(*(ask(*pair) for pair in pairs))
-        except TimeoutError as error:
-            raise ModelError(f"the reranker failed: no grade within {_LONGEST:g} s") from error
-        except ModelError as error:
-            raise ModelError(f"the reranker failed: {error}") from error
-        if cut := sum(shortened for _, shortened in found):
-            logging.getLogger(__name__).warning(
-                "%d of %d passages were shortened to fit the context of the reranker", cut, len(found)
-            )
-        return [reply for reply, _ in found]
-
-    def _messages(self, question: str, passage: str) -> tuple[Message, ...]:
-        """Return the messages that ask the model to grade one passage."""
+    def prompt_of(self, question: str, passage: str) -> Prompt:
+        """Return the prompt that asks the model to grade one passage."""
         values = {"question": question, "passage": passage}
         text = _PLACE.sub(lambda place: values[place[1]], self.prompt)
-        return (Message(role="user", text=text),)
+        return Prompt(messages=(Message(role="user", text=text),))
 
-    def _fitted(self, question: str, passage: str) -> str:
-        """Return the longest beginning of the passage that fits into the context of the model."""
-        room = room_for_prompt(self.generate, "the reranker's generate")
+    def _fitted(self, question: str, passage: str, room: int) -> str:
+        """Return the longest beginning of the passage with which the prompt has at most `room` tokens."""
 
         def tokens(length: int) -> int:
-            return self.generate.count_tokens(self._messages(question, passage[:length])) or 0
+            return self.generate.count_tokens(self.prompt_of(question, passage[:length]).messages) or 0
 
-        if room is None or tokens(len(passage)) <= room:
+        if tokens(len(passage)) <= room:
             return passage
         if (bare := tokens(0)) > room:
             raise ModelError(
@@ -153,13 +174,3 @@ def grade_of(reply: str) -> float | None:
         return float(first[0])
     found = set(map(float, _GRADE.findall(text)))
     return found.pop() if len(found) == 1 else None
-
-
-def _run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine and return its result, even if the caller already runs inside an event loop."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from fathoms.models import CrossEncoder
+from fathoms.models import CrossEncoder, Generator
+from fathoms.models.caller import Caller
 from fathoms.retrieve.base import Index, Needs, TextQuery, as_candidates, hits
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.llm_reranker import LLMReranker
 from fathoms.safety.option_limits import MOST_CHUNKS
-from fathoms.types import Hit, Question
+from fathoms.types import Call, Hit, Prompt, Question
 
 First = Annotated[Dense | BM25 | Hybrid, Field(discriminator="kind")]
 Reranker = Annotated[CrossEncoder | LLMReranker, Field(discriminator="kind")]
@@ -24,7 +26,8 @@ class Rerank(TextQuery):
     """Sorts the candidates of the retriever `first` by the scores of the reranker `by`.
 
     `query` is the text that the reranker reads as the question; `first` searches with its own `query`.
-    Candidates with equal scores keep the order of `first`.
+    Candidates with equal scores keep the order of `first`. A cross-encoder sorts the candidates of all
+    questions in one batch, and a language model those of one question at a time, before it is answered.
     """
 
     neutral: ClassVar[frozenset[str]] = frozenset({"first", "by"})
@@ -61,13 +64,54 @@ class Rerank(TextQuery):
         self.by.check()
 
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """Return the `top_k` candidates with the highest scores for each question.
-
-        Raises ModelError if the reranker fails.
-        """
+        """Return the `top_k` candidates with the highest scores for each question, or all candidates where a
+        language model will sort them (`refine`)."""
         rows = self.first.search(index, questions)
+        if isinstance(self.by, LLMReranker):
+            return rows
         queries = self.queries(questions)
         pairs = [(query, hit.chunk.indexed) for query, row in zip(queries, rows, strict=True) for hit in row]
         scores = iter(self.by.scores(pairs))
-        scored = [[(hit.chunk, next(scores)) for hit in row] for row in rows]
-        return [hits(sorted(row, key=lambda pair: -pair[1])[: self.top_k]) for row in scored]
+        return [self._best(row, [next(scores) for _ in row]) for row in rows]
+
+    @property
+    def reranker(self) -> Generator | None:
+        """The language model that grades the candidates; `None` for a cross-encoder."""
+        return self.by.generate if isinstance(self.by, LLMReranker) else None
+
+    async def refine(
+        self,
+        question: Question,
+        candidates: Sequence[Hit],
+        caller: Caller,
+        *,
+        repeat: int = 0,
+        deadline: asyncio.Timeout | None = None,
+        calls: list[Call] | None = None,
+    ) -> tuple[Hit, ...]:
+        """Return the `top_k` candidates with the highest grades of the language model. Raises ModelError and
+        Stopped."""
+        if not isinstance(self.by, LLMReranker):
+            return tuple(candidates)
+        (query,) = self.queries([question])
+        passages = [hit.chunk.indexed for hit in candidates]
+        grades = await self.by.grades(
+            query, passages, caller, repeat=repeat, deadline=deadline, calls=[] if calls is None else calls
+        )
+        return self._best(candidates, grades)
+
+    def without_refining(self, candidates: Sequence[Hit]) -> tuple[Hit, ...]:
+        """Return the first `top_k` candidates."""
+        return tuple(candidates[: self.top_k])
+
+    def refining_prompts(self, question: Question, candidates: Sequence[Hit]) -> list[Prompt]:
+        """Return one prompt per candidate; none for a cross-encoder."""
+        if not isinstance(self.by, LLMReranker):
+            return []
+        (query,) = self.queries([question])
+        return [self.by.prompt_of(query, hit.chunk.indexed) for hit in candidates]
+
+    def _best(self, candidates: Sequence[Hit], scores: Sequence[float]) -> tuple[Hit, ...]:
+        """The `top_k` candidates with the highest scores, with new ranks."""
+        scored = [(hit.chunk, score) for hit, score in zip(candidates, scores, strict=True)]
+        return hits(sorted(scored, key=lambda pair: -pair[1])[: self.top_k])

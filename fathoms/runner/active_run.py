@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from fathoms.models.calling.retries import ProviderCalls
+from fathoms.models.caller import Caller
 from fathoms.models.calling.stop import Stop, Stopped
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.experiment import AnyExperiment, Prepared
@@ -49,6 +49,8 @@ def _without_secrets(record: Record) -> Record:
     for name in ("answer", "error"):
         if (noun := getattr(record, name)) is not None:
             sent[name] = without_known(noun)
+    if any(call.error for call in record.calls):
+        sent["calls"] = tuple(map(without_known, record.calls))
     if record.citations:
         sent["citations"] = tuple(map(without_known, record.citations))
     if record.prompt is None and record.hits:  # reported by an external pipeline
@@ -92,7 +94,7 @@ class ActiveRun:
         self.cost: float | None = 0.0
         self.seconds = 0.0
 
-    async def ask_all(self, calls: ProviderCalls, stop: Stop, on_record: Callable[[Record], None]) -> None:
+    async def ask_all(self, caller: Caller, stop: Stop, on_record: Callable[[Record], None]) -> None:
         """Ask all missing questions in order, at most `max_concurrency` of the experiment at once.
 
         However it ends, all answers received by then are stored and readable.
@@ -122,7 +124,7 @@ class ActiveRun:
                     try:
                         if stop.is_set():
                             return
-                        record = await self._record(turn, reservation.packed, calls)
+                        record = await self._record(turn, reservation.packed, caller)
                         # the question keeps its place until its answer is on disk, so that `kill -9` loses
                         # no more answers than were in flight
                         record = await commit.add(record)
@@ -146,14 +148,14 @@ class ActiveRun:
             await commit.finish()
             self.seconds = time.perf_counter() - started
 
-    async def _record(self, turn: Turn, packed: PackedQuestion | None, calls: ProviderCalls) -> Record:
+    async def _record(self, turn: Turn, packed: PackedQuestion | None, caller: Caller) -> Record:
         """Ask one question and return its record."""
         question, repeat = turn
         hits = self.hits.get(question.id, ())
         timeout = self.experiment.question_timeout
         with within(run=self.store.id, question=question.id, repeat=repeat):
             record = await self.prepared.answer(
-                question, hits, repeat=repeat, timeout=timeout, calls=calls, packed=packed
+                question, hits, repeat=repeat, timeout=timeout, caller=caller, packed=packed
             )
         timings = {"retrieve": self.retrieve_seconds} if self.hits else {}
         finished = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -177,6 +179,7 @@ class ActiveRun:
             totals["stopped"] = ended or "budget"
         finished = datetime.now(UTC).isoformat(timespec="seconds")
         self.store.write_manifest({**manifest, "finished": finished, "totals": totals})
-        happened("run-finished", run=self.store.id, name=self.experiment.name, **totals)
+        facts = {key: value for key, value in totals.items() if key != "usage_by_purpose"}
+        happened("run-finished", run=self.store.id, name=self.experiment.name, **facts)
         done = self.asked - len(self.missing) + self.done
         return Outcome(self.store, self.asked, done, self.errors, "stopped" in totals, over)

@@ -1,6 +1,7 @@
 """Estimating requests, tokens and dollars of questions without calling the model.
 
-Prompts are packed as they will be sent, from what was retrieved. Their tokens are the model's own count where
+Prompts are packed as they will be sent, from what was retrieved; where a language model will rerank, from the
+first of its candidates. Their tokens are the model's own count where
 it runs in this process. Otherwise four characters of text count as one token, and every page of an attached
 PDF and every image as many as the model's adapter says (`page_tokens`). A reply is assumed to have 100
 tokens, or `max_tokens` where that is less.
@@ -8,14 +9,17 @@ tokens, or `max_tokens` where that is less.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from fathoms.errors import PromptTooLongError
 from fathoms.models import ChatModel, Embedded, ScriptedModel
-from fathoms.pipeline.answering import CHARACTERS, PackedQuestion
-from fathoms.types import Message, Usage
+from fathoms.models.caller import CHARACTERS
+from fathoms.pipeline.answering import PackedQuestion
+from fathoms.types import Message, Purpose, Usage
 
 REPLY = 100
 """Tokens assumed for a short answer."""
@@ -49,28 +53,68 @@ class Estimate:
         )
 
 
-def estimate(packed: PackedQuestion) -> Estimate:
-    """Estimate one question; zero for one that cannot be asked."""
+Estimates = dict[Purpose, Estimate]
+"""Estimates by what the model is called for."""
+
+
+def estimate(packed: PackedQuestion) -> Estimates:
+    """Estimate one question; empty for one that cannot be asked. Raises ModelError where a model in this
+    process fails to count tokens."""
+    answering = _answering(packed)
+    if not answering.requests:
+        return {}
+    reranking = _reranking(packed)
+    return {"answer": answering, **({"rerank": reranking} if reranking.requests else {})}
+
+
+def added(parts: Iterable[Estimates]) -> Estimates:
+    """Add up estimates by purpose."""
+    found: Estimates = {}
+    for part in parts:
+        for purpose, one in part.items():
+            found[purpose] = found.get(purpose, Estimate()) + one
+    return found
+
+
+def _reranking(packed: PackedQuestion) -> Estimate:
+    """Estimate the calls of a language model that reranks the candidates of a question."""
+    retriever = packed.ingested.retriever
+    if (model := retriever.reranker) is None:
+        return Estimate()
+    room = math.inf if model.context_window is None else model.context_window - (model.max_tokens or 0)
+    prompts = retriever.refining_prompts(packed.question, packed.retrieved)
+    sizes = (min(_count(model, prompt.messages), room) for prompt in prompts)  # longer passages are cut
+    return sum((_request(model, int(size)) for size in sizes), Estimate())
+
+
+def _answering(packed: PackedQuestion) -> Estimate:
+    """Estimate the answer to one question; zero where it cannot be asked."""
     ingested, question, generate = packed.ingested, packed.question, packed.ingested.generate
     if question.id in ingested.unusable:
         return Estimate()
-    counts_here = isinstance(generate, Embedded | ScriptedModel)
-
-    def count(messages: Sequence[Message]) -> int:
-        own = generate.count_tokens(messages) if counts_here else None
-        return by_rule(generate, messages) if own is None else own
-
     sizes = []
     try:
         with packed.timed():
             for number, draft in enumerate(packed.drafts):
-                tokens = packed.prompt(number).tokens if counts_here else None
-                sizes.append(tokens or draft.fit(count, ingested.max_prompt_tokens).tokens or 0)
+                tokens = packed.prompt(number).tokens if _counts_here(generate) else None
+                fitted = tokens or draft.fit(partial(_count, generate), ingested.max_prompt_tokens).tokens
+                sizes.append(fitted or 0)
     except PromptTooLongError:
         return Estimate()
     if len(sizes) > 1:  # the last request merges the answers
         sizes.append(len(question.text) // CHARACTERS + len(sizes) * _reply(generate))
     return sum((_request(generate, size) for size in sizes), Estimate())
+
+
+def _counts_here(model: ChatModel) -> bool:
+    """Whether the model counts tokens in this process."""
+    return isinstance(model, Embedded | ScriptedModel)
+
+
+def _count(model: ChatModel, messages: Sequence[Message]) -> int:
+    """The model's own count of tokens where it is made in this process, otherwise by the rule."""
+    own = model.count_tokens(messages) if _counts_here(model) else None
+    return by_rule(model, messages) if own is None else own
 
 
 def by_rule(model: ChatModel, messages: Sequence[Message]) -> int:

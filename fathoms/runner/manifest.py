@@ -12,8 +12,8 @@ from typing import Any
 
 from fathoms.config import VERSION, package_version
 from fathoms.corpora import Corpus
+from fathoms.models.caller import for_repeat
 from fathoms.models.prices import price_data
-from fathoms.pipeline.answering import for_repeat
 from fathoms.pipeline.experiment import AnyExperiment, Experiment, Prepared
 from fathoms.types import Question
 

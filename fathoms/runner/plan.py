@@ -11,14 +11,14 @@ from fathoms.corpora import Corpus
 from fathoms.errors import FathomsError
 from fathoms.ingest import Docling
 from fathoms.models import Embedded, LexicalEmbedder, OnnxEmbedder, SentenceTransformersEmbedder
+from fathoms.models.caller import provider_of
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.attachments import attached
 from fathoms.pipeline.experiment import AnyExperiment, Experiment
 from fathoms.pipeline.pipeline import Progress, silent
-from fathoms.retrieve.llm_reranker import LLMReranker
-from fathoms.runner.estimate import Estimate, estimate
+from fathoms.runner.estimate import Estimate, Estimates, added, estimate
 from fathoms.runs.cache import Cache
-from fathoms.types import Question
+from fathoms.types import Purpose, Question
 
 _IN_PROCESS = (OnnxEmbedder, LexicalEmbedder, SentenceTransformersEmbedder)
 
@@ -27,23 +27,29 @@ _IN_PROCESS = (OnnxEmbedder, LexicalEmbedder, SentenceTransformersEmbedder)
 class Plan:
     """The questions per category, the stages by name, and the estimated usage of a run.
 
-    `estimate` covers all questions and repeats but not a reranking model or embeddings; it is `None` where it
-    cannot be made, and `unknown` then says why. `attached` counts pages and bytes of the attached PDFs (or of
-    images of their pages) over the questions of one repeat, `None` where none are attached. `missing` holds
-    the reasons, by stage, why the run would not start.
+    `providers` and `estimates` are by what a model is called for. The estimates cover all questions and
+    repeats but no embeddings; they are `None` where they cannot be made, and `unknown` then says why.
+    `attached` counts pages and bytes of the attached PDFs (or of images of their pages) over the questions of
+    one repeat, `None` where none are attached. `missing` holds the reasons, by stage, why the run would not
+    start.
     """
 
     name: str
     data: str
-    provider: str
+    providers: dict[Purpose, str]
     questions: dict[str, int]
     documents: int
     stages: dict[str, str]
     requests: int | None
     attached: dict[str, int] | None
     missing: dict[str, str]
-    estimate: Estimate | None
+    estimates: Estimates | None
     unknown: str | None
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The estimate of all calls together."""
+        return None if self.estimates is None else sum(self.estimates.values(), Estimate())
 
 
 def plan(
@@ -64,29 +70,29 @@ def plan(
             check()
         except FathomsError as error:
             missing[stage] = str(error)
-    requests: int | None = len(asked) * repeats
+    requests: int | None = len(asked) * repeats if len(experiment.called) == 1 else None
     attached: dict[str, int] | None = None
-    found: Estimate | None = None
+    found: Estimates | None = None
     unknown = _obstacle(experiment, corpus, cache, missing)
     if unknown is None and isinstance(experiment, Experiment):
         try:
             found, attached = _estimated(experiment, corpus, asked, cache, workers, progress)
-            found = sum([found] * repeats, Estimate())
-            requests = found.requests
+            found = added([found] * repeats)
+            requests = sum(part.requests for part in found.values())
         except FathomsError as error:
             unknown = missing["retrieve"] = str(error)
             requests = None
     return Plan(
         name=experiment.name,
         data=corpus.name,
-        provider=experiment.provider,
+        providers={purpose: provider_of(model) for purpose, model in experiment.called.items()},
         questions=dict(Counter(question.category for question in asked)),
         documents=len(corpus.documents),
         stages={name: described(getattr(experiment, name)) for name in experiment.checks()},
         requests=requests,
         attached=attached,
         missing=missing,
-        estimate=found,
+        estimates=found,
         unknown=unknown,
     )
 
@@ -110,8 +116,6 @@ def _obstacle(
         return "generate: something is missing"
     if experiment.retrieve.needs == "vectors" and not isinstance(experiment.embed, _IN_PROCESS):
         return f"embed: {described(experiment.embed)} would have to be called"
-    if isinstance(getattr(experiment.retrieve, "by", None), LLMReranker):
-        return "retrieve: the reranking model would have to be called"
     if isinstance(experiment.ingest, Docling) and not experiment.is_parsed(corpus.documents, cache):
         return "the documents are not parsed yet: run 'fathoms ingest' first, which may take long"
     return None
@@ -124,11 +128,11 @@ def _estimated(
     cache: Cache,
     workers: int,
     progress: Progress,
-) -> tuple[Estimate, dict[str, int] | None]:
+) -> tuple[Estimates, dict[str, int] | None]:
     """The estimate of all questions once, and the attached pages and bytes; raises FathomsError."""
     prepared = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
     hits = prepared.retrieve(asked) if asked else {}
-    found = sum((estimate(PackedQuestion(prepared, item, hits[item.id])) for item in asked), Estimate())
+    found = added(estimate(PackedQuestion(prepared, item, hits[item.id])) for item in asked)
     if experiment.retrieve.files is None:
         return found, None
     pages, size = attached([hit for row in hits.values() for hit in row])

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from fathoms.errors import UsageError
+from fathoms.errors import ModelError, UsageError
 from fathoms.models.calling.stop import Stop
 from fathoms.pipeline.answering import Ingested, PackedQuestion
 from fathoms.pipeline.experiment import AnyExperiment, Experiment, Prepared
 from fathoms.runner.budget import Amount, Budget
-from fathoms.runner.estimate import Estimate, estimate
-from fathoms.runs.usage import billed, tokens_of
-from fathoms.types import Hit, Question, Record, Reply, Usage
+from fathoms.runner.estimate import Estimates, estimate
+from fathoms.runs.usage import billed, tokens_of, total
+from fathoms.types import Hit, Purpose, Question, Record, Reply, Usage
 
 _PRICE = "{input: 2.5, output: 10} (US dollars for a million tokens)"
 
@@ -24,17 +26,27 @@ class Reservation:
 
     amount: Amount
     packed: PackedQuestion | None = None
-    estimate: Estimate | None = None
+    estimates: Estimates | None = None
+
+
+@dataclass
+class _Learnt:
+    """What the calls for one purpose showed: the largest ratio of billed to estimated prompt tokens, and the
+    longest reply in tokens."""
+
+    scale: float = 1.0
+    reply: int = 0
 
 
 class Reservations:
     """One run's access to the budget of a command.
 
     Until the first answer shows how long replies are, questions are asked one at a time, reserving only the
-    prompt. From then on a question reserves its own prompt, scaled by the largest ratio of billed to
-    estimated tokens so far, and the longest reply so far. For an external pipeline it reserves the most that
-    any question took. An answer that does not report its tokens, and a question that timed out, count as what
-    was reserved; other failures count as nothing.
+    prompts. From then on a question reserves its own prompts, scaled by the largest ratio of billed to
+    estimated tokens so far, and the longest replies so far, each for what the model is called for. For an
+    external pipeline, and where tokens cannot be counted, it reserves the most that any question took. A
+    reply that does not report its tokens, and a question that timed out, count as what was reserved; other
+    failures count as nothing.
     """
 
     def __init__(self, budget: Budget, prepared: Prepared, hits: Mapping[str, tuple[Hit, ...]]) -> None:
@@ -42,9 +54,8 @@ class Reservations:
         self._prepared = prepared
         self._hits = hits
         self._in_flight = 0
-        self._learnt = False
-        self._scale = 0.0
-        self._reply = 0
+        self._answered = False
+        self._learnt: dict[Purpose, _Learnt] = {}
         self._most = Amount()
 
     async def take(self, question: Question, stop: Stop | None = None) -> Reservation | None:
@@ -54,7 +65,8 @@ class Reservations:
         packed = estimated = None
         if isinstance(self._prepared, Ingested):
             packed = PackedQuestion(self._prepared, question, self._hits.get(question.id, ()))
-            estimated = await asyncio.to_thread(estimate, packed)
+            with suppress(ModelError):  # where it lasts, it fails the question when this is asked
+                estimated = await asyncio.to_thread(estimate, packed)
         amount = await self._budget.take(lambda: self._need(estimated), stop)
         if amount is None:
             return None
@@ -74,21 +86,25 @@ class Reservations:
             if record is not None:
                 spent = self._spent(record, reservation)
                 if record.answer is not None and not record.answer.cached:
-                    self._learn(record.answer, reservation, spent)
+                    self._learn(record, record.answer, reservation, spent)
         finally:  # release the reservation even if this raises
             self._budget.settle(reservation.amount, spent)
 
-    def _need(self, estimated: Estimate | None) -> Amount | None:
+    def _need(self, estimated: Estimates | None) -> Amount | None:
         """What a question needs, as far as known; `None` where it has to wait for a first answer."""
-        if not self._learnt and self._in_flight:
+        if self._in_flight and not (self._answered and self._learnt.keys() >= (estimated or {}).keys()):
             return None
         if estimated is None:
             return self._most
-        scale = self._scale if self._learnt else 1.0
-        prompt, reply = estimated.prompt_tokens * scale, self._reply * estimated.requests
         assert isinstance(self._prepared, Ingested)
-        usage = Usage(prompt_tokens=round(prompt), completion_tokens=reply)
-        return Amount(prompt + reply, self._prepared.generate.cost(usage) or 0.0)
+        models = {"answer": self._prepared.generate, "rerank": self._prepared.retriever.reranker}
+        need = Amount()
+        for purpose, part in estimated.items():
+            learnt, model = self._learnt.get(purpose, _Learnt()), models[purpose]
+            prompt, reply = part.prompt_tokens * learnt.scale, learnt.reply * part.requests
+            usage = Usage(prompt_tokens=round(prompt), completion_tokens=reply)
+            need += Amount(prompt + reply, (model and model.cost(usage)) or 0.0)  # 0 where no price is known
+        return need
 
     def _spent(self, record: Record, reservation: Reservation) -> Amount:
         """What a question really took."""
@@ -108,19 +124,25 @@ class Reservations:
                 f"the cost limit cannot be enforced: the pipeline reports neither a cost nor its tokens: set"
                 f" pipeline.price: {_PRICE}"
             )
-        return reserved if timed_out else known
+        if timed_out:  # what came before the time limit may be more than was reserved
+            return Amount(max(reserved.tokens, known.tokens), max(reserved.cost, known.cost))
+        return known
 
-    def _learn(self, answer: Reply, reservation: Reservation, spent: Amount) -> None:
-        """Learn from an answer how long replies are and how many tokens prompts really have."""
-        self._learnt = True
+    def _learn(self, record: Record, answer: Reply, reservation: Reservation, spent: Amount) -> None:
+        """Learn from an answered question how long replies are and how many tokens prompts really have."""
+        self._answered = True
         self._most = Amount(max(self._most.tokens, spent.tokens), max(self._most.cost, spent.cost))
-        estimated, usage = reservation.estimate, answer.usage
-        if estimated is None or not estimated.prompt_tokens:
-            return
-        billed_prompt = estimated.prompt_tokens if usage.prompt_tokens is None else usage.prompt_tokens
-        reply = estimated.reply_tokens if usage.completion_tokens is None else usage.completion_tokens
-        self._scale = max(self._scale, billed_prompt / estimated.prompt_tokens)
-        self._reply = max(self._reply, -(-reply // estimated.requests))
+        for purpose, estimated in (reservation.estimates or {}).items():
+            calls = [call.usage for call in record.calls if call.purpose == purpose]
+            usages = [answer.usage] if purpose == "answer" else calls
+            prompt = total([usage.prompt_tokens for usage in usages])
+            reply = total([usage.completion_tokens for usage in usages])
+            learnt = self._learnt.setdefault(purpose, _Learnt(scale=0.0))
+            prompt = estimated.prompt_tokens if prompt is None else prompt
+            reply = estimated.reply_tokens if reply is None else reply
+            if estimated.prompt_tokens:
+                learnt.scale = max(learnt.scale, prompt / estimated.prompt_tokens)
+            learnt.reply = max(learnt.reply, math.ceil(reply / estimated.requests))
 
 
 def _sum_or(assumed: float, parts: Sequence[float | None]) -> float:
@@ -133,8 +155,11 @@ def require_price(experiment: AnyExperiment, budget: Budget) -> None:
     """Raise UsageError where the cost is limited and the price of the model is unknown."""
     if budget.max_cost is None or not isinstance(experiment, Experiment):
         return
-    if experiment.generate.cost(Usage(prompt_tokens=1, completion_tokens=1)) is None:
-        raise UsageError(
-            f"{experiment.name}: no price is known for {experiment.answerer or experiment.generate.kind},"
-            f" and the cost limit cannot be enforced without one: set generate.price: {_PRICE}"
-        )
+    keys = {"answer": "generate.price", "rerank": "retrieve.by.generate.price"}
+    for purpose, model in experiment.called.items():
+        if model.cost(Usage(prompt_tokens=1, completion_tokens=1)) is None:
+            name = getattr(model, "model", None) or getattr(model, "target", None) or model.kind
+            raise UsageError(
+                f"{experiment.name}: no price is known for {name}, and the cost limit cannot be enforced"
+                f" without one: set {keys[purpose]}: {_PRICE}"
+            )

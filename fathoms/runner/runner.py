@@ -15,6 +15,8 @@ from typing import Any
 
 from fathoms.corpora import Corpus
 from fathoms.errors import UsageError
+from fathoms.models.caching import ReplyCache
+from fathoms.models.caller import Caller
 from fathoms.models.calling.retries import ProviderCalls
 from fathoms.models.calling.stop import Stop, StopSignals, ending_in_time
 from fathoms.pipeline.experiment import AnyExperiment, Prepared
@@ -89,8 +91,8 @@ def run(
 ) -> list[Outcome]:
     """Ask the selected questions of every job and store the answers; nothing is scored yet.
 
-    Jobs share parsed documents, indexes, and the rate limits of their providers: jobs of one provider run one
-    after another, those of different providers in parallel. Anything missing (a package, weights, a server, a
+    Jobs share parsed documents, indexes, and the rate limits of their providers: jobs with a provider in
+    common run one after another, others in parallel. Anything missing (a package, weights, a server, a
     document) is raised before the first question. A question that fails becomes a record with an error. On
     SIGINT or SIGTERM, questions in flight are finished and no more are started (`on_stop` is called); a
     second signal stops at once. Setting `stop` from another thread acts like the first signal. With
@@ -115,7 +117,6 @@ def run(
             cache,
             workers=workers,
             progress=progress,
-            reuse_replies=reuse_replies,
         )
         ready.append((job, asked, prepared, _retrieved(prepared, asked)))
     with ExitStack() as locks:
@@ -130,7 +131,8 @@ def run(
             keep_documents(store, prepared.documents)
             turns = [Turn(question, repeat) for question in asked for repeat in range(repeats)]
             runs.append(ActiveRun(job.experiment, prepared, store, len(turns), turns, hits, share, budget))
-        return _ask(runs, on_record, on_tally, on_stop, stop)
+        replies = ReplyCache(cache) if reuse_replies else None
+        return _ask(runs, on_record, on_tally, on_stop, stop, replies)
 
 
 def resume(
@@ -184,27 +186,35 @@ def _ask(
     on_tally: OnTally,
     on_stop: Callable[[], None],
     stop: Stop | None = None,
+    replies: ReplyCache | None = None,
 ) -> list[Outcome]:
-    """Ask the questions of all runs: runs of one provider one after another, providers in parallel. However
-    that ends, every run is closed. The caller holds the locks of the runs."""
+    """Ask the questions of all runs: runs with a provider in common one after another, others in parallel.
+
+    However that ends, every run is closed. The caller holds the locks of the runs.
+    """
     stop = stop or Stop()
     ended: Ended | None = "error"
     outcomes: list[Outcome] = []
     questions = sum(len(active.missing) for active in runs)
     by_provider: dict[str, list[ActiveRun]] = {}
+    calls: dict[str, ProviderCalls] = {}
     for active in runs:
+        calls |= {name: ProviderCalls(stop=stop) for name in active.experiment.providers - calls.keys()}
         by_provider.setdefault(active.experiment.provider, []).append(active)
 
     def report(provider: str, record: Record) -> None:
         on_record(record, sum(active.done for active in runs), questions)
         on_tally(_tally(provider, by_provider[provider]))
 
-    async def ask_provider(provider: str) -> None:
-        calls = ProviderCalls(stop=stop)
-        for active in by_provider[provider]:
+    async def ask_group(group: Sequence[ActiveRun]) -> None:
+        for active in group:
             if not stop.is_set():
-                calls.configure(active.experiment.execution)
-                await active.ask_all(calls, stop, partial(report, provider))
+                experiment = active.experiment
+                mine = {provider: calls[provider] for provider in experiment.providers}
+                for provider_calls in mine.values():
+                    provider_calls.configure(experiment.execution)
+                caller = Caller(mine[experiment.provider], others=mine, replies=replies)
+                await active.ask_all(caller, stop, partial(report, experiment.provider))
 
     def first_signal() -> None:
         stop.set()
@@ -212,7 +222,7 @@ def _ask(
 
     async def ask_all() -> None:
         nonlocal ended
-        tasks = [asyncio.create_task(ask_provider(provider)) for provider in by_provider]
+        tasks = [asyncio.create_task(ask_group(group)) for group in _sharing(runs)]
         signals = StopSignals(first_signal, lambda: [task.cancel() for task in tasks])
         with signals.on(asyncio.get_running_loop()):
             results = await asyncio.gather(*tasks, return_exceptions=True)
@@ -229,6 +239,18 @@ def _ask(
             ends.callback(close, active)
         asyncio.run(ask_all())
     return outcomes
+
+
+def _sharing(runs: Sequence[ActiveRun]) -> list[list[ActiveRun]]:
+    """Group the runs that have a provider in common, directly or through another run."""
+    groups: list[tuple[frozenset[str], list[ActiveRun]]] = []
+    for active in runs:
+        providers, members = active.experiment.providers, [active]
+        for group in [group for group in groups if group[0] & providers]:
+            groups.remove(group)
+            providers, members = providers | group[0], [*group[1], *members]
+        groups.append((providers, members))
+    return [sorted(members, key=runs.index) for _, members in groups]
 
 
 def _tally(provider: str, runs: Sequence[ActiveRun]) -> Tally:

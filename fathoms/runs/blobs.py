@@ -108,7 +108,11 @@ class Blobs:
                 if left[0] < 0:
                     raise StoreError(f"{self._root}: the texts of one record are longer than 512 MiB")
                 return text
-            return {key: self._internalise(item, left) for key, item in value.items()}
+            return {
+                # the free values of a question are never in blobs, and may have a key `blob` of their own
+                key: item if key == "metadata" else self._internalise(item, left)
+                for key, item in value.items()
+            }
         if isinstance(value, list):
             return [self._internalise(item, left) for item in value]
         return value

@@ -421,7 +421,8 @@ class ScoredRun:
 
     `manifest_json` and `summary_json` are the files as they are, to be passed on whole; `manifest` and
     `summary` are the same as typed values. `views` returns the JSON of the question files, read from disk one
-    by one, again at every call. `reviews` are rating files outside the run's folder.
+    by one, again at every call. `reviews` are rating files outside the run's folder. `grouped_by` is the key
+    of the metadata whose values stand in place of the categories (see `report.grouping`).
     """
 
     run: str
@@ -430,6 +431,7 @@ class ScoredRun:
     summary_json: Mapping[str, Any]
     views: Callable[[], Iterable[Json]]
     reviews: tuple[Path, ...] = ()
+    grouped_by: str | None = None
 
     @cached_property
     def manifest(self) -> Manifest:

@@ -38,7 +38,7 @@ from fathoms.runs.order import placed
 from fathoms.runs.trust import signed
 from fathoms.runs.views import read_views, view_names, view_of
 from fathoms.safety.masking import record_mask
-from fathoms.types import Evidence, Failure, Question, Record, Reply, StoredValue, Verdict
+from fathoms.types import Call, Citation, Failure, Question, Record, Reply, StoredValue, Verdict
 
 _NO_JSON = "it is not JSON"
 
@@ -103,7 +103,8 @@ class _RecordHead(StoredValue):
     attempts: int = 1
     answer: Reply | None = None
     error: Failure | None = None
-    citations: tuple[Evidence, ...] | None = None
+    calls: tuple[Call, ...] = ()
+    citations: tuple[Citation, ...] | None = None
     timings: dict[str, float] = Field(default_factory=dict)
     fingerprints: dict[str, str] = Field(default_factory=dict)
     released: dict[str, float | None] = Field(default_factory=dict)

@@ -33,6 +33,7 @@ INERT = frozenset(
         *("pdfium", "pymupdf", "docling", "easyocr", "cdla", "tableformer", "geometric"),
         *("sentence", "page", "docling-hybrid"),
         *("dense", "bm25", "hybrid", "rerank", "whole-document", "files", "oracle", "none", "numpy", "llm"),
+        *("nli", "people", "cascade"),
         *("onnx", "embedded", "sentence-transformers", "cross-encoder", "scripted"),
     }
 )

@@ -3,25 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from fathoms.types import Record, Reply, Usage
+from fathoms.types import Call, Purpose, Record, Reply, Usage
 
 
-def billed(record: Record) -> list[Reply]:
-    """The replies of a record that were really requested, leaving out cached ones. For a failed question
-    these are the replies to the parts of its files that came before the failure."""
+def billed(record: Record) -> list[Reply | Call]:
+    """The replies of a record that were really requested, leaving out cached and failed ones. For a failed
+    question these are the replies that came before the failure."""
+    return [reply for _, reply in _billed(record)]
+
+
+def _billed(record: Record) -> list[tuple[Purpose, Reply | Call]]:
+    """The replies of a record that were really requested, and what each was for."""
     parts = record.prompt.parts if record.prompt else ()
     replies = [record.answer] if record.answer else [part.reply for part in parts]
-    return [reply for reply in replies if not reply.cached]
-
-
-def sums(records: Iterable[Record]) -> dict[str, float | None]:
-    """Total tokens and US dollars of all replies really requested; `None` where any part is unknown."""
-    rows = [
-        (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.cost)
-        for record in records
-        for reply in billed(record)
+    answers: list[tuple[Purpose, Reply | Call]] = [("answer", reply) for reply in replies]
+    calls: list[tuple[Purpose, Reply | Call]] = [
+        (call.purpose, call) for call in record.calls if not call.error
     ]
+    return [(purpose, reply) for purpose, reply in [*answers, *calls] if not reply.cached]
+
+
+def sums(records: Iterable[Record]) -> dict[str, Any]:
+    """Total tokens and US dollars of all replies that were really requested; `None` where any part is
+    unknown. Where models were called for more than answers, `usage_by_purpose` holds the same totals and the
+    number of replies (`calls`) by purpose."""
+    rows: dict[Purpose, list[_Row]] = {}
+    for record in records:
+        for purpose, reply in _billed(record):
+            row = (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.cost)
+            rows.setdefault(purpose, []).append(row)
+    found: dict[str, Any] = _totals([row for several in rows.values() for row in several])
+    if rows.keys() - {"answer"}:
+        found["usage_by_purpose"] = {
+            purpose: {"calls": len(several), **_totals(several)} for purpose, several in rows.items()
+        }
+    return found
+
+
+_Row = tuple[int | None, int | None, float | None]
+"""Prompt tokens, completion tokens and cost of a reply."""
+
+
+def _totals(rows: list[_Row]) -> dict[str, float | None]:
+    """Add up the replies."""
     prompts, completions, costs = zip(*rows, strict=True) if rows else ((), (), ())
     return {
         "prompt_tokens": total(prompts),

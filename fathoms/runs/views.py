@@ -12,7 +12,17 @@ from pydantic import Field, ValidationError
 from fathoms.errors import StoreError
 from fathoms.paths import old_unique_name, safe_name
 from fathoms.runs.folder import read_checked
-from fathoms.types import Cut, Evidence, Failure, Question, Record, Reply, StoredValue
+from fathoms.types import (
+    Call,
+    Citation,
+    Cut,
+    Failure,
+    PageBox,
+    Question,
+    Record,
+    Reply,
+    StoredValue,
+)
 
 Number = (
     int | float
@@ -27,13 +37,27 @@ class AttachedFile(StoredValue):
     pages: tuple[Any, ...] = ()
 
 
+class ShownPiece(StoredValue):
+    """A text of a chat message, the path of an image, or an attached PDF, as `kind` says."""
+
+    kind: str
+    text: str = ""
+    image: str = ""
+    file: AttachedFile = AttachedFile()
+
+
 class ShownMessage(StoredValue):
-    """A chat message with the paths of its images and its attached PDFs."""
+    """A chat message with the paths of its images and its attached PDFs.
+
+    `parts` are its texts, images and files in order. They are empty if the message has the usual order:
+    files, images, text.
+    """
 
     role: str
     text: str
     images: tuple[str, ...] = ()
     files: tuple[AttachedFile, ...] = ()
+    parts: tuple[ShownPiece, ...] = ()
 
 
 class ShownPrompt(StoredValue):
@@ -62,6 +86,7 @@ class ShownHit(StoredValue):
     document: str
     pages: tuple[int, ...]
     modality: str = ""
+    boxes: tuple[PageBox, ...] = ()
     header: str = ""
     text: str
 
@@ -128,7 +153,8 @@ class ScoredRepeat(StoredValue):
     prompt: ShownPrompt | None = None
     answer: Reply | None = None
     error: Failure | None = None
-    citations: tuple[Evidence, ...] | None = None
+    calls: tuple[Call, ...] = ()
+    citations: tuple[Citation, ...] | None = None
     timings: dict[str, Number] = Field(default_factory=dict)
     fingerprints: dict[str, str] = Field(default_factory=dict)
     finished: str | None = None
@@ -189,6 +215,7 @@ def view_of(record: Record, scores: Json, metrics: Json | None = None) -> Json:
         {"rank": hit.rank, "score": hit.score, "document": hit.chunk.document}
         | {"pages": list(hit.chunk.pages), "modality": hit.chunk.modality}
         | ({"header": hit.chunk.header} if hit.chunk.header else {})
+        | ({"boxes": [box.model_dump(mode="json") for box in hit.chunk.boxes]} if hit.chunk.boxes else {})
         | {"text": hit.chunk.text}
         for hit in record.hits
     ]

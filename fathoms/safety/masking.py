@@ -221,8 +221,13 @@ def remember(*secrets: str) -> None:
 def environment_secrets() -> list[str]:
     """The values of all environment variables whose names are those of secrets, or that hold a login in a
     URL."""
-    found = os.environ.items()
-    return [value for name, value in found if is_secret_name(name) or without_logins(value) != value]
+    return [value for name, value in os.environ.items() if _is_secret_variable(name, value)]
+
+
+@lru_cache(maxsize=1024)
+def _is_secret_variable(name: str, value: str) -> bool:
+    """Whether a variable holds a secret; cached because all variables are looked at for every reply."""
+    return is_secret_name(name) or without_logins(value) != value
 
 
 def known_mask() -> Mask:
@@ -236,6 +241,7 @@ def record_mask() -> Mask:
     return mask_of(frozenset({*_remembered, *filter(_looks_random, environment_secrets())}))
 
 
+@lru_cache(maxsize=1024)
 def _looks_random(value: str) -> bool:
     """Whether a value is unlikely to occur in an answer by chance."""
     mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))

@@ -47,6 +47,28 @@ ANSWERS = {
 }
 
 
+RERANKED = """\
+name: paid
+data: {{questions: twelve.json, documents: pdfs}}
+chunk: {{kind: page}}
+embed: {{kind: lexical}}
+retrieve:
+  kind: rerank
+  first: {{kind: dense, top_k: 1}}
+  by:
+    kind: llm
+    generate:
+      kind: openai-compatible
+      base_url: {address}/v1
+      model: m
+      max_tokens: 500
+      max_concurrency: 8
+      price: {{input: 1000, output: 5000}}
+generate: {{kind: scripted, default: It is 41.5 m tall., max_concurrency: 8, price: {{input: 0, output: 0}}}}
+"""
+"""The same price for the grade of the one candidate of each question; the answers cost nothing."""
+
+
 @pytest.fixture
 def twelve(project: Project) -> Project:
     """Twelve questions."""
@@ -67,9 +89,11 @@ def summary(run: Path) -> Any:
 
 
 @pytest.mark.slow
-def test_max_cost_stops_within_a_question_and_the_run_goes_on(twelve: Project) -> None:
-    with serving(ANSWERS) as server:
-        twelve.write("paid.yaml", CONFIG.format(address=server.address, top_k=1))
+@pytest.mark.parametrize("config", [CONFIG, RERANKED], ids=["answers", "reranking"])
+def test_max_cost_stops_within_a_question_and_the_run_goes_on(twelve: Project, config: str) -> None:
+    graded = json.loads(json.dumps(ANSWERS).replace("41.5 m", "7"))
+    with serving(graded if config == RERANKED else ANSWERS) as server:
+        twelve.write("paid.yaml", config.format(address=server.address, top_k=1))
         done = twelve.fathoms("run", "paid.yaml", "--max-cost", "1.3")
         assert done.returncode == 3, done.stderr
         (run,) = twelve.runs()
@@ -91,6 +115,11 @@ def test_max_cost_stops_within_a_question_and_the_run_goes_on(twelve: Project) -
     assert "stopped" not in manifest(run)["totals"]
     assert summary(run)["complete"]
     assert summary(run)["cost"] == pytest.approx(12 * COST)
+    parts = summary(run).get("usage_by_purpose")
+    assert parts == manifest(run)["totals"].get("usage_by_purpose")
+    if config == RERANKED:
+        assert (parts["rerank"]["calls"], parts["answer"]["cost"]) == (12, 0)
+        assert parts["rerank"]["cost"] == pytest.approx(12 * COST)
 
 
 @pytest.mark.slow
@@ -110,6 +139,19 @@ def test_a_limit_of_cost_needs_a_price(twelve: Project) -> None:
     assert "no price is known for scripted" in done.stderr
     assert "set generate.price: {input: 2.5, output: 10}" in done.stderr
     assert twelve.runs() == []
+
+
+@pytest.mark.slow
+def test_a_limit_of_cost_needs_a_price_of_the_reranker(twelve: Project) -> None:
+    with serving(ANSWERS) as server:
+        text = RERANKED.format(address=server.address).replace(
+            "      price: {input: 1000, output: 5000}\n", ""
+        )
+        twelve.write("paid.yaml", text)
+        done = twelve.fathoms("run", "paid.yaml", "--max-cost", "1")
+        assert (done.returncode, server.bodies(CHAT)) == (2, [])
+    assert "no price is known for m" in done.stderr
+    assert "set retrieve.by.generate.price: {input: 2.5, output: 10}" in done.stderr
 
 
 HTTP = """\

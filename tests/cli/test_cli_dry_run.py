@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.support.http_stub import serving
 from tests.support.project import Project
 
 pytestmark = pytest.mark.slow  # processes of their own
@@ -106,3 +107,43 @@ def test_several_runs_are_summed_up_by_provider(project: Project) -> None:
         "\nscripted: about 1,146 tokens (346 of prompts, 800 of replies), at most 2,394; cost about $0.35"
         in (done.stdout)
     )
+
+
+@pytest.mark.slow
+def test_calls_are_estimated_by_what_they_are_for(project: Project) -> None:
+    """Three candidates a question are graded by a model of another price."""
+    reranker = (
+        "retrieve={kind: rerank, first: {kind: dense, top_k: 3}, top_k: 1, by: {kind: llm,"
+        " prompt: '{question} {passage}', generate: {kind: scripted, max_tokens: 2,"
+        " price: {input: 1000, output: 5000}}}}"
+    )
+    priced = ("--set", "generate.price={input: 2, output: 8}", "--set", reranker)
+    done = project.fathoms("run", "tiny.yaml", "--dry-run", *priced)
+    assert done.returncode == 0, done.stderr
+    assert "  16 requests\n" in done.stdout
+    assert "  answer: 4 requests, about 573 tokens (173 of prompts, 400 of replies)" in done.stdout
+    # 23 words of questions for each of 3 pages, and 20 words of pages for each of 4 questions
+    assert (
+        "  rerank: 12 requests, about 173 tokens (149 of prompts, 24 of replies), at most 173;" in done.stdout
+    )
+    # 149 * 1,000 + 24 * 5,000 = 269,000 millionths
+    assert "; cost about $0.27, at most $0.27\n" in done.stdout
+    # 573 + 173 tokens
+    assert "\n  about 746 tokens (322 of prompts, 424 of replies)" in done.stdout
+    assert project.runs() == []
+
+
+@pytest.mark.slow
+def test_a_reranker_of_another_provider_has_its_own_sum(project: Project) -> None:
+    listing = {"/v1/models": {"object": "list", "data": [{"id": "m"}]}}
+    with serving(listing) as server:
+        model = f"{{kind: openai-compatible, model: m, base_url: '{server.address}/v1'}}"
+        first = "{kind: dense, top_k: 3}"
+        reranker = f"retrieve={{kind: rerank, first: {first}, by: {{kind: llm, generate: {model}}}}}"
+        done = project.fathoms("run", "tiny.yaml", "tiny.yaml", "--dry-run", "--set", reranker)
+        assert done.returncode == 0, done.stderr
+        assert server.bodies("/v1/chat/completions") == []
+    lines = {line.partition(": about")[0]: line for line in done.stdout.splitlines()}
+    assert "800 of replies" in lines["scripted"]  # two runs of four answers
+    other = f"openai-compatible {server.address}/v1"
+    assert "2,400 of replies" in lines[other]  # two runs of twelve grades

@@ -10,7 +10,7 @@ import pytest
 import fathoms
 from fathoms.cli import main
 from fathoms.models import Embedded, OpenAILLM, ScriptedModel
-from fathoms.pipeline.answering import for_repeat
+from fathoms.models.caller import for_repeat
 from fathoms.runs.store import Run
 from tests.support.http_stub import serving
 from tests.support.project import Project

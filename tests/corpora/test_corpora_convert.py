@@ -14,7 +14,7 @@ from fathoms.corpora.csv_table import dump_csv
 from fathoms.corpora.questions import read_text
 from fathoms.corpora.writing import DUMPERS
 from fathoms.errors import DataError, UsageError
-from fathoms.types import Evidence, Question
+from fathoms.types import Evidence, Question, Quote
 
 pytestmark = pytest.mark.slow  # many examples of every format
 
@@ -28,6 +28,7 @@ ID = st.text(
     min_size=1,
     max_size=12,
 ).filter(str.strip)
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
 NAME = st.sampled_from(["a.pdf", "b | c.pdf", "d & e.pdf", "[f].pdf", 'g "h".pdf', "i, j.pdf"])
 
 
@@ -36,6 +37,7 @@ def questions(draw: st.DrawFn) -> tuple[Question, ...]:
     made = []
     for number in range(draw(st.integers(1, 4))):
         answerable = draw(st.booleans())
+        reference = draw(st.none() | TEXT)
         files = draw(st.lists(NAME, unique=True, max_size=3))
         places = st.builds(
             Evidence,
@@ -43,7 +45,23 @@ def questions(draw: st.DrawFn) -> tuple[Question, ...]:
             page=st.integers(1, 10**6),
             quote=st.none() | TEXT,
             bbox=st.none() | st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 4),
+            step=st.none() | st.integers(1, 1),
         )
+        quote = st.builds(
+            Quote,
+            modality=st.sampled_from(["text", "image"]),
+            text=TEXT,
+            description=st.just("") | TEXT,
+            image=st.none() | st.sampled_from([Path("images/1.png"), Path("a | b.png")]),
+            document=st.none() | NAME,
+            page=st.none() | st.integers(1, 10**6),
+            gold=st.booleans(),
+            id=st.just(""),
+        )
+        quotes = [
+            one.model_copy(update={"id": f"{n}"}) for n, one in enumerate(draw(st.lists(quote, max_size=2)))
+        ]
+        scalar = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | TEXT | FINITE
         variants = st.lists(TEXT, min_size=1, max_size=3).map(tuple)
         made.append(
             Question(
@@ -51,11 +69,18 @@ def questions(draw: st.DrawFn) -> tuple[Question, ...]:
                 text=draw(TEXT),
                 category=draw(st.sampled_from(["A", " b,c ", "[d]"])),
                 files=tuple(files),
-                answers=tuple(draw(st.lists(variants, min_size=int(answerable), max_size=3))),
-                reference=draw(st.none() | TEXT),
+                answers=tuple(
+                    draw(st.lists(variants, min_size=int(answerable and not reference), max_size=3))
+                ),
+                reference=reference,
                 evidence=tuple(draw(st.lists(places, max_size=2))),
                 hops=draw(st.none() | st.integers(1, 9)),
                 answerable=answerable,
+                short_answer=draw(st.none() | TEXT),
+                long_answer=draw(st.none() | TEXT),
+                reference_claims=tuple(draw(st.lists(TEXT, max_size=3))),
+                quotes=tuple(quotes),
+                metadata=draw(st.dictionaries(ID, scalar, max_size=3)),
             )
         )
     return tuple(made)

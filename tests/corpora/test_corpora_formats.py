@@ -14,7 +14,7 @@ from fathoms.corpora import dump_fathoms_json, read_questions
 from fathoms.corpora.fathoms_json import json_rows
 from fathoms.corpora.rows import questions_of
 from fathoms.errors import DataError, UsageError
-from fathoms.types import Evidence, Question
+from fathoms.types import Evidence, Question, Quote
 
 pytestmark = pytest.mark.slow  # many examples of every format
 
@@ -66,6 +66,56 @@ def test_every_format_says_the_same(tmp_path: Path, name: str, mark: bytes) -> N
     assert read.questions == (FULL, PLAIN)
     assert read.categories == ("Tables", "Uncategorised")
     assert read.warnings == ()
+
+
+def test_every_format_holds_what_the_field_needs(tmp_path: Path) -> None:
+    """Gold claims, evidence by hop, candidate quotes, answers of two lengths, and free metadata."""
+    rich = Question(
+        id="q-1",
+        text="Who built the pump?",
+        category="Tables",
+        reference="Ada did.",
+        short_answer="Ada",
+        long_answer="Ada built it in 1904.",
+        reference_claims=("Ada built it.", "It was 1904."),
+        evidence=(Evidence(document="a.pdf", page=3, step=1), Evidence(document="b.pdf", page=1, step=2)),
+        hops=3,  # of the third hop, no gold page is known
+        quotes=(
+            Quote(id="text1", text="by Ada", document="a.pdf", page=3, gold=True),
+            Quote(id="image1", modality="image", description="a pump", image=Path("images/1.png")),
+        ),
+        metadata={"language": "en", "length": 3, "share": 0.5, "scanned": True, "source": None},
+    )
+    quotes = (
+        '[{"id": "text1", "text": "by Ada", "document": "a.pdf", "page": 3, "gold": true}, {"id": "image1",'
+        ' "modality": "image", "description": "a pump", "image": "images/1.png"}]'
+    )
+    evidence = '[{"document": "a.pdf", "page": 3, "step": 1}, {"document": "b.pdf", "page": 1, "step": 2}]'
+    metadata = '{"language": "en", "length": 3, "share": 0.5, "scanned": true, "source": null}'
+    row = (
+        '{"id": "q-1", "question": "Who built the pump?", "category": "Tables", "reference": "Ada did.",'
+        ' "short_answer": "Ada", "long_answer": "Ada built it in 1904.", "reference_claims":'
+        f' ["Ada built it.", "It was 1904."], "hops": 3, "evidence": {evidence}, "quotes": {quotes},'
+        f' "metadata": {metadata}}}'
+    )
+    cells = [json_cell.replace('"', '""') for json_cell in (evidence, quotes, metadata)]
+    table = (
+        "id,question,category,reference,short_answer,long_answer,reference_claims,hops,evidence,quotes,metadata\n"
+        "q-1,Who built the pump?,Tables,Ada did.,Ada,Ada built it in 1904.,Ada built it. | It was 1904.,3,"
+        + ",".join(f'"{cell}"' for cell in cells)
+    )
+    for name, text in (("q.json", f"[{row}]"), ("q.jsonl", row), ("q.csv", table)):
+        (question,) = read_questions(write(tmp_path, name, text)).questions
+        assert question == rich, name
+        assert question.metadata["scanned"] is True  # and not the number 1, which is equal to it
+
+
+@pytest.mark.parametrize("key", ["reference", "short_answer", "long_answer", "reference_claims"])
+def test_a_gold_text_replaces_the_phrases(tmp_path: Path, key: str) -> None:
+    (question,) = read_questions(
+        write(tmp_path, "q.jsonl", json.dumps({"question": "?", key: "Rain."}))
+    ).questions
+    assert (question.answers, question.answerable) == ((), True)
 
 
 def test_only_question_and_answers_are_needed(tmp_path: Path) -> None:
@@ -199,6 +249,40 @@ BROKEN = {
         row(files="paper-a.pdf", evidence=[{"document": "paper-b.pdf", "page": 1}]),
         "evidence in 'paper-b.pdf', which is not in 'files' (did you mean 'paper-a.pdf'?)",
     ),
+    "step-beyond-hops": (
+        "q.jsonl",
+        row(hops=2, evidence=[{"document": "a.pdf", "page": 1, "step": 3}]),
+        "evidence of step 3, but 'hops' is 2",
+    ),
+    "claim-empty": (
+        "q.jsonl",
+        row(reference_claims=["x", " "]),
+        "reference_claims: one of the claims is empty",
+    ),
+    "quote-twice": (
+        "q.jsonl",
+        row(quotes=[{"id": "text1", "text": "x"}, {"id": "text1", "text": "y"}]),
+        "quotes: 2 quotes have the id 'text1'",
+    ),
+    "quote-says-nothing": (
+        "q.jsonl",
+        row(quotes=[{"id": "text1", "text": " "}]),
+        "the quote 'text1' needs a 'text', a 'description' or an 'image'",
+    ),
+    "quote-elsewhere": (
+        "q.jsonl",
+        row(quotes=[{"id": "image1", "image": "../../secret.png"}]),
+        "the image of the quote 'image1' has to be a path inside the folder of the question file",
+    ),
+    "quote-key": ("q.jsonl", row(quotes=[{"id": "image1", "img": "a.png"}]), ":1: unknown key 'img'"),
+    "metadata-list": (
+        "q.jsonl",
+        row(metadata={"tags": ["a"]}),
+        "metadata: 'tags' holds a list: write it as a",
+    ),
+    "metadata-no-object": ("q.jsonl", row(metadata="en"), ":1: metadata: input should be a valid dictionary"),
+    "metadata-key": ("q.jsonl", row(metadata={" ": 1}), ":1: metadata: is empty"),
+    "csv-metadata": ("q.csv", "question,answers,metadata\nWhy?,rain,en\n", ":2:1: not valid JSON"),
     "hops-zero": ("q.jsonl", row(hops=0), ":1: hops: input should be greater than or equal to 1"),
     "answerable-maybe": (
         "q.jsonl",

@@ -10,11 +10,14 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support import faulty
+from tests.support.fault_server.server import ScriptedServer
 from tests.support.project import Project, write_pdf
 from tests.support.raw_service import answer, service
 
@@ -58,12 +61,12 @@ def results(run: Path) -> dict[str, Any]:
     return {name: summary[name] for name in ("profiles", "counts", "complete", "usage", "errors")}
 
 
-def killed_at(project: Project, point: int, asked: Counter[str]) -> None:
-    """Run it, and kill it when the service has been asked so often."""
+def killed_at(project: Project, point: int, asked: Callable[[], int]) -> None:
+    """Run it, and kill it when the server has been asked so often."""
     environment = {**os.environ, "FATHOMS_CACHE_DIR": str(project.path / "cache")}
     command = [sys.executable, "-m", "fathoms", "run", "long.yaml"]
     with subprocess.Popen(command, cwd=project.path, env=environment, stderr=subprocess.DEVNULL) as process:
-        while asked.total() < point and process.poll() is None:
+        while asked() < point and process.poll() is None:
             time.sleep(0.001)
         process.send_signal(signal.SIGKILL)
 
@@ -98,7 +101,7 @@ def test_killed_and_resumed(long: Project, points: list[int]) -> None:
         assert overall["correctness"] == pytest.approx((85 / 100 + 86 / 100) / 2)
         for point in points:
             asked.clear()
-            killed_at(long, point, asked)
+            killed_at(long, point, asked.total)
             done = long.fathoms("run", "--resume")
             assert done.returncode == 0, (point, done.stderr)
             run = long.runs()[-1]
@@ -107,3 +110,25 @@ def test_killed_and_resumed(long: Project, points: list[int]) -> None:
             assert asked.total() - QUESTIONS <= CONCURRENCY, point  # what was in flight
             lines = (run / "journal.jsonl").read_bytes().splitlines()
             assert QUESTIONS <= len(lines) <= QUESTIONS + 1, point  # at most a half line beside the answers
+
+
+@pytest.mark.slow
+def test_killed_while_reranking_and_resumed(tmp_path: Path) -> None:
+    """The grades of finished questions are kept with their cost; at most those in flight are asked again."""
+    texts = [f"What is <{number}>?" for number in range(60)]
+    project = faulty.faulty_project(tmp_path, texts)
+    with ScriptedServer(default="7", latency=0.004).running() as server:
+        project.write("long.yaml", faulty.config("reranker", server.address, at_once=CONCURRENCY))
+        assert project.fathoms("run", "long.yaml").returncode == 0
+        expected = results(project.runs()[0])
+        parts = faulty.summary(project.runs()[0])["usage_by_purpose"]
+        assert (expected["counts"]["answered"], parts["rerank"]["calls"]) == (60, 60)
+        for point in (7, 41):
+            server.requests = 0
+            killed_at(project, point, lambda: server.requests)
+            done = project.fathoms("run", "--resume")
+            assert done.returncode == 0, (point, done.stderr)
+            run = project.runs()[-1]
+            assert results(run) == expected, point
+            assert faulty.summary(run)["usage_by_purpose"] == parts, point
+            assert server.requests - 60 <= CONCURRENCY, point

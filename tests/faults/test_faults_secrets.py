@@ -70,6 +70,7 @@ OWN = {
     "openai-compatible-body": ("openai-compatible", 'extra_body: {{api_key: "${{{variable}}}"}},'),
     "ollama-options": ("ollama", 'options: {{token: "${{{variable}}}"}},'),
     "http-header": ("http", 'headers: {{Authorization: "Bearer ${{{variable}}}"}},'),
+    "reranker": ("reranker", "api_key_env: {variable},"),
     "http-stream-header": ("http-stream", 'headers: {{X-Api-Key: "${{{variable}}}"}},'),
 }
 LLAMAINDEX = """\
@@ -159,6 +160,7 @@ def test_every_question_of_every_provider_failed(
         "ollama-options",
         "http-header",
         "http-stream-header",
+        "reranker",
         "llamaindex",
         "python",
     ],

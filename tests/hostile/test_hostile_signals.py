@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fathoms.pipeline.external.calls import Caller
+from fathoms.pipeline.external.calls import Functions
 from fathoms.safety.signals import next_of, result_of
 
 
@@ -44,7 +44,7 @@ def _submitted(work: Callable[[], None]) -> Any:
     return result_of(future)
 
 
-@pytest.mark.parametrize("call", [_queued, _submitted, lambda work: Caller().call(work)])
+@pytest.mark.parametrize("call", [_queued, _submitted, lambda work: Functions().call(work)])
 def test_signal_interrupts_a_wait_it_did_not_wake_up(deaf: None, call: Callable[..., Any]) -> None:
     released, ended = threading.Event(), threading.Event()
 

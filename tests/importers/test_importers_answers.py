@@ -10,7 +10,7 @@ import pytest
 
 from fathoms.errors import DataError
 from fathoms.importers import read_answers
-from fathoms.types import Evidence, Failure, Question, Reply
+from fathoms.types import Citation, Failure, Question, Reply
 
 QUESTIONS = [
     Question(id="text-only-01", text="What is x?", category="Text-Only", answers=(("4",),)),
@@ -66,8 +66,8 @@ def test_contexts_and_citations(write: Any) -> None:
         (2, 0.2, "a.pdf", (3,), "placed"),
     ]
     assert record.citations == (
-        Evidence(document="a.pdf"),
-        Evidence(document="b.pdf", page=2, quote="x is 4"),
+        Citation(document="a.pdf", ranks=(2,)),
+        Citation(document="b.pdf", page=2, quote="x is 4"),
     )
     assert record.prompt is None
 

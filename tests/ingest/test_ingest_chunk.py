@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from fathoms.ingest import Chunker, PageChunker, Pdfium, SentenceChunker, parse_in_child
-from fathoms.types import Chunk, Document, Page
+from fathoms.ingest.chunkers.boxes import text_boxes
+from fathoms.types import Chunk, Document, Element, Page
 
 llama_index = pytest.importorskip("llama_index.core")
 PAPER = Path("fathoms-rag") / "papers" / "2401.00908v1.pdf"
@@ -130,3 +131,40 @@ def test_the_header_is_filled_in_and_counts_for_nothing() -> None:
 def test_an_unknown_place_in_the_header() -> None:
     with pytest.raises(ValidationError, match=r"no placeholder '\{documnt\}' \(did you mean 'document'\?\)"):
         SentenceChunker(header="{documnt}, {page}")
+
+
+HEAD, FISH, LOGO = (72.0, 50.0, 300.0, 70.0), (72.0, 80.0, 300.0, 140.0), (400.0, 50.0, 500.0, 70.0)
+
+
+def placed() -> Document:
+    """A page of Markdown whose elements have boxes. Its picture has text that is not in the Markdown."""
+    elements = (
+        Element(kind="text", text="Sea & shore", bbox=HEAD),
+        Element(kind="picture", text="Eel", bbox=LOGO),
+        Element(kind="text", text="Herrings swim. Cods swim too.", bbox=FISH),
+        Element(kind="text", text="No box is known for eels."),
+    )
+    text = "## Sea &amp; shore\n\nHerrings swim.  Cods swim too.\n\nNo box is known for eels."
+    page = Page(number=4, text=text, elements=elements)
+    return Document(id="sea.pdf", path=Path("sea.pdf"), sha256="0" * 64, pages=(page,))
+
+
+def test_a_chunk_knows_the_boxes_of_what_it_is_made_of() -> None:
+    chunks = SentenceChunker(size=34, overlap=0, unit="characters").chunk(placed())
+    assert [(chunk.text, [box.bbox for box in chunk.boxes]) for chunk in chunks] == [
+        ("## Sea &amp; shore\n\nHerrings swim.", [HEAD, FISH]),
+        ("Cods swim too.", [FISH]),
+        ("No box is known for eels.", []),
+    ]
+    assert {box.page for chunk in chunks for box in chunk.boxes} == {4}
+
+
+def test_a_page_has_the_boxes_of_all_its_elements() -> None:
+    (chunk,) = PageChunker().chunk(placed())
+    assert [box.bbox for box in chunk.boxes] == [HEAD, LOGO, FISH]
+
+
+def test_an_overlap_belongs_to_both_chunks() -> None:
+    page = placed().pages[0]
+    pieces = ["Sea &amp; shore Herrings", "Herrings swim. Cods", "something else"]
+    assert [[box.bbox for box in boxes] for boxes in text_boxes(page, pieces)] == [[HEAD, FISH], [FISH], []]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
+import pypdfium2 as pdfium
 import pytest
 
 pytest.importorskip("docling_core")
@@ -20,10 +22,10 @@ from docling_core.types.doc import (
 )
 
 from fathoms.errors import ConfigError, MissingWeightsError
-from fathoms.ingest import DoclingHybridChunker
+from fathoms.ingest import Chunker, DoclingHybridChunker, SentenceChunker
 from fathoms.ingest.chunkers.docling import load_counter
 from fathoms.ingest.docling.export import Conversion
-from fathoms.types import Document
+from fathoms.types import Document, PageBox
 from tests.support.docling_samples import needs_docling, sample
 
 pytestmark = pytest.mark.slow  # it imports torch
@@ -100,6 +102,36 @@ def test_chunks_of_the_sample_corpus_fit_and_are_unique(tokenizer: str | None) -
         assert all(1 <= page <= len(document.pages) for chunk in chunks for page in chunk.pages)
         long = {page.number for page in document.pages if len(page.text) > 500}
         assert long <= {page for chunk in chunks for page in chunk.pages}
+
+
+def test_the_boxes_of_a_chunk_are_those_of_its_elements() -> None:
+    first, second = DoclingHybridChunker().chunk(fish())
+    # `place` counts from the top left corner, as Docling does by default.
+    box = (72.0, 100.0, 300.0, 120.0)
+    assert first.boxes == (PageBox(page=1, bbox=box), PageBox(page=2, bbox=box))
+    assert second.boxes == (PageBox(page=2, bbox=box),)
+
+
+@pytest.mark.parametrize("chunker", [DoclingHybridChunker(), SentenceChunker(size=64, overlap=8)])
+def test_what_pdfium_reads_in_the_boxes_of_a_chunk_is_its_text(chunker: Chunker) -> None:
+    needs_docling()
+    document = sample()[0]["skarrow"]
+    found = missed = 0
+    with pdfium.PdfDocument(document.path) as pdf:
+        for chunk in chunker.chunk(document):
+            read = ""
+            for box in chunk.boxes:
+                page = pdf[box.page - 1]
+                x0, y0, x1, y1 = box.bbox
+                height = page.get_height()
+                text = page.get_textpage().get_text_bounded(x0 - 2, height - y1 - 2, x1 + 2, height - y0 + 2)
+                read += " " + text
+            words = set(re.findall(r"\w{4,}", read))
+            said = [word for word in re.findall(r"\w{4,}", chunk.text) if not chunk.text.startswith("|")]
+            found += sum(word in words for word in said)
+            missed += sum(word not in words for word in said)
+    assert found > 100
+    assert found / (found + missed) > 0.9  # words are hyphenated at the ends of lines, headings are repeated
 
 
 def test_cl100k_and_wordpiece_count_as_their_authors_do() -> None:

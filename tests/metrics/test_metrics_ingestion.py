@@ -61,7 +61,7 @@ def test_a_document_that_ingestion_lost_has_no_recall_of_it() -> None:
     [
         (question(("yes",)), "yes-no"),
         (question(("No",), ("false",)), "yes-no"),
-        (question(), "unanswerable"),
+        (question(), "no-phrases"),
         (question(("alder",)).model_copy(update={"answerable": False}), "unanswerable"),
         (question(("alder",), page=0).model_copy(update={"files": ()}), "no-text"),
         (question(("nothing",)), "common"),

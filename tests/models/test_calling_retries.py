@@ -18,29 +18,7 @@ from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError, RateLi
 from fathoms.models.calling.rate_limit import RateLimit
 from fathoms.models.calling.retries import ExecutionSettings, ProviderCalls, is_transient
 from fathoms.models.calling.retry_after import retry_after_seconds
-
-
-class JumpingLoop(asyncio.SelectorEventLoop):
-    """An event loop whose clock jumps to the next thing to do."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 0.0
-
-    def time(self) -> float:
-        return self.now
-
-    def _run_once(self) -> None:
-        ready, scheduled = self._ready, self._scheduled  # type: ignore[attr-defined]
-        times = [handle.when() for handle in scheduled if not handle.cancelled()]
-        if not ready and times:
-            self.now = max(self.now, min(times))
-        super()._run_once()  # type: ignore[misc]
-
-
-def jump(main: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
-        return runner.run(main())
+from tests.support.jumping import jump
 
 
 def failing(*errors: Exception) -> tuple[Callable[[], Coroutine[Any, Any, str]], list[float]]:

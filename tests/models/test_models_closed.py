@@ -15,6 +15,7 @@ from fathoms.models import GoogleLLM, OpenAILLM
 from fathoms.models.chat.closed_errors import Fault, quoted, refusal_in
 from fathoms.models.protocols import FileLimits
 from fathoms.types import Usage
+from tests.support.mixed_message import Mixed
 from tests.support.vendor_clients import APIS, VARIABLE, adapter, answered, asked, prompt
 from tests.support.vendor_schemas import complaint, unknown_fields
 from tests.support.vendor_servers import KEY, Asked, Vendors, vendors
@@ -123,6 +124,14 @@ def test_what_is_attached_are_the_bytes_on_disk(
     assert len(server.uploads) == (len(pdfs) if attach == "upload" else 0)
     if api != "google" or attach == "upload":  # Google's API has no place for the name of what is inline
         assert list(seen.names) == [path.name for path in pdfs]
+
+
+@pytest.mark.parametrize("attach", ["inline", "upload"])
+@pytest.mark.parametrize("api", APIS)
+def test_parts_arrive_in_their_order(api: str, attach: str, server: Vendors, mixed: Mixed) -> None:
+    answered(adapter(api, server, attach=attach), mixed.prompt)
+    (seen,) = server.asked
+    assert seen.parts == mixed.parts
 
 
 @pytest.mark.parametrize("api", APIS)

@@ -19,6 +19,7 @@ from fathoms.models.chat.closed_errors import Sender
 from fathoms.models.chat.completion import Completion, chat_messages
 from fathoms.models.weights.weights import locate
 from fathoms.types import Message, Prompt, Reply
+from tests.support.mixed_message import Mixed
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 
@@ -213,6 +214,11 @@ def test_the_server_itself_refuses_images_without_a_projector(smollm: Embedded, 
     body = {"messages": chat_messages([Message(role="user", text="What is this?", images=(picture,))])}
     with pytest.raises(ModelError, match="image input is not supported"):
         asyncio.run(smollm._engine().complete(body))
+
+
+def test_it_accepts_no_pdfs(smollm: Embedded, mixed: Mixed) -> None:
+    with pytest.raises(ModelError, match="smollm2-135m accepts no PDFs"):
+        asyncio.run(smollm.model_copy(update={"mmproj": "a.gguf"}).reply(mixed.prompt))
 
 
 def in_child(smollm: Embedded) -> Embedded:

@@ -15,7 +15,9 @@ from fathoms.errors import ConfigError, ModelError
 from fathoms.models import LlamaIndexEmbedder, LlamaIndexLLM
 from fathoms.models.chat.llamaindex_replies import to_reply
 from fathoms.types import Message, Prompt, Usage
+from tests.support.http_stub import serving
 from tests.support.llama_server import KEY
+from tests.support.mixed_message import Mixed, received
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 
@@ -61,6 +63,16 @@ def test_a_reply_with_its_usage(llm: LlamaIndexLLM) -> None:
     assert reply.usage.prompt_tokens is not None
     assert 15 <= reply.usage.prompt_tokens <= 40
     assert (llm.max_tokens, llm.context_window, llm.count_tokens(PROMPT.messages)) == (8, None, None)
+
+
+def test_parts_arrive_in_their_order(mixed: Mixed, llm: LlamaIndexLLM) -> None:
+    choice = {"index": 0, "message": {"role": "assistant", "content": "red"}, "finish_reason": "stop"}
+    answer = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+    with serving({"/v1/chat/completions": answer}) as stub:
+        model = llm.model_copy(update={"options": {**llm.options, "api_base": f"{stub.address}/v1"}})
+        assert asyncio.run(model.reply(mixed.prompt)).text == "red"
+    (message,) = stub.bodies("/v1/chat/completions")[0]["messages"]
+    assert received(message["content"]) == mixed.parts
 
 
 def test_a_second_event_loop_has_connections_of_its_own(llm: LlamaIndexLLM) -> None:

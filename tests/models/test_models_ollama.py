@@ -16,6 +16,7 @@ from fathoms.models import OllamaEmbedder, OllamaLLM
 from fathoms.models.chat.ollama import server_address, server_version
 from fathoms.types import Message, Prompt, Reply
 from tests.support.http_stub import Stub, serving
+from tests.support.mixed_message import Mixed
 from tests.support.ollama_server import OllamaServer
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
@@ -175,6 +176,18 @@ def test_images_arrive_as_they_are(picture: Path) -> None:
     (message,) = stub.bodies("/api/chat")[0]["messages"]
     assert message["content"] == "What is this?"
     assert [base64.b64decode(image) for image in message["images"]] == [picture.read_bytes()] * 2
+
+
+def test_images_out_of_order_arrive_before_the_text(mixed: Mixed) -> None:
+    with serving({"/api/show": {**SHOWN, "capabilities": ["vision"]}, "/api/chat": answer("red")}) as stub:
+        model = OllamaLLM(model="seer", base_url=stub.address)
+        asyncio.run(model.reply(mixed.without_file))
+        with pytest.raises(ModelError, match="seer accepts no PDFs"):
+            asyncio.run(model.reply(mixed.prompt))
+    (body,) = stub.bodies("/api/chat")
+    (message,) = body["messages"]
+    assert message["content"] == "This is red:\nThis is blue:"
+    assert [base64.b64decode(image) for image in message["images"]] == list(mixed.parts[1:4:2])
 
 
 def answer(text: str, **others: Any) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from pydantic import ValidationError
 
 from fathoms.errors import ConfigError, ModelError, PromptTooLongError, ServerError
 from fathoms.models import OpenAICompatibleEmbedder, OpenAICompatibleLLM
-from fathoms.types import Message, Prompt, Reply
+from fathoms.types import Message, Prompt, Reply, TextPart
 from tests.support.http_stub import Stub, serving
 from tests.support.llama_server import KEY, MODEL
+from tests.support.mixed_message import Mixed, received
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 
@@ -242,6 +243,25 @@ def test_images_arrive_as_data_urls_before_the_text(picture: Path) -> None:
     head, _, data = image["image_url"]["url"].partition(",")
     assert (image["type"], head) == ("image_url", "data:image/png;base64")
     assert base64.b64decode(data) == picture.read_bytes()
+
+
+def test_parts_arrive_in_their_order(mixed: Mixed) -> None:
+    with serving({"/v1/chat/completions": answer("red")}) as stub:
+        model = OpenAICompatibleLLM(model="m", base_url=f"{stub.address}/v1")
+        asyncio.run(model.reply(mixed.prompt))
+    (message,) = stub.bodies("/v1/chat/completions")[0]["messages"]
+    assert received(message["content"]) == mixed.parts
+
+
+def test_several_texts_are_sent_as_one() -> None:
+    """Some servers accept no list of parts."""
+    parts = (TextPart(text="6 x 7"), TextPart(text="is what?"))
+    with serving({"/v1/chat/completions": answer("42")}) as stub:
+        model = OpenAICompatibleLLM(model="m", base_url=f"{stub.address}/v1")
+        asyncio.run(model.reply(Prompt(messages=(Message(role="user", parts=parts),))))
+    assert stub.bodies("/v1/chat/completions")[0]["messages"] == [
+        {"role": "user", "content": "6 x 7\nis what?"}
+    ]
 
 
 def test_options_go_to_the_server() -> None:

@@ -10,6 +10,7 @@ import pytest
 from fathoms.errors import ModelError
 from fathoms.models import ScriptedModel
 from fathoms.types import Message, Prompt, Usage
+from tests.support.mixed_message import Mixed
 
 MODEL = ScriptedModel(
     replies={"depth": "40 metres", "the depth of the sea": "never: the first key won"},
@@ -28,6 +29,11 @@ def test_the_first_key_in_the_last_message_wins() -> None:
     assert reply.text == "40 metres"
     assert reply.stop_reason == "stop"
     assert reply.usage == Usage(prompt_tokens=9, completion_tokens=2)
+
+
+def test_every_text_of_a_message_is_searched(mixed: Mixed) -> None:
+    model = ScriptedModel(replies={"red:\nThis is blue": "both"})
+    assert asyncio.run(model.reply(mixed.prompt)).text == "both"
 
 
 def test_the_default_the_echo_and_the_limit() -> None:

@@ -14,7 +14,7 @@ FLOORS = [
     {"config", "paths"},
     {"runs"},
     {"models"},
-    {"compare", "corpora", "ingest", "metrics", "retrieve"},
+    {"compare", "corpora", "ingest", "judges", "metrics", "retrieve"},
     {"pipeline"},
     {"build", "importers", "report", "runner", "scoring"},
     {"api", "reproduce"},

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fathoms.errors import ConfigError, DocumentError
 from fathoms.ingest import PageChunker, Pdfium, PyMuPDF
 from fathoms.models import Embedded, LexicalEmbedder, ScriptedModel
+from fathoms.models.prices import Price
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.pipeline.prompt import PromptBuilder
-from fathoms.retrieve import ClosedBook, Dense
+from fathoms.retrieve import ClosedBook, Dense, Rerank
+from fathoms.retrieve.llm_reranker import LLMReranker
 from fathoms.runs.cache import Cache
-from fathoms.types import Question
+from fathoms.runs.usage import billed, sums
+from fathoms.types import Question, Record
 from tests.support.project import Project, write_pdf
 
 STAGES = ["parse", "chunk", "embed", "retrieve", "prompt", "generate"]
@@ -67,6 +71,22 @@ def test_closed_book_reads_nothing(project: Project) -> None:
     assert (ingested.documents, ingested.index.chunks) == ((), [])
 
 
+def test_the_citations_of_an_answer_are_stored(project: Project) -> None:
+    told = ScriptedModel(default="It is 41 m tall. [1] Nobody lives there. [9]")
+    ready = pipeline(generate=told).prepare(documents(project), Cache())
+    question = Question(id="q", text="How tall is it?", category="c")
+    hits = ready.retrieve([question])["q"]
+    record = asyncio.run(ready.answer(question, hits))
+    assert record.answer is not None
+    assert record.citations is not None
+    assert [(cited.label, cited.ranks, cited.document) for cited in record.citations] == [
+        ("1", (1,), hits[0].chunk.document),
+        ("9", (), None),
+    ]
+    sentences = [record.answer.text[slice(*cited.sentence)] for cited in record.citations if cited.sentence]
+    assert sentences == ["It is 41 m tall.", "Nobody lives there."]
+
+
 def documents(project: Project) -> dict[str, Path]:
     return {path.name: path for path in sorted((project.path / "pdfs").glob("*.pdf"))}
 
@@ -115,6 +135,39 @@ def test_an_answer_carries_its_way(project: Project) -> None:
     assert "The Varn tower is 41.5 m tall." in record.answer.text
     assert list(record.fingerprints) == STAGES
     assert set(record.timings) == {"prompt", "generate"}
+
+
+def reranked(project: Project, **options: Any) -> Record:
+    """A question whose three candidates are graded by a scripted model, of which the best one is kept."""
+    grader = ScriptedModel(default="1", price=Price(input=1000, output=5000), **options)
+    retriever = Rerank(first=Dense(), by=LLMReranker(generate=grader, prompt="{question} {passage}"), top_k=1)
+    ingested = pipeline(retrieve=retriever).prepare(documents(project), Cache())
+    question = Question(id="q", text="How tall is the tower?", category="c")
+    return asyncio.run(ingested.answer(question, ingested.retrieve([question])["q"]))
+
+
+def test_a_language_model_reranks_before_the_answer(project: Project) -> None:
+    record = reranked(project, replies={"ore costs": "9"})
+    assert record.hits is not None
+    assert [(hit.chunk.document, hit.score, hit.rank) for hit in record.hits] == [("lune.pdf", 9.0, 1)]
+    assert record.prompt is not None
+    assert "ore costs 17 crowns" in record.prompt.context
+    assert list(record.timings) == ["rerank", "prompt", "generate"]
+    assert record.attempts == 1
+    assert [(call.purpose, call.attempts, call.error) for call in record.calls] == [("rerank", 1, None)] * 3
+    # three grades of one word, and prompts of 5 words of question each and 20 words of pages
+    found = sums([record])["usage_by_purpose"]["rerank"]
+    assert (found["calls"], found["prompt_tokens"], found["completion_tokens"]) == (3, 35, 3)
+    assert found["cost"] == pytest.approx(35 * 0.001 + 3 * 0.005)
+
+
+def test_a_question_whose_reranking_fails_is_a_failure_with_what_it_cost(project: Project) -> None:
+    record = reranked(project, fail_on={"ore costs": "on fire"}, max_concurrency=1)
+    assert (record.answer, record.prompt, record.hits) == (None, None, ())
+    assert record.error is not None
+    assert (record.error.kind, record.error.message) == ("ModelError", "the reranker failed: on fire")
+    assert record.calls[-1].error is not None
+    assert len(billed(record)) == len(record.calls) - 1
 
 
 def test_a_prompt_is_cut_to_the_models_window(project: Project) -> None:

@@ -47,6 +47,22 @@ def test_no_room_for_context() -> None:
     assert (prompt.context, prompt.cuts[0].dropped) == ("", 4)
 
 
+def test_a_chunk_is_numbered_for_citations() -> None:
+    builder = PromptBuilder(
+        user="{context}|{question}", chunk="[{rank}] {document} {page} of {pages}: {text}"
+    )
+    unplaced = Hit(chunk=Chunk(id="x", document="e.pdf", pages=(), text="bb"), score=0.5, rank=2)
+    prompt = builder.draft(question(), [hit("aaaa"), unplaced]).fit(characters, None)
+    assert prompt.context == "[1] d.pdf 2 of 2, 3: aaaa\n\n[2] e.pdf  of : bb"
+
+
+def test_the_template_for_citations_shows_the_numbers_that_are_cited() -> None:
+    prompt = (
+        PromptBuilder(template="cited").draft(question(), [hit("aaaa"), hit("bb", 2)]).fit(characters, None)
+    )
+    assert prompt.context == "[1] d.pdf, page 2, 3\naaaa\n\n[2] d.pdf, page 2, 3\nbb"
+
+
 def test_a_question_that_does_not_fit_alone() -> None:
     with pytest.raises(ModelError, match=r"question q alone takes 5 tokens and the model leaves 4"):
         BUILDER.draft(question(), [hit("aaaa")]).fit(characters, 4)

@@ -372,6 +372,32 @@ def test_a_question_of_several_lines_and_what_stands_before_a_text(watched: Watc
     assert plain.locator("#whole-question").count() == 0
 
 
+def test_citations_and_what_else_a_question_holds(watched: Watched, folder: Path) -> None:
+    [run] = made_runs(["alpha"], 1)
+    [view] = run.views()
+    view["question"] |= {
+        "short_answer": "41.5",
+        "reference_claims": ["It costs 41.5 crowns.", "It is blue."],
+        "metadata": {"language": "en", "scan": False},
+    }
+    view["repeats"][0]["citations"] = [
+        {"document": "mill.pdf", "page": 2, "label": "1", "ranks": [1]},
+        {"document": None, "label": "9", "ranks": []},
+        {"document": "other.pdf", "page": 1, "quote": "Nothing", "ranks": [2]},
+    ]
+    address = written(folder / "cited.html", [dataclasses.replace(run, views=lambda: [view])])
+    page = watched.open(address, "view=question&id=q-000")
+    assert texts(page, "article.run ul.small li") == [
+        "1: mill.pdf, page 2",
+        "9 (not retrieved)",
+        "other.pdf, page 1: Nothing",
+    ]
+    facts = " ".join(texts(page, "dl.facts")[0].split())
+    assert "Gold answer 41.5" in facts
+    assert "Gold claims It costs 41.5 crowns. It is blue." in facts
+    assert "Metadata language: en, scan: false" in facts
+
+
 def test_back_leads_to_where_one_was(watched: Watched, made: str) -> None:
     page = watched.open(made, "view=questions")
     page.wait_for_selector("ol.questions")

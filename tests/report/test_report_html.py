@@ -15,6 +15,7 @@ import pytest
 from fathoms.errors import UsageError
 from fathoms.report import ScoredRun, load, report_html, write_report
 from fathoms.report.html import payload
+from fathoms.types import Attachment, FilePart, ImagePart, Message, TextPart
 from tests.support.report_page import CHUNK, OVERVIEW, detail_of, held, text_of, unpacked
 
 Json = dict[str, Any]
@@ -99,6 +100,27 @@ def test_phrases_are_marked_in_the_answer_and_in_what_was_retrieved(
     assert held(repeat["answer"], texts) == [("Red", 0), ("red", 0)]
     assert held(repeat["hits"][0]["text"], texts) == [("Blue", 1)] * 40
     assert repeat["hits"][0]["gold"] is True
+
+
+def test_images_and_files_stand_between_the_texts_as_they_were_sent(
+    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
+) -> None:
+    file = Attachment(document="a.pdf", pages=(1, 2), path=Path("parts/a.pdf"), sha256="", size=1)
+    image = ImagePart(image=Path("images/red.png"))
+    parts = (TextPart(text="This is red:"), image, FilePart(file=file), TextPart(text="Why?"))
+    view = question("q", 1.0, 0.0)
+    message = Message(role="user", parts=parts).model_dump(mode="json")
+    view["repeats"][0]["prompt"] = {"messages": [message]}
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary_json), [view])]))
+    found, texts = detail_of(chunks, 0, "q")
+    [shown] = found["repeats"][0]["prompt"]["messages"]
+    assert [text_of(part, texts) for part in shown["parts"]] == [
+        "This is red:",
+        "[red.png]",
+        "[a.pdf, pages 1, 2]",
+        "Why?",
+    ]
+    assert shown["attached"] == ["a.pdf, pages 1, 2", "red.png"]
 
 
 def test_a_prompt_refers_to_what_was_retrieved(

@@ -36,6 +36,8 @@ def scored(correctness: float | None, abstained: bool | None = False) -> dict[st
         ("abstained", True, [ANSWER], [scored(0.0, True)]),
         ("abstained", True, [ANSWER] * 2, [scored(0.0), scored(0.0, True)]),
         ("abstained", True, [ANSWER, FAILED], [scored(0.0, True), scored(0.0, None)]),
+        ("abstained", True, [ANSWER], [scored(None, True)]),
+        ("not scored", True, [ANSWER], [scored(None, False)]),
         ("right to abstain", False, [ANSWER], [scored(None, True)]),
         ("answered the unanswerable", False, [ANSWER], [scored(None, False)]),
         ("refused", True, [REFUSED], [scored(0.0, None)]),

@@ -10,8 +10,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from fathoms.errors import ConfigError, ModelError
 from fathoms.models import ScriptedModel
-from fathoms.retrieve import BM25, AnyRetriever, Dense, Hybrid, Rerank
+from fathoms.models.caller import Caller
+from fathoms.retrieve import BM25, AnyRetriever, Dense, Hybrid, Index, Rerank
 from fathoms.retrieve.llm_reranker import NO_GRADE, LLMReranker, grade_of
+from fathoms.runs.events import heard
+from fathoms.types import Call, Hit, Question
 
 # by BM25 for "seed" the shorter comes first: c2, c1, c0
 TEXTS = ["seed for the first field day", "seed for the second day", "seed third", "no such word"]
@@ -21,8 +24,16 @@ def by(**options) -> LLMReranker:
     return LLMReranker(generate=ScriptedModel(**options))
 
 
+def refined(
+    retriever: Rerank, index: Index, question: Question, calls: list[Call] | None = None
+) -> tuple[Hit, ...]:
+    """The hits of one question: its candidates, sorted by the model."""
+    (candidates,) = retriever.search(index, [question])
+    return asyncio.run(retriever.refine(question, candidates, Caller(), calls=calls))
+
+
 def order(make, ask, reranker: LLMReranker, **options) -> list[tuple[str, float]]:
-    (found,) = Rerank(first=BM25(), by=reranker, **options).search(make(TEXTS), ask("seed?"))
+    found = refined(Rerank(first=BM25(), by=reranker, **options), make(TEXTS), *ask("seed?"))
     assert [hit.rank for hit in found] == list(range(1, len(found) + 1))
     return [(hit.chunk.id, hit.score) for hit in found]
 
@@ -39,11 +50,23 @@ def test_equal_grades_keep_the_order_of_the_first(make, ask) -> None:
     assert order(make, ask, by(default="5")) == [("c2", 5.0), ("c1", 5.0), ("c0", 5.0)]
 
 
-def test_no_grade_comes_last_and_is_counted(make, ask, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING, "fathoms"):
+class Events(logging.Handler):
+    """The facts of the events that it hears."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.facts: list[dict[str, object]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.facts.append(record.__dict__["facts"])
+
+
+def test_no_grade_comes_last_and_is_counted(make, ask) -> None:
+    with heard(events := Events()):
         found = order(make, ask, by(replies={"third": "Very much so!", "first": "0"}, default="7"))
     assert found == [("c1", 7.0), ("c0", 0.0), ("c2", NO_GRADE)]
-    assert [record.getMessage() for record in caplog.records] == ["no grade in 1 of 3 replies"]
+    (facts,) = events.facts
+    assert facts == {"event": "reranking-incomplete", "passages": 3, "without_grade": 1, "shortened": 0}
 
 
 def test_a_model_that_never_grades_is_an_error(make, ask) -> None:
@@ -56,34 +79,46 @@ def test_a_failing_model_is_an_error(make, ask) -> None:
         order(make, ask, by(default="5", fail_on={"second": "the server is down"}))
 
 
+def test_after_a_failure_no_more_calls_are_started(make, ask) -> None:
+    calls: list[Call] = []
+    model = ScriptedModel(default="5", fail_on={"second": "the server is down"}, max_concurrency=1)
+    with pytest.raises(ModelError):
+        refined(Rerank(first=BM25(), by=LLMReranker(generate=model)), make(TEXTS), *ask("seed?"), calls)
+    # c2, then c1, which fails; c0 is not asked about
+    assert [(call.purpose, call.attempts, call.error and call.error.kind) for call in calls] == [
+        ("rerank", 1, None),
+        ("rerank", 1, "ModelError"),
+    ]
+
+
 def test_many_questions_at_once(make, ask) -> None:
     """Each question's own candidates, with its own text in the prompt."""
     model = ScriptedModel(replies={"Question: seed third": "1", "passage": "2"}, latency=0.01)
-    index = make(TEXTS)
-    rows = Rerank(first=BM25(), by=LLMReranker(generate=model)).search(
-        index, ask("seed third", "zebra", "second")
+    retriever, questions = (
+        Rerank(first=BM25(), by=LLMReranker(generate=model)),
+        ask("seed third", "zebra", "second"),
     )
+
+    async def refine_all() -> list[tuple[Hit, ...]]:
+        caller, rows = Caller(), retriever.search(make(TEXTS), questions)
+        parts = (retriever.refine(item, row, caller) for item, row in zip(questions, rows, strict=True))
+        return await asyncio.gather(*parts)
+
+    rows = asyncio.run(refine_all())
     assert [[hit.chunk.id for hit in row] for row in rows] == [["c2", "c1", "c0"], [], ["c1"]]
     assert [{hit.score for hit in row} for row in rows] == [{1.0}, set(), {2.0}]
 
 
-def test_inside_an_event_loop(make, ask) -> None:
-    async def search() -> list[tuple[str, float]]:
-        return order(make, ask, by(default="5"), top_k=1)
-
-    assert asyncio.run(search()) == [("c2", 5.0)]
-
-
-def test_no_candidate_no_call(make, ask) -> None:
+@pytest.mark.parametrize("texts", [TEXTS, []])
+def test_no_candidate_no_call(make, ask, texts: list[str]) -> None:
     retriever = Rerank(first=BM25(), by=by(fail_on={"": "never asked"}))
-    assert retriever.search(make(TEXTS), ask("zebra")) == [()]
-    assert retriever.search(make([]), ask("zebra")) == [()]
+    assert refined(retriever, make(texts), *ask("zebra")) == ()
 
 
 def test_braces_are_text(make, ask) -> None:
     index = make(["seed {question} {passage}"])
     graded = by(replies={"Passage:\nseed {question} {passage}": "8"}, default="1")
-    (found,) = Rerank(first=BM25(), by=graded).search(index, ask("seed {passage}"))
+    found = refined(Rerank(first=BM25(), by=graded), index, *ask("seed {passage}"))
     assert found[0].score == 8
 
 
@@ -123,20 +158,19 @@ def test_a_reply_that_fills_the_window_is_refused() -> None:
     Rerank(first=BM25(), by=by(context_window=64, max_tokens=63)).check()
 
 
-def test_a_passage_that_does_not_fit_is_shortened(make, ask, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_passage_that_does_not_fit_is_shortened(make, ask) -> None:
     """By hand: "seed?" and the passage leave 4 of the 5 words of the prompt for the passage."""
     index = make(["seed one two three four", "seed"])
     model = ScriptedModel(
         context_window=8, max_tokens=3, replies={"three": "9", "two": "7"}, default="1", fail_on={"four": "!"}
     )
     reranker = LLMReranker(generate=model, prompt="{question} {passage}")
-    with caplog.at_level(logging.WARNING, "fathoms"):
-        (found,) = Rerank(first=BM25(), by=reranker).search(index, ask("seed?"))
+    with heard(events := Events()):
+        found = refined(Rerank(first=BM25(), by=reranker), index, *ask("seed?"))
     assert [(hit.chunk.id, hit.score) for hit in found] == [("c0", 9.0), ("c1", 1.0)]
     assert found[0].chunk == index.chunks[0]
-    assert [record.getMessage() for record in caplog.records] == [
-        "1 of 2 passages were shortened to fit the context of the reranker"
-    ]
+    (facts,) = events.facts
+    assert facts == {"event": "reranking-incomplete", "passages": 2, "without_grade": 0, "shortened": 1}
 
 
 def test_a_question_that_leaves_no_room_is_an_error(make, ask) -> None:

@@ -41,11 +41,11 @@ def servers() -> Iterator[list[ScriptedServer]]:
         yield found
 
 
-def jobs(path: Path, servers: list[ScriptedServer], **options: Any) -> list[Job]:
+def jobs(path: Path, servers: list[ScriptedServer], provider: str = "http", **options: Any) -> list[Job]:
     """A run a server, named `a` and `b`."""
     project, found = faulty.faulty_project(path, TEXTS), []
     for name, server in zip("ab", servers, strict=False):
-        text = faulty.config("http", server.address, **options).replace("name: faulty", f"name: {name}")
+        text = faulty.config(provider, server.address, **options).replace("name: faulty", f"name: {name}")
         experiment = load_experiment(project.write(f"{name}.yaml", text))
         found.append(Job(experiment, corpora.load(experiment.data, path), path))
     return found
@@ -141,6 +141,25 @@ def test_a_limit_holds_for_all_runs_on_a_provider(tmp_path: Path, servers: list[
     threading.Timer(3, stop.set).start()
     asked(tmp_path, cells, stop=stop)
     assert servers[0].requests == 8
+
+
+def test_a_limit_holds_for_a_reranker_too(tmp_path: Path) -> None:
+    """Two runs rerank with the same model, while a third run is not held up."""
+    found = [ScriptedServer(default=faulty.said("reranker")) for _ in range(2)]
+    stop = Stop()
+
+    def stop_at_sixteen(record: Record, done: int, total: int) -> None:
+        if done == 16:
+            stop.set()
+
+    with found[0].running(), found[1].running():
+        several = [jobs(tmp_path / name, found[:1], "reranker", at_once=8)[0] for name in ("one", "two")]
+        (other,) = jobs(tmp_path / "other", found[1:], at_once=8)
+        limited = [limits(job, requests_per_minute=8) for job in several]
+        outcomes = asked(tmp_path, [*limited, other], stop=stop, on_record=stop_at_sixteen)
+    assert [server.requests for server in found] == [8, 8]
+    done = {Path(outcome.run.manifest()["folder"]).name: outcome.done for outcome in outcomes}
+    assert done == {"one": 8, "two": 0, "other": 8}
 
 
 def test_a_run_that_another_has_finished_meanwhile(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

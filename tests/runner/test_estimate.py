@@ -10,6 +10,7 @@ from typing import ClassVar
 import pytest
 
 from fathoms import corpora
+from fathoms.errors import ModelError
 from fathoms.models import AnthropicLLM, Embedded, GoogleLLM, OnnxEmbedder, ScriptedModel
 from fathoms.pipeline.experiment import load_experiment
 from fathoms.pipeline.prompt import Draft, PromptBuilder
@@ -87,6 +88,28 @@ class CountingBuilder(PromptBuilder):
     def draft(self, question: Question, hits: Sequence[Hit]) -> Draft:
         self.drafted.append(question.text)
         return super().draft(question, hits)
+
+
+class BrokenCounter(ScriptedModel):
+    """Cannot count the tokens of one question."""
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        if "door" in messages[-1].text:
+            raise ModelError("the tokenizer broke")
+        return super().count_tokens(messages)
+
+
+def test_an_estimate_that_fails_costs_its_own_question_only(project: Project) -> None:
+    experiment = load_experiment(project.config).model_copy(update={"generate": BrokenCounter(default="7")})
+    corpus = corpora.load(experiment.data, project.path)
+    with closing(Cache(project.path / "cache")) as cache:
+        job, budget = Job(experiment, corpus, project.path), Budget(max_tokens=100_000)
+        (outcome,) = run([job], out=project.path / "runs", cache=cache, budget=budget)
+    assert (outcome.done, outcome.stopped) == (4, False)
+    failed = [record for record in outcome.run.records() if record.error]
+    assert [(record.question.text, record.error and record.error.message) for record in failed] == [
+        ("Which colour is the Varn door?", "the tokenizer broke")
+    ]
 
 
 @pytest.mark.parametrize("budget", [None, Budget(max_tokens=100_000)], ids=["no budget", "a budget"])

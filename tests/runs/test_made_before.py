@@ -12,6 +12,7 @@ import pytest
 from fathoms.cli import main
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
+from fathoms.types import Prompt
 
 RUNS = Path(__file__).with_name("made_before")
 """Made by the commit before lines had checksums, manifests a signature, and modules their rooms."""
@@ -39,6 +40,14 @@ def test_scoring_again_gives_the_same_figures(old: Path) -> None:
     assert again["counts"] == before["counts"]
     assert "warnings" not in again or not again["warnings"]
     assert again["profiles"].keys() == {"fathoms"}  # three were always computed then
+
+
+def test_its_prompts_would_be_stored_the_same_today(old: Path) -> None:
+    lines = [json.loads(line) for line in (old / "journal.jsonl").read_text().splitlines()]
+    prompts = [line["prompt"] for line in lines if "prompt" in line]
+    assert len(prompts) == 8
+    for prompt in prompts:
+        assert Prompt.model_validate(prompt).model_dump(mode="json", exclude_defaults=True) == prompt
 
 
 def test_it_is_reported_and_shown_without_being_scored_again(

@@ -7,14 +7,30 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fathoms.errors import StoreError, UsageError
 from fathoms.runs.finding import find_run, list_runs
+from fathoms.runs.schemas import schema
 from fathoms.runs.store import Run
-from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply, Verdict
+from fathoms.runs.views import scored_question
+from fathoms.types import (
+    Chunk,
+    Citation,
+    Evidence,
+    Failure,
+    Hit,
+    PageBox,
+    Prompt,
+    Question,
+    Quote,
+    Record,
+    Reply,
+    Verdict,
+)
 
 
 def record(name: str = "q1", text: str = "an answer", repeat: int = 0) -> Record:
@@ -38,6 +54,38 @@ def test_round_trip(tmp_path: Path) -> None:
     run = make(tmp_path)
     run.append([record("q1"), record("q2")])
     assert run.records() == [record("q1"), record("q2")]
+
+
+def test_all_that_a_record_holds_comes_back(tmp_path: Path) -> None:
+    """Boxes, citations, and metadata that looks like what a run writes in place of a long text."""
+    plain = record()
+    question = Question(
+        id="q1",
+        text="why?",
+        category="Text",
+        reference="long " * 200,
+        evidence=(Evidence(document="d.pdf", page=1, step=2),),
+        quotes=(Quote(id="image1", modality="image", image=Path("images/1.png"), gold=True),),
+        metadata={"blob": "0" * 64},
+    )
+    (hit,) = plain.hits or ()
+    chunk = hit.chunk.model_copy(update={"boxes": (PageBox(page=1, bbox=(1, 2.5, 3, 4)),)})
+    cited = (
+        Citation(document="d.pdf", page=1, ranks=(1,), label="1", span=(3, 6), sentence=(0, 3)),
+        Citation(label="9", span=(7, 10)),
+    )
+    hits = (hit.model_copy(update={"chunk": chunk}),)
+    whole = plain.model_copy(update={"question": question, "hits": hits, "citations": cited})
+    run = make(tmp_path)
+    run.append([whole])
+    assert run.records() == [whole]
+    run.write_view([whole], [{}])
+    (view,) = run.views()
+    jsonschema.validate(view, schema("question"))
+    (repeat,) = scored_question(view).repeats
+    assert repeat.citations == cited
+    assert repeat.hits is not None
+    assert repeat.hits[0].boxes == chunk.boxes
 
 
 def test_long_texts_are_kept_once(tmp_path: Path) -> None:
@@ -176,6 +224,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from fathoms.errors import StoreError
+from fathoms.runs.schemas import schema
 from fathoms.runs.store import Run
 from fathoms.types import Question, Record, Reply
 

@@ -11,6 +11,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+from fathoms.types import Record
 from tests.support.project import Project, write_pdf
 
 SAID = "It is v1v."
@@ -31,6 +32,19 @@ pipeline: {{kind: http, preset: openai-chat, url: "{address}/v1/chat/completions
   timeout: {silence}, max_concurrency: {at_once}}}
 """,
 }
+PROVIDERS["reranker"] = """\
+chunk: {{kind: page}}
+retrieve:
+  kind: rerank
+  first: {{kind: bm25, query: "Nothing to see: {{question}}", stopwords: none, stemmer: none}}
+  by:
+    kind: llm
+    prompt: "Grade from 0 to 10: {{passage}} {{question}}"
+    generate: {{kind: openai-compatible, base_url: "{address}/v1", model: scripted, {more}
+      request_timeout: {silence}, max_concurrency: {at_once}}}
+generate: {{kind: scripted, default: "It is v1v.", max_concurrency: {at_once}}}
+"""
+"""A server that grades the one candidate of each question, which a scripted model then answers."""
 PROVIDERS["http-stream"] = PROVIDERS["http"].replace("openai-chat,", "openai-chat, stream: true,")
 
 COMMON = """\
@@ -62,6 +76,21 @@ def config(
     )
     own = PROVIDERS[provider].format(address=address, silence=silence, at_once=at_once, more=more)
     return common + own
+
+
+def said(provider: str) -> str:
+    """A good reply of the server: an answer, or the grade of a reranker."""
+    return "7" if provider == "reranker" else SAID
+
+
+def attempts(provider: str, record: Record) -> int:
+    """How many requests the server got for a question."""
+    return sum(call.attempts for call in record.calls) if provider == "reranker" else record.attempts
+
+
+def seconds(provider: str, record: Record) -> float:
+    """The seconds that a question spent on the server."""
+    return record.timings["rerank" if provider == "reranker" else "generate"]
 
 
 def faulty_project(path: Path, texts: Sequence[str]) -> Project:

@@ -105,6 +105,17 @@ class Project:
         return sorted(path.parent for path in (self.path / "runs").glob("*/manifest.json"))
 
 
+def write_project(folder: Path) -> Project:
+    """A project with the questions, documents and config above."""
+    (folder / "pdfs").mkdir()
+    for name, pages in PAGES.items():
+        write_pdf(folder / "pdfs" / name, pages)
+    made = Project(folder)
+    made.write("questions.json", json.dumps(QUESTIONS))
+    made.write("tiny.yaml", CONFIG)
+    return made
+
+
 TWO_PAGES = "two-pages.pdf"
 ON_TWO_PAGES = {"table-03": 1, "image-01": 1, "image-06": 2}
 """Questions of the sample corpus whose answers stand in a table, a picture and a scan, by their page here."""

@@ -43,10 +43,14 @@ def hostile_run(evil: str = EVIL) -> ScoredRun:
         "files": [f"{evil}.pdf"],
         "reference": evil,
         "evidence": [{"document": f"{evil}.pdf", "page": 1, "quote": evil, "bbox": None}],
+        "short_answer": evil,
+        "reference_claims": [evil],
+        "metadata": {evil: evil},
     }
     repeat = view["repeats"][0]
     repeat["answer"] |= {"text": f"{evil} {'long ' * 210_000}", "reasoning": evil, "stop_reason": evil}
     repeat["hits"] = [{"rank": 1, "score": 0.5, "document": f"{evil}.pdf", "pages": [1], "text": evil * 20}]
+    repeat["citations"] = [{"document": evil, "page": 1, "label": evil, "ranks": [1]}]
     repeat["prompt"]["messages"] = [{"role": evil, "text": evil}]
     repeat["scores"]["paper"] |= {"why": {evil: evil}, "missed": [evil]}
     failed = _view(1, "alpha", right=False, cost=None)

@@ -29,7 +29,10 @@ _DAY = 24 * 3600
 
 @dataclass(frozen=True)
 class Asked:
-    """A question as it arrived: which API, its body, its text, and the bytes of what was attached."""
+    """A question as it arrived: which API, its body, its last text, and the bytes of what was attached.
+
+    `parts` are all texts and attached bytes of its turns, in order.
+    """
 
     api: str
     path: str
@@ -39,6 +42,7 @@ class Asked:
     names: tuple[str | None, ...]
     images: tuple[bytes, ...]
     inline: bool
+    parts: tuple[str | bytes, ...]
 
 
 @dataclass
@@ -153,6 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
             names=tuple(name for name, _ in pdfs),
             images=tuple(data for _, data in found if not data.startswith(b"%PDF")),  # type: ignore[misc]
             inline=not any(reference for reference, _, _ in held),
+            parts=tuple(_in_order(api, body, [data for _, data in found])),  # type: ignore[misc]
         )
         with self.vendors.lock:
             self.vendors.asked.append(asked)
@@ -349,6 +354,16 @@ def _parts(api: str, body: dict[str, Any]) -> list[dict[str, Any]]:
 def _text(api: str, body: dict[str, Any]) -> str:
     """The text of the last turn."""
     if api == "google":
-        return str(body["contents"][-1]["parts"][-1]["text"])
-    content = (body["input"] if api == "responses" else body["messages"])[-1]["content"]
-    return content if isinstance(content, str) else str(content[-1]["text"])
+        content = body["contents"][-1]["parts"]
+    else:
+        content = (body["input"] if api == "responses" else body["messages"])[-1]["content"]
+    if isinstance(content, str):
+        return content
+    return str(next(item["text"] for item in reversed(content) if "text" in item))
+
+
+def _in_order(api: str, body: dict[str, Any], attached: list[bytes]) -> Iterator[str | bytes]:
+    """The texts of the parts, and in place of every other part what was attached there."""
+    left = iter(attached)
+    for item in _parts(api, body):
+        yield item["text"] if "text" in item else next(left)

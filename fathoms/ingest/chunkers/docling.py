@@ -77,7 +77,7 @@ class DoclingHybridChunker(Component):
         begin on that page. Raises ConfigError if the document does not come from the Docling parser, and what
         `check` raises.
         """
-        from fathoms.ingest.docling.export import unpack
+        from fathoms.ingest.docling.export import boxes_of, unpack
 
         if document.native is None:
             raise ConfigError("chunk: kind 'docling-hybrid' needs ingest: {kind: docling}")
@@ -89,14 +89,16 @@ class DoclingHybridChunker(Component):
         with warnings.catch_warnings():
             # Docling warns if it drops headings that are longer than a chunk, which is what we want
             warnings.filterwarnings("ignore", message="Headers and captions for this chunk")
-            pieces = list(chunker.chunk(unpack(document.native).document))
+            whole = unpack(document.native).document
+            pieces = list(chunker.chunk(whole))
         for piece in pieces:
-            places = (place for item in piece.meta.doc_items for place in item.prov)
-            pages = tuple(sorted({place.page_no for place in places})) or (1,)
+            boxes = [box for item in piece.meta.doc_items for box in boxes_of(whole, item)]
+            pages = tuple(sorted({box.page for box in boxes})) or (1,)
             numbers[pages[0]] += 1
             name = f"{document.id}#p{pages[0]}c{numbers[pages[0]]}"
             text = chunker.contextualize(piece) if self.headings else piece.text
-            chunks.append(Chunk(id=name, document=document.id, pages=pages, text=text))
+            placed = tuple(dict.fromkeys(boxes))  # the parts of a long table name the same table twice
+            chunks.append(Chunk(id=name, document=document.id, pages=pages, boxes=placed, text=text))
         return chunks
 
     def _tokenizer_file(self) -> str:

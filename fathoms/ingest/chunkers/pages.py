@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.config import Component, package_version
+from fathoms.ingest.chunkers.boxes import page_boxes
 from fathoms.types import Chunk, Document
 
 
@@ -38,6 +39,7 @@ class PageChunker(Component):
                 id=f"{name}#p{page.number}c1",
                 document=name,
                 pages=(page.number,),
+                boxes=page_boxes(page),
                 modality="text" if self.image_dpi is None else "image",
                 text=page.text,
             )

@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from fathoms.config import Component, suggest
 from fathoms.errors import MissingExtraError
+from fathoms.ingest.chunkers.boxes import text_boxes
 from fathoms.types import Chunk, Document
 
 if TYPE_CHECKING:
@@ -71,18 +72,15 @@ class SentenceChunker(Component):
         """
         splitter = load_splitter(self.size, self.overlap, self.unit)
         name, total = document.id, len(document.pages)
-        return [
-            Chunk(
-                id=f"{name}#p{page.number}c{n + 1}",
-                document=name,
-                pages=(page.number,),
-                text=text,
-                header=_fill(self.header, document=name, page=page.number, pages=total, chunk=n),
-            )
-            for page in document.pages
-            if page.text.strip()
-            for n, text in enumerate(splitter.split_text(page.text))
-        ]
+        chunks = []
+        for page in document.pages:
+            texts = splitter.split_text(page.text) if page.text.strip() else []
+            for n, (text, boxes) in enumerate(zip(texts, text_boxes(page, texts), strict=True)):
+                header = _fill(self.header, document=name, page=page.number, pages=total, chunk=n)
+                place = f"{name}#p{page.number}c{n + 1}"
+                found = {"id": place, "document": name, "pages": (page.number,), "boxes": boxes}
+                chunks.append(Chunk(**found, text=text, header=header))
+        return chunks
 
 
 def _fill(template: str, **values: object) -> str:
@@ -96,7 +94,7 @@ def load_splitter(size: int, overlap: int, unit: Unit) -> SentenceSplitter:
     _require()
     from llama_index.core.node_parser import SentenceSplitter
     from llama_index.core.node_parser.text.utils import split_by_sentence_tokenizer_internal
-    from nltk.tokenize import PunktSentenceTokenizer  # type: ignore[import-untyped]
+    from nltk.tokenize import PunktSentenceTokenizer
 
     # This untrained Punkt is also LlamaIndex's default. LlamaIndex's own way to make it loads a list of stop
     # words first, which it does not need and which NLTK refuses to read if the installer made hard links, as

@@ -23,12 +23,13 @@ from docling_core.types.doc import (
     NodeItem,
     PageItem,
     PictureItem,
+    ProvenanceItem,
     Size,
     TableItem,
 )
 
 from fathoms.ingest.parsers.raw import RawDocument, RawElement, RawPage
-from fathoms.types import Box
+from fathoms.types import Box, PageBox
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def elements(document: DoclingDocument) -> dict[int, list[RawElement]]:
 
 def _element(document: DoclingDocument, item: DocItem, serializer: MarkdownDocSerializer) -> RawElement:
     """Convert one item; a table's text is its Markdown with the caption, a figure's the text inside it."""
-    box = _box(document, item)
+    box = _box(document, item.prov[0])
     if isinstance(item, TableItem):
         return {"kind": "table", "text": serializer.serialize(item=item).text, "bbox": box}
     if isinstance(item, PictureItem):
@@ -135,9 +136,13 @@ def _element(document: DoclingDocument, item: DocItem, serializer: MarkdownDocSe
     return {"kind": "code" if isinstance(item, CodeItem) else "text", "text": text, "bbox": box}
 
 
-def _box(document: DoclingDocument, item: DocItem) -> Box:
-    """Return the box of an element in points from the top left corner of its page, rounded to 0.1."""
-    place = item.prov[0]
+def boxes_of(document: DoclingDocument, item: DocItem) -> list[PageBox]:
+    """Return the boxes of an element: one, or one on each page if it continues over a page break."""
+    return [PageBox(page=place.page_no, bbox=_box(document, place)) for place in item.prov]
+
+
+def _box(document: DoclingDocument, place: ProvenanceItem) -> Box:
+    """Return a box in points from the top left corner of its page, rounded to 0.1."""
     box = place.bbox.to_top_left_origin(document.pages[place.page_no].size.height)
     return (round(box.l, 1), round(box.t, 1), round(box.r, 1), round(box.b, 1))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError
+from fathoms.models.calling.deadline import call_under, wait_under
 from fathoms.models.calling.outage import Outage
 from fathoms.models.calling.rate_limit import RateLimit
 from fathoms.models.calling.stop import Stop
@@ -76,13 +77,14 @@ class ProviderCalls:
         """Return the result of `call`, which is retried after temporary errors; the last error is raised
         unchanged.
 
-        `tokens` are counted against the rate limit in every attempt. `deadline` is extended by the time spent
-        waiting for the rate limits or the end of an outage, because that is not the provider's delay. Raises
-        Stopped if a stop is requested during a wait.
+        `tokens` are counted against the rate limit in every attempt. `deadline` is extended by the time that
+        all calls under it wait for the rate limits or the end of an outage, because that is not the
+        provider's delay. Raises Stopped if a stop is requested during a wait.
         """
 
         async def attempt() -> T:
-            probes = await self._turn(tokens, deadline)
+            with wait_under(deadline):
+                probes = await self._turn(tokens)
             try:
                 reply = await call()
             except (NoAnswerError, asyncio.CancelledError):
@@ -100,11 +102,12 @@ class ProviderCalls:
                     self._outage.release()
 
         try:
-            try:
-                return await attempt()
-            # tenacity is used only after a failure, because it costs as much CPU time as the rest of a call
-            except Exception as error:
-                return await self._retry(attempt, error)
+            with call_under(deadline):
+                try:
+                    return await attempt()
+                # tenacity is used only after a failure, as it costs as much CPU time as the rest of a call
+                except Exception as error:
+                    return await self._retry(attempt, error)
         except (NoAnswerError, asyncio.CancelledError):  # the time-out of the question cancels the call
             self._outage.begin()
             raise
@@ -137,13 +140,10 @@ class ProviderCalls:
         reply: T = await retrying(next_attempt)
         return reply
 
-    async def _turn(self, tokens: int, deadline: asyncio.Timeout | None) -> bool:
+    async def _turn(self, tokens: int) -> bool:
         """Wait until the provider may be called, and return whether this call is the probe during an outage.
         Raises NoAnswerError if the outage has lasted for `give_up_after` seconds."""
         loop, after = asyncio.get_running_loop(), self.settings.give_up_after
-        ends, since = deadline and deadline.when(), loop.time()
-        if deadline is not None:
-            deadline.reschedule(None)  # waiting for a turn does not count as time of the question
         probes = await self._outage.take_turn(after)
         try:
             if self._outage.is_hopeless(after):
@@ -157,8 +157,6 @@ class ProviderCalls:
             if probes:
                 self._outage.release()
             raise
-        if deadline is not None and ends is not None:
-            deadline.reschedule(ends + loop.time() - since)
         return probes
 
     def _can_help(self, error: BaseException) -> bool:

@@ -24,7 +24,7 @@ from fathoms.models.chat.media import PDF, as_base64, file_bytes, image_type
 from fathoms.models.options import VariableName, resolved
 from fathoms.safety.option_limits import MOST_TOKENS
 from fathoms.safety.transport import async_client
-from fathoms.types import Attachment, Message, Prompt, Reply, Usage
+from fathoms.types import Attachment, FilePart, ImagePart, Message, Prompt, Reply, TextPart, Usage
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -139,24 +139,24 @@ class AnthropicLLM(Closed):
 
 
 def _content(message: Message, held: dict[str, Held]) -> Any:
-    """Convert a message to content blocks: documents, then images, then the text."""
+    """Convert a message to content blocks in the order of its parts, or to its text if it has only text."""
     if not message.files and not message.images:
         return message.text
-    documents = []
-    for file in message.files:
-        if kept := held.get(file.sha256):
-            source = {"type": "file", "file_id": kept.reference}
-        else:
-            source = {"type": "base64", "media_type": PDF, "data": as_base64(file)}
-        documents.append({"type": "document", "source": source, "title": file.document})
-    images = [
-        {
-            "type": "image",
-            "source": {"type": "base64", "media_type": image_type(path), "data": as_base64(path)},
-        }
-        for path in message.images
-    ]
-    return [*documents, *images, {"type": "text", "text": message.text}]
+    return [_block(piece, held) for piece in message.parts]
+
+
+def _block(piece: TextPart | ImagePart | FilePart, held: dict[str, Held]) -> dict[str, Any]:
+    """Convert one part of a message to a content block."""
+    if isinstance(piece, TextPart):
+        return {"type": "text", "text": piece.text}
+    if isinstance(piece, ImagePart):
+        data, kind = as_base64(piece.image), image_type(piece.image)
+        return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
+    if kept := held.get(piece.file.sha256):
+        source = {"type": "file", "file_id": kept.reference}
+    else:
+        source = {"type": "base64", "media_type": PDF, "data": as_base64(piece.file)}
+    return {"type": "document", "source": source, "title": piece.file.document}
 
 
 def _to_reply(message: Any, clock: Clock) -> Reply:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fathoms.errors import ModelError
 from fathoms.models.prices import Priced
 from fathoms.models.protocols import FileLimits
-from fathoms.types import Message
+from fathoms.types import Message, Prompt
 
 
 class ChatComponent(Priced):
@@ -28,3 +29,9 @@ class ChatComponent(Priced):
     def counting_waits(self) -> bool:
         """False: no server is asked for counts."""
         return False
+
+
+def refuse_files(model: str, prompt: Prompt) -> None:
+    """Raise ModelError if PDFs are attached to the prompt of a model that reads none."""
+    if any(message.files for message in prompt.messages):
+        raise ModelError(f"{model} accepts no PDFs: send their pages as images or text")

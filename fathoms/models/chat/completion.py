@@ -2,35 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fathoms.errors import ModelError, NoAnswerError
 from fathoms.models.chat.closed_errors import Sender, failed_finish
-from fathoms.models.chat.media import data_url, image_type
+from fathoms.models.chat.media import PDF, data_url, image_type
 from fathoms.models.chat.reasoning import split_reasoning
 from fathoms.safety.masking import known_mask
-from fathoms.types import Message, Reply, Usage
+from fathoms.types import Attachment, FilePart, Form, ImagePart, Message, Reply, TextPart, Usage
 
 _LONGEST_QUOTE = 300
 _LARGEST_COUNT = 2**53
 _KINDS = {dict: "an object", bool: "true or false"}
 
 
-def chat_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Convert messages to the format of the API: plain text, or images followed by the text."""
-    return [{"role": message.role, "content": _content(message)} for message in messages]
+def chat_messages(
+    messages: Sequence[Message], uploaded: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """Convert messages to the format of the API.
+
+    `uploaded` maps the sha256 of uploaded files to their ids; all other files are sent with the request.
+    """
+    return [{"role": message.role, "content": _content(message, uploaded or {})} for message in messages]
 
 
-def _content(message: Message) -> str | list[dict[str, Any]]:
-    """Return the content parts of a message with images, or only its text if it has none."""
-    if not message.images:
+def _content(message: Message, uploaded: Mapping[str, str]) -> str | list[dict[str, Any]]:
+    """Convert a message to content parts in the order of its parts, or to its text if it has only text.
+
+    Plain text is accepted by every server, a list of content parts only by some.
+    """
+    if not message.files and not message.images:
         return message.text
-    images = [
-        {"type": "image_url", "image_url": {"url": data_url(path, image_type(path))}}
-        for path in message.images
-    ]
-    return [*images, {"type": "text", "text": message.text}]
+    return [_content_part(part, uploaded) for part in message.parts]
+
+
+def _content_part(part: TextPart | ImagePart | FilePart, uploaded: Mapping[str, str]) -> dict[str, Any]:
+    """Convert one part of a message to a content part."""
+    if isinstance(part, TextPart):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, ImagePart):
+        return {"type": "image_url", "image_url": {"url": data_url(part.image, image_type(part.image))}}
+    return {"type": "file", "file": attached(part.file, uploaded)}
+
+
+def attached(file: Attachment, uploaded: Mapping[str, str]) -> dict[str, str]:
+    """Return the fields of a file part: the id of an uploaded file, or the name and the data of the file.
+
+    The Responses API uses the same fields.
+    """
+    if file.sha256 in uploaded:
+        return {"file_id": uploaded[file.sha256]}
+    return {"filename": file.document, "file_data": data_url(file, PDF)}
 
 
 class Completion:
@@ -48,6 +72,7 @@ class Completion:
         self._stop: str | None = None
         self._model: str | None = None
         self._usage: dict[str, Any] = {}
+        self._first_tokens: dict[str, float] = {}
         self._is_whole = False
         self.first: float | None = None
         self.last = 0.0
@@ -72,6 +97,8 @@ class Completion:
         choice = choices[0]
         if (failed := failed_finish(choice, self._sender)) is not None:
             raise failed
+        if not self._first_tokens:
+            self._first_tokens = _probabilities(choice.get("logprobs"))
         is_chunk = "delta" in choice
         part = (choice["delta"] if is_chunk else choice["message"]) or {}
         said = [
@@ -100,7 +127,39 @@ class Completion:
             usage=usage(self._usage),
             first_token=self.first,
             latency=self.last,
+            choice_p=self._first_tokens or None,
         )
+
+
+def with_choice_p(reply: Reply, form: Form) -> Reply:
+    """Turn the probabilities of the first token into those of the choices of a form, which add up to 1.
+
+    A token counts for the choice that begins with it, whatever its case and the spaces around it. The
+    probabilities become `None` if the server reported none, or if a token begins several choices.
+    """
+    found = dict.fromkeys(form.choices, 0.0)
+    for token, p in (reply.choice_p or {}).items():
+        word = token.strip().lower()
+        begun = [choice for choice in form.choices if word and choice.startswith(word)]
+        if len(begun) > 1:
+            return reply.model_copy(update={"choice_p": None})
+        for choice in begun:
+            found[choice] += p
+    total = sum(found.values())
+    shares = {choice: p / total for choice, p in found.items()} if total else None
+    return reply.model_copy(update={"choice_p": shares})
+
+
+def _probabilities(told: Any) -> dict[str, float]:
+    """Read the probabilities of the likeliest first tokens; empty if there are none."""
+    content = told.get("content") if isinstance(told, dict) else None
+    first = content[0] if content else {}
+    found: dict[str, float] = {}
+    for row in first.get("top_logprobs") or []:
+        token, logprob = row.get("token"), row.get("logprob")
+        if isinstance(token, str) and isinstance(logprob, int | float):
+            found[token] = found.get(token, 0.0) + math.exp(min(float(logprob), 0.0))
+    return found
 
 
 def _text(parts: list[str], said: Any) -> bool:

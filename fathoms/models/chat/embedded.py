@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.errors import ConfigError, ModelError, NoAnswerError
-from fathoms.models.chat.base import ChatComponent
+from fathoms.models.chat.base import ChatComponent, refuse_files
 from fathoms.models.chat.closed_errors import Sender
-from fathoms.models.chat.completion import Completion, chat_messages
+from fathoms.models.chat.completion import Completion, chat_messages, with_choice_p
+from fathoms.models.chat.forms import held_to
 from fathoms.models.chat.llama_child import ChildServer
 from fathoms.models.chat.llama_server import OwnServer, Settings, library
 from fathoms.models.cpus import available_cpus
@@ -97,11 +98,12 @@ class Embedded(ChatComponent):
     async def reply(self, prompt: Prompt) -> Reply:
         """Send the prompt to the model and return the reply.
 
-        Raises ModelError, also if the prompt is longer than the context or has images and there is no
-        projector. Cancelling the call stops the model within one batch of tokens.
+        Raises ModelError, also if the prompt is longer than the context, has files, or has images and there
+        is no projector. Cancelling the call stops the model within one batch of tokens.
         """
         if self.mmproj is None and any(message.images for message in prompt.messages):
             raise ModelError(self._sees_nothing())
+        refuse_files(self.model, prompt)
         body = {
             "messages": chat_messages(prompt.messages),
             "max_tokens": self.max_tokens,
@@ -112,17 +114,20 @@ class Embedded(ChatComponent):
             # llama.cpp's defaults (top-k 40, min-p 0.05) would restrict the sampling beyond top_p
             "top_k": 0,
             "min_p": 0.0,
+            **held_to(prompt.form),
         }
         engine = await asyncio.to_thread(self._engine)
         reply = await engine.complete(body)
+        if prompt.form is not None:
+            reply = with_choice_p(reply, prompt.form)
         return reply.model_copy(update={"prompt_cut": False})  # llama.cpp refuses a prompt that does not fit
 
     def count_tokens(self, messages: Sequence[Message]) -> int | None:
         """Return the number of tokens of the messages in the chat template of the model.
 
-        `None` if there are images, whose tokens are not known before they are evaluated.
+        `None` if there are images or files, whose tokens are not known before they are evaluated.
         """
-        if any(message.images for message in messages):
+        if any(message.images or message.files for message in messages):
             return None
         return self._engine().count(chat_messages(messages))
 

@@ -23,11 +23,12 @@ from fathoms.models.chat.closed import (
     total,
 )
 from fathoms.models.chat.closed_errors import Fault
+from fathoms.models.chat.forms import schema_of
 from fathoms.models.chat.media import PDF, file_bytes, image_type
 from fathoms.models.options import VariableName, resolved
 from fathoms.safety.option_limits import MOST_TOKENS
 from fathoms.safety.transport import async_client
-from fathoms.types import Attachment, Message, Prompt, Reply, Usage
+from fathoms.types import Attachment, FilePart, Form, ImagePart, Message, Prompt, Reply, TextPart, Usage
 
 if TYPE_CHECKING:
     from google.genai import Client, types
@@ -89,7 +90,7 @@ class GoogleLLM(Closed):
         """Send one request to `:generateContent` or `:streamGenerateContent`."""
         contents: Any = [_content(message, held) for message in prompt.messages if message.role != "system"]
         request: dict[str, Any] = {"model": self.model, "contents": contents}
-        request["config"] = self._config(system_text(prompt))
+        request["config"] = self._config(system_text(prompt), prompt.form)
         models, clock = self.client(key).aio.models, Clock()
         if not self.stream:
             return _to_reply([await models.generate_content(**request)], clock)
@@ -103,7 +104,7 @@ class GoogleLLM(Closed):
             raise ConnectionError("the stream ended early")
         return reply
 
-    def _config(self, system: str) -> types.GenerateContentConfig:
+    def _config(self, system: str, form: Form | None = None) -> types.GenerateContentConfig:
         """Return the settings of a request; raises ConfigError if the SDK rejects one of the `options`."""
         from google.genai import types
 
@@ -114,6 +115,8 @@ class GoogleLLM(Closed):
             "top_p": self.top_p,
             "seed": self.seed,
             "automatic_function_calling": {"disable": True},
+            "response_mime_type": "application/json" if form else None,
+            "response_json_schema": schema_of(form) if form else None,
         }
         given = {name: value for name, value in own.items() if value is not None}
         try:
@@ -176,20 +179,24 @@ class GoogleLLM(Closed):
 
 
 def _content(message: Message, held: dict[str, Held]) -> types.Content:
-    """Convert a message to content parts: files, then images, then the text."""
+    """Convert a message to content parts, in the order of its parts."""
     from google.genai import types
 
-    parts = []
-    for file in message.files:  # the API accepts no file names
-        if kept := held.get(file.sha256):
-            parts.append(types.Part.from_uri(file_uri=kept.reference, mime_type=PDF))
-        else:
-            parts.append(types.Part.from_bytes(data=file_bytes(file), mime_type=PDF))
-    parts += [
-        types.Part.from_bytes(data=file_bytes(path), mime_type=image_type(path)) for path in message.images
-    ]
-    parts.append(types.Part.from_text(text=message.text))
+    parts = [_part(piece, held) for piece in message.parts]
     return types.Content(role="model" if message.role == "assistant" else "user", parts=parts)
+
+
+def _part(piece: TextPart | ImagePart | FilePart, held: dict[str, Held]) -> types.Part:
+    """Convert one part of a message. The API accepts no file names."""
+    from google.genai import types
+
+    if isinstance(piece, TextPart):
+        return types.Part.from_text(text=piece.text)
+    if isinstance(piece, ImagePart):
+        return types.Part.from_bytes(data=file_bytes(piece.image), mime_type=image_type(piece.image))
+    if kept := held.get(piece.file.sha256):
+        return types.Part.from_uri(file_uri=kept.reference, mime_type=PDF)
+    return types.Part.from_bytes(data=file_bytes(piece.file), mime_type=PDF)
 
 
 def _parts(answer: Any) -> list[types.Part]:

@@ -11,11 +11,12 @@ from fathoms.errors import ModelError, NoAnswerError, RateLimitError
 from fathoms.models.calling.retry_after import retry_after_seconds
 from fathoms.models.chat.closed_errors import FAILED_FINISH, ours, without_lone_surrogates
 from fathoms.models.chat.completion import as_count
+from fathoms.models.chat.media import PDF, file_bytes
 from fathoms.models.chat.reasoning import split_reasoning
 from fathoms.models.embed.vectors import normalised
 from fathoms.safety.masking import Mask
 from fathoms.safety.transport import in_time, tls_failure
-from fathoms.types import Message, Prompt, Reply, Usage
+from fathoms.types import FilePart, ImagePart, Message, Prompt, Reply, TextPart, Usage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -159,11 +160,21 @@ def _matrix(vectors: Sequence[Sequence[float]], count: int, who: str) -> NDArray
 
 
 def _chat_message(message: Message) -> Any:
-    """Convert a message to LlamaIndex's type, with images before the text."""
-    from llama_index.core.base.llms.types import ChatMessage, ImageBlock, TextBlock
+    """Convert a message to LlamaIndex's type, with its blocks in the order of the parts."""
+    from llama_index.core.base.llms.types import ChatMessage
 
-    images = [ImageBlock(path=path) for path in message.images]
-    return ChatMessage(role=message.role, blocks=[*images, TextBlock(text=message.text)])
+    return ChatMessage(role=message.role, blocks=[_block(part) for part in message.parts])
+
+
+def _block(part: TextPart | ImagePart | FilePart) -> Any:
+    """Convert one part of a message to LlamaIndex's type."""
+    from llama_index.core.base.llms.types import DocumentBlock, ImageBlock, TextBlock
+
+    if isinstance(part, TextPart):
+        return TextBlock(text=part.text)
+    if isinstance(part, ImagePart):
+        return ImageBlock(path=part.image)
+    return DocumentBlock(data=file_bytes(part.file), title=part.file.document, document_mimetype=PDF)
 
 
 def to_reply(response: Any, seconds: float) -> Reply:

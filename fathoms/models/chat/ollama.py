@@ -15,9 +15,10 @@ from pydantic import Field, field_validator
 
 from fathoms.config import Component, fingerprint, import_target
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, NoAnswerError, ServerError
-from fathoms.models.chat.base import ChatComponent
+from fathoms.models.chat.base import ChatComponent, refuse_files
 from fathoms.models.chat.closed_errors import Sender, quoted
 from fathoms.models.chat.cuts import prompt_cut
+from fathoms.models.chat.forms import schema_of
 from fathoms.models.chat.llamaindex_replies import embeddings, unit_rows
 from fathoms.models.chat.ollama_chat import OllamaAnswer, chat_message
 from fathoms.models.options import Address, Options, http_address, resolved, secret_values, without_secrets
@@ -201,8 +202,9 @@ class OllamaLLM(ChatComponent, _FromOllama):
         """Send the prompt and return the reply; raises ModelError.
 
         Images for a model that accepts none are also an error, because old servers would silently ignore
-        them.
+        them, and so are PDFs, for which the API has no place.
         """
+        refuse_files(self.model, prompt)
         images = any(message.images for message in prompt.messages)
         if images and not await await_in_thread(partial(_sees, self.address, self.model)):
             raise ModelError(self._sees_nothing())
@@ -220,6 +222,7 @@ class OllamaLLM(ChatComponent, _FromOllama):
             "messages": [chat_message(message) for message in prompt.messages],
             "stream": True,
             "options": self._sampling(),
+            **({"format": schema_of(prompt.form)} if prompt.form else {}),
             **{name: value for name, value in own.items() if value is not None},
         }
 

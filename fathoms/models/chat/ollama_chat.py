@@ -59,6 +59,10 @@ class OllamaAnswer:
 
 
 def chat_message(message: Message) -> dict[str, Any]:
-    """Convert a message to the format of the API, with images in base64."""
+    """Convert a message to the format of the API: one text, and the images in base64.
+
+    The API has no place for an image within the text: it puts all images before the text. A message in
+    another order is therefore sent with its images first and its texts joined by line breaks.
+    """
     images = [as_base64(path) for path in message.images]
     return {"role": message.role, "content": message.text} | ({"images": images} if images else {})

@@ -11,11 +11,13 @@ from pydantic import Field, model_validator
 from fathoms.models.chat import openai_responses
 from fathoms.models.chat.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, Held, part, tokens
 from fathoms.models.chat.closed_errors import FAILED_FINISH, FailedResponseError, Fault, refuse_error
-from fathoms.models.chat.media import PDF, data_url, file_bytes, image_type
+from fathoms.models.chat.completion import chat_messages
+from fathoms.models.chat.forms import response_format
+from fathoms.models.chat.media import PDF, file_bytes
 from fathoms.models.options import VariableName, resolved
 from fathoms.safety.option_limits import MOST_TOKENS
 from fathoms.safety.transport import async_client
-from fathoms.types import Attachment, Message, Prompt, Reply, Usage
+from fathoms.types import Attachment, Prompt, Reply, Usage
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -73,21 +75,21 @@ class OpenAILLM(Closed):
     async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
         """Send one request to `/chat/completions` or `/responses`."""
         client = self.client(key)
+        uploaded = {sha256: file.reference for sha256, file in held.items()}
         common = {"temperature": self.temperature, "top_p": self.top_p, "extra_body": resolved(self.options)}
         if self.api == "responses":
             request = {
-                **openai_responses.request(prompt, held),
+                **openai_responses.request(prompt, uploaded),
                 **common,
                 "max_output_tokens": self.max_tokens,
             }
             return await openai_responses.ask(client, {"model": self.model, **_given(request)}, self.stream)
         request = {
-            "messages": [
-                {"role": message.role, "content": _content(message, held)} for message in prompt.messages
-            ],
+            "messages": chat_messages(prompt.messages, uploaded),
             **common,
             "max_completion_tokens": self.max_tokens,
             "seed": self.seed,
+            **response_format(prompt.form),
         }
         return await _ask_chat(client, {"model": self.model, **_given(request)}, self.stream)
 
@@ -132,18 +134,6 @@ class OpenAILLM(Closed):
 def _given(request: dict[str, Any]) -> dict[str, Any]:
     """Drop the options that are not set, for which the vendor's defaults apply."""
     return {name: value for name, value in request.items() if value is not None}
-
-
-def _content(message: Message, held: dict[str, Held]) -> Any:
-    """Convert a message to content parts: files, then images, then the text."""
-    if not message.files and not message.images:
-        return message.text
-    files = [{"type": "file", "file": openai_responses.attached(file, held)} for file in message.files]
-    images = [
-        {"type": "image_url", "image_url": {"url": data_url(path, image_type(path))}}
-        for path in message.images
-    ]
-    return [*files, *images, {"type": "text", "text": message.text}]
 
 
 async def _ask_chat(client: AsyncOpenAI, request: dict[str, Any], stream: bool) -> Reply:

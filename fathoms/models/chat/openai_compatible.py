@@ -17,6 +17,7 @@ from fathoms.models.chat.closed_errors import Sender
 from fathoms.models.chat.completion import Completion, chat_messages
 from fathoms.models.chat.counting import counted, counts_nothing
 from fathoms.models.chat.cuts import prompt_cut
+from fathoms.models.chat.forms import response_format
 from fathoms.models.chat.llamaindex_replies import embeddings, unit_rows
 from fathoms.models.options import (
     Address,
@@ -175,12 +176,14 @@ class OpenAICompatibleLLM(ChatComponent, _FromServer):
             "temperature": self.temperature,
             **{name: value for name, value in own.items() if value is not None},
             **({"stream": True, "stream_options": {"include_usage": True}} if self.stream else {}),
+            **response_format(prompt.form),
             **resolved(self.extra_body),
         }
 
     def count_tokens(self, messages: Sequence[Message]) -> int | None:
-        """Ask the server for the number of tokens; `None` if it does not count or there are images."""
-        if any(message.images for message in messages):
+        """Ask the server for the number of tokens; `None` if it does not count, or there are images or
+        files."""
+        if any(message.images or message.files for message in messages):
             return None
         body = {**resolved(self.extra_body), "model": self.model, "messages": chat_messages(messages)}
         return counted(self.base_url, self._headers(), body, self.request_timeout)

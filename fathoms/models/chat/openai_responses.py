@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from fathoms.models.chat.closed import Clock, Held, part, tokens
+from fathoms.models.chat.closed import Clock, part, tokens
 from fathoms.models.chat.closed_errors import FailedResponseError, refuse_error
-from fathoms.models.chat.media import PDF, data_url, image_type
-from fathoms.types import Attachment, Message, Prompt, Reply, Usage
+from fathoms.models.chat.completion import attached
+from fathoms.models.chat.media import data_url, image_type
+from fathoms.types import FilePart, ImagePart, Message, Prompt, Reply, TextPart, Usage
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -26,9 +28,12 @@ _REFUSALS = {"invalid_prompt", "bio_policy", "image_content_policy_violation"}
 """Error codes of a response that was refused because of the content of the prompt."""
 
 
-def request(prompt: Prompt, held: dict[str, Held]) -> dict[str, Any]:
-    """Return the part of the request body that depends on the prompt."""
-    turns = [{"role": message.role, "content": _content(message, held)} for message in prompt.messages]
+def request(prompt: Prompt, uploaded: Mapping[str, str]) -> dict[str, Any]:
+    """Return the part of the request body that depends on the prompt.
+
+    `uploaded` maps the sha256 of uploaded files to their ids; all other files are sent with the request.
+    """
+    turns = [{"role": message.role, "content": _content(message, uploaded)} for message in prompt.messages]
     return {"input": turns, "store": False}
 
 
@@ -52,26 +57,21 @@ async def ask(client: AsyncOpenAI, body: dict[str, Any], stream: bool) -> Reply:
     return _to_reply(last, clock)
 
 
-def _content(message: Message, held: dict[str, Held]) -> Any:
-    """Convert a message to content parts: files, then images, then the text."""
+def _content(message: Message, uploaded: Mapping[str, str]) -> Any:
+    """Convert a message to content parts in the order of its parts, or to its text if it has only text."""
     if not message.files and not message.images:
         return message.text
-    files = [{"type": "input_file", **attached(file, held)} for file in message.files]
-    images = [
-        {"type": "input_image", "detail": "auto", "image_url": data_url(path, image_type(path))}
-        for path in message.images
-    ]
-    return [*files, *images, {"type": "input_text", "text": message.text}]
+    return [_content_part(piece, uploaded) for piece in message.parts]
 
 
-def attached(file: Attachment, held: dict[str, Held]) -> dict[str, str]:
-    """Return the fields of a file part: the id of an uploaded file, or the name and the data of the file.
-
-    Chat Completions use the same fields.
-    """
-    if file.sha256 in held:
-        return {"file_id": held[file.sha256].reference}
-    return {"filename": file.document, "file_data": data_url(file, PDF)}
+def _content_part(piece: TextPart | ImagePart | FilePart, uploaded: Mapping[str, str]) -> dict[str, Any]:
+    """Convert one part of a message to a content part."""
+    if isinstance(piece, TextPart):
+        return {"type": "input_text", "text": piece.text}
+    if isinstance(piece, ImagePart):
+        url = data_url(piece.image, image_type(piece.image))
+        return {"type": "input_image", "detail": "auto", "image_url": url}
+    return {"type": "input_file", **attached(piece.file, uploaded)}
 
 
 def _to_reply(response: Any, clock: Clock) -> Reply:

@@ -12,11 +12,13 @@ finite, pages count from 1, and other keys are ignored.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from fathoms.types import Chunk, Evidence, Hit, Reply, Usage
+from fathoms.runs.citations import all_citations
+from fathoms.types import Chunk, Citation, Evidence, Hit, Reply, Usage
 
 _Page = Annotated[int, Field(ge=1)]
 
@@ -37,7 +39,7 @@ class Context(_External):
     score: float | None = None
 
 
-class Citation(Evidence):
+class CitedPlace(Evidence):
     """One cited place. Its numbers must be finite, because a run with others could not be read back."""
 
     model_config = ConfigDict(allow_inf_nan=False)
@@ -69,7 +71,7 @@ class Parts(_External):
 
     contexts: tuple[Annotated[Context, bare_text_as("text")], ...] | None = None
     """The retrieved context that the answer was made from, best first."""
-    citations: tuple[Annotated[Citation, bare_text_as("document")], ...] | None = None
+    citations: tuple[Annotated[CitedPlace, bare_text_as("document")], ...] | None = None
     """The places that the answer itself cites."""
     usage: Annotated[Usage, AfterValidator(_counted)] | None = None
     """Token counts."""
@@ -100,11 +102,12 @@ class Parts(_External):
             )
         return tuple(hits)
 
-    def evidence(self) -> tuple[Evidence, ...] | None:
-        """The cited places; `None` where unknown."""
+    def cited(self, text: str, hits: Sequence[Hit] | None) -> tuple[Citation, ...] | None:
+        """The places that are cited: those in `citations`, and those written in the answer's text. `None`
+        where unknown."""
         if self.citations is None:
-            return None
-        return tuple(Evidence(**citation.model_dump()) for citation in self.citations)
+            return all_citations(text, hits, None)
+        return all_citations(text, hits, [Citation(**place.model_dump()) for place in self.citations])
 
     def reply(self, text: str, *, first_token: float | None = None, latency: float | None = None) -> Reply:
         """The answer as a model's reply with this text; both times are in seconds."""

@@ -18,12 +18,13 @@ from pydantic import Field
 
 from fathoms.config import fingerprint
 from fathoms.errors import DocumentError
-from fathoms.models.calling.retries import ProviderCalls
+from fathoms.models.caller import Caller, to_failure
 from fathoms.models.prices import Priced
-from fathoms.pipeline.answering import PackedQuestion, to_failure
+from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.external.answer import Answer
 from fathoms.pipeline.external.calls import RaisedError
 from fathoms.runs.cache import Cache
+from fathoms.safety.masking import without_known
 from fathoms.safety.option_limits import MOST_AT_ONCE
 from fathoms.types import Document, Failure, Hit, Question, Record, Usage
 
@@ -101,13 +102,13 @@ class Connected:
         *,
         repeat: int = 0,
         timeout: float | None = None,
-        calls: ProviderCalls | None = None,
+        caller: Caller | None = None,
         packed: PackedQuestion | None = None,
     ) -> Record:
         """Ask the pipeline one question. A failure is returned as a record with `error` set, never raised.
 
         `timeout` is in seconds and includes all attempts and the waits between them, but not the wait in the
-        queue; `None` means no limit. `calls` applies rate limits and retries. `hits` and
+        queue; `None` means no limit. `caller` applies rate limits and retries. `hits` and
         `packed` are ignored.
         """
         record = Record(question=question, repeat=repeat, hits=None, fingerprints=self.fingerprints)
@@ -122,11 +123,14 @@ class Connected:
 
         try:
             async with asyncio.timeout(timeout) as deadline:
-                answer, first_token, seconds = await (calls or ProviderCalls()).make(call, deadline=deadline)
+                answer, first_token, seconds = await (caller or Caller()).calls.make(call, deadline=deadline)
             reply = answer.reply(answer.answer, first_token=first_token, latency=seconds)
             if reply.cost is None:
                 reply = reply.model_copy(update={"cost": self.cost(reply.usage, reply.model)})
-            found |= {"hits": answer.hits(question.id), "citations": answer.evidence(), "answer": reply}
+            reply = without_known(reply)  # before the places of citations in its text are noted
+            reported = answer.hits(question.id)
+            cited = answer.cited(reply.text, reported)
+            found |= {"hits": reported, "citations": cited, "answer": reply}
         except RaisedError as raised:
             found["error"] = raised.failure
         except TimeoutError:

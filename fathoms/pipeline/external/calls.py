@@ -36,7 +36,7 @@ class RaisedError(Exception):
         return self
 
 
-class Caller:
+class Functions:
     """Calls the functions of one pipeline, each on the first of its threads that is free."""
 
     def __init__(self) -> None:

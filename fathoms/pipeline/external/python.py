@@ -25,7 +25,7 @@ from fathoms.errors import ConfigError, FathomsError, ModelError
 from fathoms.models.options import Options, resolved, secret_values, without_secrets
 from fathoms.pipeline.external.answer import Answer
 from fathoms.pipeline.external.base import Ask, ExternalPipeline
-from fathoms.pipeline.external.calls import Caller, RaisedError
+from fathoms.pipeline.external.calls import Functions, RaisedError
 from fathoms.pipeline.external.mapping import complaint
 from fathoms.pipeline.external.printing import printed_aside
 from fathoms.safety.imported import source_sha256
@@ -103,21 +103,21 @@ class Python(ExternalPipeline):
     def open(self, documents: Sequence[Document]) -> tuple[Ask, str]:
         """Create the object and let it ingest; raises FathomsError with the message of what it raised."""
         sources = [Source(item.id, item.path.resolve(), item.sha256) for item in documents]
-        made, caller, mask = self._found(), Caller(), Mask(secret_values(self.options))
+        made, functions, mask = self._found(), Functions(), Mask(secret_values(self.options))
         with importable(self._folder), printed_aside():
             try:
                 if inspect.isclass(made):
-                    made = caller.call(made, **resolved(self.options))
+                    made = functions.call(made, **resolved(self.options))
                 ingest = getattr(made, "ingest", None)
                 if ingest is not None:
-                    caller.call(ingest, sources)
+                    functions.call(ingest, sources)
             except RaisedError as error:
                 message = mask.text(f"{self.target}: {error.failure.kind}: {error}")
                 raise FathomsError(message) from None
         note = "no 'ingest': the pipeline reads its documents itself" if ingest is None else "ingested"
-        return self._asked(getattr(made, "answer", made), caller, mask), note
+        return self._asked(getattr(made, "answer", made), functions, mask), note
 
-    def _asked(self, answer: Callable[..., Any], caller: Caller, mask: Mask) -> Ask:
+    def _asked(self, answer: Callable[..., Any], functions: Functions, mask: Mask) -> Ask:
         """Return the function that asks one question."""
         takes_files = _has_files(answer)
 
@@ -125,7 +125,7 @@ class Python(ExternalPipeline):
             options = {"files": question.files} if takes_files else {}
             try:
                 with importable(self._folder), printed_aside():
-                    return _answer(await caller.acall(answer, question.text, **options)), None
+                    return _answer(await functions.acall(answer, question.text, **options)), None
             except RaisedError as error:
                 raise error.masked(mask) from None
             except ModelError as error:

@@ -10,17 +10,20 @@ from fathoms.metrics.marks import marks
 from fathoms.metrics.phrase_recall import Hyphens, Match
 from fathoms.metrics.profiles import PROFILES, SCORER_HYPHENS, Profile
 from fathoms.metrics.stages import STAGES
+from fathoms.report.grouping import label
 from fathoms.report.html.texts import Marker, Pool, brief
 from fathoms.runs.views import (
     AnswerScores,
+    AttachedFile,
     MetricScore,
     ScoredQuestion,
     ScoredRepeat,
     ShownHit,
     ShownMessage,
+    ShownPiece,
     ShownPrompt,
 )
-from fathoms.types import Evidence, Question, Reply
+from fathoms.types import Citation, Evidence, Question, Reply
 
 Json = dict[str, Any]
 Picture = Callable[[str, int | None, bool], str | None]
@@ -48,6 +51,11 @@ def detail(view: ScoredQuestion, profile: str, pool: Pool, picture: Picture) -> 
         "question": pool.add(question.text),
         "reference": brief(question.reference, REFERENCE),
         "answers": question.answers,
+        "answers_in_text": [
+            brief(text, REFERENCE) for text in (question.short_answer, question.long_answer) if text
+        ],
+        "claims": [brief(claim, REASON) for claim in question.reference_claims],
+        "metadata": {key: label(value) for key, value in question.metadata.items()},
         "phrases": phrases,
         "files": question.files,
         "evidence": [
@@ -58,9 +66,14 @@ def detail(view: ScoredQuestion, profile: str, pool: Pool, picture: Picture) -> 
     }
 
 
-def _place(item: Evidence) -> Json:
+def _place(item: Evidence | Citation) -> Json:
     """Return a place in the documents, from the evidence or from a citation."""
     return {"document": item.document, "page": item.page, "quote": brief(item.quote, QUOTE)}
+
+
+def _cited(item: Citation) -> Json:
+    """Return a place that the answer cites, and the ranks of the retrieved chunks that it names."""
+    return _place(item) | {"label": brief(item.label, QUOTE), "ranks": item.ranks}
 
 
 def _repeat(
@@ -91,7 +104,7 @@ def _repeat(
         "error": error and {"kind": error.kind, "message": pool.add(error.message)},
         "seed": repeat.seed,
         "finished": repeat.finished,
-        "citations": None if cited is None else [_place(item) for item in cited],
+        "citations": None if cited is None else [_cited(item) for item in cited],
         "attempts": repeat.attempts,
         "timings": repeat.timings,
         "scores": _scores(scores),
@@ -192,11 +205,35 @@ def _prompt(prompt: ShownPrompt | None, hits: Sequence[ShownHit], pool: Pool) ->
 
 
 def _message(message: ShownMessage, hits: Sequence[ShownHit], pool: Pool) -> Json:
-    """Return one message of the prompt, with the names of the attached files."""
-    files = [f"{file.document}, pages {', '.join(map(str, file.pages))}" for file in message.files]
-    images = [image.replace("\\", "/").rpartition("/")[2] for image in message.images]
-    made = {"role": message.role, "parts": list(_parts(message.text, hits, pool))}
+    """Return one message of the prompt, with the names of the attached files.
+
+    If the message has an order of its own, its images and files are also named at their places between the
+    texts.
+    """
+    files, images = list(map(_file_name, message.files)), list(map(_image_name, message.images))
+    made: Json = {"role": message.role, "parts": list(_parts(message.text, hits, pool))}
+    if message.parts:
+        made["parts"] = [shown for piece in message.parts for shown in _piece(piece, hits, pool)]
     return made | ({"attached": [*files, *images]} if files or images else {})
+
+
+def _file_name(file: AttachedFile) -> str:
+    """Return the name of an attached PDF, with its pages."""
+    return f"{file.document}, pages {', '.join(map(str, file.pages))}"
+
+
+def _image_name(image: str) -> str:
+    """Return the name of an image without its folder."""
+    return image.replace("\\", "/").rpartition("/")[2]
+
+
+def _piece(piece: ShownPiece, hits: Sequence[ShownHit], pool: Pool) -> Iterator[Json]:
+    """Return a text as `_parts` does, and an image or a file as its name in brackets."""
+    if piece.kind == "text":
+        yield from _parts(piece.text, hits, pool)
+    else:
+        name = _image_name(piece.image) if piece.kind == "image" else _file_name(piece.file)
+        yield pool.add(f"[{name}]")
 
 
 def _parts(text: str, hits: Sequence[ShownHit], pool: Pool) -> Iterator[Json]:

@@ -24,8 +24,8 @@ def outcome(view: ScoredQuestion, scores: Sequence[AnswerScores]) -> str:
         if abstained is None:
             return "not scored"
         return "right to abstain" if abstained >= 0.5 else "answered the unanswerable"
-    if correctness is None:
-        return "not scored"
+    if correctness is None:  # for example a gold answer that is only a text
+        return "abstained" if abstained is not None and abstained >= 0.5 else "not scored"
     if correctness == 0:
         return "abstained" if abstained is not None and abstained >= 0.5 else "wrong"
     return "correct" if correctness == 1 else "partial"

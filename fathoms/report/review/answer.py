@@ -12,6 +12,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from fathoms.report.leaderboard import figure
+from fathoms.report.metrics_table import answer_metrics
 from fathoms.report.text import gold, shorten, visible, yes_or_no
 from fathoms.runs.ratings import Rating
 from fathoms.runs.views import AnswerScores, ScoredRepeat
@@ -45,6 +46,7 @@ def review_panel(
     flags = f"hallucination: {yes_or_no(scores.hallucination)}; abstained: {yes_or_no(scores.abstained)}"
     parts.append(labelled("score", f"correctness {figure(scores.correctness)}{missed}"))
     parts.append(labelled("flag", flags))
+    parts += [labelled(name, text) for name, text in answer_metrics(repeat)]
     if before:
         said = f"score {before.score_rating or 'n/a'}, flag {before.flag_rating or 'n/a'}"
         parts.append(labelled("you said", f"{said}; {before.comment}" if before.comment else said))

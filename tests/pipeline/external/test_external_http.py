@@ -10,10 +10,11 @@ import pytest
 from pydantic import ValidationError
 
 from fathoms.errors import ConfigError, ServerError
+from fathoms.models.caller import Caller
 from fathoms.models.calling.retries import ExecutionSettings, ProviderCalls
 from fathoms.pipeline.external import Http
 from fathoms.runs.cache import Cache
-from fathoms.types import Evidence, Question, Record, Usage
+from fathoms.types import Citation, Question, Record, Usage
 from tests.support.raw_service import Act, Service, answer, chunked, hangs, resets, sends, service
 
 QUESTION = Question(
@@ -24,8 +25,8 @@ QUESTION = Question(
 def ask(made: Service, tmp_path: Path, question: Question = QUESTION, **options: Any) -> Record:
     pipeline = Http(url=f"{made.address}/ask", **options)
     connected = pipeline.prepare({}, Cache(tmp_path / "cache"))
-    once = ProviderCalls(ExecutionSettings(max_attempts=1))
-    return asyncio.run(connected.answer(question, (), timeout=20, calls=once))
+    once = Caller(ProviderCalls(ExecutionSettings(max_attempts=1)))
+    return asyncio.run(connected.answer(question, (), timeout=20, caller=once))
 
 
 def asked(act: Act, tmp_path: Path, **options: Any) -> Record:
@@ -111,8 +112,8 @@ def test_a_mapping(tmp_path: Path) -> None:
         ("bare", "", (), 1 / 3),
     ]
     assert record.citations == (
-        Evidence(document="a.pdf"),
-        Evidence(document="b.pdf", page=3, quote="tall"),
+        Citation(document="a.pdf", ranks=(1,)),
+        Citation(document="b.pdf", page=3, quote="tall"),
     )
     assert record.answer is not None
     assert record.answer.usage == Usage(prompt_tokens=7, completion_tokens=2)

@@ -16,7 +16,7 @@ from fathoms.errors import ConfigError, FathomsError
 from fathoms.pipeline.external import Python
 from fathoms.runs.cache import Cache
 from fathoms.safety.importing import importable
-from fathoms.types import Evidence, Question, Record, Usage
+from fathoms.types import Citation, Question, Record, Usage
 
 QUESTION = Question(id="t-1", text="How tall?", category="Text", files=("a.pdf",), answers=(("the gold",),))
 Write = Callable[[str], str]
@@ -97,7 +97,7 @@ def answer(question, files=()):
 
 def test_citations(tmp_path: Path, write: Write) -> None:
     name = write("def answer(q): return {'answer': 'x', 'citations': [{'document': 'a.pdf', 'page': 3}]}")
-    assert ask(tmp_path, f"{name}:answer").citations == (Evidence(document="a.pdf", page=3),)
+    assert ask(tmp_path, f"{name}:answer").citations == (Citation(document="a.pdf", page=3),)
 
 
 def test_a_class_has_options_and_ingests_once(tmp_path: Path, write: Write, monkeypatch: Any) -> None:

@@ -44,6 +44,7 @@ function goldBox(detail, answerable) {
       thumbnail(found.thumbnail, `page ${found.page} of ${found.document}`, true),
     ),
   );
+  const metadata = Object.entries(detail.metadata ?? {});
   return h(
     'dl.facts',
     {},
@@ -52,6 +53,18 @@ function goldBox(detail, answerable) {
       : null,
     variants.length ? [h('dt', {}, 'Gold phrases'), h('dd', {}, h('ul.variants', {}, variants))] : null,
     detail.reference ? [h('dt', {}, 'Reference'), h('dd', {}, said(detail.reference, 2000))] : null,
+    detail.answers_in_text?.length
+      ? [h('dt', {}, 'Gold answer'), h('dd', {}, listed(detail.answers_in_text.map((text) => said(text, 2000))))]
+      : null,
+    detail.claims?.length
+      ? [h('dt', {}, 'Gold claims'), h('dd', {}, h('ul', {}, detail.claims.map((text) => h('li', {}, said(text, 600)))))]
+      : null,
+    metadata.length
+      ? [
+          h('dt', {}, 'Metadata'),
+          h('dd', {}, listed(metadata.map(([key, value]) => [said(key, 120), ': ', said(value, 400)]))),
+        ]
+      : null,
     detail.files?.length
       ? [
           h('dt', {}, 'Documents'),
@@ -76,6 +89,7 @@ function thumbnail(name, what, gold) {
 
 const LEFT_OUT = {
   unanswerable: 'it is unanswerable',
+  'no-phrases': 'its gold answer has no phrases',
   'yes-no': 'its answer is yes or no',
   common: 'its answer occurs in many other documents',
   'no-text': 'its texts are not known',
@@ -287,9 +301,11 @@ function answerBox(detail, repeat) {
     h(
       'li',
       {},
-      said(cited.document, 120),
+      cited.label ? [h('q', {}, said(cited.label, 120)), cited.document ? ': ' : ''] : null,
+      cited.document ? said(cited.document, 120) : null,
       known(cited.page) ? `, page ${cited.page}` : '',
       cited.quote ? [': ', h('q', {}, said(cited.quote, 400))] : null,
+      cited.label && repeat.hits && !cited.ranks?.length ? ' (not retrieved)' : null,
     ),
   );
   return [

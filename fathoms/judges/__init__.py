@@ -1,0 +1,22 @@
+"""Judges: models, people or scripts that say whether a text supports a claim.
+
+`base.py` has the interface, and each kind of judge has a file of its own. `claims.py` splits texts into
+claims, `journal.py` stores every verdict as it comes, and `asking.py` asks for the verdicts that are missing.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from fathoms.judges.base import Judge
+from fathoms.judges.cascade import Cascade
+from fathoms.judges.llm import LLMJudge
+from fathoms.judges.nli import NLIJudge
+from fathoms.judges.people import PeopleJudge
+from fathoms.judges.scripted import ScriptedJudge
+
+AnyJudge = Annotated[LLMJudge | NLIJudge | PeopleJudge | ScriptedJudge | Cascade, Field(discriminator="kind")]
+
+__all__ = ["AnyJudge", "Cascade", "Judge", "LLMJudge", "NLIJudge", "PeopleJudge", "ScriptedJudge"]

@@ -1,0 +1,259 @@
+"""Asking a judge for claims and verdicts: only for what the journal does not hold, several at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+from fathoms.config import fingerprint
+from fathoms.judges.base import UNPARSED, Judge
+from fathoms.judges.claims import Decompose, claims_key, model_claims, sentence_claims
+from fathoms.judges.journal import VerdictJournal
+from fathoms.models.caller import Caller
+from fathoms.models.calling.stop import Stop, Stopped
+from fathoms.models.protocols import ChatModel
+from fathoms.runs.usage import total
+from fathoms.types import Claim, Failure, Judgement, Verdict
+
+Text = tuple[str, str]
+"""A text to be split into claims, and the question that it answers."""
+
+
+@dataclass
+class Spending:
+    """What judging has taken: calls made, verdicts and claim lists found in the journal, and US dollars
+    (`None` where any cost is unknown).
+
+    `limit` is the most that may be spent; no further call is started where it would be passed, and `is_spent`
+    is then set.
+    """
+
+    limit: float | None = None
+    asked: int = 0
+    found: int = 0
+    failed: int = 0
+    cost: float | None = 0.0
+    is_spent: bool = False
+    _in_flight: int = 0
+    _dearest: float = 0.0
+
+    def may_ask(self) -> bool:
+        """Whether another call fits the limit, if each call in flight costs as much as the dearest so far.
+
+        Until the first cost is known, only one call is made at a time.
+        """
+        if self.limit is None:
+            return True
+        if self._dearest == 0.0 and self._in_flight and self.asked == self._in_flight:
+            return False
+        return (self.cost or 0.0) + (self._in_flight + 1) * self._dearest <= self.limit
+
+    def begin(self) -> None:
+        """Count a call that is started."""
+        self.asked += 1
+        self._in_flight += 1
+
+    def end(self, cost: float | None) -> None:
+        """Count the cost of a call that has ended."""
+        self._in_flight -= 1
+        self.cost = total([self.cost, cost])
+        self._dearest = max(self._dearest, cost or 0.0)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a call that does not fit now may fit when those in flight have ended."""
+        return self._in_flight > 0
+
+
+@dataclass
+class Judged:
+    """The results of judging: the claims of texts, the verdicts, and what failed.
+
+    `unjudged` are judgements without a verdict because the call failed, with the reason. They are asked for
+    again when the run is scored again.
+    """
+
+    claims: dict[Text, tuple[Claim, ...]] = field(default_factory=dict)
+    verdicts: dict[Judgement, Verdict] = field(default_factory=dict)
+    unjudged: dict[Judgement | Text, Failure] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A judge with everything that it needs to be asked: the journal, the caller, and the spending so far."""
+
+    judge: Judge
+    journal: VerdictJournal
+    caller: Caller
+    spending: Spending
+    on_done: Callable[[int, int], None] = lambda done, total: None
+
+    async def split(
+        self, texts: Iterable[Text], decompose: Decompose, judged: Judged, stop: Stop | None = None
+    ) -> None:
+        """Split texts into claims, and add them to `judged`. Raises Stopped."""
+        model = _splitter(self.judge) if decompose == "model" else None
+        if model is None:
+            judged.claims |= {text: sentence_claims(text[0]) for text in texts}
+            return
+        identity = model.identity()
+        missing = []
+        for text in dict.fromkeys(texts):
+            known = self.journal.claims(claims_key(identity, *text))
+            if known is None:
+                missing.append(text)
+            else:
+                judged.claims[text] = known
+                self.spending.found += 1
+
+        async def ask(text: Text) -> None:
+            self.spending.begin()
+            cost: float | None = 0.0
+            try:
+                found = await model_claims(model, *text, self.caller)
+                if isinstance(found, Failure):
+                    judged.unjudged[text] = found
+                    self.spending.failed += 1
+                    return
+                claims, spent = found
+                cost = spent.get("cost", 0.0)
+                await self.journal.add(claims_key(identity, *text), claims, **spent)
+                judged.claims[text] = claims
+            finally:
+                self.spending.end(cost)
+
+        await self._each(missing, ask, model.max_concurrency, stop or Stop())
+
+    async def ask(self, judgements: Iterable[Judgement], judged: Judged, stop: Stop | None = None) -> None:
+        """Judge what has no verdict yet, and add all verdicts to `judged`. Raises Stopped."""
+        judge, identity = self.judge, fingerprint(self.judge.identity())
+        votes: dict[Judgement, list[Verdict]] = {}
+        missing: list[tuple[Judgement, int]] = []
+        for judgement in dict.fromkeys(judgements):
+            if judgement in judged.verdicts:
+                continue
+            votes[judgement] = []
+            for repeat in range(judge.repeats):
+                known = self.journal.verdict(verdict_key(identity, judgement, repeat), judgement)
+                if known is None:
+                    missing.append((judgement, repeat))
+                else:
+                    votes[judgement].append(known)
+                    self.spending.found += 1
+        size = judge.together
+        batches = [missing[start : start + size] for start in range(0, len(missing), size)]
+
+        async def ask(batch: Sequence[tuple[Judgement, int]]) -> None:
+            self.spending.begin()
+            cost: float | None = 0.0
+            try:
+                repeat = batch[0][1]
+                found = await judge.judge([judgement for judgement, _ in batch], self.caller, repeat)
+                cost = total([verdict.cost for verdict in found if isinstance(verdict, Verdict)])
+                await asyncio.gather(
+                    *(
+                        self._keep(*row, verdict, identity, votes, judged)
+                        for row, verdict in zip(batch, found, strict=True)
+                    )
+                )
+            finally:
+                self.spending.end(cost)
+
+        await self._each(batches, ask, judge.max_concurrency, stop or Stop())
+        judged.verdicts |= {judgement: decided(found) for judgement, found in votes.items() if found}
+
+    async def _keep(
+        self,
+        judgement: Judgement,
+        repeat: int,
+        verdict: Verdict | Failure,
+        identity: str,
+        votes: Mapping[Judgement, list[Verdict]],
+        judged: Judged,
+    ) -> None:
+        """Store one verdict, or note why there is none."""
+        if isinstance(verdict, Failure):
+            judged.unjudged[judgement] = verdict
+            self.spending.failed += 1
+            return
+        await self.journal.add(verdict_key(identity, judgement, repeat), verdict)
+        votes[judgement].append(verdict)
+
+    async def _each(self, items: Sequence[Any], ask: Callable[[Any], Any], most: int, stop: Stop) -> None:
+        """Call `ask` for each item, `most` at a time, until the budget is spent.
+
+        After a stop, what has been asked for is waited for and stored, and Stopped is raised.
+        """
+        queue, done, spending = iter(items), 0, self.spending
+        room = asyncio.Event()
+
+        async def turns() -> AsyncIterator[Any]:
+            for item in queue:
+                if stop.is_set():
+                    raise Stopped
+                while not spending.may_ask():
+                    if not spending.waits:
+                        spending.is_spent = True
+                        return
+                    room.clear()
+                    await room.wait()
+                if spending.is_spent:
+                    return
+                yield item
+
+        async def work() -> None:
+            nonlocal done
+            async for item in turns():
+                try:
+                    await ask(item)
+                finally:
+                    room.set()
+                done += 1
+                self.on_done(done, len(items))
+
+        try:
+            workers = [asyncio.create_task(work()) for _ in range(min(most, len(items)))]
+            results = await asyncio.gather(*workers, return_exceptions=True)
+            for result in results:
+                if isinstance(result, BaseException):
+                    raise result
+        finally:
+            await self.journal.finish()
+
+
+def verdict_key(identity: str, judgement: Judgement, repeat: int) -> str:
+    """Return the key of a verdict. `identity` is the fingerprint of the judge."""
+    image = None if judgement.image is None else str(judgement.image)
+    return fingerprint(identity, judgement.claim, judgement.context, judgement.premise, image, repeat)
+
+
+def decided(votes: Sequence[Verdict]) -> Verdict:
+    """Return the verdict of the majority of some votes; of equal numbers, the first one counts.
+
+    Votes that could not be read do not count, unless none could be read. `p` is the mean of those known.
+    """
+    if len(votes) == 1:
+        return votes[0]
+    counts = Counter(vote.label for vote in votes)
+    read = [vote for vote in votes if vote.label != UNPARSED] or list(votes)
+    label = Counter(vote.label for vote in read).most_common(1)[0][0]
+    first = next(vote for vote in read if vote.label == label)
+    known = [vote.p for vote in votes if vote.p is not None]
+    return first.model_copy(
+        update={
+            "votes": dict(counts),
+            "p": fmean(known) if known else None,
+            "cost": total([vote.cost for vote in votes]),
+            "seconds": total([vote.seconds for vote in votes]),
+        }
+    )
+
+
+def _splitter(judge: Judge) -> ChatModel | None:
+    """Return the language model of a judge that splits texts into claims, `None` if it has none."""
+    models = list(judge.parts().values())
+    return models[-1] if models else None

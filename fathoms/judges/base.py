@@ -1,0 +1,74 @@
+"""The interface of all judges."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from fathoms.config import Component
+from fathoms.models.caller import Caller
+from fathoms.types import Failure, Judgement, Verdict
+
+Labels = Literal["binary", "three-way"]
+LABELS: dict[Labels, tuple[str, ...]] = {
+    "binary": ("supported", "unsupported"),
+    "three-way": ("entailment", "neutral", "contradiction"),
+}
+UNPARSED = "unparsed"
+"""The label of a reply that could not be read. It is no label of a claim, and counts in no figure."""
+
+
+class Judge(Component):
+    """Says of claims whether a premise supports them.
+
+    Results of `judge` are stored under `identity()`, so everything that can change a verdict must be in it.
+    """
+
+    neutral: ClassVar[frozenset[str]] = frozenset({"claims"})
+
+    claims: Literal["model", "sentences"] = "model"
+    """How texts are split into claims: by the language model of the judge, or each sentence is one claim. A
+    judge without a language model always takes the sentences."""
+
+    @property
+    def name(self) -> str:
+        """The judge as shown in reports: its kind, and its model where it has one."""
+        return str(getattr(self, "kind", type(self).__name__))
+
+    @property
+    def max_concurrency(self) -> int:
+        """The most calls to the judge at a time."""
+        return 1
+
+    @property
+    def together(self) -> int:
+        """The most judgements in one call."""
+        return 1
+
+    @property
+    def repeats(self) -> int:
+        """How often every judgement is asked for."""
+        return 1
+
+    @property
+    def sees_images(self) -> bool:
+        """Whether a premise may be a picture."""
+        return False
+
+    def check(self) -> None:
+        """Raise an error if a package, weights, a server or a file is missing; called before the first
+        verdict."""
+
+    def parts(self) -> dict[str, Any]:
+        """The models inside, by the key of the configuration, for checks of limits and prices."""
+        return {}
+
+    @abstractmethod
+    async def judge(
+        self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
+    ) -> list[Verdict | Failure]:
+        """Return a verdict for each judgement, in their order, or the failure of a call.
+
+        At most `together` judgements are given. `repeat` counts the votes from 0. Raises Stopped.
+        """

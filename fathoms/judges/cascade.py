@@ -1,0 +1,87 @@
+"""A cheap judge that decides the clear cases, and a dear one for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from fathoms.judges.base import Judge
+from fathoms.judges.llm import LLMJudge
+from fathoms.judges.nli import NLIJudge
+from fathoms.judges.people import PeopleJudge
+from fathoms.judges.scripted import ScriptedJudge
+from fathoms.models.caller import Caller
+from fathoms.types import Failure, Judgement, Verdict
+
+Stage = Annotated[LLMJudge | NLIJudge | PeopleJudge | ScriptedJudge, Field(discriminator="kind")]
+
+
+class Cascade(Judge):
+    """`kind: cascade`: the `cheap` judge decides where it is sure, the `dear` one decides the rest.
+
+    The cheap judge is sure where `max(p, 1 - p)` is at least `threshold`. Where it gives no probability, the
+    dear judge decides.
+    """
+
+    kind: Literal["cascade"] = "cascade"
+    cheap: Stage
+    """The judge that is asked first. Its verdicts need a probability."""
+    dear: Stage
+    """The judge for what the cheap one is not sure of."""
+    threshold: float = Field(default=0.9, ge=0.5, le=1)
+    """The probability from which on the cheap judge decides."""
+
+    @property
+    def name(self) -> str:
+        """The names of both judges."""
+        return f"cascade of {self.cheap.name} and {self.dear.name}"
+
+    @property
+    def max_concurrency(self) -> int:
+        """The most calls at a time."""
+        return max(self.cheap.max_concurrency, self.dear.max_concurrency)
+
+    @property
+    def together(self) -> int:
+        """The most judgements in one call."""
+        return self.cheap.together
+
+    @property
+    def sees_images(self) -> bool:
+        """Whether both judges accept pictures."""
+        return self.cheap.sees_images and self.dear.sees_images
+
+    def identity(self) -> dict[str, Any]:
+        """The identities of both judges, and the threshold."""
+        return {"cheap": self.cheap.identity(), "dear": self.dear.identity(), "threshold": self.threshold}
+
+    def parts(self) -> dict[str, Any]:
+        """The models of both judges."""
+        return {
+            f"{stage}.{key}": model
+            for stage, judge in (("cheap", self.cheap), ("dear", self.dear))
+            for key, model in judge.parts().items()
+        }
+
+    def check(self) -> None:
+        """Check both judges."""
+        self.cheap.check()
+        self.dear.check()
+
+    async def judge(
+        self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
+    ) -> list[Verdict | Failure]:
+        """Ask the cheap judge, and the dear one where the cheap one is not sure or failed."""
+        found = await self.cheap.judge(asked, caller, repeat)
+        for number, verdict in enumerate(found):
+            if not self._is_sure(verdict):
+                (found[number],) = await self.dear.judge(asked[number : number + 1], caller, repeat)
+        return found
+
+    def _is_sure(self, verdict: Verdict | Failure) -> bool:
+        """Whether the verdict of the cheap judge counts."""
+        if isinstance(verdict, Failure) or verdict.p is None:
+            return False
+        return max(verdict.p, 1 - verdict.p) >= self.threshold

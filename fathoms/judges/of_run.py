@@ -1,0 +1,112 @@
+"""Judging a whole run: the claims of its texts, then the verdicts that its metrics need."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from fathoms.config import Source, read_yaml, validate
+from fathoms.judges import AnyJudge
+from fathoms.judges.asking import Bench, Judged, Spending, Text
+from fathoms.judges.base import Judge
+from fathoms.judges.journal import open_journal
+from fathoms.models.caller import Caller
+from fathoms.models.calling.retries import ExecutionSettings, ProviderCalls
+from fathoms.models.calling.stop import Stop, StopSignals, ending_in_time
+from fathoms.runs.store import Run
+from fathoms.types import Claim, Judgement, Record
+
+
+class NeedsVerdicts(Protocol):
+    """What a metric asks of a judge; see `fathoms.metrics.metric.JudgedMetric`."""
+
+    def lacks(self, record: Record) -> str | None:
+        """What the record lacks for the metric."""
+
+    def texts(self, record: Record) -> Sequence[Text]:
+        """The texts to be split into claims."""
+
+    def judgements(self, record: Record, claims: Mapping[Text, tuple[Claim, ...]]) -> Sequence[Judgement]:
+        """What the judge must be asked."""
+
+
+@dataclass(frozen=True)
+class Judging:
+    """How the verdicts of a run are obtained.
+
+    `judge` replaces the judge of the run's configuration. `max_cost` limits what is spent, in US dollars.
+    `on_done` is called with the number of judgements that are done and their total.
+    """
+
+    judge: Judge | None = None
+    max_cost: float | None = None
+    execution: ExecutionSettings = field(default_factory=ExecutionSettings)
+    on_done: Callable[[int, int], None] = lambda done, total: None
+    stop: Stop = field(default_factory=Stop)
+
+
+class _File(BaseModel):
+    """A file with a judge under the key `judge`."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    judge: AnyJudge
+
+
+def read_judge(path: Path) -> Judge:
+    """Read the judge in a YAML file: a mapping with a `kind`, or a configuration with the key `judge`. Raises
+    ConfigError."""
+    source = read_yaml(path)
+    if "kind" in source.data:
+        places = {("judge", *key): place for key, place in source.places.items()}
+        source = Source(source.name, {"judge": source.data}, places)
+    return validate(_File, source).judge
+
+
+def judge_run(
+    run: Run,
+    judge: Judge,
+    metrics: Sequence[NeedsVerdicts],
+    records: Callable[[], Iterable[Record]],
+    how: Judging,
+) -> tuple[Judged, Spending]:
+    """Ask the judge for everything that the metrics need and the journal of the run does not hold.
+
+    Verdicts are on disk as soon as they have come, so a killed call loses none. On SIGINT or SIGTERM, the
+    calls in flight are awaited, and Stopped is raised. Raises the errors of `judge.check`.
+    """
+    judge.check()
+    judged, spending = Judged(), Spending(how.max_cost)
+    journal = open_journal(run.path)
+
+    async def work() -> None:
+        caller = Caller(ProviderCalls(how.execution, how.stop))
+        bench = Bench(judge, journal, caller, spending, how.on_done)
+        task = asyncio.current_task()
+        signals = StopSignals(how.stop.set, lambda: task and task.cancel())
+        with signals.on(asyncio.get_running_loop()):
+            texts = (
+                text for record in records() for one in _fit(metrics, record) for text in one.texts(record)
+            )
+            await bench.split(texts, judge.claims, judged, how.stop)
+            asked = (
+                judgement
+                for record in records()
+                for one in _fit(metrics, record)
+                for judgement in one.judgements(record, judged.claims)
+            )
+            await bench.ask(asked, judged, how.stop)
+
+    with ending_in_time():
+        asyncio.run(work())
+    return judged, spending
+
+
+def _fit(metrics: Sequence[NeedsVerdicts], record: Record) -> list[NeedsVerdicts]:
+    """The metrics that a record has everything for."""
+    return [metric for metric in metrics if metric.lacks(record) is None]

@@ -1,0 +1,34 @@
+"""Semantic similarity of answer and reference, by the embeddings of any model."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from fathoms.metrics.reference.base import ReferenceMetric
+from fathoms.models import Embedder, OnnxEmbedder
+
+
+class SemanticSimilarity(ReferenceMetric):
+    """The cosine of the embeddings of answer and reference, in [-1, 1]. A long text is cut by the embedder at
+    its own limit."""
+
+    unit: ClassVar[str] = "cosine"
+
+    kind: Literal["semantic-similarity"] = "semantic-similarity"
+    embed: Embedder = Field(default=OnnxEmbedder(), validate_default=True)
+    """The embedder; by default the small model that fathoms uses for abstentions."""
+
+    def identity(self) -> dict[str, Any]:
+        """Extend the identity by that of the embedder."""
+        return {**super().identity(), "embed": self.embed.identity()}
+
+    def check(self) -> None:
+        """Check the embedder; raises its errors."""
+        self.embed.check()
+
+    def compare(self, answer: str, reference: str) -> tuple[float, dict[str, float | None]]:
+        """Return the cosine."""
+        one, other = self.embed.embed([answer, reference])
+        return float(one @ other), {}

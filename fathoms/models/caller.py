@@ -1,0 +1,239 @@
+"""The one way to call a model: rate limits, retries, outages, time limit, reply cache and cost of every call.
+
+Answering, reranking and judging call their models through a `Caller`. What it does for one request to one
+provider is in `fathoms.models.calling`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from fathoms.config import Component
+from fathoms.errors import ModelError, NoAnswerError
+from fathoms.models.caching import ReplyCache
+from fathoms.models.calling.deadline import call_under, wait_under
+from fathoms.models.calling.retries import ProviderCalls
+from fathoms.models.protocols import ChatModel
+from fathoms.safety.masking import without_known
+from fathoms.safety.transport import await_in_thread
+from fathoms.types import Call, Failure, Prompt, Purpose, Reply
+
+T = TypeVar("T")
+
+CHARACTERS = 4
+"""Estimated characters per token of English text."""
+
+
+@dataclass
+class _Called:
+    """A model that is called, the control of its provider, and its places by purpose, which all models of
+    that name at the provider share."""
+
+    model: ChatModel  # kept, so that no other model gets its id
+    calls: ProviderCalls
+    places: dict[Purpose, asyncio.Semaphore]
+
+
+class Caller:
+    """Calls models, and says of every call what it took. It belongs to one event loop.
+
+    `calls` controls the requests to the provider, and `others` those to other providers, by their name
+    (`provider_of`). `replies` is the cache of replies; without it, every call is made. `timeout` limits a
+    call that has no deadline of its own, in seconds, all attempts included; `None` means no limit.
+    """
+
+    def __init__(
+        self,
+        calls: ProviderCalls | None = None,
+        *,
+        replies: ReplyCache | None = None,
+        timeout: float | None = None,
+        others: Mapping[str, ProviderCalls] | None = None,
+    ) -> None:
+        self.calls = calls or ProviderCalls()
+        self.replies = replies
+        self.timeout = timeout
+        self._others = others or {}
+        self._called: dict[int, _Called] = {}
+        self._places: dict[tuple[str, str], dict[Purpose, asyncio.Semaphore]] = {}
+
+    async def reply(
+        self,
+        model: ChatModel,
+        prompt: Prompt,
+        *,
+        purpose: Purpose,
+        repeat: int = 0,
+        deadline: asyncio.Timeout | None = None,
+        calls: list[Call] | None = None,
+    ) -> tuple[Reply, Call]:
+        """Return the model's reply with its cost, from the cache where possible, and a description of the
+        call.
+
+        At most `model.max_concurrency` calls to a model for one purpose are made at once, further ones wait.
+        `repeat` (from 0) is added to the model's seed. `deadline` is the time limit of the block around this
+        call; it is extended by waits that are not the provider's delay: for a free place, for rate limits,
+        and for the end of an outage. The call is also appended to `calls`, even where it fails.
+
+        Raises the model's ModelError after the last attempt, NoAnswerError after `timeout`, and Stopped if a
+        stop is requested during a wait.
+        """
+        calls = [] if calls is None else calls
+        key = None
+        if self.replies is not None:
+            key = self.replies.key(model, prompt, repeat)
+            if (known := self.replies.get(key)) is not None:
+                calls.append(call := _described(purpose, model, known, attempts=0, seconds=0.0))
+                return known, call
+        async with self._place(model, purpose, deadline):
+            reply, call = await self._asked(model, prompt, purpose, repeat, deadline, calls)
+        if self.replies is not None and key is not None:
+            self.replies.put(key, reply)
+        return reply, call
+
+    async def counted(
+        self, model: ChatModel, count: Callable[[], T], deadline: asyncio.Timeout | None = None
+    ) -> T:
+        """Return the result of `count`, which counts tokens by `model.count_tokens`.
+
+        Where a server counts them, `count` runs in a thread and is retried as a reply would be, but a stop
+        interrupts it, because the model has not been asked anything yet. Raises ModelError and Stopped.
+        """
+        if not model.counting_waits:
+            return count()
+        calls = self.calls_to(model)
+
+        async def attempt() -> T:
+            with calls.stop.waiting():
+                return await await_in_thread(count)
+
+        return await calls.make(attempt, 0, deadline)
+
+    def calls_to(self, model: ChatModel) -> ProviderCalls:
+        """The control of the requests to the provider of a model."""
+        return self._known(model).calls
+
+    def _known(self, model: ChatModel) -> _Called:
+        """What is known of a model, made at its first call."""
+        if (known := self._called.get(id(model))) is None:
+            provider = provider_of(model)
+            places = self._places.setdefault((provider, str(getattr(model, "model", ""))), {})
+            known = _Called(model, self._others.get(provider, self.calls), places)
+            self._called[id(model)] = known
+        return known
+
+    async def _asked(
+        self,
+        model: ChatModel,
+        prompt: Prompt,
+        purpose: Purpose,
+        repeat: int,
+        deadline: asyncio.Timeout | None,
+        calls: list[Call],
+    ) -> tuple[Reply, Call]:
+        """Ask the model, and append the call to `calls`."""
+        seeded, _ = for_repeat(model, repeat)
+        # this size counts against `execution.tokens_per_minute`
+        size = prompt_size(prompt) + (model.max_tokens or 0)
+        attempts, started = 0, time.perf_counter()
+        described = partial(_described, purpose, model)
+
+        async def attempt() -> Reply:
+            nonlocal attempts
+            attempts += 1
+            return await seeded.reply(prompt)
+
+        try:
+            async with asyncio.timeout(self.timeout if deadline is None else None) as own:
+                reply = without_known(await self.calls_to(model).make(attempt, size, deadline or own))
+            reply = reply.model_copy(update={"cost": model.cost(reply.usage, reply.model)})
+        except BaseException as error:
+            failure = error
+            if own.expired():
+                failure = NoAnswerError(f"no reply within {self.timeout:g} s")
+            seconds = time.perf_counter() - started
+            calls.append(described(None, attempts=attempts, seconds=seconds, error=to_failure(failure)))
+            if failure is error:
+                raise
+            raise failure from None
+        seconds = time.perf_counter() - started
+        calls.append(call := described(reply, attempts=attempts, seconds=seconds))
+        return reply, call
+
+    @asynccontextmanager
+    async def _place(
+        self, model: ChatModel, purpose: Purpose, deadline: asyncio.Timeout | None
+    ) -> AsyncIterator[None]:
+        """Wait until fewer than `max_concurrency` calls to the model are made for this purpose."""
+        places = self._known(model).places
+        if purpose not in places:
+            places[purpose] = asyncio.Semaphore(model.max_concurrency)
+        with call_under(deadline), wait_under(deadline):
+            await places[purpose].acquire()
+        try:
+            yield
+        finally:
+            places[purpose].release()
+
+
+def provider_of(component: object) -> str:
+    """Identify the server or the target of a model or an external pipeline by its kind and its address."""
+    names = ("address", "base_url", "url", "target")
+    parts = (getattr(component, name, None) for name in ("kind", *names))
+    return " ".join(str(part) for part in parts if part)
+
+
+def for_repeat(model: ChatModel, repeat: int) -> tuple[ChatModel, int | None]:
+    """Return the model for a repeat (counted from 0), and its seed: the configured seed plus the repeat. The
+    seed is `None` where the model has none or none is set."""
+    seed: int | None = getattr(model, "seed", None)
+    if seed is None or not isinstance(model, Component):
+        return model, None
+    return model.model_copy(update={"seed": seed + repeat}) if repeat else model, seed + repeat
+
+
+def prompt_size(prompt: Prompt) -> int:
+    """Tokens of a prompt, estimated from its characters where they are not counted; files and images count
+    0."""
+    if prompt.tokens is not None:
+        return prompt.tokens
+    return sum(len(message.text) for message in prompt.messages) // CHARACTERS
+
+
+def to_failure(error: BaseException) -> Failure:
+    """Convert an exception into the failure that is stored."""
+    if isinstance(error, asyncio.CancelledError):
+        return Failure(kind="Timeout", message="ended by a time limit before there was a reply")
+    status = error.status if isinstance(error, ModelError) else None
+    retry_after = error.retry_after if isinstance(error, ModelError) else None
+    return Failure(kind=type(error).__name__, message=str(error), status=status, retry_after=retry_after)
+
+
+def _described(
+    purpose: Purpose,
+    model: ChatModel,
+    reply: Reply | None,
+    *,
+    attempts: int,
+    seconds: float,
+    error: Failure | None = None,
+) -> Call:
+    """Describe a call by its reply, or by its failure."""
+    reply = reply or Reply(text="")
+    named = reply.model or getattr(model, "model", None)
+    return Call(
+        purpose=purpose,
+        model=None if named is None else str(named),
+        attempts=attempts,
+        usage=reply.usage,
+        cost=reply.cost,
+        seconds=seconds,
+        cached=reply.cached,
+        error=error and without_known(error),
+    )

@@ -1,0 +1,45 @@
+"""How each API is asked for a reply of a given form: one of some choices, or JSON that fits a schema."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fathoms.types import Form
+
+LABEL = "label"
+"""The key under which a choice stands where an API knows only JSON."""
+_TOP = 20
+
+
+def held_to(form: Form | None) -> dict[str, Any]:
+    """Return the fields of llama.cpp's chat API that hold a reply to a form: a grammar or a JSON schema."""
+    if form is None:
+        return {}
+    if form.choices:
+        grammar = "root ::= " + " | ".join(json.dumps(choice) for choice in form.choices)
+        return {
+            "grammar": grammar,
+            **({"logprobs": True, "top_logprobs": _TOP} if form.probabilities else {}),
+        }
+    return {"response_format": {"type": "json_object", "schema": form.json_schema}}
+
+
+def schema_of(form: Form) -> dict[str, Any]:
+    """Return the JSON schema of a form; a choice becomes `{"label": CHOICE}`."""
+    if form.json_schema is not None:
+        return form.json_schema
+    return {
+        "type": "object",
+        "properties": {LABEL: {"type": "string", "enum": list(form.choices)}},
+        "required": [LABEL],
+        "additionalProperties": False,
+    }
+
+
+def response_format(form: Form | None) -> dict[str, Any]:
+    """Return the field of OpenAI's API that holds a reply to a form."""
+    if form is None:
+        return {}
+    named = {"name": "reply", "strict": True, "schema": schema_of(form)}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}

@@ -1,0 +1,72 @@
+"""Splitting texts into sentences."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+_ABBREVIATIONS = frozenset(
+    [
+        "al",
+        "approx",
+        "ca",
+        "cf",
+        "ch",
+        "dr",
+        "e.g",
+        "ed",
+        "eds",
+        "eq",
+        "eqs",
+        "etc",
+        "fig",
+        "figs",
+        "i.e",
+        "inc",
+        "jr",
+        "ltd",
+        "mr",
+        "mrs",
+        "ms",
+        "mt",
+        "no",
+        "nos",
+        "p",
+        "pp",
+        "prof",
+        "resp",
+        "sec",
+        "sr",
+        "st",
+        "tab",
+        "u.k",
+        "u.s",
+        "vol",
+        "vs",
+    ]
+)
+
+
+def sentences(text: str) -> list[str]:
+    """Split a text into sentences: by lines, then by NLTK's Punkt algorithm with a list of abbreviations.
+
+    Punkt's trained parameters must be downloaded, so they are not used. Lines without a letter or digit are
+    left out, and so are the marks of lists and headings.
+    """
+    found: list[str] = []
+    for line in text.splitlines():
+        line = re.sub(r"^\s*(?:[-*#>•]+|\d+[.)])\s+", "", line).strip()
+        if re.search(r"\w", line):
+            found += _punkt().tokenize(line)
+    return found
+
+
+@cache
+def _punkt() -> Any:
+    """Return the sentence splitter."""
+    from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
+
+    parameters = PunktParameters()
+    parameters.abbrev_types = set(_ABBREVIATIONS)
+    return PunktSentenceTokenizer(parameters)

@@ -1,0 +1,118 @@
+"""Groups the figures of a run by a key of its questions' metadata instead of by category."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from fathoms.config import suggest
+from fathoms.errors import StoreError, UsageError
+from fathoms.metrics import RecordScore, Scores, Scoring, summarise_funnels
+from fathoms.metrics.aggregate import ScoredRecord, figures_of
+from fathoms.runs.reading import ScoredRun
+from fathoms.runs.views import Json, ScoredQuestion, misfit, scored_question
+from fathoms.types import Record, Scalar
+
+NO_VALUE = "(none)"
+"""The group of the questions that do not have the key."""
+MOST_GROUPS = 50
+"""A key with more values, such as a title, is no grouping: its table could not be read."""
+
+
+def grouped(run: ScoredRun, key: str) -> ScoredRun:
+    """Return a run whose categories are the values of a key of the metadata.
+
+    All means, intervals and funnels are computed again from the scores of the questions, with the values as
+    categories, so `overall` is the mean over the values. Other figures stay as they are.
+
+    Raises UsageError if no question has the key or if it has too many different values, and StoreError for a
+    question file that cannot be used.
+    """
+    values: dict[str, Scalar] = {}
+    records: list[Record] = []
+    rows: list[dict[str, RecordScore]] = []
+    found: set[str] = set()
+    profiles = run.summary_json.get("profiles") or {}
+    for view in run.views():
+        question = scored_question(view)
+        metadata = question.question.metadata
+        found.update(metadata)
+        group = label(metadata.get(key))
+        values[group] = metadata.get(key)
+        for record, scores in zip(_records(question, group), _scores(view, profiles), strict=True):
+            records.append(record)
+            rows.append(scores)
+    if key not in found:
+        known = f"the keys are {', '.join(sorted(found))}" if found else "its questions have no metadata"
+        raise UsageError(f"{run.run} has no metadata '{key}'{suggest(key, found)}: {known}")
+    if len(values) > MOST_GROUPS:
+        raise UsageError(
+            f"the metadata '{key}' of {run.run} has {len(values)} different values, and a report shows"
+            f" {MOST_GROUPS} groups at most: name a key with fewer values"
+        )
+    summary = {
+        **run.summary_json,
+        "categories": sorted(values, key=lambda group: _order(values[group])),
+        "profiles": _regrouped(profiles, records, rows),
+    }
+    if metrics := run.summary_json.get("metrics"):  # their figures by category would not fit the groups
+        summary["metrics"] = {name: {**figures, "categories": {}} for name, figures in metrics.items()}
+
+    def views() -> Iterator[Json]:
+        for view in run.views():
+            own = view["question"]
+            group = label((own.get("metadata") or {}).get(key))
+            yield {**view, "question": {**own, "category": group}}
+
+    return replace(run, summary_json=summary, views=views, grouped_by=key)
+
+
+def label(value: Scalar) -> str:
+    """Return the name of the group of a value."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = "" if value is None else str(value)
+    return text if text.strip() else NO_VALUE
+
+
+def _order(value: Scalar) -> tuple[int, float, str]:
+    """Return a sort key: numbers by size, then texts, and missing values last."""
+    if isinstance(value, int | float):
+        return 0, value, ""
+    return (2, 0, "") if value is None or label(value) == NO_VALUE else (1, 0, value)
+
+
+def _records(view: ScoredQuestion, group: str) -> Iterator[Record]:
+    """Yield the records of a question, as far as aggregation reads them."""
+    question = view.question.model_copy(update={"category": group})
+    for repeat in view.repeats:
+        yield Record(question=question, repeat=repeat.repeat, answer=repeat.answer, error=repeat.error)
+
+
+def _scores(view: Json, profiles: Iterable[str]) -> Iterator[dict[str, RecordScore]]:
+    """Yield the scores of each repeat of a question by profile; raises StoreError if they cannot be used."""
+    for repeat in view["repeats"]:
+        scores = repeat.get("scores") or {}
+        try:
+            yield {name: RecordScore.model_validate(scores.get(name) or {}) for name in profiles}
+        except ValidationError as error:
+            raise StoreError(
+                f"question '{view['question']['id']}' cannot be grouped: {misfit(error)}; score the run again"
+            ) from None
+
+
+def _regrouped(
+    profiles: Mapping[str, Any], records: Sequence[Record], rows: Sequence[dict[str, RecordScore]]
+) -> dict[str, Any]:
+    """Return the figures of each profile with means, intervals and funnels by the records' categories."""
+    funnels = summarise_funnels(records, Scores(Scoring(), tuple(rows), {}))
+    made = {}
+    for name, figures in profiles.items():
+        pairs = [ScoredRecord(record, row[name]) for record, row in zip(records, rows, strict=True)]
+        made[name] = {**figures, **figures_of(pairs)}
+        if figures.get("funnel") and name in funnels:
+            made[name]["funnel"] = {**figures["funnel"], **funnels[name]}
+    return made

@@ -1,0 +1,308 @@
+"""Finds the citations that are written in an answer, and the hits that they name.
+
+| written | names |
+|---|---|
+| `[1]`, `[1, 3]`, `[1][2]`, `[2-4]` | the hits with these ranks |
+| `[doc.pdf]`, `[doc.pdf, p. 4]`, `(doc.pdf, pages 4-5)` | the hits from the document, or from pages of it |
+| `(image2)`, `![caption](image2)` | the second hit that is an image, or the hit whose chunk has this id |
+
+A number that no hit has is kept, without ranks. In code, only what names a hit is a citation, because models
+write `` `(image2)` `` but also `` `a[7]` ``; an index such as `a[1]` is never one. Brackets that hold nothing
+but years, such as `[2019]`, are citations only if there are hits with these ranks.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from fathoms.types import Citation, Hit
+
+Span = tuple[int, int]
+
+MOST_PAGES = 50
+"""A longer range of pages gives one citation without a page, so that `p. 1-100000` costs no memory."""
+
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
+# An image's caption, ![...], is not a citation. A link's target, [...](...), is one only for an image.
+_MARKER = re.compile(r"(?<!!)\[([^\[\]\n]{1,300})\]|\(([^()\[\]\n]{1,300})\)")
+_RANGE = r"\d{1,9}(?:\s*[-\u2013\u2014]\s*\d{1,9})?"
+_NUMBERS = re.compile(rf"{_RANGE}(?=\s*(?:[,;&]|and\b|\Z))")
+_IMAGE = re.compile(r"image ?(\d{1,9})(?=\s*(?:[,;&]|and\b|\Z))", re.IGNORECASE)
+_FILE = re.compile(r"[^,;:]+?\.pdf(?=\s*(?:[,;:&#]|and\b|p|\Z))", re.IGNORECASE)
+_PAGES = re.compile(
+    rf"(?:\s*[,:;]?\s*(?:pages?|pp?)\.?\s*|\s*[,:]\s*|#page=)({_RANGE}(?:\s*(?:,|&|and)\s*{_RANGE})*)",
+    re.IGNORECASE,
+)
+_BETWEEN = re.compile(r"\s*(?:[,;&]|and\b)\s*")
+_YEARS = range(1000, 3000)
+
+
+class _Item(NamedTuple):
+    """One reference inside a marker: numbers, an image, or a document with its pages (as first and last).
+
+    `numbers` are the first and the last rank.
+    """
+
+    label: str
+    numbers: Span | None = None
+    image: int | None = None
+    document: str | None = None
+    pages: tuple[Span, ...] = ()
+
+
+def parse_citations(answer: str, hits: Sequence[Hit] | None) -> tuple[Citation, ...]:
+    """Return the citations written in an answer, in its order, one for each number or page that it cites.
+
+    `hits` are what was retrieved for it, `None` where that is unknown. Of a range such as `[2-1000]`, each
+    number that a hit has is one citation, and the rest is one citation without ranks. Whatever stands before
+    a closing `</think>` is ignored. A citation belongs to the sentence that it stands in, or, after the full
+    stop, to the sentence before; at the beginning of a line it belongs to the sentence that follows.
+    """
+    thought = answer.rfind("</think>")
+    readable = _blanked(answer, [(0, thought)] if thought >= 0 else [])
+    code = _Spans(match.span() for match in _CODE.finditer(readable))
+    known = {hit.chunk.document.casefold(): hit.chunk.document for hit in hits or () if hit.chunk.document}
+    markers: list[tuple[Span, list[_Item]]] = []
+    for match in _MARKER.finditer(readable):
+        items = _items(match[1] or match[2], known)
+        if items and _is_marker(match, items, hits or (), in_code=match.start() in code):
+            markers.append((match.span(), items))
+    if not markers:
+        return ()
+    sentence_of = _sentences(answer, [span for span, _ in markers])
+    return tuple(
+        found.model_copy(update={"span": span, "sentence": sentence_of(span)})
+        for span, items in markers
+        for item in items
+        for found in _cited(item, hits or ())
+    )
+
+
+def all_citations(
+    answer: str, hits: Sequence[Hit] | None, reported: Iterable[Citation] | None
+) -> tuple[Citation, ...] | None:
+    """Return the citations that a pipeline reports, with the ranks of the hits that they name, and then those
+    written in its answer. Returns `None`, for unknown, where there are none and no hits were reported."""
+    written = parse_citations(answer, hits)
+    if reported is None and hits is None and not written:
+        return None
+    resolved = []
+    for cited in reported or ():
+        pages = None if cited.page is None else range(cited.page, cited.page + 1)
+        ranks = _of_document(cited.document, pages, hits or ())
+        resolved.append(cited.model_copy(update={"ranks": ranks}))
+    return (*resolved, *written)
+
+
+class _Spans:
+    """Parts of a text in their order, which do not overlap; `offset in spans` finds one quickly."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._spans = list(spans)
+        self._starts = [start for start, _ in self._spans]
+
+    def __contains__(self, offset: int) -> bool:
+        after = bisect_right(self._starts, offset)
+        return after > 0 and offset < self._spans[after - 1][1]
+
+
+def _blanked(text: str, spans: Iterable[Span]) -> str:
+    """Return a text of the same length with spaces in place of some of its parts."""
+    characters = list(text)
+    for start, end in spans:
+        characters[start:end] = " " * (end - start)
+    return "".join(characters)
+
+
+def _items(content: str, known: dict[str, str]) -> list[_Item]:
+    """Parse what is between brackets; empty where it is anything else than references.
+
+    `known` are the names of the retrieved documents by their case-folded form.
+    """
+    items: list[_Item] = []
+    at, end = len(content) - len(content.lstrip()), len(content.rstrip())
+    while True:
+        found = _item(content[:end], at, known)
+        if found is None:
+            return []
+        item, at = found
+        items.append(item)
+        if at == end:
+            return items
+        between = _BETWEEN.match(content, at, end)
+        if between is None:
+            return []
+        at = between.end()
+
+
+def _item(content: str, at: int, known: dict[str, str]) -> tuple[_Item, int] | None:
+    """Parse the reference that begins at an offset; returns it with the offset of its end."""
+    if numbers := _NUMBERS.match(content, at):
+        return _Item(numbers[0], numbers=_span(numbers[0])), numbers.end()
+    if image := _IMAGE.match(content, at):
+        return _Item(image[0], image=int(image[1])), image.end()
+    name = _document(content, at, known)
+    if name is None:
+        return None
+    document, end = name
+    pages: tuple[Span, ...] = ()
+    if found := _PAGES.match(content, end):
+        end = found.end()
+        pages = tuple(_span(part) for part in re.findall(_RANGE, found[1]))
+    return _Item(content[at:end], document=document, pages=pages), end
+
+
+def _document(content: str, at: int, known: dict[str, str]) -> tuple[str, int] | None:
+    """Find the document that is named at an offset: a retrieved one, or any whose name ends in `.pdf`."""
+    for folded in sorted(known, key=len, reverse=True):
+        end = at + len(known[folded])
+        rest = content[end : end + 1]
+        if content[at:end].casefold() == folded and not rest.isalnum():
+            return known[folded], end
+    other = _FILE.match(content, at)
+    return (other[0], other.end()) if other else None
+
+
+def _span(text: str) -> Span:
+    """Read a number or a range as its first and its last number."""
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    return numbers[0], numbers[-1]
+
+
+def _is_marker(match: re.Match[str], items: Sequence[_Item], hits: Sequence[Hit], *, in_code: bool) -> bool:
+    """Return whether references in brackets are a citation, rather than years, code, a remark or a link."""
+    before = match.string[: match.start()][-1:]
+    if in_code:
+        is_index = match[1] is not None and (before.isalnum() or before in ("_", ")", "]"))
+        if is_index or not all(cited.ranks for item in items for cited in _cited(item, hits)):
+            return False
+    if match[2] is not None:  # round brackets
+        linked = before == "]"
+        if any(item.numbers or (linked and item.document) for item in items):
+            return False
+    ranks = {hit.rank for hit in hits}
+    numbers = [number for item in items if item.numbers for number in item.numbers]
+    only_numbers = all(item.numbers for item in items)
+    return not (only_numbers and all(n in _YEARS and n not in ranks for n in numbers))
+
+
+def _cited(item: _Item, hits: Sequence[Hit]) -> Iterator[Citation]:
+    """Yield what one reference cites."""
+    if item.numbers:
+        yield from _by_rank(item.label, *item.numbers, hits)
+    elif item.image is not None:
+        label = f"image{item.image}"
+        images = [hit for hit in hits if hit.chunk.modality == "image"]
+        named = [hit for hit in hits if hit.chunk.id == label] or images[item.image - 1 : item.image]
+        yield _of_hit(item.label, named[0]) if named and item.image else Citation(label=item.label)
+    else:
+        cited = Citation(document=item.document, label=item.label)
+        if not item.pages:
+            yield cited.model_copy(update={"ranks": _of_document(item.document, None, hits)})
+        for first, last in item.pages:
+            pages = range(first, last + 1) or range(first, first + 1)
+            for part in [range(page, page + 1) for page in pages] if len(pages) <= MOST_PAGES else [pages]:
+                page = part[0] if len(part) == 1 and part[0] else None
+                ranks = _of_document(item.document, part, hits)
+                yield cited.model_copy(update={"page": page, "ranks": ranks})
+
+
+def _by_rank(label: str, first: int, last: int, hits: Sequence[Hit]) -> Iterator[Citation]:
+    """Yield a citation for each rank in a range, and one for all the numbers that are no rank."""
+    named = sorted((hit for hit in hits if first <= hit.rank <= last), key=lambda hit: hit.rank)
+    for hit in named:
+        yield _of_hit(str(hit.rank), hit)
+    if len(named) < last - first + 1 or last < first:
+        beyond = max((hit.rank for hit in named), default=first - 1) + 1
+        whole = not named or beyond > last
+        yield Citation(label=label if whole else str(last) if beyond == last else f"{beyond}-{last}")
+
+
+def _of_hit(label: str, hit: Hit) -> Citation:
+    """Return the citation of one hit, with its document and its first page."""
+    chunk = hit.chunk
+    page = chunk.pages[0] if chunk.pages else None
+    return Citation(document=chunk.document or None, page=page, ranks=(hit.rank,), label=label)
+
+
+def _of_document(document: str | None, pages: range | None, hits: Sequence[Hit]) -> tuple[int, ...]:
+    """Return the ranks of the hits from a document, or from some of its pages."""
+    if not document:
+        return ()
+    return tuple(
+        hit.rank
+        for hit in hits
+        if hit.chunk.document.casefold() == document.casefold()
+        and (pages is None or any(page in pages for page in hit.chunk.pages))
+    )
+
+
+# ----- sentences
+
+# A full stop ends a sentence before white space, an ideographic one anywhere; so does the end of a line.
+_STOP = re.compile(
+    r"[.!?\u2026]+[\"'\u201d\u2019)\]]*(?=\s|\Z)|[\u3002\uff01\uff1f]+[\u300d\u300f\u201d]*|\n"
+)
+_ABBREVIATIONS = frozenset(
+    {"al", "approx", "ca", "cf", "ch", "chap", "dr", "e.g", "ed", "eds", "eq", "eqs", "et", "etc", "fig"}
+    | {"figs", "i.e", "jr", "mr", "mrs", "ms", "no", "nos", "p", "pp", "prof", "resp", "sec", "sect"}
+    | {"st", "tab", "vol", "vs"}
+)
+
+
+def _sentences(answer: str, markers: Sequence[Span]) -> Callable[[Span], Span | None]:
+    """Return a function that finds the sentence to which a marker belongs; `None` if there is no sentence."""
+    text = _blanked(answer, markers)  # markers must not hide that a full stop is before white space
+    thought = answer.rfind("</think>")
+    spans = list(_split(text, thought + len("</think>") if thought >= 0 else 0))
+    starts = [start for start, _ in spans]
+
+    def sentence_of(marker: Span) -> Span | None:
+        after = bisect_right(starts, marker[0])
+        inside = after > 0 and marker[0] < spans[after - 1][1]
+        line = text.rfind("\n", 0, marker[0]) + 1
+        line_end = text.find("\n", marker[0]) % (len(text) + 1)
+        leads = not text[line : marker[0]].strip() and after < len(spans) and starts[after] < line_end
+        if not inside and (leads or after == 0):
+            return spans[after] if after < len(spans) else None
+        return spans[after - 1]
+
+    return sentence_of
+
+
+def _split(text: str, at: int) -> Iterator[Span]:
+    """Yield the sentences of a text from an offset on, without the white space around them."""
+    start = at
+    for stop in _STOP.finditer(text, at):
+        if stop[0] != "\n" and not _ends_sentence(text, start, stop):
+            continue
+        if piece := _stripped(text, start, stop.end()):
+            yield piece
+        start = stop.end()
+    if piece := _stripped(text, start, len(text)):
+        yield piece
+
+
+def _stripped(text: str, start: int, end: int) -> Span | None:
+    """Return a span without white space at its ends, `None` where it holds nothing else."""
+    piece = text[start:end]
+    left = len(piece) - len(piece.lstrip())
+    return (start + left, start + len(piece.rstrip())) if piece.strip() else None
+
+
+def _ends_sentence(text: str, start: int, stop: re.Match[str]) -> bool:
+    """Return whether a full stop ends a sentence, rather than an abbreviation, an initial or the number of a
+    list item."""
+    following = text[stop.end() : stop.end() + 400].lstrip()[:1]
+    if following.islower():
+        return False
+    if stop[0] != ".":
+        return True
+    before = text[start : stop.start()].split()
+    word = before[-1].lstrip("(\"'\u201c[") if before else ""
+    if word.casefold() in _ABBREVIATIONS or (len(word) == 1 and word.isupper()):
+        return not following
+    return not (len(before) == 1 and word.isdigit() and bool(following))

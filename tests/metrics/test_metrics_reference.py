@@ -1,0 +1,79 @@
+"""Metrics against a reference answer, on examples of the papers and worked by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from fathoms.metrics.metric import Facts, Metric
+from fathoms.metrics.reference.squad import normalised
+from fathoms.metrics.registry import named
+from fathoms.metrics.score_records import RecordScore
+from fathoms.types import Failure, Question, Record, Reply, Score
+
+
+def scored(name: str, answer: str | None, reference: str | None) -> Score:
+    question = Question(id="q", text="?", category="A", reference=reference)
+    reply = None if answer is None else Reply(text=answer)
+    error = Failure(kind="Timeout", message="late") if answer is None else None
+    (metric,) = named([name])
+    return metric.of(Facts(Record(question=question, answer=reply, error=error), RecordScore()))
+
+
+def value(name: str, answer: str, reference: str) -> float:
+    found = scored(name, answer, reference).value
+    assert found is not None
+    return found
+
+
+def test_squad_normalisation_drops_articles_punctuation_and_case() -> None:
+    assert normalised("The  Eiffel-Tower, in a  Paris!") == "eiffeltower in paris"
+
+
+def test_exact_match_and_token_f1() -> None:
+    assert value("exact-match", "The Broncos.", "broncos") == 1
+    assert value("exact-match", "Denver Broncos", "Broncos") == 0
+    found = scored("token-f1", "the Denver Broncos won", "Denver Broncos")
+    assert found.value == pytest.approx(0.8)  # 2 of 3 words are right, and 2 of 2 are there
+    assert found.parts == {"precision": pytest.approx(2 / 3), "recall": 1}
+    assert value("token-f1", "Rams", "Broncos") == 0
+
+
+def test_rouge_l_of_lins_example() -> None:
+    # Lin 2004, section 3: S1 is "police killed the gunman"; F with beta 1
+    assert value("rouge-l", "police kill the gunman", "police killed the gunman") == pytest.approx(1)
+    assert value("rouge-l", "the gunman kill police", "police killed the gunman") == pytest.approx(0.5)
+    assert value("rouge-2", "the gunman police killed", "police killed the gunman") == pytest.approx(2 / 3)
+    assert value("rouge-1", "police", "police killed the gunman") == pytest.approx(2 * 0.25 / 1.25)
+
+
+def test_rouge_of_a_script_without_spaces_is_not_zero() -> None:
+    assert value("rouge-l", "สวัสดี", "สวัสดี") == pytest.approx(1)
+    assert value("rouge-l", "Москва столица", "столица Москва") == pytest.approx(0.5)
+
+
+def test_bleu_of_papinenis_clipped_unigrams() -> None:
+    # "the" occurs twice in the reference, so that 2 of 7 count, and no longer n-gram is shared
+    assert value("bleu", "the the the the the the the", "The cat is on the mat.") < 1e-70
+    assert value("bleu", "The cat is on the mat.", "The cat is on the mat.") == pytest.approx(1)
+    # 5/6 of the words, 3/5, 1/4 ... of the n-grams: (5/6 * 3/5 * 1/4 * ...) is 0 without a common 4-gram
+    assert value("bleu", "a b c d x", "a b c d e") == pytest.approx((4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
+
+
+def test_sacrebleu_smooths_and_is_a_share() -> None:
+    found = value("sacrebleu", "the the the the the the the", "The cat is on the mat.")
+    assert 0 < found < 0.1
+    assert value("sacrebleu", "The cat is on the mat.", "The cat is on the mat.") == pytest.approx(1)
+
+
+def test_semantic_similarity_by_a_real_model() -> None:
+    near = value("semantic-similarity", "The tower is 41 metres tall.", "The height of the tower is 41 m.")
+    far = value("semantic-similarity", "The tower is 41 metres tall.", "Ore costs 17 crowns a ton.")
+    assert far < 0.4 < 0.7 < near <= 1
+
+
+@pytest.mark.parametrize("metric", named(["text"]), ids=str)
+def test_a_failed_call_scores_0_and_a_missing_reference_none(metric: Metric) -> None:
+    failed = scored(metric.name, None, "gold")
+    assert (failed.value, failed.why) == (0, {"failed": "Timeout"})
+    missing = scored(metric.name, "an answer", None)
+    assert (missing.value, missing.why) == (None, {"lacks": "a reference answer"})

@@ -1,0 +1,117 @@
+"""Figures by a key of the metadata: worked by hand, and equal to those by category where the key is one."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.api import Result
+from fathoms.errors import UsageError
+from fathoms.report import ScoredRun, grouped, load, report_csv, report_json, report_latex, report_markdown
+from fathoms.report.grouping import label
+from tests.support.project import CONFIG, PAGES, QUESTIONS, Project, write_pdf
+
+METADATA: tuple[dict[str, Any], ...] = (
+    {"language": "en", "length": 10, "kind": "Text-Only"},
+    {"language": "de", "length": 9, "kind": "Text-Only", "scan": True},
+    {"language": "en", "length": 9, "kind": "Tables"},
+    {"length": 10, "kind": "Tables"},
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> ScoredRun:
+    """The small project with metadata: the first question is answered, the others are not."""
+    project = Project(tmp_path_factory.mktemp("grouped"))
+    project.write("tiny.yaml", CONFIG)
+    rows = [row for rows in QUESTIONS.values() for row in rows]
+    marked = iter([row | {"metadata": more} for row, more in zip(rows, METADATA, strict=True)])
+    project.write(
+        "questions.json", json.dumps({name: [next(marked) for _ in rows] for name, rows in QUESTIONS.items()})
+    )
+    (project.path / "pdfs").mkdir()
+    for name, pages in PAGES.items():
+        write_pdf(project.path / "pdfs" / name, pages)
+    done = project.fathoms("run", "tiny.yaml")
+    assert done.returncode == 0, done.stderr
+    return load(project.runs()[0])
+
+
+def test_the_figures_of_the_groups(run: ScoredRun) -> None:
+    """By hand: of the two English questions one is answered; the German one is not; the question without a
+    language is unanswerable, and has no correctness."""
+    (found,) = report_json([grouped(run, "language")])
+    assert found["by"] == "language"
+    figures = {name: (group["correctness"], group["n"]) for name, group in found["categories"].items()}
+    assert figures == {"en": (0.5, 2), "de": (0.0, 1), "(none)": (None, 0)}
+    assert found["overall"]["correctness"] == 0.25  # the mean of the groups
+    assert found["overall"]["micro_correctness"] == pytest.approx(1 / 3)  # of the questions, as before
+    assert grouped(run, "language").categories == ("de", "en", "(none)")
+
+
+def test_a_key_that_is_the_category_changes_no_figure(run: ScoredRun) -> None:
+    regrouped = grouped(run, "kind")
+    assert json.loads(json.dumps(regrouped.summary_json["profiles"])) == run.summary_json["profiles"]
+
+
+def test_numbers_are_sorted_by_size_and_truth_values_have_names(run: ScoredRun) -> None:
+    assert grouped(run, "length").categories == ("9", "10")
+    assert grouped(run, "scan").categories == ("true", "(none)")
+    assert [label(value) for value in (1, 1.5, False, "", " x")] == ["1", "1.5", "false", "(none)", " x"]
+
+
+def test_every_table_shows_the_groups(run: ScoredRun, tmp_path: Path) -> None:
+    regrouped = grouped(run, "language")
+    for text in (report_markdown([regrouped], tmp_path), report_latex([regrouped])):
+        assert "Grouped by the metadata language instead of the category." in text
+        assert "de" in text
+        assert "Text-Only" not in text
+    rows = csv.DictReader(io.StringIO(report_csv([regrouped]), newline=""))
+    assert [row["category"] for row in rows].count("en") == 2
+
+
+def test_the_groups_from_python(run: ScoredRun) -> None:
+    assert run.path is not None
+    frame = Result(run.path).categories(by="length")
+    assert frame["n"].to_dict() == {"Overall": 3, "9": 2, "10": 1}
+    assert frame.loc["10", "correctness"] == 1.0
+
+
+def test_unknown_keys_are_named(run: ScoredRun) -> None:
+    with pytest.raises(
+        UsageError, match=r"no metadata 'langage' \(did you mean 'language'\?\): the keys are"
+    ):
+        grouped(run, "langage")
+
+
+def test_a_key_with_too_many_values(run: ScoredRun) -> None:
+    (view, *_) = run.views()
+
+    def views() -> list[Any]:
+        return [{**view, "question": {**view["question"], "metadata": {"n": n}}} for n in range(51)]
+
+    many = ScoredRun("many", None, run.manifest_json, run.summary_json, views)
+    with pytest.raises(UsageError, match="'n' of many has 51 different values, and a report shows 50"):
+        grouped(many, "n")
+
+
+def test_the_command_line(run: ScoredRun) -> None:
+    assert run.path is not None
+    project, before = Project(run.path.parent.parent), (run.path / "report.md").read_bytes()
+    done = project.fathoms("report", "tiny", "--by", "language")
+    assert done.returncode == 0, done.stderr
+    assert "Grouped by the metadata language" in done.stdout
+    assert (run.path / "report.md").read_bytes() == before  # the run's own report stays
+    (folder,) = (project.path / "runs" / "reports").iterdir()
+    assert folder.name.endswith("_by-language")
+    assert json.loads((folder / "report.json").read_text())[0]["by"] == "language"
+    shown = project.fathoms("show", "tiny", "--by", "language")
+    assert "Overall (group mean)" in shown.stdout
+    assert project.json("show", "tiny", "--by", "language")["summary"]["categories"] == ["de", "en", "(none)"]
+    refused = project.fathoms("show", "tiny", "--by", "nothing")
+    assert (refused.returncode, "has no metadata 'nothing'" in refused.stderr) == (2, True)
