@@ -84,17 +84,45 @@ class Result:
     def scores(self, profile: str | None = None) -> DataFrame:
         """Return a DataFrame with one row per question and repeat: texts, scores, tokens, cost and seconds.
 
-        `correctness` is in [0, 1]; a score that does not apply is missing (NaN), never 0. `profile` defaults
-        to that of the run. Raises UsageError or DataError where there are no such scores, and
-        MissingExtraError without pandas.
+        `correctness` is in [0, 1]; a score that does not apply is missing (NaN), never 0. A column follows
+        for every further metric by which the run was scored on request. `profile` defaults to that of the
+        run. Raises UsageError or DataError where there are no such scores, and MissingExtraError without
+        pandas.
         """
         pandas, view = _pandas(), self._view()
         name = view.profile(profile)
+        further = {  # a metric may be called like a column
+            f"metric-{metric}" if metric in COLUMNS else metric: metric
+            for metric, found in view.metrics(name).items()
+            if found.asked
+        }
         rows = [
-            _row(scored.question, repeat, name) for scored in view.questions() for repeat in scored.repeats
+            _row(scored.question, repeat, name)
+            | {column: repeat.value(metric, name) for column, metric in further.items()}
+            for scored in view.questions()
+            for repeat in scored.repeats
         ]
-        frame = pandas.DataFrame(rows, columns=list(COLUMNS))
-        return frame.astype({column: kind for column, kind in COLUMNS.items() if kind is not None})
+        columns = COLUMNS | dict.fromkeys(further, "float64")
+        frame = pandas.DataFrame(rows, columns=list(columns))
+        return frame.astype({column: kind for column, kind in columns.items() if kind is not None})
+
+    def metrics(self, profile: str | None = None) -> DataFrame:
+        """Return a DataFrame of all metrics of the run: a row per metric and category, after a row "Overall".
+
+        `value` is in `unit` (a share is in [0, 1]), `low` and `high` are its 95 % interval, and `n` is the
+        number of questions behind it; a value is missing (NaN) where a metric applies to none. Raises the
+        same errors as `scores`.
+        """
+        rows = [
+            {"metric": name, "category": category, "unit": found.unit, "direction": found.direction}
+            | {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n}
+            for name, found in self._view().metrics(profile).items()
+            for category, cell in [("Overall", found.overall), *found.categories.items()]
+        ]
+        columns = ["metric", "category", "unit", "direction", "value", "low", "high", "n"]
+        frame: DataFrame = _pandas().DataFrame(rows, columns=columns)
+        kinds = dict.fromkeys(columns[4:7], "float64") | {"n": "Int64"}
+        return frame.astype(kinds).set_index(["metric", "category"])
 
     def categories(self, profile: str | None = None, by: str | None = None) -> DataFrame:
         """Return a DataFrame with one row per category, after a row "Overall" (the unweighted mean of the

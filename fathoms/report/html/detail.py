@@ -15,6 +15,7 @@ from fathoms.report.html.texts import Marker, Pool, brief
 from fathoms.runs.views import (
     AnswerScores,
     AttachedFile,
+    MetricScore,
     ScoredQuestion,
     ScoredRepeat,
     ShownHit,
@@ -107,6 +108,7 @@ def _repeat(
         "attempts": repeat.attempts,
         "timings": repeat.timings,
         "scores": _scores(scores),
+        "metrics": [_metric(name, found) for name, found in repeat.metrics.items()],
         "funnel": list(_funnel(scores)) or None,
         "left_out": scores.funnel.left_out if scores.funnel else None,
         "hits": None if hits is None else [_hit(hit, question, pool, marker, picture) for hit in hits],
@@ -123,6 +125,16 @@ def _scores(scores: AnswerScores) -> Json:
         "label": scores.abstention,
         "missed": [brief(phrase, QUOTE) for phrase in scores.missed or ()],
         "why": {name: brief(value, REASON) for name, value in (scores.why or {}).items()},
+    }
+
+
+def _metric(name: str, score: MetricScore) -> Json:
+    """Return the score of the answer by one metric, with its parts and its explanation."""
+    return {
+        "name": name,
+        "value": score.value,
+        "parts": score.parts,
+        "why": {key: brief(value, REASON) for key, value in score.why.items()},
     }
 
 

@@ -10,12 +10,15 @@ from fathoms.metrics.stages import STAGES
 from fathoms.report.funnel import funnel_of, notes
 from fathoms.report.html.config import flat
 from fathoms.report.html.reading import Sums, known_mean, rounded, spread
+from fathoms.report.metrics_table import MAIN
 from fathoms.report.outcomes import OUTCOMES, RATES
 from fathoms.runs.reading import (
     AbstentionCounts,
     AbstentionRates,
     FunnelStages,
     Means,
+    MetricFigure,
+    MetricFigures,
     ProfileFigures,
     ScoredRun,
     Summary,
@@ -23,7 +26,6 @@ from fathoms.runs.reading import (
 from fathoms.runs.views import Number
 
 Json = dict[str, Any]
-METRICS = ("correctness", "hallucination")
 COUNTS = ("errors", "refused", "cut_prompts", "cut_by_server", "cached")
 WARNINGS = 20
 
@@ -46,7 +48,10 @@ def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums)
         "questions": counts.questions,
         "asked": counts.asked,
         "repeats": summary.repeats,
-        "metrics": {metric: metric_of(figures, metric) for metric in METRICS},
+        "metrics": {
+            **{metric: metric_of(figures, metric) for metric in MAIN},
+            **{name: further_of(found) for name, found in run.metrics(profile).items() if name not in MAIN},
+        },
         "counts": {name: getattr(counts, name) for name in COUNTS},
         "abstention": abstention_of(figures, summary.repeats),
         "funnel": funnel_figures(run, profile),
@@ -86,6 +91,25 @@ def metric_of(figures: ProfileFigures, metric: str) -> Json:
         "overall": of(figures.overall),
         "micro": of(figures.overall.micro),
         "categories": {name: of(means) for name, means in figures.categories.items()},
+    }
+
+
+def further_of(figures: MetricFigures) -> Json:
+    """Return a metric outside the leaderboard like `metric_of`, with its unit, the better direction, whether
+    the run was scored by it on request, its judge, and what the run lacks for it."""
+
+    def of(found: MetricFigure) -> Json:
+        return figure_of(found.value, found.bounds, found.n)
+
+    return {
+        "unit": figures.unit,
+        "direction": figures.direction,
+        "shown": figures.headline or figures.asked,
+        "judge": figures.judge,
+        "missing": figures.missing,
+        "overall": of(figures.overall),
+        "micro": of(figures.micro),
+        "categories": {name: of(found) for name, found in figures.categories.items()},
     }
 
 

@@ -13,6 +13,7 @@ from fathoms.report.html.detail import Picture, detail
 from fathoms.report.html.outcome import lost_at, outcome
 from fathoms.report.html.questions import Questions
 from fathoms.report.html.texts import start
+from fathoms.report.metrics_table import MAIN
 from fathoms.report.worst import mean
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import ScoredRepeat
@@ -54,20 +55,27 @@ class Sums:
 
 @dataclass(frozen=True)
 class IndexedRun:
-    """One run as read: `rows` maps a question's index to its columns, `numbers` to its chunk's number."""
+    """One run as read: `rows` maps a question's index to its columns, `numbers` to its chunk's number.
+
+    A row has the values of `COLUMNS`, then those of the `further` metrics.
+    """
 
     rows: dict[int, tuple[Any, ...]]
     numbers: dict[int, int]
     sums: Sums
+    further: tuple[str, ...] = ()
 
-    def columns(self, order: Sequence[int]) -> dict[str, list[Any]]:
+    def columns(self, order: Sequence[int]) -> dict[str, Any]:
         """Return the run's part of the index.
 
         A question that the run was not asked has `None` in every column and -1 as its chunk.
         """
-        nothing = (None,) * len(COLUMNS)
+        nothing = (None,) * (len(COLUMNS) + len(self.further))
         rows = [self.rows.get(place, nothing) for place in order]
-        made = {name: [row[number] for row in rows] for number, name in enumerate(COLUMNS)}
+        made: dict[str, Any] = {name: [row[number] for row in rows] for number, name in enumerate(COLUMNS)}
+        made["metrics"] = {
+            name: [row[number] for row in rows] for number, name in enumerate(self.further, len(COLUMNS))
+        }
         return made | {"detail": [self.numbers.get(place, -1) for place in order]}
 
 
@@ -78,6 +86,11 @@ def index_run(
     rows: dict[int, tuple[Any, ...]] = {}
     numbers: dict[int, int] = {}
     sums = Sums()
+    further = tuple(
+        name
+        for name, found in run.metrics(profile).items()
+        if (found.headline or found.asked) and name not in MAIN
+    )
     for view in run.questions():
         name, place = questions.place(view.question, run)
         for repeat in view.repeats:
@@ -90,12 +103,13 @@ def index_run(
             outcome(view, scores),
             lost_at(scores),
             start(answers[0].text, ANSWER) if answers else None,
+            *(rounded(mean(view.values(metric, profile))) for metric in further),
         )
         file = run.question_file(view.question.id)
         made = detail(view, profile, details.pool, picture)
         numbers[place] = details.add(name, {"id": name, **made, "file": file and f"questions/{file.name}"})
     details.close()
-    return IndexedRun(rows, numbers, sums)
+    return IndexedRun(rows, numbers, sums, further)
 
 
 def seconds_of(repeat: ScoredRepeat) -> float | None:

@@ -81,9 +81,27 @@ const own = (values, name) => (values && Object.hasOwn(values, name) ? values[na
 
 /** A headline score of a run, for a category or for `Overall`. */
 function fig(run, metric, category) {
-  const found = run.metrics[metric] ?? {};
+  const found = own(run.metrics, metric) ?? {};
   return (category === OVERALL ? found.overall : own(found.categories, category)) ?? {};
 }
+
+/** The names of the metrics outside the leaderboard that some run has. */
+const furtherMetrics = () =>
+  [...new Set(report.runs.flatMap((run) => Object.keys(run.metrics)))].filter((name) => !own(METRICS, name));
+
+/** Whether a metric is shown without being asked to: some run was scored by it on request. */
+const isShown = (name) => report.runs.some((run) => own(run.metrics, name)?.shown);
+
+/** A metric as some run has it, for its unit and direction. */
+const metricNamed = (name) => report.runs.map((run) => own(run.metrics, name)).find(Boolean) ?? {};
+
+/** A metric's name as a title, and whether lower values of it are better. */
+const titleOf = (name) => own(METRICS, name) ?? plain(name);
+const isLower = (name) => (own(BETTER, name) ?? (metricNamed(name).direction === 'lower' ? 'low' : 'high')) === 'low';
+
+/** Format a value of a metric: two decimals for a share, else four significant digits. */
+const inUnit = (unit, value) =>
+  !known(value) ? 'n/a' : unit === 'share' && value >= 0 ? figure(value) : String(Number(value.toPrecision(4)));
 
 /** The funnel of a run for a category or for `Overall`; undefined if there is none. */
 const funnelIn = (run, category) =>

@@ -156,6 +156,57 @@ function leaderboard() {
   );
 }
 
+/** The metrics outside the leaderboard; those that nobody asked for open on request. */
+function furtherSection() {
+  const names = furtherMetrics();
+  const shown = names.filter(isShown);
+  const others = names.filter((name) => !isShown(name));
+  if (!names.length) return null;
+  return section(
+    'further',
+    'Further metrics',
+    shown.length ? furtherTable('Further metrics', shown) : null,
+    others.length
+      ? h(
+          'details.behind',
+          {},
+          h('summary', { id: 'other-metrics' }, `Other metrics (${others.length})`),
+          furtherTable('Other metrics', others),
+        )
+      : null,
+  );
+}
+
+/** One line per metric and run, with the overall figure and a column per category. */
+function furtherTable(caption, names) {
+  const cell = (unit, found) => [
+    h('span.mean', {}, inUnit(unit, found.mean)),
+    known(found.low) && known(found.high)
+      ? h('span.range', {}, `[${inUnit(unit, found.low)}, ${inUnit(unit, found.high)}]`)
+      : null,
+    known(found.mean) ? h('span.range', {}, `n ${count(found.n)}`) : null,
+  ];
+  const rows = names.flatMap((name) =>
+    report.runs.flatMap((run, key) => {
+      const metric = own(run.metrics, name);
+      if (!metric) return [];
+      const { unit, direction, judge, missing } = metric;
+      const about = [
+        said(name, 80),
+        unit === 'share' ? null : [' (', said(unit, 40), ')'],
+        h('span.range', {}, direction === 'lower' ? 'lower is better' : 'higher is better'),
+        judge ? h('span.range', {}, 'judged by ', said(judge, 80)) : null,
+        missing ? h('span.range', {}, said(missing, 300)) : null,
+      ];
+      return [
+        [about, named(key), ...[OVERALL, ...CATEGORIES].map((category) => cell(unit, fig(run, name, category)))],
+      ];
+    }),
+  );
+  const heads = ['Metric', 'Run', ...[OVERALL, ...CATEGORIES].map((category) => said(nameOf(category), 40))];
+  return table(caption, heads, rows, { seen: false });
+}
+
 const sharedCount = (commons, at) =>
   known(commons[at]) && commons[at] === commons[at ^ 1] ? commons[at] : null;
 

@@ -51,7 +51,7 @@ function radarChart(metric, categories, runs, scale, room) {
   const [[left, right], [top, bottom]] = [edges('x'), edges('y')];
   const scaling =
     scale === 'paper' && runs.length > 1 ? 'each axis divided by its highest value' : 'from 0 to 1';
-  const title = `${METRICS[metric]} by category, ${scaling}`;
+  const title = `${titleOf(metric)} by category, ${scaling}`;
   const picture = chart(
     right - left + 8,
     bottom - top + 8,
@@ -76,11 +76,11 @@ function radarChart(metric, categories, runs, scale, room) {
   return h(
     'figure',
     { class: 'radar' },
-    h('figcaption', {}, METRICS[metric], metric === 'hallucination' ? ' (lower is better)' : ''),
+    h('figcaption', {}, titleOf(metric), isLower(metric) ? ' (lower is better)' : ''),
     picture,
     numbers,
     behind(
-      `radar-${metric}`,
+      `radar-${slug(metric)}`,
       title,
       ['Run', ...axes.map((axis) => said(axis, 60))],
       runs.map((run, nth) => [said(runLabel(run), 60), ...raw[nth].map((value) => figure(value))]),
@@ -147,6 +147,9 @@ function closedPath(points) {
   return pairs.map(([a, b]) => `M${polygon([a])}L${polygon([b])}`).join('');
 }
 
+/** Whether a further metric has a radar: it is shown, and a share, so that its axes go from 0 to 1. */
+const onRadar = (name) => isShown(name) && metricNamed(name).unit === 'share';
+
 function radars(room) {
   const categories = [OVERALL, ...CATEGORIES];
   const runs = chosenRuns();
@@ -179,7 +182,7 @@ function radars(room) {
     h(
       'div.pairs',
       {},
-      Object.keys(METRICS).map((metric) =>
+      [...Object.keys(METRICS), ...furtherMetrics().filter(onRadar)].map((metric) =>
         radarChart(metric, categories, runs, state.scale === 'plain' ? 'plain' : 'paper', width),
       ),
     ),

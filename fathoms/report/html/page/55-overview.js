@@ -202,6 +202,7 @@ function overviewView(room) {
     notes,
     different,
     leaderboard(),
+    furtherSection(),
     radars(room),
     funnel(room),
     abstention(),

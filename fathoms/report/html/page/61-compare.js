@@ -2,17 +2,27 @@
 
 const FLIPS = { flipped: 'flipped', won: 'won by B', lost: 'won by A', tied: 'tied', all: 'all shared' };
 
+/** The scores of all questions of a run in the index by one metric. */
+const scoresIn = (run, metric) => (own(METRICS, metric) ? run[metric] : own(run.metrics, metric)) ?? [];
+
+/** The metrics to choose from: those of the leaderboard, and the further ones that are shown. */
+const compared = () => [...Object.keys(METRICS), ...furtherMetrics().filter(isShown)];
+
+/** Format a score in the unit of its metric. */
+const scored = (metric, value) => (own(METRICS, metric) ? figure(value) : inUnit(metricNamed(metric).unit, value));
+
 /** The difference between the two runs for every question that both were asked. */
 function comparison(index, a, b, metric) {
   const [first, second] = [index.runs[a], index.runs[b]];
-  const sign = metric === 'correctness' ? 1 : -1;
+  const [of, against] = [scoresIn(first, metric), scoresIn(second, metric)];
+  const sign = isLower(metric) ? -1 : 1;
   const both = index.questions.id
     .map((_, at) => at)
     .filter((at) => first.outcome[at] !== null && second.outcome[at] !== null);
   return both
-    .filter((at) => known(first[metric][at]) && known(second[metric][at]))
+    .filter((at) => known(of[at]) && known(against[at]))
     .map((at) => {
-      const difference = sign * (second[metric][at] - first[metric][at]);
+      const difference = sign * (against[at] - of[at]);
       return { at, difference, result: difference > 0 ? 'won' : difference < 0 ? 'lost' : 'tied' };
     });
 }
@@ -22,22 +32,24 @@ function tally(rows) {
   return [n('won'), n('lost'), n('tied')];
 }
 
-const signed = (value) =>
-  Math.abs(value) < 0.005 ? '0.00' : `${value > 0 ? '+' : '−'}${figure(Math.abs(value))}`;
+function signed(metric, value) {
+  const size = scored(metric, Math.abs(value));
+  return Number(size) === 0 ? size : `${value > 0 ? '+' : '−'}${size}`;
+}
 
 function tallyTable(index, rows, a, b, metric) {
   const category = (row) => index.questions.category[row.at];
   const line = (name, some) => {
     const [won, lost, tied] = tally(some);
-    const value = (key) => mean(some.map((row) => index.runs[key][metric][row.at]));
+    const value = (key) => mean(some.map((row) => scoresIn(index.runs[key], metric)[row.at]));
     return [
       name,
       count(won),
       count(lost),
       count(tied),
-      figure(value(a)),
-      figure(value(b)),
-      signed(value(b) - value(a)),
+      scored(metric, value(a)),
+      scored(metric, value(b)),
+      signed(metric, value(b) - value(a)),
     ];
   };
   const groups = new Map(index.questions.category.map((name) => [name, []])); // in the order of the data set
@@ -47,7 +59,7 @@ function tallyTable(index, rows, a, b, metric) {
     .slice(0, MOST_CATEGORIES)
     .map(([name, some]) => line(said(name, 60), some));
   return table(
-    `${METRICS[metric]}, question by question`,
+    `${titleOf(metric)}, question by question`,
     ['Category', 'Won by B', 'Won by A', 'Tied', 'A', 'B', 'B − A'],
     [...lines, line('All questions', rows)],
     { kind: 'tally' },
@@ -66,7 +78,7 @@ function comparisonRow(index, row, a, b, metric) {
         {},
         badge(run.outcome[row.at], run.lost[row.at]),
         h('strong', {}, ` ${letter} `),
-        figure(run[metric][row.at]),
+        scored(metric, scoresIn(run, metric)[row.at]),
         h('span.range', {}, run.outcome[row.at]),
       ),
       h('p.small', {}, run.answer[row.at] ? said(run.answer[row.at], 280) : h('span.faint', {}, 'no answer')),
@@ -107,7 +119,7 @@ function compareControls(a, b, metric) {
     choice('run-a', 'A', runs, String(a), (key) => go({ a: key, b: String(b) })),
     choice('run-b', 'B', runs, String(b), (key) => go({ a: String(a), b: key })),
     h('button', { id: 'swap', type: 'button', onclick: () => go({ a: String(b), b: String(a) }) }, 'Swap'),
-    choice('metric', 'Metric', Object.entries(METRICS), metric, (key) => go({ metric: key })),
+    choice('metric', 'Metric', compared().map((name) => [name, titleOf(name)]), metric, (key) => go({ metric: key })),
   );
 }
 
@@ -148,7 +160,7 @@ async function compareView() {
   }
   const index = await readIndex();
   const [a, b] = pair();
-  const metric = Object.hasOwn(METRICS, state.metric) ? state.metric : 'correctness';
+  const metric = compared().includes(state.metric) ? state.metric : 'correctness';
   const rows = comparison(index, a, b, metric);
   return [
     title,

@@ -148,6 +148,38 @@ function scoreBox(repeat) {
   );
 }
 
+/** The scores by the metrics outside the leaderboard, with parts and reasons; lists of name and value. */
+function metricTable(caption, metrics) {
+  const pairs = (values) =>
+    listed(
+      Object.entries(values ?? {}).map(([name, value]) => [
+        said(name, 40),
+        ': ',
+        said(typeof value === 'string' ? value : JSON.stringify(value), 600),
+      ]),
+    );
+  const rows = metrics.map(({ name, value, parts, why }) => [
+    said(name, 80),
+    inUnit(metricNamed(name).unit, value),
+    pairs(parts),
+    pairs(why),
+  ]);
+  return table(caption, ['Metric', 'Value', 'Parts', 'Why'], rows, { kind: 'metrics' });
+}
+
+/** The metrics that were asked for, and the others in a section that opens. */
+function metricBox(repeat, key) {
+  const metrics = repeat.metrics ?? [];
+  const shown = metrics.filter(({ name }) => isShown(name));
+  const others = metrics.filter(({ name }) => !isShown(name));
+  return [
+    shown.length ? metricTable('Further metrics', shown) : null,
+    others.length
+      ? lazy(`Other metrics (${others.length})`, () => [metricTable('Other metrics', others)], `metrics-${key}`)
+      : null,
+  ];
+}
+
 function hitItem(detail, hit, key) {
   const pages = (hit.pages ?? []).length ? `, page ${hit.pages.join(', ')}` : '';
   const about = [
@@ -306,6 +338,7 @@ function runColumn(index, key, at, detail) {
     repeat.reasoning ? lazy('Reasoning', () => [passageOf(detail, repeat.reasoning)], `reasoning-${key}`) : null,
     h('h4', {}, 'Scores'),
     scoreBox(repeat),
+    metricBox(repeat, key),
     stageTable(repeat),
     h('h4', {}, 'Retrieved'),
     hits === null

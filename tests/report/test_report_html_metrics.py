@@ -1,0 +1,121 @@
+"""A metric that one file adds is found in the page, in Python and in the files of the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.api import Result
+from fathoms.metrics.python_metric import PythonMetric
+from fathoms.report import load, report_html
+from fathoms.runs.schemas import complaint
+from fathoms.runs.store import Run
+from fathoms.scoring import score_run
+from fathoms.types import Question, Record, Reply
+from tests.support.report_browser import Watched, chromium, texts, watch
+from tests.support.report_page import detail_of, unpacked
+
+METRIC = """
+from fathoms.types import Score
+
+def page_words(record):
+    words = record.answer.text.split()
+    parts = {"letters": sum(map(len, words))}
+    return Score(metric="", value=len(words), parts=parts, why={"said": "<b>" + words[0]})
+"""
+ANSWERS = {"alpha": ("one two", "one"), "beta": ("one two three", "one")}
+
+
+def record(number: int, text: str) -> Record:
+    question = Question(
+        id=f"q{number}",
+        text="Which?",
+        category="A" if number == 1 else "B",
+        files=("a.pdf",),
+        answers=(("one",),),
+    )
+    return Record(question=question, answer=Reply(text=text, latency=0.5))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """Two runs scored by a function in a file: alpha says 2 and 1 words, beta 3 and 1."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "page_words_metric.py").write_text(METRIC)
+    metric = PythonMetric(target="page_words_metric:page_words", unit_name="words", lower_is_better=True)
+    made = []
+    for name, answers in ANSWERS.items():
+        run = Run.create(folder / "runs", name, "0" * 8, {"name": name, "config": {}, "folder": str(folder)})
+        run.append([record(nth, text) for nth, text in enumerate(answers, 1)])
+        score_run(run, metrics=[metric.at(folder)])
+        made.append(run)
+    return made
+
+
+def test_the_page_holds_a_metric_of_ones_own(runs: list[Run]) -> None:
+    overview, chunks = unpacked(report_html([load(run.path) for run in runs]))
+    found = [run["metrics"]["page-words"] for run in overview["runs"]]
+    assert [metric["overall"]["mean"] for metric in found] == [1.5, 2.0]
+    assert {name: cell["mean"] for name, cell in found[1]["categories"].items()} == {"A": 3.0, "B": 1.0}
+    assert (found[0]["unit"], found[0]["direction"], found[0]["shown"]) == ("words", "lower", True)
+    assert overview["runs"][0]["metrics"]["latency"]["shown"] is False
+    assert chunks["index"]["runs"][0]["metrics"] == {"page-words": [2.0, 1.0]}
+    question, _ = detail_of(chunks, 0, "q1")
+    scores = {score["name"]: score for score in question["repeats"][0]["metrics"]}
+    assert scores["page-words"] == {
+        "name": "page-words",
+        "value": 2.0,
+        "parts": {"letters": 6.0},
+        "why": {"said": "<b>one"},
+    }
+
+
+def test_python_has_a_metric_of_ones_own(runs: list[Run]) -> None:
+    result = Result(runs[1].path)
+    figures = result.metrics()
+    assert figures.loc[("page-words", "Overall"), "value"] == 2.0
+    assert figures.loc[("page-words", "A"), "n"] == 1
+    assert figures.loc[("correctness", "Overall"), "value"] == 1.0
+    assert figures.isna().loc[("cost", "Overall"), "value"]
+    assert list(result.scores()["page-words"]) == [3.0, 1.0]
+
+
+def test_the_schemas_describe_the_metrics(runs: list[Run]) -> None:
+    summary = json.loads((runs[0].path / "summary.json").read_text())
+    view = json.loads((runs[0].path / "questions" / "q1.json").read_text())
+    assert (complaint("summary", summary), complaint("question", view)) == (None, None)
+    summary["metrics"]["page-words"]["direction"] = "up"
+    view["repeats"][0]["metrics"]["page-words"]["value"] = "two"
+    assert "direction" in (complaint("summary", summary) or "")
+    assert "page-words" in (complaint("question", view) or "")
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    for browser in chromium():
+        yield from watch(browser)
+
+
+@pytest.mark.slow
+def test_a_browser_shows_a_metric_of_ones_own(runs: list[Run], watched: Watched, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(report_html([load(run.path) for run in runs]), encoding="utf-8")
+    page: Any = watched.open(file.as_uri())
+    lines = texts(page, "#further > .scroll tbody tr")
+    assert [line.split("[")[0].split(" n ")[0] for line in lines] == [
+        "page-words (words) lower is better alpha 1.5",
+        "page-words (words) lower is better beta 2",
+    ]
+    page.click("#other-metrics")
+    assert any("latency" in line for line in texts(page, "#further details tbody th"))
+    page = watched.open(file.as_uri(), "view=compare&metric=page-words")
+    # fewer words are better: alpha wins on q1, and both say one word to q2
+    assert texts(page, "table.tally tbody tr")[-1] == "All questions 0 1 1 1.5 2 +0.5"
+    page = watched.open(file.as_uri(), "view=question&id=q1")
+    assert texts(page, "article.run >> nth=0 >> table.metrics tbody tr") == [
+        "page-words 2 letters: 6 said: <b>one"
+    ]
