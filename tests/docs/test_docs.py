@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pydantic import TypeAdapter
 
 from fathoms.config import Source, validate
 from fathoms.corpora.manifests import Manifest
 from fathoms.errors import FathomsError
+from fathoms.judges import AnyJudge
 from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.pipeline.experiment import Experiment, ExternalExperiment, load_experiment
 from fathoms.pipeline.pipeline import Pipeline
@@ -135,7 +137,9 @@ def _validate(block: Block) -> None:
             validate(Experiment, Source(block.page, data))
         return
     data = yaml.safe_load(block.text)
-    if "licence" in data:
+    if block.page == "judges.md" and "kind" in data:
+        TypeAdapter(AnyJudge).validate_python(data)
+    elif "licence" in data:
         validate(Manifest, Source(block.page, data))
     elif "pipeline" in data:
         validate(ExternalExperiment, Source(block.page, data))

@@ -79,12 +79,32 @@ def test_following_extending_works(tmp_path: Path) -> None:
     shutil.move(tmp_path / "pdfs" / "questions.json", tmp_path)
     (tmp_path / "lighthouses").mkdir()
     write_tower(tmp_path / "lighthouses")
-    recall, ran, validated, lighthouses, brevity = walk(DOCS / "extending.md", tmp_path)
+    recall, ran, validated, lighthouses, scored, shown = walk(DOCS / "extending.md", tmp_path)
     assert "1.00 (2)" in recall  # with the words put together, both answers are there
     assert "correctness 1.00" in ran.splitlines()[-1]
     assert "name: lighthouses.yaml" in validated
     assert "correctness .50" in lighthouses.splitlines()[-1]
-    assert brevity == "brief 1.00 [0.34, 1.00] (2 answers, wilson)\n"
+    assert "brief ↑" in scored
+    figures = json.loads(shown)[0]["metrics"]["brief"]["overall"]
+    assert (figures["value"], round(figures["low"], 2), figures["n"]) == (1, 0.34, 2)
+
+
+@pytest.mark.slow
+def test_following_judges_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    (tmp_path / "pdfs").mkdir()
+    write_tower(tmp_path / "pdfs")
+    shutil.move(tmp_path / "pdfs" / "questions.json", tmp_path)
+    claims = {"The tower has a lift.": "unsupported", "The tower is tall.": "supported"}
+    rows = [
+        {"claim": text, "premise": "The tower is tall.", "label": label} for text, label in claims.items()
+    ]
+    (tmp_path / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    _, shown, scored, agreed, again = walk(DOCS / "judges.md", tmp_path)
+    assert "never checked against people" in " ".join(shown.split())
+    assert "faithfulness" in scored
+    assert "2 claims, of which people support 1; 0 without a verdict" in agreed
+    assert "faithfulness" in again
 
 
 SHORTER = {
