@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -24,7 +25,6 @@ from fathoms.models.caller import Caller
 from fathoms.types import Judgement
 
 RUNNER = Path(__file__).parents[1] / "runner"
-SERVE = "import server, asyncio; server.ANSWER = 'yes'; asyncio.run(server.serve(0.05))"
 PREMISE = "The tower was built in 1902. Its door is painted green, and its bell weighs two tonnes. " * 10
 
 
@@ -37,8 +37,8 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
-    command = [sys.executable, "-c", SERVE]
-    with subprocess.Popen(command, cwd=RUNNER, stdout=subprocess.PIPE, text=True) as server:
+    command, env = [sys.executable, str(RUNNER / "server.py")], {**os.environ, "ANSWER": "yes"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as server:
         assert server.stdout is not None
         address = server.stdout.readline().strip() + "/v1"
         try:
