@@ -14,12 +14,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import time
 from dataclasses import dataclass
 from typing import Any
 
 MODEL = "fixed-latency"
-ANSWER = "The pump of line 7 lifts 41.5 litres a second."
+ANSWER = os.environ.get("ANSWER", "The pump of line 7 lifts 41.5 litres a second.")
 
 
 @dataclass

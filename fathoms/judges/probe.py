@@ -1,0 +1,88 @@
+"""Two biases of judges: whether a label turns when the prompt has another order, or the claim more words.
+
+Neither change alters what is asked, so a judge without these biases gives the same labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from fathoms.judges.asking import Bench, Judged
+from fathoms.judges.base import Judge
+from fathoms.judges.llm import LLMJudge
+from fathoms.types import Judgement, StoredValue
+
+PADDING = "As an answer to the question, and after careful reading of the text, it can be said: "
+"""Words that say nothing, put in front of a claim."""
+_CLAIM = re.compile(r"\{(claim|context)\}")
+
+
+class Turned(StoredValue):
+    """How often a change turned the label from supported to unsupported or the other way.
+
+    `n` counts the claims that have a readable verdict before and after the change, `unjudged` the others.
+    `to_supported` and `to_unsupported` count the turned labels by their direction.
+    """
+
+    n: int
+    unjudged: int
+    to_supported: int
+    to_unsupported: int
+
+    @property
+    def share(self) -> float | None:
+        """The share of the labels that turned, `None` of nothing."""
+        return (self.to_supported + self.to_unsupported) / self.n if self.n else None
+
+
+async def probe_order(bench: Bench, judgements: Iterable[Judgement]) -> Turned | None:
+    """Ask once more with claim and premise swapped in the prompt; `None` for a judge without a prompt that
+    can be swapped. Raises Stopped."""
+    judge = swapped(bench.judge)
+    if judge is None:
+        return None
+    pairs = [(judgement, judgement) for judgement in dict.fromkeys(judgements)]
+    return await _turned(bench, judge, pairs)
+
+
+async def probe_padding(bench: Bench, judgements: Iterable[Judgement]) -> Turned:
+    """Ask once more with `PADDING` in front of the claim. Raises Stopped."""
+    pairs = [
+        (judgement, judgement.model_copy(update={"claim": PADDING + judgement.claim}))
+        for judgement in dict.fromkeys(judgements)
+    ]
+    return await _turned(bench, bench.judge, pairs)
+
+
+def swapped(judge: Judge) -> LLMJudge | None:
+    """Return the judge with the paragraphs of premise and claim swapped in its prompt; `None` if it has no
+    prompt, or has both in one paragraph."""
+    if not isinstance(judge, LLMJudge):
+        return None
+    parts = judge.template.split("\n\n")
+    premise = [number for number, part in enumerate(parts) if "{premise}" in part]
+    claim = [number for number, part in enumerate(parts) if _CLAIM.search(part)]
+    if len(premise) != 1 or len(claim) != 1 or premise == claim:
+        return None
+    parts[premise[0]], parts[claim[0]] = parts[claim[0]], parts[premise[0]]
+    return judge.model_copy(update={"prompt": "\n\n".join(parts)})
+
+
+async def _turned(bench: Bench, changed: Judge, pairs: list[tuple[Judgement, Judgement]]) -> Turned:
+    """Ask before and after a change, and count the labels that turned."""
+    before, after = Judged(), Judged()
+    await bench.ask([first for first, _ in pairs], before)
+    other = Bench(changed, bench.journal, bench.caller, bench.spending, bench.on_done)
+    await other.ask([second for _, second in pairs], after)
+    turns = []
+    for first, second in pairs:
+        one, two = before.verdicts.get(first), after.verdicts.get(second)
+        if one is not None and two is not None and None not in (one.supports, two.supports):
+            turns.append((one.supports, two.supports))
+    return Turned(
+        n=len(turns),
+        unjudged=len(pairs) - len(turns),
+        to_supported=turns.count((False, True)),
+        to_unsupported=turns.count((True, False)),
+    )

@@ -1,0 +1,63 @@
+"""The verdict journal on disk: what is read again, and what damage costs."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from fathoms.judges.journal import NAME, VerdictJournal
+from fathoms.types import Claim, Judgement, Verdict
+
+ASKED = [Judgement(claim=f"claim {n}", context="as it says", premise='a "quoted" source') for n in range(3)]
+
+
+def kept(asked: Judgement) -> Verdict:
+    return Verdict(**asked.model_dump(exclude={"image"}), label="supported", p=0.75, cost=0.25)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    async def write() -> None:
+        journal = VerdictJournal(tmp_path)
+        await asyncio.gather(*(journal.add(f"{n:032x}", kept(asked)) for n, asked in enumerate(ASKED)))
+        await journal.add("f" * 32, (Claim(text="the door is green", sentence=0),), cost=0.5)
+        await journal.finish()
+
+    asyncio.run(write())
+    return tmp_path
+
+
+def found(folder: Path) -> list[Verdict | None]:
+    journal = VerdictJournal(folder)
+    return [journal.verdict(f"{n:032x}", asked) for n, asked in enumerate(ASKED)]
+
+
+def test_verdicts_and_claims_are_read_as_they_were_written(folder: Path) -> None:
+    assert found(folder) == [kept(asked) for asked in ASKED]
+    journal = VerdictJournal(folder)
+    assert journal.claims("f" * 32) == (Claim(text="the door is green", sentence=0),)
+    assert journal.verdict("0" * 31 + "9", ASKED[0]) is None
+    assert len(journal) == 4
+
+
+@pytest.mark.parametrize("cut", [1, 5, 20, 40, 100])
+def test_a_torn_last_line_costs_that_line_only(folder: Path, cut: int) -> None:
+    path = folder / NAME
+    path.write_bytes(path.read_bytes()[:-cut])
+    assert found(folder) == [kept(asked) for asked in ASKED]
+    assert (VerdictJournal(folder).claims("f" * 32) is None) == (cut > 1)
+
+
+def test_a_changed_byte_costs_that_line_only(folder: Path) -> None:
+    path = folder / NAME
+    first, *rest = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([first.replace(b"supported", b"supporteX"), *rest]))
+    assert found(folder) == [None, kept(ASKED[1]), kept(ASKED[2])]
+
+
+def test_other_lines_are_ignored(folder: Path) -> None:
+    path = folder / NAME
+    path.write_bytes(b'[1]\n{"key": "x"}\n\n{}\nno json\n' + path.read_bytes())
+    assert len(VerdictJournal(folder)) == 4
