@@ -10,6 +10,7 @@ import typer
 
 from fathoms.cli import console
 from fathoms.cli.options import Json
+from fathoms.errors import UsageError
 
 NAMES = ("accuracy", "precision", "recall", "f1", "kappa")
 
@@ -34,6 +35,14 @@ def agree(
     judge: Annotated[
         Path | None, typer.Option("--judge", help="A YAML file with a judge, which is measured instead.")
     ] = None,
+    probe: Annotated[
+        bool,
+        typer.Option(
+            "--probe",
+            help="Also ask the judge with the parts of its prompt swapped and with padded claims, and count"
+            " the labels that turn.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Measure how well the abstention classifier, or a judge, agrees with human labels.
@@ -44,7 +53,9 @@ def agree(
     rest on it.
     """
     if judge is not None:
-        return _measure(judge, labels, as_json)
+        return _measure(judge, labels, probe, as_json)
+    if probe:
+        raise UsageError("--probe needs --judge")
     from fathoms.config import Source, override, validate
     from fathoms.metrics import Scoring
     from fathoms.metrics.agreement import agree as compare
@@ -60,17 +71,23 @@ def agree(
     return 0
 
 
-def _measure(file: Path, labels: Path, as_json: bool) -> int:
+def _measure(file: Path, labels: Path, probe: bool, as_json: bool) -> int:
     """Measure a judge, remember its figure, and print both."""
     from fathoms.judges.agreement import FIGURES, agree, remember
     from fathoms.judges.of_run import read_judge
     from fathoms.judges.people import read_labels
+    from fathoms.judges.probe import probed
+    from fathoms.judges.threshold import threshold_of
     from fathoms.paths import cache_dir
 
     rows, judge = read_labels(labels), read_judge(file)
     with console.bars() as bars:
         found = agree(judge, rows, cache_dir() / "agree", partial(bars.stage, "judge"))
+        turned = probed(judge, rows, cache_dir() / "agree") if probe else {}
+        chosen = threshold_of(judge, rows, cache_dir() / "agree")
     remember(found, labels)
+    found["threshold"] = chosen and chosen.model_dump()
+    found["probes"] = {name: one and one.model_dump() for name, one in turned.items()}
     if as_json:
         console.show_json(found)
         return 0
@@ -89,6 +106,19 @@ def _measure(file: Path, labels: Path, as_json: bool) -> int:
         f"\n{found['n']} claims, of which people support {found['supported_by_people']};"
         f" {found['unjudged']} without a verdict"
     )
+    if chosen is not None:
+        console.say(
+            f"threshold {chosen.threshold:.2f}, chosen on {chosen.chosen_on} claims; on the other"
+            f" {chosen.reported_on}: balanced accuracy {_cell(chosen.cascade)} (cheap judge"
+            f" {_cell(chosen.cheap)}, dear judge {_cell(chosen.dear)}), and {chosen.share_dear:.0%} of the"
+            " claims go to the dear judge"
+        )
+    for name, one in turned.items():
+        if one is None or one.share is None:
+            console.say(f"{name}: cannot be probed for this judge")
+        else:
+            turns = f"{one.to_supported} to supported, {one.to_unsupported} to unsupported"
+            console.say(f"{name}: {one.share:.1%} of {one.n} labels turned ({turns})")
     for row in found["differ"]:
         console.say(f"people {row['people']}, judge {row['judge']}: {row['claim']}")
     return 0

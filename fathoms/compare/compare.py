@@ -113,6 +113,9 @@ def compare(runs: Sequence[QuestionScores], metrics: Sequence[str]) -> Compariso
     """
     from fathoms.stats.paired import holm
 
+    for run in runs:
+        for metric in metrics:
+            run.kind_of(metric)  # raises UsageError
     if len({run.runs for run in runs}) < max(len(runs), 2):
         raise UsageError("a comparison needs two or more different runs")
     first, *others = runs

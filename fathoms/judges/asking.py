@@ -16,6 +16,7 @@ from fathoms.judges.journal import VerdictJournal
 from fathoms.models.caller import Caller
 from fathoms.models.calling.stop import Stop, Stopped
 from fathoms.models.protocols import ChatModel
+from fathoms.paths import sha256_file
 from fathoms.runs.usage import total
 from fathoms.types import Claim, Failure, Judgement, Verdict
 
@@ -114,13 +115,12 @@ class Bench:
             self.spending.begin()
             cost: float | None = 0.0
             try:
-                found = await model_claims(model, *text, self.caller)
-                if isinstance(found, Failure):
-                    judged.unjudged[text] = found
+                claims, spent = await model_claims(model, *text, self.caller)
+                cost = spent["cost"]
+                if isinstance(claims, Failure):
+                    judged.unjudged[text] = claims
                     self.spending.failed += 1
                     return
-                claims, spent = found
-                cost = spent.get("cost", 0.0)
                 await self.journal.add(claims_key(identity, *text), claims, **spent)
                 judged.claims[text] = claims
             finally:
@@ -165,6 +165,8 @@ class Bench:
 
         await self._each(batches, ask, judge.max_concurrency, stop or Stop())
         judged.verdicts |= {judgement: decided(found) for judgement, found in votes.items() if found}
+        for judgement in judged.verdicts:  # one of several votes may have failed
+            judged.unjudged.pop(judgement, None)
 
     async def _keep(
         self,
@@ -203,6 +205,8 @@ class Bench:
                     await room.wait()
                 if spending.is_spent:
                     return
+                if stop.is_set():  # it may have come while this waited for the budget
+                    raise Stopped
                 yield item
 
         async def work() -> None:
@@ -227,7 +231,7 @@ class Bench:
 
 def verdict_key(identity: str, judgement: Judgement, repeat: int) -> str:
     """Return the key of a verdict. `identity` is the fingerprint of the judge."""
-    image = None if judgement.image is None else str(judgement.image)
+    image = None if judgement.image is None else sha256_file(judgement.image)
     return fingerprint(identity, judgement.claim, judgement.context, judgement.premise, image, repeat)
 
 

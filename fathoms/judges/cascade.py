@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -13,6 +14,7 @@ from fathoms.judges.nli import NLIJudge
 from fathoms.judges.people import PeopleJudge
 from fathoms.judges.scripted import ScriptedJudge
 from fathoms.models.caller import Caller
+from fathoms.runs.usage import total
 from fathoms.types import Failure, Judgement, Verdict
 
 Stage = Annotated[LLMJudge | NLIJudge | PeopleJudge | ScriptedJudge, Field(discriminator="kind")]
@@ -49,6 +51,11 @@ class Cascade(Judge):
         return self.cheap.together
 
     @property
+    def repeats(self) -> int:
+        """How often every judgement is asked for: as often as the judge that wants the most votes."""
+        return max(self.cheap.repeats, self.dear.repeats)
+
+    @property
     def sees_images(self) -> bool:
         """Whether both judges accept pictures."""
         return self.cheap.sees_images and self.dear.sees_images
@@ -75,9 +82,15 @@ class Cascade(Judge):
     ) -> list[Verdict | Failure]:
         """Ask the cheap judge, and the dear one where the cheap one is not sure or failed."""
         found = await self.cheap.judge(asked, caller, repeat)
-        for number, verdict in enumerate(found):
-            if not self._is_sure(verdict):
-                (found[number],) = await self.dear.judge(asked[number : number + 1], caller, repeat)
+        open_ones = [number for number, verdict in enumerate(found) if not self._is_sure(verdict)]
+        answers = await asyncio.gather(
+            *(self.dear.judge(asked[number : number + 1], caller, repeat) for number in open_ones)
+        )
+        for number, (verdict,) in zip(open_ones, answers, strict=True):
+            cheap = found[number]
+            if isinstance(verdict, Verdict) and isinstance(cheap, Verdict):
+                verdict = verdict.model_copy(update={"cost": total([cheap.cost, verdict.cost])})
+            found[number] = verdict
         return found
 
     def _is_sure(self, verdict: Verdict | Failure) -> bool:

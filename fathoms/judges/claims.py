@@ -11,9 +11,10 @@ from typing import Any, Literal
 from fathoms.config import fingerprint
 from fathoms.errors import ModelError
 from fathoms.judges.llm import read_json
-from fathoms.models.caller import Caller
+from fathoms.models.caller import Caller, to_failure
 from fathoms.models.protocols import ChatModel
 from fathoms.models.sentences import sentences
+from fathoms.runs.usage import total
 from fathoms.types import Claim, Failure, Form, Message, Prompt
 
 Decompose = Literal["model", "sentences"]
@@ -62,32 +63,36 @@ def claims_key(identity: Any, text: str, question: str) -> str:
 
 async def model_claims(
     model: ChatModel, text: str, question: str, caller: Caller
-) -> tuple[tuple[Claim, ...], dict[str, Any]] | Failure:
-    """Return the claims of a text as a language model splits it, and what that took; or why it failed.
+) -> tuple[tuple[Claim, ...] | Failure, dict[str, Any]]:
+    """Return the claims of a text as a language model splits it, or why it failed; and the cost, seconds and
+    tokens that it took.
 
     A reply that cannot be read is asked for once more, unless it was cut at its token limit.
     """
+    spent: dict[str, Any] = {"cost": 0.0, "seconds": 0.0}
     split = sentences(text)
     if not split:
-        return (), {}
+        return (), spent
     listed = "\n".join(f"{number}. {sentence}" for number, sentence in enumerate(split, 1))
     prompt = Prompt(
         messages=(Message(role="user", text=_PROMPT.format(question=question, sentences=listed)),),
         form=Form(json_schema=_SCHEMA),
     )
-    spent: dict[str, Any] = {}
     for repeat in range(2):
         try:
             reply, call = await caller.reply(model, prompt, purpose="judge", repeat=repeat)
         except ModelError as error:
-            return Failure(kind=type(error).__name__, message=str(error))
-        spent = {"cost": reply.cost, "seconds": round(call.seconds, 4), "usage": reply.usage.model_dump()}
+            return to_failure(error), spent
+        spent["cost"] = total([spent["cost"], reply.cost])
+        spent["seconds"] = round(spent["seconds"] + call.seconds, 4)
+        spent["usage"] = reply.usage.model_dump()
         if reply.stop_reason in ("length", "max_tokens"):
-            return Failure(kind="Cut", message="the list of claims was cut at the token limit of the model")
+            cut = "the list of claims was cut at the token limit of the model"
+            return Failure(kind="Cut", message=cut), spent
         found = _read(reply.text, split)
         if found is not None:
             return found, spent
-    return Failure(kind="Unparsed", message=f"no list of claims in {reply.text[:200]!r}")
+    return Failure(kind="Unparsed", message=f"no list of claims in {reply.text[:200]!r}"), spent
 
 
 def _read(reply: str, split: list[str]) -> tuple[Claim, ...] | None:

@@ -5,12 +5,17 @@ Neither change alters what is asked, so a judge without these biases gives the s
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from fathoms.judges.asking import Bench, Judged
+from fathoms.judges.asking import Bench, Judged, Spending
 from fathoms.judges.base import Judge
+from fathoms.judges.journal import VerdictJournal
 from fathoms.judges.llm import LLMJudge
+from fathoms.judges.people import LabelledClaim
+from fathoms.models.caller import Caller
 from fathoms.types import Judgement, StoredValue
 
 PADDING = "As an answer to the question, and after careful reading of the text, it can be said: "
@@ -53,6 +58,19 @@ async def probe_padding(bench: Bench, judgements: Iterable[Judgement]) -> Turned
         for judgement in dict.fromkeys(judgements)
     ]
     return await _turned(bench, bench.judge, pairs)
+
+
+def probed(judge: Judge, rows: Sequence[LabelledClaim], folder: Path) -> dict[str, Turned | None]:
+    """Probe a judge on labelled claims; returns what turned with the parts swapped, and with padded claims.
+    Verdicts are stored in `folder`."""
+    judgements = [Judgement(claim=row.claim, premise=row.premise, context=row.context) for row in rows]
+
+    async def work() -> dict[str, Turned | None]:
+        bench = Bench(judge, VerdictJournal(folder), Caller(), Spending())
+        order = await probe_order(bench, judgements)
+        return {"parts swapped": order, "claim padded": await probe_padding(bench, judgements)}
+
+    return asyncio.run(work())
 
 
 def swapped(judge: Judge) -> LLMJudge | None:

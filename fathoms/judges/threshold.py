@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from fathoms.config import fingerprint
 from fathoms.errors import DataError
+from fathoms.judges.asking import Bench, Judged, Spending
+from fathoms.judges.base import Judge
+from fathoms.judges.cascade import Cascade
+from fathoms.judges.journal import VerdictJournal
 from fathoms.judges.people import LabelledClaim
-from fathoms.types import StoredValue, Verdict
+from fathoms.models.caller import Caller
+from fathoms.types import Judgement, StoredValue, Verdict
 
 
 class Labelled(NamedTuple):
@@ -34,6 +41,31 @@ class Threshold(StoredValue):
     share_dear: float
     chosen_on: int
     reported_on: int
+
+
+def threshold_of(judge: Judge, rows: Sequence[LabelledClaim], folder: Path) -> Threshold | None:
+    """Choose the threshold of a cascade on labelled claims; `None` for another judge.
+
+    Both of its judges are asked for every claim. Verdicts are stored in `folder`.
+    """
+    if not isinstance(judge, Cascade):
+        return None
+    judgements = [Judgement(claim=row.claim, premise=row.premise, context=row.context) for row in rows]
+    cheap, dear = Judged(), Judged()
+
+    async def work() -> None:
+        for stage, judged in ((judge.cheap, cheap), (judge.dear, dear)):
+            bench = Bench(stage, VerdictJournal(folder), Caller(), Spending())
+            await bench.ask(judgements, judged)
+
+    asyncio.run(work())
+    return choose_threshold(
+        [
+            Labelled(row, cheap.verdicts[one], dear.verdicts[one])
+            for row, one in zip(rows, judgements, strict=True)
+            if one in cheap.verdicts and one in dear.verdicts
+        ]
+    )
 
 
 def choose_threshold(rows: Sequence[Labelled], seed: int = 0) -> Threshold:

@@ -101,6 +101,30 @@ def test_the_disagreements_are_printed(judged: Project) -> None:
     assert "4 claims, of which people support 2; 0 without a verdict" in shown
 
 
+def test_the_probe_says_how_often_a_label_turns(judged: Project) -> None:
+    judged.write(
+        "yes.yaml", "kind: llm\nmodel: {kind: scripted, default: 'yes', replies: {it can be said: 'no'}}\n"
+    )
+    found = judged.json("agree", "labels.jsonl", "--judge", "yes.yaml", "--probe")
+    assert found["probes"]["parts swapped"]["to_unsupported"] == 0
+    assert found["probes"]["claim padded"] == {"n": 4, "unjudged": 0, "to_supported": 0, "to_unsupported": 4}
+
+
+def test_the_threshold_of_a_cascade_is_chosen_on_one_half_and_reported_on_the_other(judged: Project) -> None:
+    rows = [{**row, "group": f"{number} {row['group']}"} for number in range(5) for row in LABELS]
+    for number, row in enumerate(rows):
+        row["claim"] = f"{number} {row['claim']}"
+        row["premise"] = f"{number} {row['premise']}"
+    judged.write("many.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    judged.write(
+        "cascade.yaml",
+        "kind: cascade\ncheap: {kind: scripted}\ndear: {kind: llm, model: {kind: scripted, default: 'yes'}}\n",
+    )
+    found = judged.json("agree", "many.jsonl", "--judge", "cascade.yaml")["threshold"]
+    assert (found["cascade"], found["cheap"], found["share_dear"]) == (1, 1, 0)
+    assert found["chosen_on"] == found["reported_on"] == 10
+
+
 def test_too_many_unjudged_claims_are_bounded_and_refused(judged: Project) -> None:
     judged.write("broken.yaml", "kind: scripted\nlabels_by: {Nobody: failed}\n")
     done = judged.fathoms("score", "two", "--judge", "broken.yaml")

@@ -178,9 +178,10 @@ def test_sentences_are_split_without_downloads() -> None:
 def test_claims_keep_their_sentence() -> None:
     rows = '{"sentence": 1, "claim": "The tower is tall."}, {"sentence": 2, "claim": "It is green"}'
     reply = f'Sure: {{"claims": [{rows}'
-    found = asyncio.run(model_claims(ScriptedModel(default=reply), "It is tall. It is green.", "?", Caller()))
-    assert not isinstance(found, Failure)
-    assert found[0] == (
+    found, _ = asyncio.run(
+        model_claims(ScriptedModel(default=reply), "It is tall. It is green.", "?", Caller())
+    )
+    assert found == (
         Claim(text="The tower is tall.", context="It is tall.", sentence=0),
         Claim(text="It is green", context="It is green.", sentence=1),
     )
@@ -188,7 +189,8 @@ def test_claims_keep_their_sentence() -> None:
 
 def test_a_cut_list_of_claims_is_a_failure() -> None:
     model = ScriptedModel(default='{"claims": [{"sentence": 1, "claim": "It is tall"}]}', max_tokens=4)
-    found = asyncio.run(model_claims(model, "It is tall.", "?", Caller()))
+    found, spent = asyncio.run(model_claims(model, "It is tall.", "?", Caller()))
+    assert spent["usage"]["completion_tokens"] == 4  # it was paid for
     assert isinstance(found, Failure)
     assert found.kind == "Cut"
 
