@@ -116,10 +116,8 @@ def test_the_threshold_of_a_cascade_is_chosen_on_one_half_and_reported_on_the_ot
         row["claim"] = f"{number} {row['claim']}"
         row["premise"] = f"{number} {row['premise']}"
     judged.write("many.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    judged.write(
-        "cascade.yaml",
-        "kind: cascade\ncheap: {kind: scripted}\ndear: {kind: llm, model: {kind: scripted, default: 'yes'}}\n",
-    )
+    dear = "{kind: llm, model: {kind: scripted, default: 'yes'}}"
+    judged.write("cascade.yaml", f"kind: cascade\ncheap: {{kind: scripted}}\ndear: {dear}\n")
     found = judged.json("agree", "many.jsonl", "--judge", "cascade.yaml")["threshold"]
     assert (found["cascade"], found["cheap"], found["share_dear"]) == (1, 1, 0)
     assert found["chosen_on"] == found["reported_on"] == 10
