@@ -40,7 +40,7 @@ from fathoms.runs.folder import SCHEMA
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import demands, is_signed, refuse
 from fathoms.runs.usage import sums, total
-from fathoms.types import Record
+from fathoms.types import Record, Verdict
 
 VERDICTS = "abstention"
 
@@ -81,7 +81,8 @@ def score_run(
     verdicts = _verdicts(run, manifest, list(pools.values()), entries, judging or Judging())
     scores = _write_views(run, entries, judged, texts, scoring.profile or headline(data), pools, verdicts)
     run.set_aside_views()
-    summary = summary_of(run.id, manifest, records, scores, flaws)
+    made = verdicts.judged.verdicts.values() if verdicts else ()
+    summary = summary_of(run.id, manifest, records, scores, flaws, made)
     by = (verdicts.judge.name, verdicts.described["key"]) if verdicts else None
     names = {metric.name for metric in asked} - set(SETS["fathoms"])
     if verdicts is not None:
@@ -301,6 +302,7 @@ def summary_of(
     records: Sequence[Record],
     scores: Scores,
     flaws: Sequence[Flaw] = (),
+    verdicts: Iterable[Verdict] = (),
 ) -> dict[str, Any]:
     """Build the summary of a run: means per profile, counts, usage and seconds.
 
@@ -311,7 +313,7 @@ def summary_of(
     warnings = [flaws_sentence(flaws)] if flaws else []
     if incomplete:
         incomplete += warnings  # unusable lines may be the reason for missing answers
-    spent = sums(records)  # leaves out replies from the cache
+    spent = sums(records, verdicts)  # leaves out replies from the cache
     return {
         "schema": SCHEMA,
         "run": run,

@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from fathoms.config import fingerprint
+from fathoms.errors import UsageError
 from fathoms.judges.base import UNPARSED, Judge
 from fathoms.judges.claims import Decompose, claims_key, model_claims, sentence_claims
 from fathoms.judges.journal import VerdictJournal
@@ -131,9 +132,14 @@ class Bench:
     async def ask(self, judgements: Iterable[Judgement], judged: Judged, stop: Stop | None = None) -> None:
         """Judge what has no verdict yet, and add all verdicts to `judged`. Raises Stopped."""
         judge, identity = self.judge, fingerprint(self.judge.identity())
+        judgements = list(dict.fromkeys(judgements))
+        if not judge.sees_images and any(judgement.image for judgement in judgements):
+            raise UsageError(
+                f"{judge.name} reads no pictures, and a metric needs verdicts on some: name another judge"
+            )
         votes: dict[Judgement, list[Verdict]] = {}
         missing: list[tuple[Judgement, int]] = []
-        for judgement in dict.fromkeys(judgements):
+        for judgement in judgements:
             if judgement in judged.verdicts:
                 continue
             votes[judgement] = []

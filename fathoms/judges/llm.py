@@ -146,7 +146,9 @@ class LLMJudge(Judge):
         replies: list[Reply] = []
         seconds = 0.0
         try:
-            kept = await caller.counted(self.model, lambda: self._fitted(asked))
+            kept = asked.premise
+            if room_for_prompt(self.model, "the judge's model") is not None:
+                kept = await caller.counted(self.model, lambda: self._fitted(asked))
             for attempt in range(2):
                 prompt = Prompt(messages=self._messages(asked, kept), form=form)
                 reply, call = await caller.reply(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fathoms.config import fingerprint
 from fathoms.metrics.aggregate import mean
 from fathoms.metrics.intervals import Sample, mean_intervals, overall_intervals
-from fathoms.metrics.metric import JudgedMetric, Metric
+from fathoms.metrics.metric import JudgedMetric, Metric, Pooling
 from fathoms.types import Question, Score
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ class Pool:
 
     def add(self, question: Question, score: Score) -> None:
         """Add the score of one record."""
-        documents = frozenset(item.document for item in question.evidence) or frozenset(question.files)
-        scores = self._questions.setdefault(question.id, QuestionScores(question.category, documents))
+        new = QuestionScores(question.category, documents_of(question))
+        scores = self._questions.setdefault(question.id, new)
         scores.values.append(score.value)
         if (ratio := self.metric.ratio(score)) is not None:
             scores.ratios.append(ratio)
@@ -74,29 +74,17 @@ class Pool:
         """
         metric, questions = self.metric, list(self._questions.values())
         rests_on_judge = isinstance(metric, JudgedMetric)
-        groups: dict[str, list[QuestionScores]] = {}
-        for question in questions:
-            groups.setdefault(question.category, []).append(question)
-        figures = {
+        return {
             "direction": metric.better,
             "unit": metric.measured_in,
+            "pooling": metric.pooling,
             "headline": metric.is_headline,
             "judge": judge[0] if judge and rests_on_judge else None,
             "rules": fingerprint(metric.identity(), *(judge[1:] if judge and rests_on_judge else ())),
             "missing": self._missing(),
             **({"judged": self._judged()} if rests_on_judge else {}),
+            **pooled(questions, metric.pooling, metric.measured_in),
         }
-        if metric.pooling == "counts":
-            overall = _ratio(questions)
-            categories = {name: _ratio(group) for name, group in groups.items()}
-            return {**figures, "overall": overall, "micro": overall, "categories": categories}
-        values = [question.mean for question in questions if question.mean is not None]
-        shares = metric.measured_in == "share" and all(0 <= value <= 1 for value in values)
-        categories = {name: _mean(group, shares) for name, group in groups.items()}
-        overall, micro = _overall(list(groups.values()), shares)
-        if metric.pooling == "questions":
-            overall = micro
-        return {**figures, "overall": overall, "micro": micro, "categories": categories}
 
     def _judged(self) -> dict[str, Any]:
         """Return how many items were to be judged, how many were not (`unjudged`), and the mean of the
@@ -117,6 +105,31 @@ class Pool:
         # failed calls have no answer, but that is the reason only if all calls failed
         what = max(self._lacking, key=lambda name: (name != "an answer", self._lacking[name]))
         return f"{self.metric.name} needs {what}, which no record of this run has"
+
+
+def documents_of(question: Question) -> frozenset[str]:
+    """Return the gold documents of a question; questions that share one are not independent."""
+    return frozenset(item.document for item in question.evidence) or frozenset(question.files)
+
+
+def pooled(questions: Sequence[QuestionScores], pooling: Pooling, unit: str) -> dict[str, Any]:
+    """Return the figures of some questions: `overall`, `micro`, and `categories` in order of appearance."""
+    groups: dict[str, list[QuestionScores]] = {}
+    for question in questions:
+        groups.setdefault(question.category, []).append(question)
+    if pooling == "counts":
+        overall = _ratio(questions)
+        categories = {name: _ratio(group) for name, group in groups.items()}
+        return {"overall": overall, "micro": overall, "categories": categories}
+    values = [question.mean for question in questions if question.mean is not None]
+    shares = unit == "share" and all(0 <= value <= 1 for value in values)
+    categories = {name: _mean(group, shares) for name, group in groups.items()}
+    overall, micro = _overall(list(groups.values()), shares)
+    return {
+        "overall": micro if pooling == "questions" else overall,
+        "micro": micro,
+        "categories": categories,
+    }
 
 
 def _figure(value: float | None, n: int, interval: Mapping[str, Any] | None) -> Figure:

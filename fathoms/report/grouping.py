@@ -12,8 +12,9 @@ from fathoms.config import suggest
 from fathoms.errors import StoreError, UsageError
 from fathoms.metrics import RecordScore, Scores, Scoring, summarise_funnels
 from fathoms.metrics.aggregate import ScoredRecord, figures_of
+from fathoms.metrics.pooling import QuestionScores, documents_of, pooled
 from fathoms.runs.reading import ScoredRun
-from fathoms.runs.views import Json, ScoredQuestion, misfit, scored_question
+from fathoms.runs.views import Json, MetricScore, ScoredQuestion, ScoredRepeat, misfit, scored_question
 from fathoms.types import Record, Scalar
 
 NO_VALUE = "(none)"
@@ -35,6 +36,7 @@ def grouped(run: ScoredRun, key: str) -> ScoredRun:
     records: list[Record] = []
     rows: list[dict[str, RecordScore]] = []
     found: set[str] = set()
+    questions: list[tuple[str, ScoredQuestion]] = []
     profiles = run.summary_json.get("profiles") or {}
     for view in run.views():
         question = scored_question(view)
@@ -42,6 +44,8 @@ def grouped(run: ScoredRun, key: str) -> ScoredRun:
         found.update(metadata)
         group = label(metadata.get(key))
         values[group] = metadata.get(key)
+        bare = tuple(ScoredRepeat(metrics=_values(repeat)) for repeat in question.repeats)
+        questions.append((group, ScoredQuestion(question=question.question, repeats=bare)))
         for record, scores in zip(_records(question, group), _scores(view, profiles), strict=True):
             records.append(record)
             rows.append(scores)
@@ -58,8 +62,11 @@ def grouped(run: ScoredRun, key: str) -> ScoredRun:
         "categories": sorted(values, key=lambda group: _order(values[group])),
         "profiles": _regrouped(profiles, records, rows),
     }
-    if metrics := run.summary_json.get("metrics"):  # their figures by category would not fit the groups
-        summary["metrics"] = {name: {**figures, "categories": {}} for name, figures in metrics.items()}
+    if metrics := run.summary_json.get("metrics"):
+        summary["metrics"] = {
+            name: {**figures, **_regrouped_metric(name, figures, questions)}
+            for name, figures in metrics.items()
+        }
 
     def views() -> Iterator[Json]:
         for view in run.views():
@@ -102,6 +109,26 @@ def _scores(view: Json, profiles: Iterable[str]) -> Iterator[dict[str, RecordSco
             raise StoreError(
                 f"question '{view['question']['id']}' cannot be grouped: {misfit(error)}; score the run again"
             ) from None
+
+
+def _values(repeat: ScoredRepeat) -> dict[str, MetricScore]:
+    """The values of the metrics alone, without the reasons."""
+    return {name: MetricScore(value=found.value) for name, found in repeat.metrics.items()}
+
+
+def _regrouped_metric(
+    name: str, figures: Mapping[str, Any], questions: Sequence[tuple[str, ScoredQuestion]]
+) -> dict[str, Any]:
+    """Return the figures of a metric with the groups as categories. Counts are not stored with answers, so
+    a metric that adds them up keeps its overall figure and has no categories; so have those of older runs."""
+    pooling = figures.get("pooling")
+    if pooling not in ("categories", "questions"):
+        return {"categories": {}}
+    rows = []
+    for group, view in questions:
+        values = [repeat.metrics[name].value if name in repeat.metrics else None for repeat in view.repeats]
+        rows.append(QuestionScores(group, documents_of(view.question), values))
+    return pooled(rows, pooling, str(figures.get("unit")))
 
 
 def _regrouped(

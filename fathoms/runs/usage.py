@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fathoms.types import Call, Purpose, Record, Reply, Usage
+from fathoms.types import Call, Purpose, Record, Reply, Usage, Verdict
 
 
 def billed(record: Record) -> list[Reply | Call]:
@@ -25,16 +25,24 @@ def _billed(record: Record) -> list[tuple[Purpose, Reply | Call]]:
     return [(purpose, reply) for purpose, reply in [*answers, *calls] if not reply.cached]
 
 
-def sums(records: Iterable[Record]) -> dict[str, Any]:
+def sums(records: Iterable[Record], verdicts: Iterable[Verdict] = ()) -> dict[str, Any]:
     """Total tokens and US dollars of all replies that were really requested; `None` where any part is
     unknown. Where models were called for more than answers, `usage_by_purpose` holds the same totals and the
-    number of replies (`calls`) by purpose."""
+    number of replies (`calls`) by purpose. What `verdicts` took is listed there alone, because it is no cost
+    of the pipeline."""
+    judged: list[_Row] = [
+        (usage.prompt_tokens, usage.completion_tokens, verdict.cost)
+        for verdict in verdicts
+        if (usage := verdict.usage) is not None
+    ]
     rows: dict[Purpose, list[_Row]] = {}
     for record in records:
         for purpose, reply in _billed(record):
             row = (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.cost)
             rows.setdefault(purpose, []).append(row)
     found: dict[str, Any] = _totals([row for several in rows.values() for row in several])
+    if judged:
+        rows["judge"] = judged
     if rows.keys() - {"answer"}:
         found["usage_by_purpose"] = {
             purpose: {"calls": len(several), **_totals(several)} for purpose, several in rows.items()

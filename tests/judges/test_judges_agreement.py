@@ -145,3 +145,18 @@ def test_the_verdicts_are_stored_with_the_answer(judged: Project) -> None:
         {"claim": "The Varn tower is 41.5 m tall.", "label": "supported", "p": 1.0}
     ]
     assert len(list(Path(run / "verdicts").glob("judge.jsonl"))) == 1
+
+
+def test_what_judging_took_stands_beside_what_answering_took(judged: Project) -> None:
+    judged.write(
+        "paid.yaml",
+        "kind: llm\nclaims: sentences\nmodel: {kind: scripted, default: 'yes', price: {input: 1, output: 1}}\n",
+    )
+    before = json.loads((judged.runs()[1] / "summary.json").read_text())
+    assert judged.fathoms("score", "two", "--judge", "paid.yaml").returncode == 0
+    after = json.loads((judged.runs()[1] / "summary.json").read_text())
+    parts = after["usage_by_purpose"]
+    assert (parts["answer"]["calls"], parts["judge"]["calls"]) == (4, 4)
+    assert parts["judge"]["cost"] > 0
+    assert after["cost"] == before["cost"]  # the cost of the pipeline is not that of its judge
+    assert judged.fathoms("score", "two").returncode == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fathoms.errors import ConfigError, DataError
+from fathoms.errors import ConfigError, DataError, UsageError
 from fathoms.judges.asking import Bench, Judged, Spending, decided
 from fathoms.judges.base import Judge
 from fathoms.judges.cascade import Cascade
@@ -210,3 +210,10 @@ def test_a_judge_is_read_from_a_file_of_its_own_or_from_a_configuration(tmp_path
 def test_a_prompt_without_claim_or_premise_is_refused(places: str) -> None:
     with pytest.raises(ValueError, match="must contain"):
         llm("yes", prompt=f"yes or no? {places}")
+
+
+def test_a_judge_that_reads_no_pictures_is_refused_before_the_first_call(tmp_path: Path) -> None:
+    picture = GREEN.model_copy(update={"image": tmp_path / "door.png"})
+    with pytest.raises(UsageError, match="scripted reads no pictures"):
+        asked(ScriptedJudge(), tmp_path, GREEN, picture)
+    assert not (tmp_path / NAME).exists()

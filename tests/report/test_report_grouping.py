@@ -59,6 +59,15 @@ def test_a_key_that_is_the_category_changes_no_figure(run: ScoredRun) -> None:
     assert json.loads(json.dumps(regrouped.summary_json["profiles"])) == run.summary_json["profiles"]
 
 
+def test_further_metrics_are_grouped_too(run: ScoredRun) -> None:
+    """By hand: the answers have 7, 7, 3 and 3 words."""
+    assert grouped(run, "kind").summary_json["metrics"] == run.summary_json["metrics"]
+    tokens = grouped(run, "language").metrics()["completion-tokens"]
+    values = {name: figure.value for name, figure in tokens.categories.items()}
+    assert values == {"en": 5, "de": 7, "(none)": 3}
+    assert tokens.overall.value == 20 / 4
+
+
 def test_numbers_are_sorted_by_size_and_truth_values_have_names(run: ScoredRun) -> None:
     assert grouped(run, "length").categories == ("9", "10")
     assert grouped(run, "scan").categories == ("true", "(none)")
