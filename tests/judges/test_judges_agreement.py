@@ -148,15 +148,14 @@ def test_the_verdicts_are_stored_with_the_answer(judged: Project) -> None:
 
 
 def test_what_judging_took_stands_beside_what_answering_took(judged: Project) -> None:
-    judged.write(
-        "paid.yaml",
-        "kind: llm\nclaims: sentences\nmodel: {kind: scripted, default: 'yes', price: {input: 1, output: 1}}\n",
-    )
+    model = "{kind: scripted, default: 'yes', price: {input: 1, output: 1}}"
+    judged.write("paid.yaml", f"kind: llm\nclaims: sentences\nmodel: {model}\n")
     before = json.loads((judged.runs()[1] / "summary.json").read_text())
     assert judged.fathoms("score", "two", "--judge", "paid.yaml").returncode == 0
     after = json.loads((judged.runs()[1] / "summary.json").read_text())
     parts = after["usage_by_purpose"]
-    assert (parts["answer"]["calls"], parts["judge"]["calls"]) == (4, 4)
+    # two pairs of answers are alike and have the same context: what is judged twice is paid for once
+    assert (parts["answer"]["calls"], parts["judge"]["calls"]) == (4, 2)
     assert parts["judge"]["cost"] > 0
     assert after["cost"] == before["cost"]  # the cost of the pipeline is not that of its judge
     assert judged.fathoms("score", "two").returncode == 0
