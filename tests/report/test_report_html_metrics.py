@@ -11,11 +11,12 @@ import pytest
 
 from fathoms.api import Result
 from fathoms.metrics.python_metric import PythonMetric
+from fathoms.metrics.registry import named
 from fathoms.report import load, report_html
 from fathoms.runs.schemas import complaint
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
-from fathoms.types import Question, Record, Reply
+from fathoms.types import Chunk, Hit, Question, Record, Reply
 from tests.support.report_browser import Watched, chromium, texts, watch
 from tests.support.report_page import detail_of, unpacked
 
@@ -72,6 +73,49 @@ def test_the_page_holds_a_metric_of_ones_own(runs: list[Run]) -> None:
         "parts": {"letters": 6.0},
         "why": {"said": "<b>one"},
     }
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """An answer of two claims, the first of which stands in the second text that was retrieved."""
+    folder = tmp_path_factory.mktemp("judged")
+    config = {"judge": {"kind": "scripted", "labels_by": {"lift": "unsupported", "tall": "supported"}}}
+    run = Run.create(folder / "runs", "judged", "0" * 8, {"name": "judged", "config": config, "folder": "."})
+    texts = ("Ore is dear in Lune.", "The door is green. The tower is 41 m tall.")
+    hits = tuple(
+        Hit(chunk=Chunk(id=f"c{nth}", document="a.pdf", pages=(nth,), text=text), score=1 / nth, rank=nth)
+        for nth, text in enumerate(texts, 1)
+    )
+    answer = "The tower is 41 m tall. <b>It has a lift."
+    run.append([record(1, answer).model_copy(update={"hits": hits})])
+    run.trust()
+    score_run(run, metrics=named(["faithfulness"]))
+    return run
+
+
+def test_the_page_shows_each_claim_beside_the_nearest_retrieved_sentence(judged: Run) -> None:
+    _, chunks = unpacked(report_html([load(judged.path)]))
+    question, _ = detail_of(chunks, 0, "q1")
+    (score,) = [one for one in question["repeats"][0]["metrics"] if one["name"] == "faithfulness"]
+    assert score["value"] == 0.5
+    assert score["why"] == {}
+    rows = [(row["claim"], row["label"], row["rank"], row["passage"]) for row in score["verdicts"]]
+    assert rows == [
+        ("The tower is 41 m tall.", "supported", 2, "The tower is 41 m tall."),
+        ("<b>It has a lift.", "unsupported", None, None),
+    ]
+
+
+@pytest.mark.slow
+def test_a_browser_shows_the_verdicts(judged: Run, watched: Watched, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(report_html([load(judged.path)]), encoding="utf-8")
+    page: Any = watched.open(file.as_uri(), "view=question&id=q1")
+    lines = texts(page, "table.verdicts tbody tr")
+    assert lines == [
+        "The tower is 41 m tall. supported p 1.00 2. The tower is 41 m tall.",
+        "<b>It has a lift. unsupported p 0.00 n/a",
+    ]
 
 
 def test_python_has_a_metric_of_ones_own(runs: list[Run]) -> None:

@@ -12,6 +12,7 @@ from fathoms.metrics.profiles import PROFILES, SCORER_HYPHENS, Profile
 from fathoms.metrics.stages import STAGES
 from fathoms.report.grouping import label
 from fathoms.report.html.texts import Marker, Pool, brief
+from fathoms.report.html.verdicts import verdict_rows
 from fathoms.runs.views import (
     AnswerScores,
     AttachedFile,
@@ -108,7 +109,7 @@ def _repeat(
         "attempts": repeat.attempts,
         "timings": repeat.timings,
         "scores": _scores(scores),
-        "metrics": [_metric(name, found) for name, found in repeat.metrics.items()],
+        "metrics": [_metric(name, found, hits or ()) for name, found in repeat.metrics.items()],
         "funnel": list(_funnel(scores)) or None,
         "left_out": scores.funnel.left_out if scores.funnel else None,
         "hits": None if hits is None else [_hit(hit, question, pool, marker, picture) for hit in hits],
@@ -128,13 +129,17 @@ def _scores(scores: AnswerScores) -> Json:
     }
 
 
-def _metric(name: str, score: MetricScore) -> Json:
-    """Return the score of the answer by one metric, with its parts and its explanation."""
+def _metric(name: str, score: MetricScore, hits: Sequence[ShownHit]) -> Json:
+    """Return the score of the answer by one metric, with its parts, its explanation and its verdicts."""
+    verdicts = list(verdict_rows(score, hits))
     return {
+        **({"verdicts": verdicts} if verdicts else {}),
         "name": name,
         "value": score.value,
         "parts": score.parts,
-        "why": {key: brief(value, REASON) for key, value in score.why.items()},
+        "why": {
+            key: brief(value, REASON) for key, value in score.why.items() if key != "verdicts" or not verdicts
+        },
     }
 
 

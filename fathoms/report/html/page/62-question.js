@@ -164,7 +164,22 @@ function metricTable(caption, metrics) {
     pairs(parts),
     pairs(why),
   ]);
-  return table(caption, ['Metric', 'Value', 'Parts', 'Why'], rows, { kind: 'metrics' });
+  return [
+    table(caption, ['Metric', 'Value', 'Parts', 'Why'], rows, { kind: 'metrics' }),
+    metrics.filter(({ verdicts }) => verdicts?.length).map(verdictTable),
+  ];
+}
+
+/** The claims of a judged metric, each beside the retrieved sentence that is most like it. */
+function verdictTable({ name, verdicts }) {
+  const rows = verdicts.map(({ claim, label, p, rank, passage }) => [
+    said(claim, 300),
+    [said(label, 40), known(p) ? h('span.faint', {}, ` p ${figure(p)}`) : null],
+    known(rank) ? [`${rank}. `, said(passage, 300)] : 'n/a',
+  ]);
+  return table(`Claims of ${plain(name)}`, ['Claim', 'Verdict', 'Nearest retrieved sentence'], rows, {
+    kind: 'verdicts',
+  });
 }
 
 /** The metrics that were asked for, and the others in a section that opens. */
