@@ -17,6 +17,7 @@ from fathoms.metrics import spending
 from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.metrics.metric import Metric
 from fathoms.metrics.python_metric import PythonMetric
+from fathoms.metrics.reference.bertscore import BertScore
 from fathoms.metrics.reference.bleu import Bleu, SacreBleu
 from fathoms.metrics.reference.rouge import Rouge1, Rouge2, RougeL
 from fathoms.metrics.reference.similarity import SemanticSimilarity
@@ -43,6 +44,7 @@ METRICS: tuple[type[Metric], ...] = (
     Rouge2,
     RougeL,
     SemanticSimilarity,
+    BertScore,
     Faithfulness,
     PythonMetric,
 )

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from fathoms.errors import ConfigError
 from fathoms.metrics.metric import Facts, Metric
+from fathoms.metrics.reference.bertscore import BertScore
 from fathoms.metrics.reference.squad import normalised
 from fathoms.metrics.registry import named
 from fathoms.metrics.score_records import RecordScore
+from fathoms.models.weights.assets import ASSETS
+from fathoms.models.weights.hub import library
 from fathoms.types import Failure, Question, Record, Reply, Score
 
 
@@ -69,6 +73,33 @@ def test_semantic_similarity_by_a_real_model() -> None:
     near = value("semantic-similarity", "The tower is 41 metres tall.", "The height of the tower is 41 m.")
     far = value("semantic-similarity", "The tower is 41 metres tall.", "Ore costs 17 crowns a ton.")
     assert far < 0.4 < 0.7 < near <= 1
+
+
+def test_bertscore_is_that_of_the_paper() -> None:
+    """Equations 2 to 4 of Zhang et al. 2020, computed from the vectors of the same layer."""
+    library()
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    folder = str(ASSETS["minilm-l6-v2-torch"].folder)
+    texts = ["The tower is 41 metres tall.", "It has a height of 41 m."]
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModel.from_pretrained(folder)
+    rows = []
+    for text in texts:
+        with torch.no_grad():
+            states = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states
+        rows.append(torch.nn.functional.normalize(states[4][0, 1:-1], dim=-1))  # without [CLS] and [SEP]
+    cosines = rows[0] @ rows[1].T
+    precision, recall = float(cosines.max(dim=1).values.mean()), float(cosines.max(dim=0).values.mean())
+    found = BertScore(model="minilm-l6-v2-torch", layer=4).compare(*texts)
+    assert found[1] == {
+        "precision": pytest.approx(precision, abs=1e-5),
+        "recall": pytest.approx(recall, abs=1e-5),
+    }
+    assert found[0] == pytest.approx(2 * precision * recall / (precision + recall), abs=1e-5)
+    with pytest.raises(ConfigError, match="is not known to the library: set 'layer'"):
+        BertScore(model="minilm-l6-v2-torch").check()
 
 
 @pytest.mark.parametrize("metric", named(["text"]), ids=str)

@@ -142,11 +142,11 @@ def load(kind: str, model: str, revision: str | None, **options: Any) -> Any:
     make = getattr(library(), kind)
     folder = folder_of(model)
     if folder is not None:
-        with _quiet():
+        with quiet():
             return _made(make, model, str(folder), local_files_only=True, **options)
     options = {"revision": revision, **options}
     try:
-        with _quiet():
+        with quiet():
             return make(model, local_files_only=True, **options)
     except OSError:  # not in the hub's cache
         _ask_hub(model, revision)
@@ -181,7 +181,7 @@ def _first_line(error: Exception) -> str:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Turn off the progress bar and the log of transformers, for loading local files, which takes about a
     second."""
     from transformers.utils import logging as transformers_logging

@@ -1,0 +1,64 @@
+"""BERTScore (Zhang et al. 2020), by the library bert-score."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from fathoms.errors import ConfigError, MissingExtraError
+from fathoms.metrics.reference.base import ReferenceMetric
+from fathoms.models.weights.assets import ASSETS
+from fathoms.models.weights.hub import folder_of, library, quiet
+
+
+class BertScore(ReferenceMetric):
+    """F1 of the best cosine similarities between the tokens of answer and reference, without idf weights and
+    without rescaling.
+
+    Only values of the same model and layer can be compared. The parts are precision and recall. The default
+    model was never loaded by the tests of fathoms, which use a small model.
+    """
+
+    packages: ClassVar[tuple[str, ...]] = ("bert-score", "transformers")
+    source: ClassVar[str] = "Zhang et al. 2020"
+    unit: ClassVar[str] = "cosine"
+
+    kind: Literal["bertscore"] = "bertscore"
+    model: str = "roberta-large"
+    """A folder, a name from `fathoms models list`, or a model that the library bert-score knows by name."""
+    layer: int | None = Field(default=None, ge=1, le=200)
+    """The layer whose vectors are compared; by default the one that the library recommends for the model. A
+    model that the library does not know needs it."""
+
+    def check(self) -> None:
+        """Load the model; raises MissingExtraError or ConfigError."""
+        _scorer(self.model, self.layer)
+
+    def compare(self, answer: str, reference: str) -> tuple[float, dict[str, float | None]]:
+        """Return the F1."""
+        found = _scorer(self.model, self.layer).score([answer], [reference])
+        precision, recall, f1 = (float(values[0]) for values in found)
+        return f1, {"precision": precision, "recall": recall}
+
+
+@lru_cache(maxsize=1)
+def _scorer(model: str, layer: int | None) -> Any:
+    """Load the model; raises MissingExtraError if the library is missing, and ConfigError if the model cannot
+    be loaded."""
+    library()  # mends torchvision, which transformers imports
+    try:
+        from bert_score import BERTScorer
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(error.name or "bert-score", "bertscore", "the metric 'bertscore'") from error
+    is_place = model in ASSETS or Path(model).is_dir()  # other names are the library's own
+    place = folder_of(model) if is_place else None
+    try:
+        with quiet():
+            return BERTScorer(model_type=str(place or model), num_layers=layer, device="cpu")
+    except KeyError as error:
+        raise ConfigError(f"bertscore: {model} is not known to the library: set 'layer'") from error
+    except (OSError, ValueError, AssertionError) as error:
+        raise ConfigError(f"bertscore: {model} cannot be loaded: {str(error).splitlines()[0]}") from error
