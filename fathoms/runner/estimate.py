@@ -4,7 +4,7 @@ Prompts are packed as they will be sent, from what was retrieved; where a langua
 first of its candidates. Their tokens are the model's own count where
 it runs in this process. Otherwise four characters of text count as one token, and every page of an attached
 PDF and every image as many as the model's adapter says (`page_tokens`). A reply is assumed to have 100
-tokens, or `max_tokens` where that is less.
+tokens, or `max_tokens` where that is less. For judging, an answer is assumed to make 5 claims.
 """
 
 from __future__ import annotations
@@ -23,6 +23,12 @@ from fathoms.types import Message, Purpose, Usage
 
 REPLY = 100
 """Tokens assumed for a short answer."""
+CLAIMS = 5
+"""Claims assumed in a short answer; each is judged by one call."""
+LABEL = 2
+"""Tokens assumed for a label."""
+INSTRUCTIONS = 150
+"""Tokens assumed for the prompt that splits an answer into claims, without the answer."""
 PAGE = 2000
 """Tokens of a page or an image where the adapter does not say. Vendors state 1,500 to 3,000."""
 
@@ -65,6 +71,24 @@ def estimate(packed: PackedQuestion) -> Estimates:
         return {}
     reranking = _reranking(packed)
     return {"answer": answering, **({"rerank": reranking} if reranking.requests else {})}
+
+
+def judging(model: ChatModel, answers: Estimate, questions: int, metrics: int) -> Estimate:
+    """Estimate how a language model judges the answers to some questions for so many metrics: one call that
+    splits each answer into claims, and one for each claim, with a prompt as long as that of the answer."""
+    splitting = (REPLY + INSTRUCTIONS) * questions
+    verdicts = CLAIMS * questions * metrics
+    prompts = splitting + CLAIMS * metrics * answers.prompt_tokens
+    replies = REPLY * questions + LABEL * verdicts
+    most = None if model.max_tokens is None else model.max_tokens * (questions + verdicts)
+    return Estimate(
+        requests=questions + verdicts,
+        prompt_tokens=prompts,
+        reply_tokens=replies,
+        most_reply_tokens=most,
+        cost=model.cost(Usage(prompt_tokens=prompts, completion_tokens=replies)),
+        most_cost=model.cost(Usage(prompt_tokens=prompts, completion_tokens=most)),
+    )
 
 
 def added(parts: Iterable[Estimates]) -> Estimates:

@@ -10,13 +10,14 @@ from typing import Any
 from fathoms.corpora import Corpus
 from fathoms.errors import FathomsError
 from fathoms.ingest import Docling
-from fathoms.models import Embedded, LexicalEmbedder, OnnxEmbedder, SentenceTransformersEmbedder
+from fathoms.metrics.metric import JudgedMetric
+from fathoms.models import ChatModel, Embedded, LexicalEmbedder, OnnxEmbedder, SentenceTransformersEmbedder
 from fathoms.models.caller import provider_of
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.attachments import attached
 from fathoms.pipeline.experiment import AnyExperiment, Experiment
 from fathoms.pipeline.pipeline import Progress, silent
-from fathoms.runner.estimate import Estimate, Estimates, added, estimate
+from fathoms.runner.estimate import Estimate, Estimates, added, estimate, judging
 from fathoms.runs.cache import Cache
 from fathoms.types import Purpose, Question
 
@@ -78,14 +79,18 @@ def plan(
         try:
             found, attached = _estimated(experiment, corpus, asked, cache, workers, progress)
             found = added([found] * repeats)
+            found |= _judging(experiment, found, len(asked) * repeats)
             requests = sum(part.requests for part in found.values())
         except FathomsError as error:
             unknown = missing["retrieve"] = str(error)
             requests = None
+    providers = {purpose: provider_of(model) for purpose, model in experiment.called.items()}
+    if judges := _judges(experiment):
+        providers["judge"] = provider_of(judges[-1])
     return Plan(
         name=experiment.name,
         data=corpus.name,
-        providers={purpose: provider_of(model) for purpose, model in experiment.called.items()},
+        providers=providers,
         questions=dict(Counter(question.category for question in asked)),
         documents=len(corpus.documents),
         stages={name: described(getattr(experiment, name)) for name in experiment.checks()},
@@ -95,6 +100,21 @@ def plan(
         estimates=found,
         unknown=unknown,
     )
+
+
+def _judges(experiment: AnyExperiment) -> list[ChatModel]:
+    """The language models that judge the answers; empty where no metric needs a judge, or none is a model."""
+    needed = any(isinstance(metric, JudgedMetric) for metric in experiment.metrics)
+    return list(experiment.judge.parts().values()) if experiment.judge and needed else []
+
+
+def _judging(experiment: Experiment, answers: Estimates, questions: int) -> Estimates:
+    """Estimate the judging; a cascade as if its last model judged everything."""
+    models = _judges(experiment)
+    if not models or "answer" not in answers:
+        return {}
+    metrics = sum(isinstance(metric, JudgedMetric) for metric in experiment.metrics)
+    return {"judge": judging(models[-1], answers["answer"], questions, metrics)}
 
 
 def described(component: Any) -> str:

@@ -133,6 +133,19 @@ def test_calls_are_estimated_by_what_they_are_for(project: Project) -> None:
     assert project.runs() == []
 
 
+def test_judging_is_estimated_from_the_answers(project: Project) -> None:
+    """Of each of 4 answers one call makes 5 claims, each judged with the context of the answer."""
+    judge = "judge={kind: llm, model: {kind: scripted, max_tokens: 2, price: {input: 1000, output: 5000}}}"
+    metrics = "metrics=[faithfulness]"
+    done = project.fathoms("run", "tiny.yaml", "--dry-run", "--set", judge, "--set", metrics)
+    assert done.returncode == 0, done.stderr
+    assert "  answer: 4 requests, about 573 tokens (173 of prompts, 400 of replies)" in done.stdout
+    # prompts: 4 * (100 + 150) + 5 * 173; replies: 4 * 100 + 20 * 2
+    assert "  judge: 24 requests, about 2,305 tokens (1,865 of prompts, 440 of replies)" in done.stdout
+    # 1,865 * 1,000 + 440 * 5,000 = 4,065,000 millionths
+    assert "cost about $4.07" in done.stdout
+
+
 @pytest.mark.slow
 def test_a_reranker_of_another_provider_has_its_own_sum(project: Project) -> None:
     listing = {"/v1/models": {"object": "list", "data": [{"id": "m"}]}}
