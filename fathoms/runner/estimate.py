@@ -1,10 +1,10 @@
 """Estimating requests, tokens and dollars of questions without calling the model.
 
 Prompts are packed as they will be sent, from what was retrieved; where a language model will rerank, from the
-first of its candidates. Their tokens are the model's own count where
-it runs in this process. Otherwise four characters of text count as one token, and every page of an attached
-PDF and every image as many as the model's adapter says (`page_tokens`). A reply is assumed to have 100
-tokens, or `max_tokens` where that is less. For judging, an answer is assumed to make 5 claims.
+first of its candidates. Their tokens are the model's own count where it runs in this process. Otherwise four
+characters of text count as one token, and every page of an attached PDF and every image as many as the
+model's adapter says (`page_tokens`). A reply is assumed to have 100 tokens, or `max_tokens` where that is
+less. For judging, an answer is assumed to make 5 claims.
 """
 
 from __future__ import annotations
