@@ -27,7 +27,7 @@ questions, or a ratio of counts that are added up over all records."""
 _PRESENT: dict[Need, tuple[Callable[[Record], bool], str]] = {
     "answer": (lambda record: record.answer is not None, "an answer"),
     "gold": (lambda record: bool(record.question.answers), "gold phrases"),
-    "reference": (lambda record: bool(record.question.reference), "a reference answer"),
+    "reference": (lambda record: bool((record.question.reference or "").strip()), "a reference answer"),
     "hits": (lambda record: bool(record.hits), "retrieved chunks"),
     "prompt": (lambda record: record.prompt is not None, "a stored prompt"),
     "evidence": (lambda record: bool(record.question.evidence), "gold evidence"),

@@ -11,7 +11,7 @@ from pydantic import Field
 from fathoms.errors import ConfigError, MissingExtraError
 from fathoms.metrics.reference.base import ReferenceMetric
 from fathoms.models.weights.assets import ASSETS
-from fathoms.models.weights.hub import folder_of, library, quiet
+from fathoms.models.weights.hub import folder_of, library, quiet, weights_of
 
 
 class BertScore(ReferenceMetric):
@@ -33,6 +33,11 @@ class BertScore(ReferenceMetric):
     """The layer whose vectors are compared; by default the one that the library recommends for the model. A
     model that the library does not know needs it."""
 
+    def identity(self) -> dict[str, Any]:
+        """Extend the identity by the hashes of the weights where they are in a folder."""
+        place = _folder(self.model)
+        return {**super().identity(), "weights": weights_of(self.model, None) if place else None}
+
     def check(self) -> None:
         """Load the model; raises MissingExtraError or ConfigError."""
         _scorer(self.model, self.layer)
@@ -44,6 +49,11 @@ class BertScore(ReferenceMetric):
         return f1, {"precision": precision, "recall": recall}
 
 
+def _folder(model: str) -> Path | None:
+    """The folder of a model; `None` for a name of the library's own."""
+    return folder_of(model) if model in ASSETS or Path(model).is_dir() else None
+
+
 @lru_cache(maxsize=1)
 def _scorer(model: str, layer: int | None) -> Any:
     """Load the model; raises MissingExtraError if the library is missing, and ConfigError if the model cannot
@@ -53,8 +63,7 @@ def _scorer(model: str, layer: int | None) -> Any:
         from bert_score import BERTScorer
     except ModuleNotFoundError as error:
         raise MissingExtraError(error.name or "bert-score", "bertscore", "the metric 'bertscore'") from error
-    is_place = model in ASSETS or Path(model).is_dir()  # other names are the library's own
-    place = folder_of(model) if is_place else None
+    place = _folder(model)
     try:
         with quiet():
             return BERTScorer(model_type=str(place or model), num_layers=layer, device="cpu")

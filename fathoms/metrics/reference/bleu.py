@@ -51,7 +51,8 @@ class SacreBleu(ReferenceMetric):
         self.check()
         import sacrebleu
 
-        return float(sacrebleu.sentence_bleu(answer, [reference]).score) / 100, {}
+        # equal texts reach 100 but for a rounding error
+        return min(1.0, float(sacrebleu.sentence_bleu(answer, [reference]).score) / 100), {}
 
 
 def _words(text: str) -> list[str]:

@@ -66,11 +66,19 @@ class RougeL(_Rouge):
 
 
 class _Words:
-    """Splits texts in any script."""
+    """Splits texts in any script. As in the library, words of more than three ASCII letters are stemmed."""
+
+    def __init__(self, stemmer: bool) -> None:
+        from nltk.stem.porter import PorterStemmer
+
+        self._stemmer = PorterStemmer() if stemmer else None
 
     def tokenize(self, text: str) -> list[str]:
         """Return the words of a text, and the characters of scripts without spaces."""
-        return _TOKEN.findall(text.lower())
+        found: list[str] = _TOKEN.findall(text.lower())
+        if self._stemmer is None:
+            return found
+        return [self._stemmer.stem(word) if word.isascii() and len(word) > 3 else word for word in found]
 
 
 @cache
@@ -78,4 +86,4 @@ def _scorer(variant: str, stemmer: bool, latin: bool) -> Any:
     """Return the library's scorer."""
     from rouge_score.rouge_scorer import RougeScorer
 
-    return RougeScorer([variant], use_stemmer=stemmer, tokenizer=None if latin else _Words())
+    return RougeScorer([variant], use_stemmer=stemmer, tokenizer=None if latin else _Words(stemmer))

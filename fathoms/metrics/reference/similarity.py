@@ -11,8 +11,8 @@ from fathoms.models import Embedder, OnnxEmbedder
 
 
 class SemanticSimilarity(ReferenceMetric):
-    """The cosine of the embeddings of answer and reference, in [-1, 1]. A long text is cut by the embedder at
-    its own limit."""
+    """The cosine of the embeddings of answer and reference, in [-1, 1]; 0 for an empty answer. A long text is
+    cut by the embedder at its own limit."""
 
     unit: ClassVar[str] = "cosine"
 
@@ -30,5 +30,7 @@ class SemanticSimilarity(ReferenceMetric):
 
     def compare(self, answer: str, reference: str) -> tuple[float, dict[str, float | None]]:
         """Return the cosine."""
+        if not answer.strip():
+            return 0.0, {}  # a model would find even an empty text similar to some others
         one, other = self.embed.embed([answer, reference])
         return float(one @ other), {}
