@@ -90,7 +90,9 @@ def assert_ended(pids: list[int]) -> None:
 
 
 def start(code: str, *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", code, *arguments]
+    # A suite that runs under nohup passes its ignored SIGHUP on.
+    reset = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+    command = [sys.executable, "-c", reset + code, *arguments]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
     )
