@@ -150,6 +150,10 @@ class NoAnswerError(ModelError):
     """The server could not be reached, the connection broke off, or the server was silent for too long."""
 
 
+class TimedOutError(NoAnswerError):
+    """A call took longer, with all its attempts, than its time limit."""
+
+
 class RateLimitError(ModelError):
     """Too many requests or tokens for now: status 429, or a vendor's own status for overload."""
 

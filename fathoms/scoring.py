@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -38,7 +39,7 @@ from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.runs.documents import read_documents
 from fathoms.runs.folder import SCHEMA
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
-from fathoms.runs.trust import demands, is_signed, refuse
+from fathoms.runs.trust import Demand, demands, is_signed, refuse
 from fathoms.runs.usage import sums, total
 from fathoms.types import Record, Verdict
 
@@ -154,16 +155,21 @@ def _verdicts(
             f"{judged_metrics[0].name} needs a judge, and the configuration of {run.id} has none: name a file"
             " with one by --judge"
         )
-    how = replace(judging, execution=measures.execution)
-    return _Verdicts(judge, *judge_run(run, judge, judged_metrics, lambda: run.read(entries.values()), how))
+    read = partial(run.read, entries.values())
+    if not is_signed(manifest) and any(hit.chunk.image for record in read() for hit in record.hits or ()):
+        # the paths of a run from elsewhere may point at anything
+        refuse(run.id, manifest, [Demand(("hits", "image"), "sends the pictures at its paths to the judge")])
+    how = replace(judging, execution=measures.execution, timeout=measures.question_timeout)
+    return _Verdicts(judge, *judge_run(run, judge, judged_metrics, read, how))
 
 
 class _Measures(BaseModel):
-    """The metrics of a configuration, and their judge."""
+    """The metrics of a configuration, their judge, and how it is called."""
 
     metrics: Metrics = ()
     judge: AnyJudge | None = None
     execution: ExecutionSettings = ExecutionSettings()
+    question_timeout: float = 600
 
 
 def _measures(manifest: Mapping[str, Any]) -> _Measures:
@@ -272,7 +278,8 @@ def _write_views(
     for repeats in groups.values():
         records = list(run.read(entry for _, entry in repeats))
         scored = [with_funnels(record, judged.row(record), texts, known_stages) for record in records]
-        found = (verdicts.judged.claims, verdicts.judged.verdicts) if verdicts else ({}, {})
+        made = verdicts.judged if verdicts else JudgeResults()
+        found = (made.claims, made.verdicts, made.unjudged)
         facts = [
             Facts(record, row.get(profile) or RecordScore(), *found)
             for record, row in zip(records, scored, strict=True)

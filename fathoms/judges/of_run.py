@@ -15,7 +15,7 @@ from fathoms.judges import AnyJudge
 from fathoms.judges.asking import Bench, Judged, Spending, Text
 from fathoms.judges.base import Judge
 from fathoms.judges.journal import open_journal
-from fathoms.models.caller import Caller
+from fathoms.models.caller import Caller, provider_of
 from fathoms.models.calling.provider_calls import ExecutionSettings, ProviderCalls
 from fathoms.models.calling.stop import Stop, Stopped, StopSignals, ending_in_time
 from fathoms.runs.store import Run
@@ -40,12 +40,14 @@ class Judging:
     """How the verdicts of a run are obtained.
 
     `judge` replaces the judge of the run's configuration. `max_cost` limits what is spent, in US dollars.
+    `timeout` limits each call, in seconds, all attempts included; `None` means no limit.
     `on_done` is called with the number of judgements that are done and their total.
     """
 
     judge: Judge | None = None
     max_cost: float | None = None
     execution: ExecutionSettings = field(default_factory=ExecutionSettings)
+    timeout: float | None = None
     on_done: Callable[[int, int], None] = lambda done, total: None
     stop: Stop = field(default_factory=Stop)
 
@@ -85,7 +87,9 @@ def judge_run(
     journal = open_journal(run.path)
 
     async def work() -> None:
-        caller = Caller(ProviderCalls(how.execution, how.stop))
+        providers = {provider_of(model) for model in judge.parts().values()}
+        calls = {provider: ProviderCalls(how.execution, how.stop) for provider in providers}
+        caller = Caller(others=calls, timeout=how.timeout)
         bench = Bench(judge, journal, caller, spending, how.on_done)
         task = asyncio.current_task()
         signals = StopSignals(how.stop.set, lambda: task and task.cancel())

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 
 from fathoms.config import Component
 from fathoms.metrics.score_records import RecordScore
-from fathoms.types import Claim, Judgement, Record, Score, Verdict
+from fathoms.types import Claim, Failure, Judgement, Record, Score, Verdict
 
 Direction = Literal["higher", "lower"]
 Need = Literal["answer", "gold", "reference", "hits", "prompt", "evidence", "citations"]
@@ -49,6 +49,7 @@ class Facts:
     scores: RecordScore
     claims: Mapping[tuple[str, str], tuple[Claim, ...]] = field(default_factory=dict)
     verdicts: Mapping[Judgement, Verdict] = field(default_factory=dict)
+    failures: Mapping[Judgement | tuple[str, str], Failure] = field(default_factory=dict)
 
 
 class Metric(Component):

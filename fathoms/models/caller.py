@@ -15,7 +15,7 @@ from functools import partial
 from typing import TypeVar
 
 from fathoms.config import Component
-from fathoms.errors import ModelError, NoAnswerError
+from fathoms.errors import ModelError, TimedOutError
 from fathoms.models.caching import ReplyCache
 from fathoms.models.calling.deadline import call_under, wait_under
 from fathoms.models.calling.provider_calls import ProviderCalls
@@ -81,7 +81,7 @@ class Caller:
         call; it is extended by waits that are not the provider's delay: for a free place, for rate limits,
         and for the end of an outage. The call is also appended to `calls`, even where it fails.
 
-        Raises the model's ModelError after the last attempt, NoAnswerError after `timeout`, and Stopped if a
+        Raises the model's ModelError after the last attempt, TimedOutError after `timeout`, and Stopped if a
         stop is requested during a wait.
         """
         calls = [] if calls is None else calls
@@ -156,7 +156,7 @@ class Caller:
         except BaseException as error:
             failure = error
             if own.expired():
-                failure = NoAnswerError(f"no reply within {self.timeout:g} s")
+                failure = TimedOutError(f"no reply within {self.timeout:g} s")
             seconds = time.perf_counter() - started
             calls.append(described(None, attempts=attempts, seconds=seconds, error=to_failure(failure)))
             if failure is error:
@@ -212,7 +212,8 @@ def to_failure(error: BaseException) -> Failure:
         return Failure(kind="Timeout", message="ended by a time limit before there was a reply")
     status = error.status if isinstance(error, ModelError) else None
     retry_after = error.retry_after if isinstance(error, ModelError) else None
-    return Failure(kind=type(error).__name__, message=str(error), status=status, retry_after=retry_after)
+    kind = "Timeout" if isinstance(error, TimedOutError) else type(error).__name__
+    return Failure(kind=kind, message=str(error), status=status, retry_after=retry_after)
 
 
 def _described(

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import fathoms
-from fathoms.types import Record
+from fathoms.runs.journal import Journal
+from fathoms.runs.store import Run
 from tests.support import faulty
 from tests.support.fault_server.faults import FAULTS
 from tests.support.fault_server.server import ScriptedServer
+from tests.support.faulty import Outcome
 
 pytestmark = pytest.mark.slow  # hangs are waited for
 
@@ -62,6 +63,13 @@ DIFFERENT = {
         "choices": "NoAnswerError 2",
         "error": "ModelError 2",
     },
+    # as openai-compatible, but a reply without a label is asked for once more
+    "judge": {
+        "blank": "unparsed 2",
+        "null": "unparsed 2",
+        "choices": "NoAnswerError 2",
+        "error": "ModelError 2",
+    },
 }
 RECOVERS = ("hang", "stall", "reset", "cut", "drop", "429", "429-ms", "status")
 """Faults after which asking again helps."""
@@ -71,19 +79,24 @@ WRONG = {"blank", "null"}
 
 @dataclass(frozen=True)
 class Played:
-    """A run over all faults with one provider."""
+    """A run over all faults with one provider, with what became of each question by its text."""
 
     provider: str
     path: Path
-    summary: dict[str, Any]
-    records: dict[str, Record]
+    outcomes: dict[str, Outcome]
     asked: Callable[[str], int]
 
-    def outcome(self, text: str) -> str:
-        """`answered 1`, `ModelError 2`."""
-        record = self.records[text]
-        attempts = faulty.attempts(self.provider, record)
-        return f"{'answered' if record.error is None else record.error.kind} {attempts}"
+    def score(self, text: str) -> float | None:
+        """The correctness of an answer, or the faithfulness where a judge is what fails."""
+        view = faulty.views(self.path)[text]
+        if self.provider == "judge":
+            value: float | None = view["metrics"]["faithfulness"]["value"]
+            return value
+        scores = view["scores"]["fathoms"]
+        if view["error"] is not None:
+            assert (scores["hallucination"], scores["abstained"]) == (None, None)
+        correctness: float = scores["correctness"]
+        return correctness
 
 
 FIRST = "Is anybody there?"
@@ -102,7 +115,7 @@ def control(fault: str) -> str:
     return f"And what after {fault}?"
 
 
-@pytest.fixture(scope="module", params=list(faulty.PROVIDERS))
+@pytest.fixture(scope="module", params=faulty.CALLERS)
 def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Played:
     """One question at a time: one that fails once, one that always does, and one that nothing is wrong with,
     after which the provider counts as there again."""
@@ -112,7 +125,6 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         for fault in PLAYED
         for text in (*([once(fault)] if fault in RECOVERS else []), always(fault), control(fault))
     ]
-    project = faulty.faulty_project(path, texts)
     rules = [
         rule
         for fault in PLAYED
@@ -122,58 +134,54 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         )
     ]
     with ScriptedServer(rules, default=faulty.said(request.param)).running() as server:
-        text = faulty.config(
-            request.param,
-            server.address,
-            silence=SILENCE,
-            question_timeout=QUESTION_TIMEOUT,
-            max_attempts=ATTEMPTS,
-        )
+        limits = {"silence": SILENCE, "question_timeout": QUESTION_TIMEOUT, "max_attempts": ATTEMPTS}
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("FATHOMS_CACHE_DIR", str(path / "cache"))
-            result = fathoms.run(project.write("faulty.yaml", text), out=path / "runs")
-    records = {record.question.text: record for record in result.records()}
-    return Played(request.param, result.path, result.summary, records, server.count)
+            if request.param == "judge":
+                run, outcomes = faulty.judge(path, texts, server, **limits)
+            else:
+                project = faulty.faulty_project(path, texts)
+                text = faulty.config(request.param, server.address, **limits)
+                run = Run(fathoms.run(project.write("faulty.yaml", text), out=path / "runs").path)
+                outcomes = [faulty.outcome(request.param, record) for record in run.records()]
+    return Played(request.param, run.path, {outcome.text: outcome for outcome in outcomes}, server.count)
 
 
 def test_every_fault_has_its_outcome(played: Played) -> None:
     expected = {**OUTCOMES, **DIFFERENT[played.provider]}
-    found = {fault: played.outcome(always(fault)) for fault in PLAYED}
+    found = {fault: str(played.outcomes[always(fault)]) for fault in PLAYED}
     assert {fault: end for fault, end in found.items() if expected[fault] != end} == {}
 
 
 def test_every_attempt_was_a_call(played: Played) -> None:
     calls = {fault: played.asked(f"<{fault}>") for fault in PLAYED}
-    attempts = {fault: faulty.attempts(played.provider, played.records[always(fault)]) for fault in PLAYED}
-    assert calls == attempts
+    assert calls == {fault: played.outcomes[always(fault)].attempts for fault in PLAYED}
 
 
 def test_failed_questions_score_zero_and_answered_ones_as_usual(played: Played) -> None:
-    found = faulty.views(played.path)
+    """Where the judge fails, nothing is known of the answer."""
+    failed = None if played.provider == "judge" else 0
     for fault in PLAYED:
-        view = found[always(fault)]
-        scores = view["scores"]["fathoms"]
-        if view["error"] is not None:
-            failed = (scores["correctness"], scores["hallucination"], scores["abstained"])
-            assert failed == (0, None, None), fault
-        else:
-            assert scores["correctness"] == (0 if fault in WRONG else 1), fault
+        outcome = played.outcomes[always(fault)]
+        wrong = outcome.error is not None or outcome.reply == "unparsed" or fault in WRONG
+        assert played.score(always(fault)) == (failed if wrong else 1), fault
 
 
 def test_a_fault_that_happens_once_is_retried_and_answered(played: Played) -> None:
-    assert {fault: played.outcome(once(fault)) for fault in RECOVERS} == dict.fromkeys(RECOVERS, "answered 2")
-    answers = [played.records[once(fault)].answer for fault in RECOVERS]
-    assert {answer and answer.text for answer in answers} == {faulty.SAID}
+    outcomes = {fault: played.outcomes[once(fault)] for fault in RECOVERS}
+    assert {fault: str(outcome) for fault, outcome in outcomes.items()} == dict.fromkeys(
+        RECOVERS, "answered 2"
+    )
+    assert {outcome.reply for outcome in outcomes.values()} == {faulty.kept(played.provider)}
 
 
 def test_no_other_question_is_harmed(played: Played) -> None:
-    found = faulty.views(played.path)
-    assert {played.outcome(control(fault)) for fault in PLAYED} == {"answered 1"}
-    assert {found[control(fault)]["scores"]["fathoms"]["correctness"] for fault in PLAYED} == {1}
+    assert {str(played.outcomes[control(fault)]) for fault in PLAYED} == {"answered 1"}
+    assert {played.score(control(fault)) for fault in PLAYED} == {1}
 
 
 def test_the_status_and_the_wait_are_recorded(played: Played) -> None:
-    errors = {fault: played.records[always(fault)].error for fault in ("429", "429-ms", "status", "echo")}
+    errors = {fault: played.outcomes[always(fault)].error for fault in ("429", "429-ms", "status", "echo")}
     found = {fault: error and (error.status, error.retry_after) for fault, error in errors.items()}
     if played.provider == "ollama":  # whose client drops the headers
         assert [status for status, _ in found.values()] == [429, 429, 500, 401]  # type: ignore[misc]
@@ -183,39 +191,40 @@ def test_the_status_and_the_wait_are_recorded(played: Played) -> None:
 
 
 def test_malformed_token_counts_are_unknown(played: Played) -> None:
-    record = played.records[always("usage")]
-    answer = record.answer
-    if answer is None:
+    outcome = played.outcomes[always("usage")]
+    if outcome.error is not None:
         assert played.provider == "ollama"  # its client takes numbers only
-    elif played.provider == "reranker":
-        assert [call.usage.completion_tokens for call in record.calls] == [None]
     else:
-        assert (answer.text, answer.usage.completion_tokens) == (faulty.SAID, None)
+        assert (outcome.reply, outcome.tokens) == (faulty.kept(played.provider), None)
 
 
 def test_a_long_answer_is_kept_whole(played: Played) -> None:
-    if played.provider == "reranker":
-        pytest.skip("the reply of a reranker is read for its grade and not kept")
-    answer = played.records[always("large")].answer
-    assert answer is not None
-    assert len(answer.text) == LARGE
+    if played.provider in ("reranker", "judge"):
+        pytest.skip("of the reply of a reranker or a judge, only the grade or the label is kept")
+    assert len(played.outcomes[always("large")].reply or "") == LARGE
     lines = (played.path / "journal.jsonl").read_bytes().splitlines()
     assert max(map(len, lines)) < LARGE + 100_000  # it stands there once
 
 
 def test_hanging_questions_end_at_their_time_limit(played: Played) -> None:
     for fault in ("hang", "stall"):
-        seconds = faulty.seconds(played.provider, played.records[always(fault)])
+        seconds = played.outcomes[always(fault)].seconds
         assert ATTEMPTS * SILENCE <= seconds < ATTEMPTS * SILENCE + 30, fault
-    seconds = faulty.seconds(played.provider, played.records[always("drip")])
+    seconds = played.outcomes[always("drip")].seconds
     assert QUESTION_TIMEOUT - 1 <= seconds < QUESTION_TIMEOUT + 30
 
 
 def test_files_stay_readable(played: Played) -> None:
     lines = faulty.journal(played.path)
-    assert len(lines) == len(faulty.views(played.path)) == len(played.records)
-    failed = sum(record.error is not None for record in played.records.values())
-    counts = played.summary["counts"]
+    assert len(lines) == len(faulty.views(played.path)) == len(played.outcomes)
+    failed = sum(outcome.error is not None for outcome in played.outcomes.values())
+    summary = faulty.summary(played.path)
+    assert summary["complete"]
+    if played.provider == "judge":
+        verdicts = Journal(played.path / "verdicts" / "judge.jsonl")
+        assert sum(1 for _ in verdicts) == len(lines) - failed
+        assert summary["judging"]["failed"] == failed
+        return
+    counts = summary["counts"]
     assert (counts["errors"], counts["answered"]) == (failed, len(lines) - failed)
-    assert played.summary["complete"]
     assert f"{failed}" in (played.path / "report.md").read_text()

@@ -104,6 +104,20 @@ def test_a_signal_keeps_the_verdicts_and_ends_with_130(answered: Project) -> Non
         assert len(journal.read_bytes().splitlines()) == asked  # the one in flight was waited for
 
 
+def test_a_signal_ends_the_wait_that_a_server_asks_for(answered: Project) -> None:
+    with ScriptedServer(["429=50@3"], default="yes").running() as server:
+        answered.write("judge.yaml", JUDGE.format(address=server.address, at_once=1, more=""))
+        with start(answered) as process:
+            while server.requests < 3:
+                time.sleep(0.001)
+            time.sleep(0.3)  # so that it waits
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=30) == 130
+        with start(answered) as process:
+            assert process.wait() == 0
+        assert server.requests == QUESTIONS + 1
+
+
 def test_the_budget_stops_judging_with_exit_code_3_and_scoring_again_goes_on(answered: Project) -> None:
     price = ", price: {input: 1000000, output: 0}"  # a dollar a token
     with ScriptedServer(default="yes").running() as server:

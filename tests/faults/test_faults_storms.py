@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,9 +20,9 @@ from fathoms.runner import runner
 from fathoms.runner.runner import Job
 from fathoms.runs.cache import Cache
 from fathoms.runs.store import Run
-from fathoms.types import Record
 from tests.support import faulty
 from tests.support.fault_server.server import ScriptedServer
+from tests.support.faulty import Outcome
 
 pytestmark = pytest.mark.slow
 
@@ -29,76 +30,78 @@ QUESTIONS = 60
 TEXTS = [f"What is <{number}>?" for number in range(QUESTIONS)]
 
 
-@pytest.fixture(params=list(faulty.PROVIDERS))
+@pytest.fixture(params=faulty.CALLERS)
 def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def answered(path: Path, provider: str, server: ScriptedServer, texts: list[str], **options: object) -> Run:
-    """The run of these questions, not scored: scoring has no part in this."""
+def asked(
+    path: Path, provider: str, server: ScriptedServer, texts: list[str], **options: Any
+) -> tuple[Run, list[Outcome]]:
+    """The run of these questions, and what became of each, in the order in which they ended."""
+    if provider == "judge":
+        return faulty.judge(path, texts, server, **options)
     project = faulty.faulty_project(path, texts)
-    text = faulty.config(provider, server.address, **options)  # type: ignore[arg-type]
-    experiment = load_experiment(project.write("faulty.yaml", text))
+    experiment = load_experiment(
+        project.write("faulty.yaml", faulty.config(provider, server.address, **options))
+    )
     with closing(Cache(path / "cache")) as cache:
         job = Job(experiment, corpora.load(experiment.data, path), path)
-        (outcome,) = runner.run([job], out=path / "runs", cache=cache)
-    return outcome.run
+        (ended,) = runner.run([job], out=path / "runs", cache=cache)
+    return ended.run, [faulty.outcome(provider, record) for record in ended.run.records()]
 
 
-def failed(records: list[Record]) -> list[tuple[str, str]]:
-    return [(record.question.text, record.error.kind) for record in records if record.error]
+def failed(outcomes: list[Outcome]) -> list[tuple[str, str]]:
+    return [(outcome.text, outcome.error.kind) for outcome in outcomes if outcome.error]
 
 
 def test_a_storm_of_500_ends_and_nothing_is_lost(tmp_path: Path, provider: str) -> None:
     """The first forty calls fail; everybody has attempts left when it is over."""
     with ScriptedServer(["status=500@1-40"], default=faulty.said(provider)).running() as server:
-        run = answered(tmp_path, provider, server, TEXTS, at_once=8, max_attempts=8, first_wait=0.05)
-    records = run.records()
-    assert failed(records) == []
-    assert len(records) == QUESTIONS
-    assert sum(faulty.attempts(provider, record) for record in records) == server.requests == QUESTIONS + 40
+        _, outcomes = asked(tmp_path, provider, server, TEXTS, at_once=8, max_attempts=8, first_wait=0.05)
+    assert failed(outcomes) == []
+    assert len(outcomes) == QUESTIONS
+    assert sum(outcome.attempts for outcome in outcomes) == server.requests == QUESTIONS + 40
 
 
 def test_a_storm_that_does_not_end_is_finite(tmp_path: Path, provider: str) -> None:
     with ScriptedServer(["status=503"]).running() as server:
-        run = answered(tmp_path, provider, server, TEXTS[:12], at_once=4, max_attempts=3)
-    assert [kind for _, kind in failed(run.records())] == ["ModelError"] * 12
+        _, outcomes = asked(tmp_path, provider, server, TEXTS[:12], at_once=4, max_attempts=3)
+    assert [kind for _, kind in failed(outcomes)] == ["ModelError"] * 12
     assert server.requests == 12 * 3
 
 
 def test_a_429_without_a_wait_is_backed_off(tmp_path: Path, provider: str) -> None:
     with ScriptedServer(["429*2"], default=faulty.said(provider)).running() as server:
-        run = answered(tmp_path, provider, server, TEXTS[:6], at_once=6, max_attempts=3, first_wait=0.2)
-    assert failed(run.records()) == []
-    for record in run.records():
-        assert faulty.attempts(provider, record) == 3
-        assert (
-            faulty.seconds(provider, record) >= 0.2 + 0.4
-        )  # twice as long the second time, and chance adds to it
+        _, outcomes = asked(tmp_path, provider, server, TEXTS[:6], at_once=6, max_attempts=3, first_wait=0.2)
+    assert failed(outcomes) == []
+    for outcome in outcomes:
+        assert outcome.attempts == 3
+        assert outcome.seconds >= 0.2 + 0.4  # twice as long the second time, and chance adds to it
 
 
 def test_the_wait_that_a_server_asks_for_holds_for_all(tmp_path: Path, provider: str) -> None:
     with ScriptedServer(["429=1.5@1"], default=faulty.said(provider)).running() as server:
-        run = answered(tmp_path, provider, server, TEXTS[:3])
-    assert failed(run.records()) == []
-    first = next(record for record in run.records() if faulty.attempts(provider, record) == 2)
-    assert faulty.seconds(provider, first) >= 1.5
+        _, outcomes = asked(tmp_path, provider, server, TEXTS[:3])
+    assert failed(outcomes) == []
+    first = next(outcome for outcome in outcomes if outcome.attempts == 2)
+    assert first.seconds >= 1.5
 
 
 def test_a_server_that_restarts_in_the_middle(tmp_path: Path, provider: str) -> None:
     rules = ["restart=0.6@20", "restart=0.6@45"]
     with ScriptedServer(rules, default=faulty.said(provider), latency=0.01).running() as server:
-        run = answered(tmp_path, provider, server, TEXTS, at_once=4, max_attempts=8, first_wait=0.2)
-    assert failed(run.records()) == []
-    assert len(run.records()) == QUESTIONS
+        _, outcomes = asked(tmp_path, provider, server, TEXTS, at_once=4, max_attempts=8, first_wait=0.2)
+    assert failed(outcomes) == []
+    assert len(outcomes) == QUESTIONS
     assert QUESTIONS + 2 <= server.requests <= QUESTIONS + 2 * 4  # what was in flight, and no more
 
 
 def test_connections_that_are_closed_without_a_word(tmp_path: Path, provider: str) -> None:
     """A kept connection that is closed meanwhile is found out by the next question, and costs no answer."""
     with ScriptedServer(["close@%3"], default=faulty.said(provider)).running() as server:
-        run = answered(tmp_path, provider, server, TEXTS, at_once=4)
-    assert failed(run.records()) == []
+        _, outcomes = asked(tmp_path, provider, server, TEXTS, at_once=4)
+    assert failed(outcomes) == []
     assert server.requests == QUESTIONS
 
 
@@ -106,47 +109,47 @@ def test_hanging_questions_do_not_delay_the_others(tmp_path: Path, provider: str
     """Three of four places are taken by a hang, a stall and a drip; everything else goes by the fourth."""
     rules = ["hang@<0>", "stall@<1>", "drip=0.5@<2>"]
     with ScriptedServer(rules, default=faulty.said(provider)).running() as server:
-        run = answered(
+        _, outcomes = asked(
             tmp_path, provider, server, TEXTS, at_once=4, silence=60, question_timeout=12, max_attempts=1
         )
-    records = run.records()
-    assert failed(records) == [(text, "Timeout") for text in TEXTS[:3]]
-    assert [record.question.text for record in records[-3:]] == TEXTS[:3]  # all others were done before
+    assert failed(outcomes) == [(text, "Timeout") for text in TEXTS[:3]]
+    assert [outcome.text for outcome in outcomes[-3:]] == TEXTS[:3]  # all others were done before
 
 
 def test_an_outage_costs_few_questions(tmp_path: Path, provider: str) -> None:
     """Longer than the attempts of any question: those in flight fail, and the rest waits for its end."""
     with ScriptedServer(["restart=2@11"], default=faulty.said(provider)).running() as server:
-        run = answered(tmp_path, provider, server, TEXTS, at_once=4, max_attempts=4, first_wait=0.1)
-    assert len(run.records()) == QUESTIONS
-    assert {kind for _, kind in failed(run.records())} <= {"NoAnswerError"}
-    assert len(failed(run.records())) <= 8
+        _, outcomes = asked(tmp_path, provider, server, TEXTS, at_once=4, max_attempts=4, first_wait=0.1)
+    assert len(outcomes) == QUESTIONS
+    assert {kind for _, kind in failed(outcomes)} <= {"NoAnswerError"}
+    assert len(failed(outcomes)) <= 8
 
 
 def test_a_server_that_is_gone_is_given_up(tmp_path: Path, provider: str) -> None:
     """Down for good after ten questions: the run comes to its end, and most of the rest is not even tried."""
     with ScriptedServer(["restart=600@11"], default=faulty.said(provider)).running() as server:
-        run = answered(tmp_path, provider, server, TEXTS, max_attempts=2, give_up_after=1.5)
-    assert len(run.records()) == QUESTIONS
-    assert failed(run.records()) == [(text, "NoAnswerError") for text in TEXTS[10:]]
-    assert [faulty.attempts(provider, record) for record in run.records()[-30:]] == [0] * 30
+        _, outcomes = asked(tmp_path, provider, server, TEXTS, max_attempts=2, give_up_after=1.5)
+    assert len(outcomes) == QUESTIONS
+    assert failed(outcomes) == [(text, "NoAnswerError") for text in TEXTS[10:]]
+    assert [outcome.attempts for outcome in outcomes[-30:]] == [0] * 30
 
 
 def test_a_server_that_is_dead_at_the_start(tmp_path: Path, provider: str) -> None:
     with ScriptedServer().running() as server:
         pass
     with pytest.raises(ServerError, match=r"^no (Ollama )?(server|service) at .*start it"):
-        answered(tmp_path, provider, server, TEXTS[:2])
-    assert not list((tmp_path / "runs").glob("*"))
+        asked(tmp_path, provider, server, TEXTS[:2])
+    if provider != "judge":
+        assert not list((tmp_path / "runs").glob("*"))
 
 
 def test_ten_megabytes_are_kept_whole(tmp_path: Path, provider: str) -> None:
-    if provider == "reranker":
-        pytest.skip("the reply of a reranker is read for its grade and not kept")
+    if provider in ("reranker", "judge"):
+        pytest.skip("of the reply of a reranker or a judge, only the grade or the label is kept")
     with ScriptedServer(["large=10000000@<1>"], default=faulty.SAID).running() as server:
-        run = answered(tmp_path, provider, server, TEXTS[:3], silence=30)
-    assert failed(run.records()) == []
-    lengths = [len(record.answer.text) for record in run.records() if record.answer]
+        run, outcomes = asked(tmp_path, provider, server, TEXTS[:3], silence=30)
+    assert failed(outcomes) == []
+    lengths = [len(outcome.reply) for outcome in outcomes if outcome.reply]
     assert sorted(lengths) == [len(faulty.SAID), len(faulty.SAID), 10_000_000]
     assert (run.path / "journal.jsonl").stat().st_size < 10_100_000  # once, with the answer itself
     assert sum(path.stat().st_size for path in (run.path / "blobs").glob("*.gz")) < 1_000_000
@@ -177,11 +180,11 @@ def test_a_long_error_is_cut(tmp_path: Path, provider: str) -> None:
     """A gateway that sends the whole request back: the record says how that begins."""
     long = "What is <1>? " + "And what is that? " * 20_000
     with ScriptedServer(["echo=500"]).running() as server:
-        run = answered(tmp_path, provider, server, [long], max_attempts=1)
-    (record,) = run.records()
-    assert record.error is not None
-    assert record.error.status == 500
-    assert len(record.error.message) < 2000
+        _, outcomes = asked(tmp_path, provider, server, [long], max_attempts=1)
+    (outcome,) = outcomes
+    assert outcome.error is not None
+    assert outcome.error.status == 500
+    assert len(outcome.error.message) < 2000
 
 
 @pytest.mark.parametrize(("allowed", "code"), [("1", 1), ("20%", 0)])

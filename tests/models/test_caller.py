@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fathoms.errors import ModelError, NoAnswerError
+from fathoms.errors import ModelError, NoAnswerError, TimedOutError
 from fathoms.models import OpenAICompatibleLLM, ScriptedModel
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import Caller, provider_of
@@ -129,12 +129,12 @@ def test_the_time_limit_of_a_call_leaves_out_the_wait_for_its_turn() -> None:
         await caller.reply(ScriptedModel(latency=4), ASK, purpose="judge", calls=calls)
         await caller.reply(ScriptedModel(latency=4), ASK, purpose="judge", calls=calls)  # waits a minute
         second = now()
-        with pytest.raises(NoAnswerError, match="no reply within 5 s"):
+        with pytest.raises(TimedOutError, match="no reply within 5 s"):
             await caller.reply(ScriptedModel(latency=6), ASK, purpose="judge", calls=calls)
         return second, now()
 
     assert jump(ask) == (64, 125)
-    assert [call.error and call.error.kind for call in calls] == [None, None, "NoAnswerError"]
+    assert [call.error and call.error.kind for call in calls] == [None, None, "Timeout"]
 
 
 def outcome(

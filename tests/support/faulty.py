@@ -1,17 +1,30 @@
-"""A project whose provider is the scripted server, for each kind of provider that has a server of ours."""
+"""A project whose provider is the scripted server, for each kind of provider that has a server of ours, and
+for the reranker and the judge, which call models too."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fathoms.types import Record
+from pydantic import PrivateAttr
+
+import fathoms
+from fathoms.judges.llm import LLMJudge
+from fathoms.judges.of_run import Judging
+from fathoms.metrics.faithfulness import Faithfulness
+from fathoms.models.caller import Caller
+from fathoms.runs.store import Run
+from fathoms.scoring import score_run
+from fathoms.types import Failure, Judgement, Record, Verdict
+from tests.support.fault_server.server import ScriptedServer
 from tests.support.project import Project, write_pdf
 
 SAID = "It is v1v."
@@ -47,6 +60,10 @@ generate: {{kind: scripted, default: "It is v1v.", max_concurrency: {at_once}}}
 """A server that grades the one candidate of each question, which a scripted model then answers."""
 PROVIDERS["http-stream"] = PROVIDERS["http"].replace("openai-chat,", "openai-chat, stream: true,")
 
+CALLERS = [*PROVIDERS, "judge"]
+"""All that call a model: the providers of answers, the reranker and the judge."""
+
+DEFAULTS = {"question_timeout": 60, "max_attempts": 2, "first_wait": 0.01, "give_up_after": 600}
 COMMON = """\
 name: faulty
 data: {{questions: questions.json, documents: pdfs}}
@@ -61,36 +78,113 @@ def config(
     *,
     silence: float = 10,
     at_once: int = 1,
-    question_timeout: float = 60,
-    max_attempts: int = 2,
-    first_wait: float = 0.01,
-    give_up_after: float = 600,
     more: str = "",
+    **options: float,
 ) -> str:
-    """A configuration of one provider; `more` are other keys of it, each with a comma at its end."""
-    common = COMMON.format(
-        question_timeout=question_timeout,
-        max_attempts=max_attempts,
-        first_wait=first_wait,
-        give_up_after=give_up_after,
-    )
+    """A configuration of one provider; `more` are other keys of it, each with a comma at its end, and
+    `options` replace `DEFAULTS`."""
+    common = COMMON.format(**{**DEFAULTS, **options})
     own = PROVIDERS[provider].format(address=address, silence=silence, at_once=at_once, more=more)
     return common + own
 
 
 def said(provider: str) -> str:
-    """A good reply of the server: an answer, or the grade of a reranker."""
-    return "7" if provider == "reranker" else SAID
+    """A good reply of the server: an answer, the grade of a reranker, or the word of a judge."""
+    return {"reranker": "7", "judge": "yes"}.get(provider, SAID)
 
 
-def attempts(provider: str, record: Record) -> int:
-    """How many requests the server got for a question."""
-    return sum(call.attempts for call in record.calls) if provider == "reranker" else record.attempts
+def kept(provider: str) -> str:
+    """What is kept of a good reply: the answer (after reranking a scripted one), or the label of a judge."""
+    return "supported" if provider == "judge" else SAID
 
 
-def seconds(provider: str, record: Record) -> float:
-    """The seconds that a question spent on the server."""
-    return record.timings["rerank" if provider == "reranker" else "generate"]
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one question: `reply` is what was kept of it, `None` after an error. `attempts` counts
+    the requests that the server got for it, and `seconds` is what they took with all waits."""
+
+    text: str
+    error: Failure | None
+    reply: str | None
+    attempts: int
+    seconds: float
+    tokens: int | None
+
+    def __str__(self) -> str:
+        """`answered 1`, `ModelError 2`; `unparsed 2` for a reply that a judge could not read."""
+        if self.error is None:
+            return f"{'unparsed' if self.reply == 'unparsed' else 'answered'} {self.attempts}"
+        return f"{self.error.kind} {self.attempts}"
+
+
+def outcome(provider: str, record: Record) -> Outcome:
+    """What became of a question that was asked."""
+    reranked = provider == "reranker"
+    usages = [call.usage for call in record.calls] if reranked else [record.answer and record.answer.usage]
+    return Outcome(
+        text=record.question.text,
+        error=record.error,
+        reply=record.answer and record.answer.text,
+        attempts=sum(call.attempts for call in record.calls) if reranked else record.attempts,
+        seconds=record.timings["rerank" if reranked else "generate"],
+        tokens=usages[-1].completion_tokens if usages and usages[-1] else None,
+    )
+
+
+class WatchedJudge(LLMJudge):
+    """A judge that notes what became of each claim, in the order in which they ended, and the seconds."""
+
+    _ended: list[tuple[str, Verdict | Failure, float]] = PrivateAttr(default_factory=list)
+
+    async def judge(
+        self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
+    ) -> list[Verdict | Failure]:
+        started = time.perf_counter()
+        found = await super().judge(asked, caller, repeat)
+        self._ended.append((asked[0].claim, found[0], time.perf_counter() - started))
+        return found
+
+
+def judge(
+    path: Path,
+    texts: Sequence[str],
+    server: ScriptedServer,
+    *,
+    silence: float = 10,
+    at_once: int = 1,
+    **options: Any,
+) -> tuple[Run, list[Outcome]]:
+    """Have a scripted model answer the questions, each in one sentence of its own, and a judge on the server
+    judge these sentences. The outcomes are in the order in which they ended."""
+    project = faulty_project(path, texts)
+    claims = {text.replace("?", ",").strip() + " it is v1v.": text for text in texts}
+    answering = {"kind": "scripted", "replies": {text[:60]: claim for claim, text in claims.items()}}
+    common = COMMON.format(**{**DEFAULTS, **options})
+    own = f"retrieve: {{kind: whole-document}}\ngenerate: {json.dumps(answering)}\n"
+    result = fathoms.run(project.write("faulty.yaml", common + own), out=path / "runs")
+    model = {
+        "kind": "openai-compatible",
+        "base_url": f"{server.address}/v1",
+        "model": "scripted",
+        "request_timeout": silence,
+        "max_concurrency": at_once,
+    }
+    prompt = "Answer yes or no. {premise} {claim}"
+    watched = WatchedJudge.model_validate({"model": model, "claims": "sentences", "prompt": prompt})
+    texts_of = {claim[:60]: text for claim, text in claims.items()}  # a very long claim may be split
+    run = Run(result.path)
+    score_run(run, metrics=[Faithfulness()], judging=Judging(watched))
+    return run, [
+        Outcome(
+            text=texts_of[claim[:60]],
+            error=found if isinstance(found, Failure) else None,
+            reply=None if isinstance(found, Failure) else found.label,
+            attempts=server.count(claim[-60:]),
+            seconds=seconds,
+            tokens=found.usage.completion_tokens if isinstance(found, Verdict) and found.usage else None,
+        )
+        for claim, found, seconds in watched._ended
+    ]
 
 
 def faulty_project(path: Path, texts: Sequence[str]) -> Project:
