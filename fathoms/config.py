@@ -60,9 +60,12 @@ class Component(BaseModel):
         return {}
 
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
 def fingerprint(*parts: Any) -> str:
     """Hash the parts as canonical JSON; returns the first 32 hex digits of the sha256."""
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+    text = _CANONICAL.encode(parts)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 

@@ -22,6 +22,7 @@ from fathoms.judges.asking import Bench, Judged, Spending
 from fathoms.judges.journal import VerdictJournal
 from fathoms.judges.llm import LLMJudge
 from fathoms.models.caller import Caller
+from fathoms.models.calling.collecting import rare_collections
 from fathoms.types import Judgement
 
 RUNNER = Path(__file__).parents[1] / "runner"
@@ -80,8 +81,9 @@ def _judge(address: str, count: int, at_once: int) -> float:
     asked = [Judgement(claim=_claim(number), premise=PREMISE) for number in range(count)]
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
-        bench = Bench(judge, VerdictJournal(Path(folder)), Caller(), spending)
-        asyncio.run(bench.ask(asked, judged))
+        bench = Bench(judge, VerdictJournal(Path(folder)), Caller(timeout=600), spending)
+        with rare_collections():  # as `judge_run` does
+            asyncio.run(bench.ask(asked, judged))
         seconds = time.perf_counter() - started
     read = sum(verdict.supports is True for verdict in judged.verdicts.values())
     if read != count or spending.asked != count:

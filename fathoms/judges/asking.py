@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -112,7 +112,7 @@ class Bench:
                 judged.claims[text] = known
                 self.spending.found += 1
 
-        async def ask(text: Text) -> None:
+        async def ask(text: Text) -> asyncio.Future[Any] | None:
             self.spending.begin()
             cost: float | None = 0.0
             try:
@@ -121,9 +121,9 @@ class Bench:
                 if isinstance(claims, Failure):
                     judged.unjudged[text] = claims
                     self.spending.failed += 1
-                    return
-                await self.journal.add(claims_key(identity, *text), claims, **spent)
+                    return None
                 judged.claims[text] = claims
+                return asyncio.ensure_future(self.journal.add(claims_key(identity, *text), claims, **spent))
             finally:
                 self.spending.end(cost)
 
@@ -138,32 +138,33 @@ class Bench:
                 f"{judge.name} reads no pictures, and a metric needs verdicts on some: name another judge"
             )
         votes: dict[Judgement, list[Verdict]] = {}
-        missing: list[tuple[Judgement, int]] = []
+        missing: list[tuple[Judgement, int, str]] = []
         for judgement in judgements:
             if judgement in judged.verdicts:
                 continue
             votes[judgement] = []
             for repeat in range(judge.repeats):
-                known = self.journal.verdict(verdict_key(identity, judgement, repeat), judgement)
+                key = verdict_key(identity, judgement, repeat)
+                known = self.journal.verdict(key, judgement)
                 if known is None:
-                    missing.append((judgement, repeat))
+                    missing.append((judgement, repeat, key))
                 else:
                     votes[judgement].append(known)
                     self.spending.found += 1
         size = judge.together
         batches = [missing[start : start + size] for start in range(0, len(missing), size)]
 
-        async def ask(batch: Sequence[tuple[Judgement, int]]) -> None:
+        async def ask(batch: Sequence[tuple[Judgement, int, str]]) -> asyncio.Future[Any]:
             self.spending.begin()
             cost: float | None = 0.0
             try:
                 repeat = batch[0][1]
-                found = await judge.judge([judgement for judgement, _ in batch], self.caller, repeat)
+                found = await judge.judge([judgement for judgement, _, _ in batch], self.caller, repeat)
                 cost = total([verdict.cost for verdict in found if isinstance(verdict, Verdict)])
-                await asyncio.gather(
+                return asyncio.gather(
                     *(
-                        self._keep(*row, verdict, identity, votes, judged)
-                        for row, verdict in zip(batch, found, strict=True)
+                        self._keep(judgement, key, verdict, votes, judged)
+                        for (judgement, _, key), verdict in zip(batch, found, strict=True)
                     )
                 )
             finally:
@@ -177,9 +178,8 @@ class Bench:
     async def _keep(
         self,
         judgement: Judgement,
-        repeat: int,
+        key: str,
         verdict: Verdict | Failure,
-        identity: str,
         votes: Mapping[Judgement, list[Verdict]],
         judged: Judged,
     ) -> None:
@@ -188,13 +188,20 @@ class Bench:
             judged.unjudged[judgement] = verdict
             self.spending.failed += 1
             return
-        await self.journal.add(verdict_key(identity, judgement, repeat), verdict)
+        await self.journal.add(key, verdict)
         votes[judgement].append(verdict)
 
-    async def _each(self, items: Sequence[Any], ask: Callable[[Any], Any], most: int, stop: Stop) -> None:
+    async def _each(
+        self,
+        items: Sequence[Any],
+        ask: Callable[[Any], Awaitable[asyncio.Future[Any] | None]],
+        most: int,
+        stop: Stop,
+    ) -> None:
         """Call `ask` for each item, `most` at a time, until the budget is spent.
 
-        After a stop, what has been asked for is waited for and stored, and Stopped is raised.
+        `ask` returns the storing of its result, during which the next item is asked for. After a stop, what
+        has been asked for is waited for and stored, and Stopped is raised.
         """
         queue, done, spending = iter(items), 0, self.spending
         room = asyncio.Event()
@@ -217,13 +224,19 @@ class Bench:
 
         async def work() -> None:
             nonlocal done
-            async for item in turns():
-                try:
-                    await ask(item)
-                finally:
+            storing: asyncio.Future[Any] | None = None
+            try:
+                async for item in turns():
+                    earlier, storing = storing, await ask(item)
                     room.set()
-                done += 1
-                self.on_done(done, len(items))
+                    if earlier is not None:
+                        await earlier
+                    done += 1
+                    self.on_done(done, len(items))
+            finally:
+                room.set()
+                if storing is not None:
+                    await storing
 
         try:
             workers = [asyncio.create_task(work()) for _ in range(min(most, len(items)))]

@@ -11,6 +11,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ class VerdictJournal:
         """Store a result; it is on disk when this returns. Raises StoreError."""
         if isinstance(result, Verdict):
             data = result.model_dump(mode="json", exclude_none=True, exclude={"claim", "premise", "context"})
-            shown = {"claim": result.claim, "premise": fingerprint(result.premise)}
+            shown = {"claim": result.claim, "premise": _hash(result.premise)}
         else:
             data, shown = {"claims": [claim.model_dump(mode="json") for claim in result]}, {}
         line = journal_line({"key": key, **shown, "result": {**data, **more}})
@@ -114,6 +115,12 @@ class VerdictJournal:
                 elif (result := _result(text)) is not None:
                     self._known[str(from_json(text).get("key"))] = result
         return self._known
+
+
+@lru_cache(maxsize=256)
+def _hash(premise: str) -> str:
+    """The hash of a premise; cached because many claims share one."""
+    return fingerprint(premise)
 
 
 def _result(line: bytes) -> dict[str, Any] | None:

@@ -48,6 +48,8 @@ _WORDS: dict[Labels, dict[str, str]] = {
 }
 _POSITIVE = ("yes", "entailment")
 _VERSION = 1
+_MARKUP = 200
+"""More tokens than any chat template puts around one message."""
 
 
 class LLMJudge(Judge):
@@ -147,7 +149,8 @@ class LLMJudge(Judge):
         seconds = 0.0
         try:
             kept = asked.premise
-            if room_for_prompt(self.model, "the judge's model") is not None:
+            room = room_for_prompt(self.model, "the judge's model")
+            if room is not None and not self._surely_fits(asked, room):
                 kept = await caller.counted(self.model, lambda: self._fitted(asked))
             for attempt in range(2):
                 prompt = Prompt(messages=self._messages(asked, kept), form=form)
@@ -177,7 +180,7 @@ class LLMJudge(Judge):
             label=UNPARSED if word is None else words[word],
             p=next((p for choice, p in shares.items() if choice in _POSITIVE), None),
             why=why,
-            usage=_summed([reply.usage for reply in replies]),
+            usage=reply.usage if len(replies) == 1 else _summed([reply.usage for reply in replies]),
             cost=total([reply.cost for reply in replies]),
             seconds=round(seconds, 4),
         )
@@ -188,6 +191,12 @@ class LLMJudge(Judge):
         text = _PLACE.sub(lambda place: values[place[1]], self.template)
         images = () if asked.image is None else (asked.image,)
         return (Message(role="user", text=text, images=images),)
+
+    def _surely_fits(self, asked: Judgement, room: int) -> bool:
+        """Whether a judgement fits even if each of its bytes is a token, so that nothing must be counted."""
+        texts = (self.template, asked.claim, asked.context or asked.claim, asked.premise)
+        longest = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) + _MARKUP
+        return asked.image is None and longest <= room
 
     def _fitted(self, asked: Judgement) -> str:
         """Return the longest beginning of the premise that fits into the context of the model."""

@@ -16,6 +16,7 @@ from fathoms.judges.asking import Bench, Judged, Spending, Text
 from fathoms.judges.base import Judge
 from fathoms.judges.journal import open_journal
 from fathoms.models.caller import Caller, provider_of
+from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ExecutionSettings, ProviderCalls
 from fathoms.models.calling.stop import Stop, Stopped, StopSignals, ending_in_time
 from fathoms.runs.store import Run
@@ -107,7 +108,7 @@ def judge_run(
             await bench.ask(asked, judged, how.stop)
 
     try:
-        with ending_in_time():
+        with ending_in_time(), rare_collections():
             asyncio.run(work())
     except Stopped:
         raise KeyboardInterrupt from None  # the command ends as after any other interrupt

@@ -6,6 +6,7 @@ price is `None`, never 0. A self-hosted model has no price unless the config giv
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -65,7 +66,8 @@ class Priced(Component):
         if self.price is not None:
             return self.price.cost(usage)
         address = next(filter(None, (getattr(self, key, None) for key in ("address", "base_url", "url"))), "")
-        known = (listed(usage, model, address) for model in (getattr(self, "model", None), named) if model)
+        models = dict.fromkeys(filter(None, (getattr(self, "model", None), named)))
+        known = (listed(usage, model, address) for model in models)
         return next((cost for cost in known if cost is not None), None)
 
 
@@ -76,6 +78,8 @@ def listed(usage: Usage, model: str, address: str) -> float | None:
     A gateway has another address than the vendor and therefore no list price.
     """
     if usage.prompt_tokens is None or usage.completion_tokens is None or not address:
+        return None
+    if not _has_price(model, address):
         return None
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
@@ -90,6 +94,21 @@ def listed(usage: Usage, model: str, address: str) -> float | None:
         return float(calc_price(tokens, model, provider_api_url=address).total_price)
     except (LookupError, ValueError):  # no such price, or counts that contradict one another
         return None
+
+
+@lru_cache(maxsize=1024)
+def _has_price(model: str, address: str) -> bool:
+    """Whether a model has a list price at an address; cached because it is asked for every reply."""
+    from genai_prices import Usage as Tokens
+    from genai_prices import calc_price
+
+    try:
+        calc_price(Tokens(input_tokens=1, output_tokens=1), model, provider_api_url=address)
+    except LookupError:
+        return False
+    except ValueError:
+        return True  # a price of other units, which the true counts may fit
+    return True
 
 
 def price_data() -> str | None:

@@ -17,6 +17,7 @@ from fathoms.corpora import Corpus
 from fathoms.errors import UsageError
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import Caller
+from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ProviderCalls
 from fathoms.models.calling.stop import Stop, StopSignals, ending_in_time
 from fathoms.pipeline.experiment import AnyExperiment, Prepared
@@ -234,7 +235,7 @@ def _ask(
     def close(active: ActiveRun) -> None:
         outcomes.append(active.close(ended))
 
-    with ending_in_time(), ExitStack() as ends:  # closes every run, even if one fails
+    with ending_in_time(), rare_collections(), ExitStack() as ends:  # closes every run, even if one fails
         for active in reversed(runs):
             ends.callback(close, active)
         asyncio.run(ask_all())

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -24,36 +23,36 @@ class _Calls:
 _under: WeakKeyDictionary[asyncio.Timeout, _Calls] = WeakKeyDictionary()
 
 
-@contextmanager
-def call_under(deadline: asyncio.Timeout | None) -> Iterator[None]:
+class _Under:
+    """Adds to the counts of a time limit during a block, and stops the limit or lets it go on."""
+
+    __slots__ = ("_calls", "_deadline", "_running", "_waiting")
+
+    def __init__(self, deadline: asyncio.Timeout | None, running: int, waiting: int) -> None:
+        self._deadline, self._running, self._waiting = deadline, running, waiting
+        self._calls = None if deadline is None else _under.setdefault(deadline, _Calls())
+
+    def __enter__(self) -> None:
+        self._add(self._running, self._waiting)
+
+    def __exit__(self, *error: object) -> None:
+        self._add(-self._running, -self._waiting)
+
+    def _add(self, running: int, waiting: int) -> None:
+        if self._deadline is not None and self._calls is not None:
+            self._calls.running += running
+            self._calls.waiting += waiting
+            _update(self._deadline, self._calls)
+
+
+def call_under(deadline: asyncio.Timeout | None) -> AbstractContextManager[None]:
     """Count the block as a call under the time limit, which runs unless all its calls wait."""
-    with _counted(deadline, running=1):
-        yield
+    return _Under(deadline, 1, 0)
 
 
-@contextmanager
-def wait_under(deadline: asyncio.Timeout | None) -> Iterator[None]:
+def wait_under(deadline: asyncio.Timeout | None) -> AbstractContextManager[None]:
     """Count the block, which is part of a call, as a wait that is not the provider's delay."""
-    with _counted(deadline, waiting=1):
-        yield
-
-
-@contextmanager
-def _counted(deadline: asyncio.Timeout | None, running: int = 0, waiting: int = 0) -> Iterator[None]:
-    """Add to the counts during the block, and stop the time limit or let it go on."""
-    if deadline is None:
-        yield
-        return
-    calls = _under.setdefault(deadline, _Calls())
-    calls.running += running
-    calls.waiting += waiting
-    _update(deadline, calls)
-    try:
-        yield
-    finally:
-        calls.running -= running
-        calls.waiting -= waiting
-        _update(deadline, calls)
+    return _Under(deadline, 0, 1)
 
 
 def _update(deadline: asyncio.Timeout, calls: _Calls) -> None:

@@ -8,8 +8,15 @@ from collections.abc import Sequence
 from fathoms.types import Message, Prompt, Usage
 
 _RUN = re.compile(r"[A-Za-z']+|\d+")
-_RUN_OR_SIGNS = re.compile(rf"{_RUN.pattern}|(?<!\S)[^\sA-Za-z'\d]+(?!\S)")
-"""Runs of letters or digits, and words without letters and digits."""
+_KINDS = bytes(
+    ord("a" if chr(n).isalpha() or n == 39 else "0" if chr(n).isdigit() else " " if chr(n).isspace() else "#")
+    for n in range(256)
+)
+"""Maps a byte of ASCII text to its kind: `a` for a letter or an apostrophe, `0`, a space, or `#`."""
+_BEGINNINGS = (b" a", b"0a", b"#a", b" 0", b"a0", b"#0")
+"""What begins a run of letters or digits; counting these is much faster than a search by a pattern."""
+_SIGNS = re.compile(rb" (?=#+(?: |\Z))")
+"""The beginning of a word without letters and digits."""
 
 
 def prompt_cut(prompt: Prompt, usage: Usage, n_ctx: int | None) -> bool | None:
@@ -40,7 +47,8 @@ def fewest_tokens(messages: Sequence[Message]) -> int:
     found = 0
     for text in (message.text for message in messages):
         if text.isascii():  # faster than word by word
-            found += len(_RUN_OR_SIGNS.findall(text))
+            kinds = b" " + text.encode().translate(_KINDS)
+            found += sum(map(kinds.count, _BEGINNINGS)) + len(_SIGNS.findall(kinds))
         else:
             found += sum(max(1, len(_RUN.findall(word))) if word.isascii() else 1 for word in text.split())
     return found
