@@ -34,7 +34,7 @@ from fathoms.metrics import (
 from fathoms.metrics.metric import Facts, JudgedMetric, Metric
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import default_profiles, headline
-from fathoms.metrics.registry import SETS, Metrics, default_metrics, distinct
+from fathoms.metrics.registry import SETS, Metrics, beside_default, default_metrics, distinct
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.runs.documents import read_documents
 from fathoms.runs.folder import SCHEMA
@@ -62,7 +62,7 @@ def score_run(
     Raises DataError for a run without any answer or failure, and UsageError for a run from elsewhere whose
     scoring would import code, ask a server, or read the environment or a file.
     """
-    settings = list(settings)
+    settings, metrics = list(settings), tuple(metrics)
     manifest, (entries, flaws) = run.manifest(), run.contents()  # read once: the run may be in progress
     records = list(run.read(entries.values(), light=True)) if entries else []
     if not records:
@@ -97,7 +97,7 @@ def score_run(
         for name, pool in pools.items()
         if not pool.metric.in_profile
     }
-    for metric in asked:
+    for metric in distinct([*beside_default(own), *beside_default(metrics)]):
         if missing := summary["metrics"].get(metric.name, {}).get("missing"):
             summary["warnings"].append(missing)
     for name, funnels in summarise_funnels(records, scores).items():

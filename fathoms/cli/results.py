@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 def warn(run: Run, summary: Mapping[str, Any]) -> None:
     """Print the warnings from scoring a run, and how to ask unanswered questions again."""
     for warning in summary.get("warnings") or ():
+        leaves_out = warning in (summary.get("incomplete") or ())
         again = f"; 'fathoms run --resume {run.path}' asks the unanswered questions again"
-        console.complain(f"{run.path}: {warning}{'' if summary['complete'] else again}")
+        console.complain(f"{run.path}: {warning}{again if leaves_out else ''}")
 
 
 def present(runs: Sequence[Run], out: Path, *, each: bool = True) -> None:

@@ -56,7 +56,7 @@ def score(
     what a metric given by --metric needs.
     """
     from fathoms.judges.of_run import Judging, read_judge
-    from fathoms.metrics.registry import named
+    from fathoms.metrics.registry import beside_default, named
     from fathoms.runs.finding import find_run
     from fathoms.scoring import score_run
 
@@ -80,7 +80,8 @@ def score(
         over_budget = over_budget or judging.get("over_budget", False)
         results.warn(store, summary)
         figures = summary["metrics"]
-        missing = missing or any(one.name in figures and figures[one.name]["missing"] for one in asked)
+        alone = [one.name for one in beside_default(asked)]
+        missing = missing or any(name in figures and figures[name]["missing"] for name in alone)
     results.present(found, out)
     if over_budget:
         return ExitCode.OVER_BUDGET

@@ -5,7 +5,7 @@ To add a metric, write a file with a subclass of `Metric` and add the class to `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
@@ -99,6 +99,14 @@ def distinct(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
 def default_metrics() -> tuple[Metric, ...]:
     """Return the metrics that are computed for every run."""
     return named(["fathoms"])
+
+
+def beside_default(metrics: Collection[Metric]) -> tuple[Metric, ...]:
+    """Return the metrics without those of the set `fathoms` where it is asked for as a whole: every run is
+    scored by it, and few runs have what all of its metrics need."""
+    default = set(SETS["fathoms"])
+    whole = default <= {metric.name for metric in metrics}
+    return tuple(metric for metric in metrics if not (whole and metric.name in default))
 
 
 def named(names: Sequence[str]) -> tuple[Metric, ...]:
