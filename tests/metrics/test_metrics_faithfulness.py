@@ -1,0 +1,112 @@
+"""Faithfulness by hand: what is asked of the judge, and what its verdicts and failures make of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fathoms.errors import UsageError
+from fathoms.judges.llm import LLMJudge
+from fathoms.judges.of_run import Judging
+from fathoms.metrics import RecordScore
+from fathoms.metrics.faithfulness import Faithfulness
+from fathoms.metrics.metric import Facts
+from fathoms.runs.store import Run
+from fathoms.scoring import score_run
+from fathoms.types import Chunk, Claim, Failure, Hit, Judgement, Question, Record, Reply, Verdict
+from tests.support.fault_server.server import ScriptedServer
+
+METRIC = Faithfulness()
+SAID = "The door is green."
+ASKED = ("The door is green.", "What is the door like?")
+CLAIM = Claim(text=SAID, context=SAID, sentence=0)
+
+
+def record(*chunks: Chunk) -> Record:
+    hits = tuple(Hit(chunk=chunk, score=1.0, rank=rank) for rank, chunk in enumerate(chunks, 1))
+    question = Question(id="q", text=ASKED[1], category="A", answers=((SAID,),))
+    return Record(question=question, answer=Reply(text=SAID), hits=hits)
+
+
+def text(words: str) -> Chunk:
+    return Chunk(id="t", document="a.pdf", pages=(1,), text=words)
+
+
+def picture(path: Path) -> Chunk:
+    path.write_bytes(b"a picture")
+    return Chunk(id=path.name, document="a.pdf", pages=(1,), modality="image", image=path)
+
+
+def verdict(label: str) -> Verdict:
+    return Verdict(claim=SAID, premise="", label=label)
+
+
+def test_a_claim_is_asked_of_the_text_and_of_each_picture(tmp_path: Path) -> None:
+    pictures = [picture(tmp_path / name) for name in ("one.png", "two.png")]
+    asked = METRIC.judgements(record(text("Green."), *pictures), {ASKED: (CLAIM,)})
+    assert [(one.premise, one.image) for one in asked] == [
+        ("Green.", None),
+        ("", tmp_path / "one.png"),
+        ("", tmp_path / "two.png"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "value", "unjudged"),
+    [
+        (("unsupported", "supported"), 1.0, 0),
+        (("unsupported", "unsupported"), 0.0, 0),
+        (("unsupported", "unparsed"), None, 1),  # the picture might show it
+        (("supported", None), 1.0, 0),
+        (("unsupported", None), None, 1),
+    ],
+)
+def test_one_premise_that_supports_a_claim_is_enough(
+    tmp_path: Path, labels: tuple[str | None, ...], value: float | None, unjudged: int
+) -> None:
+    one = record(text("Green."), picture(tmp_path / "one.png"))
+    asked = METRIC.judgements(one, {ASKED: (CLAIM,)})
+    verdicts = {key: verdict(label) for key, label in zip(asked, labels, strict=True) if label}
+    failures: dict[Judgement | tuple[str, str], Failure] = {
+        key: Failure(kind="NoAnswerError", message="silent")
+        for key, label in zip(asked, labels, strict=True)
+        if not label
+    }
+    score = METRIC.of(
+        Facts(one, RecordScore(), claims={ASKED: (CLAIM,)}, verdicts=verdicts, failures=failures)
+    )
+    assert (score.value, score.parts["unjudged"]) == (value, unjudged)
+    if None in labels and value is None:
+        assert score.why["verdicts"] == [
+            {"claim": SAID, "label": "failed", "p": None, "why": "NoAnswerError: silent"}
+        ]
+
+
+def test_what_a_judge_cannot_read_is_lacking(tmp_path: Path) -> None:
+    gone = picture(tmp_path / "gone.png")
+    (tmp_path / "gone.png").unlink()
+    attached = Chunk(id="f", document="a.pdf", pages=(1,), modality="file")
+    assert METRIC.lacks(record(text("Green."), gone)) == "the pictures that the model was given"
+    assert METRIC.lacks(record(attached)) == "a context in text or pictures"
+    assert METRIC.lacks(record()) == "retrieved chunks"
+    assert METRIC.of(Facts(record(attached), RecordScore())).value is None
+
+
+def test_a_picture_is_sent_and_that_of_a_run_from_elsewhere_is_not(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "runs", "seen", "0" * 8, {"name": "seen", "folder": "."})
+    run.append([record(picture(tmp_path / "door.png"))])
+    manifest = json.loads((run.path / "manifest.json").read_text())
+    del manifest["signature"]
+    (run.path / "manifest.json").write_text(json.dumps(manifest))
+    with ScriptedServer(default="yes").running() as server:
+        model = {"kind": "openai-compatible", "base_url": f"{server.address}/v1", "model": "scripted"}
+        judging = Judging(LLMJudge.model_validate({"model": model, "claims": "sentences"}))
+        with pytest.raises(UsageError, match="sends the pictures at its paths to the judge"):
+            score_run(run, metrics=[METRIC], judging=judging)
+        assert server.requests == 0
+        run.trust()
+        found = score_run(run, metrics=[METRIC], judging=judging)
+        assert server.requests == 1
+    assert found["metrics"]["faithfulness"]["overall"]["value"] == 1.0
