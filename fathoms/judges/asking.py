@@ -13,7 +13,7 @@ from fathoms.config import fingerprint
 from fathoms.errors import UsageError
 from fathoms.judges.base import UNPARSED, Judge
 from fathoms.judges.claims import Decompose, claims_key, model_claims, sentence_claims
-from fathoms.judges.journal import VerdictJournal
+from fathoms.judges.journal import VerdictJournal, text_hash
 from fathoms.models.caller import Caller
 from fathoms.models.calling.stop import Stop, Stopped
 from fathoms.models.protocols import ChatModel
@@ -251,7 +251,8 @@ class Bench:
 def verdict_key(identity: str, judgement: Judgement, repeat: int) -> str:
     """Return the key of a verdict. `identity` is the fingerprint of the judge."""
     image = None if judgement.image is None else sha256_file(judgement.image)
-    return fingerprint(identity, judgement.claim, judgement.context, judgement.premise, image, repeat)
+    premise = text_hash(judgement.premise)
+    return fingerprint(identity, judgement.claim, judgement.context, premise, image, repeat)
 
 
 def decided(votes: Sequence[Verdict]) -> Verdict:

@@ -60,7 +60,7 @@ class VerdictJournal:
         """Store a result; it is on disk when this returns. Raises StoreError."""
         if isinstance(result, Verdict):
             data = result.model_dump(mode="json", exclude_none=True, exclude={"claim", "premise", "context"})
-            shown = {"claim": result.claim, "premise": _hash(result.premise)}
+            shown = {"claim": result.claim, "premise": text_hash(result.premise)}
         else:
             data, shown = {"claims": [claim.model_dump(mode="json") for claim in result]}, {}
         line = journal_line({"key": key, **shown, "result": {**data, **more}})
@@ -118,8 +118,8 @@ class VerdictJournal:
 
 
 @lru_cache(maxsize=256)
-def _hash(premise: str) -> str:
-    """The hash of a premise; cached because many claims share one."""
+def text_hash(premise: str) -> str:
+    """Return the hash of a premise; cached because many claims share one."""
     return fingerprint(premise)
 
 

@@ -174,7 +174,10 @@ class Caller:
         places = self._known(model).places
         if purpose not in places:
             places[purpose] = asyncio.Semaphore(model.max_concurrency)
-        with call_under(deadline), wait_under(deadline):
+        if places[purpose].locked():
+            with call_under(deadline), wait_under(deadline):
+                await places[purpose].acquire()
+        else:
             await places[purpose].acquire()
         try:
             yield

@@ -121,6 +121,11 @@ class Mask:
         self._base64 = [needle for secret in long for needle in _base64(secret)]
         self._secrets = tuple(long)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no secret."""
+        return not self._secrets
+
     def text(self, text: str) -> str:
         """Mask the secrets in a text."""
         if not self._secrets:
@@ -259,6 +264,8 @@ def _looks_random(value: str) -> bool:
 def without_known(noun: M, mask: Mask | None = None) -> M:
     """Mask known secrets in all texts of a stored value; returns the same object where there are none."""
     mask = mask or record_mask()
+    if mask.is_empty:
+        return noun
     data = noun.model_dump()
     clean = mask.inside(data)
     return noun if clean == data else noun.model_validate(clean)

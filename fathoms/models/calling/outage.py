@@ -25,6 +25,11 @@ class Outage:
         self._probe = asyncio.Lock()
         self._over = asyncio.Event()
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is an outage."""
+        return self._began
+
     def answered(self) -> None:
         """Record that the provider gave an answer, be it a reply or an error."""
         self._silent_since, self._began, self._wait, self._next = None, False, 0.0, 0.0

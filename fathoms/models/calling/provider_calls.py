@@ -83,8 +83,10 @@ class ProviderCalls:
         """
 
         async def attempt() -> T:
-            with wait_under(deadline):
-                probes = await self._turn(tokens)
+            probes = False
+            if not self._is_free(tokens):
+                with wait_under(deadline):
+                    probes = await self._turn(tokens)
             try:
                 reply = await call()
             except (NoAnswerError, asyncio.CancelledError):
@@ -139,6 +141,16 @@ class ProviderCalls:
         )
         reply: T = await retrying(next_attempt)
         return reply
+
+    def _is_free(self, tokens: int) -> bool:
+        """Return whether a call may be made at once because there is no limit, no outage and no wait that the
+        provider asked for; most calls need not wait, and this is much faster than `_turn`."""
+        is_open = not self._outage.has_begun and self._open_at <= asyncio.get_running_loop().time()
+        if not is_open or self._requests.limit != math.inf or self._tokens.limit != math.inf:
+            return False
+        self._requests.take_now()
+        self._tokens.take_now(tokens)
+        return True
 
     async def _turn(self, tokens: int) -> bool:
         """Wait until the provider may be called, and return whether this call is the probe during an outage.

@@ -32,10 +32,15 @@ class RateLimit:
                 await self._stop.sleep(pause)
             self._taken.append((clock(), amount))
 
+    def take_now(self, amount: float = 1) -> None:
+        """Take `amount` without waiting, which is right where there is no limit."""
+        now = asyncio.get_running_loop().time()
+        self._forget(now)
+        self._taken.append((now, amount))
+
     def _pause(self, amount: float, now: float) -> float:
         """Return the seconds until `amount` is within the limit, 0 if it is now."""
-        while self._taken and self._taken[0][0] + MINUTE <= now:
-            self._taken.popleft()
+        self._forget(now)
         if self.limit == math.inf:
             return 0.0
         # a leaky bucket would let up to twice the limit through in the first minute
@@ -47,3 +52,8 @@ class RateLimit:
             over -= taken
             pause = when + MINUTE - now
         return pause
+
+    def _forget(self, now: float) -> None:
+        """Remove what was taken more than a minute ago."""
+        while self._taken and self._taken[0][0] + MINUTE <= now:
+            self._taken.popleft()
