@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -23,6 +23,9 @@ from fathoms.types import Claim, Failure, Judgement, Verdict
 
 Text = tuple[str, str]
 """A text to be split into claims, and the question that it answers."""
+
+Storing = asyncio.Future[None]
+"""A result that is being stored; done when it is on disk."""
 
 
 @dataclass
@@ -112,7 +115,7 @@ class Bench:
                 judged.claims[text] = known
                 self.spending.found += 1
 
-        async def ask(text: Text) -> asyncio.Future[Any] | None:
+        async def ask(text: Text) -> list[Storing]:
             self.spending.begin()
             cost: float | None = 0.0
             try:
@@ -121,9 +124,9 @@ class Bench:
                 if isinstance(claims, Failure):
                     judged.unjudged[text] = claims
                     self.spending.failed += 1
-                    return None
+                    return []
                 judged.claims[text] = claims
-                return asyncio.ensure_future(self.journal.add(claims_key(identity, *text), claims, **spent))
+                return [self.journal.put(claims_key(identity, *text), claims, **spent)]
             finally:
                 self.spending.end(cost)
 
@@ -154,47 +157,34 @@ class Bench:
         size = judge.together
         batches = [missing[start : start + size] for start in range(0, len(missing), size)]
 
-        async def ask(batch: Sequence[tuple[Judgement, int, str]]) -> asyncio.Future[Any]:
+        async def ask(batch: Sequence[tuple[Judgement, int, str]]) -> list[Storing]:
             self.spending.begin()
             cost: float | None = 0.0
             try:
                 repeat = batch[0][1]
                 found = await judge.judge([judgement for judgement, _, _ in batch], self.caller, repeat)
                 cost = total([verdict.cost for verdict in found if isinstance(verdict, Verdict)])
-                return asyncio.gather(
-                    *(
-                        self._keep(judgement, key, verdict, votes, judged)
-                        for (judgement, _, key), verdict in zip(batch, found, strict=True)
-                    )
-                )
             finally:
                 self.spending.end(cost)
+            storing = []
+            for (judgement, _, key), verdict in zip(batch, found, strict=True):
+                if isinstance(verdict, Failure):
+                    judged.unjudged[judgement] = verdict
+                    self.spending.failed += 1
+                else:
+                    votes[judgement].append(verdict)
+                    storing.append(self.journal.put(key, verdict))
+            return storing
 
         await self._each(batches, ask, judge.max_concurrency, stop or Stop())
         judged.verdicts |= {judgement: decided(found) for judgement, found in votes.items() if found}
         for judgement in judged.verdicts:  # one of several votes may have failed
             judged.unjudged.pop(judgement, None)
 
-    async def _keep(
-        self,
-        judgement: Judgement,
-        key: str,
-        verdict: Verdict | Failure,
-        votes: Mapping[Judgement, list[Verdict]],
-        judged: Judged,
-    ) -> None:
-        """Store one verdict, or note why there is none."""
-        if isinstance(verdict, Failure):
-            judged.unjudged[judgement] = verdict
-            self.spending.failed += 1
-            return
-        await self.journal.add(key, verdict)
-        votes[judgement].append(verdict)
-
     async def _each(
         self,
         items: Sequence[Any],
-        ask: Callable[[Any], Awaitable[asyncio.Future[Any] | None]],
+        ask: Callable[[Any], Awaitable[list[Storing]]],
         most: int,
         stop: Stop,
     ) -> None:
@@ -224,19 +214,17 @@ class Bench:
 
         async def work() -> None:
             nonlocal done
-            storing: asyncio.Future[Any] | None = None
+            storing: list[Storing] = []
             try:
                 async for item in turns():
                     earlier, storing = storing, await ask(item)
                     room.set()
-                    if earlier is not None:
-                        await earlier
+                    await _stored(earlier)
                     done += 1
                     self.on_done(done, len(items))
             finally:
                 room.set()
-                if storing is not None:
-                    await storing
+                await _stored(storing)
 
         try:
             workers = [asyncio.create_task(work()) for _ in range(min(most, len(items)))]
@@ -246,6 +234,14 @@ class Bench:
                     raise result
         finally:
             await self.journal.finish()
+
+
+async def _stored(results: Iterable[Storing]) -> None:
+    """Wait until results are on disk; raises StoreError."""
+    for result in results:
+        if not result.done():
+            await asyncio.shield(result)
+        result.result()
 
 
 def verdict_key(identity: str, judgement: Judgement, repeat: int) -> str:

@@ -56,8 +56,9 @@ class VerdictJournal:
     def __len__(self) -> int:
         return len(self._read())
 
-    async def add(self, key: str, result: Verdict | Sequence[Claim], **more: Any) -> None:
-        """Store a result; it is on disk when this returns. Raises StoreError."""
+    def put(self, key: str, result: Verdict | Sequence[Claim], **more: Any) -> asyncio.Future[None]:
+        """Begin to store a result. It is on disk when the future is done, which fails with StoreError; a task
+        that may be cancelled must shield it."""
         if isinstance(result, Verdict):
             data = result.model_dump(mode="json", exclude_none=True, exclude={"claim", "premise", "context"})
             shown = {"claim": result.claim, "premise": text_hash(result.premise)}
@@ -69,7 +70,7 @@ class VerdictJournal:
         self._waiting.append((line, done))
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
-        await asyncio.shield(done)  # a cancelled task's verdict is paid for, and written
+        return done
 
     async def finish(self) -> None:
         """Wait until everything is on disk."""

@@ -46,6 +46,7 @@ _WORDS: dict[Labels, dict[str, str]] = {
     "binary": {"yes": "supported", "no": "unsupported"},
     "three-way": {label: label for label in LABELS["three-way"]},
 }
+_FORMS = {labels: Form(choices=tuple(words), probabilities=True) for labels, words in _WORDS.items()}
 _POSITIVE = ("yes", "entailment")
 _VERSION = 1
 _MARKUP = 200
@@ -144,7 +145,7 @@ class LLMJudge(Judge):
     async def _verdict(self, asked: Judgement, caller: Caller, repeat: int) -> Verdict | Failure:
         """Ask for one verdict, and once more if the reply cannot be read."""
         words = _WORDS[self.labels]
-        form = Form(choices=tuple(words), probabilities=True)
+        form = _FORMS[self.labels]
         replies: list[Reply] = []
         seconds = 0.0
         try:

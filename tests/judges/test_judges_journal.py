@@ -21,8 +21,8 @@ def kept(asked: Judgement) -> Verdict:
 def folder(tmp_path: Path) -> Path:
     async def write() -> None:
         journal = VerdictJournal(tmp_path)
-        await asyncio.gather(*(journal.add(f"{n:032x}", kept(asked)) for n, asked in enumerate(ASKED)))
-        await journal.add("f" * 32, (Claim(text="the door is green", sentence=0),), cost=0.5)
+        await asyncio.gather(*(journal.put(f"{n:032x}", kept(asked)) for n, asked in enumerate(ASKED)))
+        await journal.put("f" * 32, (Claim(text="the door is green", sentence=0),), cost=0.5)
         await journal.finish()
 
     asyncio.run(write())
