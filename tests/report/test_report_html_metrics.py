@@ -79,14 +79,14 @@ def test_the_page_holds_a_metric_of_ones_own(runs: list[Run]) -> None:
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """An answer of two claims, the first of which stands in the second text that was retrieved."""
     folder = tmp_path_factory.mktemp("judged")
-    config = {"judge": {"kind": "scripted", "labels_by": {"lift": "unsupported", "tall": "supported"}}}
+    config = {"judge": {"kind": "scripted", "labels_by": {"lift": "unsupported", "tall": "supported", "mast": "failed"}}}
     run = Run.create(folder / "runs", "judged", "0" * 8, {"name": "judged", "config": config, "folder": "."})
     texts = ("Ore is dear in Lune.", "The door is green. The tower is 41 m tall.")
     hits = tuple(
         Hit(chunk=Chunk(id=f"c{nth}", document="a.pdf", pages=(nth,), text=text), score=1 / nth, rank=nth)
         for nth, text in enumerate(texts, 1)
     )
-    answer = "The tower is 41 m tall. <b>It has a lift."
+    answer = "The tower is 41 m tall. <b>It has a lift. It has a mast."
     run.append([record(1, answer).model_copy(update={"hits": hits})])
     run.trust()
     score_run(run, metrics=named(["faithfulness"]))
@@ -103,7 +103,10 @@ def test_the_page_shows_each_claim_beside_the_nearest_retrieved_sentence(judged:
     assert rows == [
         ("The tower is 41 m tall.", "supported", 2, "The tower is 41 m tall."),
         ("<b>It has a lift.", "unsupported", None, None),
+        ("It has a mast.", "failed", None, None),
     ]
+    why = "ModelError: scripted failure of the judge"
+    assert [row["why"] for row in score["verdicts"]] == [None, None, why]
 
 
 @pytest.mark.slow
@@ -115,6 +118,7 @@ def test_a_browser_shows_the_verdicts(judged: Run, watched: Watched, tmp_path: P
     assert lines == [
         "The tower is 41 m tall. supported p 1.00 2. The tower is 41 m tall.",
         "<b>It has a lift. unsupported p 0.00 n/a",
+        "It has a mast. failed ModelError: scripted failure of the judge n/a",
     ]
 
 

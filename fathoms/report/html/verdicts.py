@@ -19,7 +19,7 @@ _WORD = re.compile(r"\w+")
 
 def verdict_rows(score: MetricScore, hits: Sequence[ShownHit]) -> Iterator[dict[str, Any]]:
     """Yield the claims of a metric with their labels, and the sentence of the retrieved texts that shares the
-    largest part of each claim's words, with the rank of its text.
+    largest part of each claim's words, with the rank of its text. `why` says why a claim has no verdict.
 
     The sentence helps a reader to check the verdict. It is not what the judge named: a judge sees the whole
     context and says only whether it supports the claim.
@@ -37,6 +37,7 @@ def verdict_rows(score: MetricScore, hits: Sequence[ShownHit]) -> Iterator[dict[
             "claim": brief(claim, LONGEST),
             "label": brief(str(row.get("label")), 40) if isinstance(row, dict) else "",
             "p": row.get("p") if isinstance(row, dict) else None,
+            "why": brief(str(row["why"]), LONGEST) if isinstance(row, dict) and row.get("why") else None,
             "rank": near and near[0],
             "passage": near and brief(near[1], LONGEST),
         }

@@ -172,9 +172,13 @@ function metricTable(caption, metrics) {
 
 /** The claims of a judged metric, each beside the retrieved sentence that is most like it. */
 function verdictTable({ name, verdicts }) {
-  const rows = verdicts.map(({ claim, label, p, rank, passage }) => [
+  const rows = verdicts.map(({ claim, label, p, why, rank, passage }) => [
     said(claim, 300),
-    [said(label, 40), known(p) ? h('span.faint', {}, ` p ${figure(p)}`) : null],
+    [
+      said(label, 40),
+      known(p) ? h('span.faint', {}, ` p ${figure(p)}`) : null,
+      known(why) ? h('span.faint', {}, ' ', said(why, 300)) : null,
+    ],
     known(rank) ? [`${rank}. `, said(passage, 300)] : 'n/a',
   ]);
   return table(`Claims of ${plain(name)}`, ['Claim', 'Verdict', 'Nearest retrieved sentence'], rows, {
