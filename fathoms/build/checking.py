@@ -27,6 +27,8 @@ RULES = (
     Rule("duplicate", "error", file_rules.duplicate),
     Rule("unanswerable-with-answers", "error", file_rules.unanswerable_with_answers),
     Rule("empty-phrase", "error", file_rules.empty_phrase),
+    Rule("slow-expression", "error", file_rules.slow_expression),
+    Rule("unknown-unit", "warning", file_rules.unknown_unit),
     Rule("unknown-file", "error", document_rules.unknown_file),
     Rule("unreadable-document", "error", document_rules.unreadable_document),
     Rule("page-beyond", "error", document_rules.page_beyond),
@@ -112,7 +114,7 @@ def _invalid(path: Path, complaints: Iterable[str]) -> list[Finding]:
     """Turn complaints of the question reader, with their `FILE:LINE:COLUMN:` prefix, into findings."""
     place = re.compile(rf"{re.escape(str(path))}(?::(\d+))?(?::(\d+))?: (.*)")
     found = []
-    for complaint in complaints:
+    for complaint in (line for text in complaints for line in text.splitlines()):
         match = place.fullmatch(complaint)
         *numbers, message = match.groups() if match else (None, None, complaint)
         line, column = (int(number) if number else None for number in numbers)

@@ -74,6 +74,14 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
         {"evidence": [{"document": "varn.pdf", "page": 1}, {"document": "varn.pdf", "page": 3}]},
         "page 3 of 'varn.pdf', which has 2 pages",
     ),
+    "slow-expression": (
+        {"answers": [["41.5"], [{"regex": "(m|mm|m m)+$"}]]},
+        "the regular expression can take very long: avoid a repetition inside a repetition",
+    ),
+    "unknown-unit": (
+        {"answers": [["41.5"], [{"number": 41.5, "unit": "cubits"}]]},
+        "fathoms does not convert the unit 'cubits': it is looked for as a word",
+    ),
     "skipped": ({"answers": [["41.5"], []]}, "variant 2 of the answers is empty, skipped"),
     "given-away": (
         {"question": "Is the tower 41.5 or 40 m tall?"},
