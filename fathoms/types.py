@@ -24,7 +24,6 @@ from pydantic import (
     SerializationInfo,
     SerializerFunctionWrapHandler,
     Tag,
-    field_serializer,
     field_validator,
     model_serializer,
     model_validator,
@@ -248,20 +247,12 @@ class GoldRegex(_GoldForm):
 class GoldYesNo(_GoldForm):
     """Whether the answer must say yes or no, in any wording with an English negation: `{yes_no: no}`."""
 
-    yes_no: bool
+    yes_no: Literal["yes", "no"]
 
     @field_validator("yes_no", mode="before")
     @classmethod
-    def _from_word(cls, value: Any) -> Any:
-        known = {"yes": True, "no": False, "true": True, "false": False}
-        word = value.lower() if isinstance(value, str) else None
-        if not isinstance(value, bool) and word not in known:
-            raise ValueError("expected yes or no")
-        return known.get(word, value) if word else value
-
-    @field_serializer("yes_no")
-    def _to_word(self, value: bool) -> str:
-        return "yes" if value else "no"
+    def _from_truth_value(cls, value: Any) -> Any:
+        return ("yes" if value else "no") if isinstance(value, bool) else value  # YAML reads `no` as false
 
 
 def _tag(value: Any) -> str | None:

@@ -44,7 +44,7 @@ def test_yaml_values_in_a_cell(tmp_path):
     table = 'question,answers\nIs it?,{yes_no: no}\nWhen?,{date: 2024-03-15}\nWhat?,"{a, b}"\nWho?,{x: y}\n'
     questions = read_questions(written(tmp_path / "a.csv", table)).questions
     forms = [question.answers[0][0] for question in questions]
-    assert forms == [GoldYesNo(yes_no=False), GoldDate(date="2024-03-15"), "{a, b}", "{x: y}"]
+    assert forms == [GoldYesNo(yes_no="no"), GoldDate(date="2024-03-15"), "{a, b}", "{x: y}"]
 
 
 @pytest.mark.parametrize(

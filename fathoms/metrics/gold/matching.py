@@ -41,7 +41,7 @@ def places(form: GoldPhrase, text: str, phrase: Finder) -> Iterator[Place]:
         case GoldRegex():
             yield from _expression(form, text)
         case GoldYesNo():
-            if says(text) is form.yes_no:
+            if says(text) is (form.yes_no == "yes"):
                 yield 0, len(text)
         case GoldNear():
             yield from _near([list(places(part, text, phrase)) for part in form.near], text, form.within)
