@@ -29,6 +29,7 @@ RULES = (
     Rule("empty-phrase", "error", file_rules.empty_phrase),
     Rule("slow-expression", "error", file_rules.slow_expression),
     Rule("unknown-unit", "warning", file_rules.unknown_unit),
+    Rule("narrow-phrase", "warning", file_rules.narrow_phrase),
     Rule("unknown-file", "error", document_rules.unknown_file),
     Rule("unreadable-document", "error", document_rules.unreadable_document),
     Rule("page-beyond", "error", document_rules.page_beyond),

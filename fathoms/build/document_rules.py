@@ -19,6 +19,7 @@ _ALIKE = 0.8
 """How similar a file name must be to be suggested: higher than the default for words, since file names often
 differ only in a number, a date or a version."""
 
+_COMMON = "the funnel leaves it out, and longer phrases miss right answers"
 FEW_PAGES = 4
 """With fewer pages than this, `common_answer` is not checked: an answer would be on most pages by chance."""
 HALF = 0.5
@@ -89,7 +90,12 @@ def _instead(subject: Subject, question: Question, names: tuple[str, ...], phras
         return "nothing there fits it: is it in a picture, computed, or worded differently?"
     if near is None:
         return "no similar text was found: is it in a picture, computed, or worded differently?"
-    return f"nearest is '{near.text}' (page {near.page} of '{near.document}')"
+    return f"nearest is '{_as_phrase(near.text)}' (page {near.page} of '{near.document}')"
+
+
+def _as_phrase(text: str) -> str:
+    """Return a piece of a page without the punctuation around it, which answers need not repeat."""
+    return text.strip(" .,;:!?()[]\"'") or text
 
 
 def phrase_elsewhere(subject: Subject) -> Iterator[Found]:
@@ -144,7 +150,7 @@ def common_answer(subject: Subject) -> Iterator[Found]:
             worst = max(range(len(counts)), key=lambda index: len(counts[index]))
             phrases = "', '".join(map(str, question.answers[worst]))
             message = f"an answer is found in {len(held)} of {len(texts)} {noun}, '{phrases}' in"
-            yield Found(f"{message} {len(counts[worst])}: use longer phrases", number, ("answers", worst))
+            yield Found(f"{message} {len(counts[worst])}: {_COMMON}", number, ("answers", worst))
 
 
 def _others(subject: Subject, question: Question, gold: tuple[str, ...]) -> tuple[str, list[Folded], float]:

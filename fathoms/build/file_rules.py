@@ -6,6 +6,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 
+from fathoms.build.advice import wider
 from fathoms.build.finding import Found, Subject
 from fathoms.build.precision import WIDEST, interval_width, needed
 from fathoms.build.scaffold import PLACEHOLDER
@@ -163,9 +164,7 @@ def unknown_unit(subject: Subject) -> Iterator[Found]:
     for number, question in enumerate(subject.questions):
         for key, form in _forms(question):
             if isinstance(form, GoldNumber) and form.unit and not meanings(form.unit):
-                message = (
-                    f"the unit '{form.unit}' is not one that fathoms converts: it is looked for as a word"
-                )
+                message = f"fathoms does not convert the unit '{form.unit}': it is looked for as a word"
                 yield Found(message, number, (*key, "unit"))
 
 
@@ -192,3 +191,16 @@ def _inside(form: GoldPhrase, key: Key) -> Iterator[tuple[Key, GoldPhrase]]:
         name, parts = ("near", form.near) if isinstance(form, GoldNear) else ("list", form.list)
         for index, part in enumerate(parts):
             yield from _inside(part, (*key, name, index))
+
+
+def narrow_phrase(subject: Subject) -> Iterator[Found]:
+    """Report a phrase so long that right answers in other words miss it, if a form finds them as well.
+
+    A question with several variants has no finding: its author has thought of other wordings.
+    """
+    texts = subject.texts
+    for number, question in enumerate(subject.questions):
+        for place, phrase in enumerate(question.answers[0] if len(question.answers) == 1 else ()):
+            if form := wider(question, 0, place, texts.match, texts.hyphens):
+                message = f"'{phrase}' is only found in this wording: {form} also finds others"
+                yield Found(message, number, ("answers", 0, place))
