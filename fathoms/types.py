@@ -667,8 +667,13 @@ class Claim(StoredValue):
     sentence: int | None = None
 
 
+Rubric = Literal["support", "grade", "correct"]
+"""What a judge is asked for: whether the premise supports the claim; or, where the claim is an answer and the
+premise the gold answer, for a grade from 0 to 10, or for whether the answer is correct."""
+
+
 class Judgement(StoredValue):
-    """What a judge is asked: whether the premise supports the claim.
+    """What a judge is asked: whether the premise supports the claim, or another `rubric`.
 
     `context` is the sentence that the claim comes from, which pronouns refer to. `image` is a premise that is
     a picture.
@@ -678,15 +683,17 @@ class Judgement(StoredValue):
     premise: str = ""
     context: str = ""
     image: Path | None = None
+    rubric: Rubric = "support"
 
 
 class Verdict(StoredValue):
     """One judgement: whether `premise` supports `claim`. For abstention the claim is the answer.
 
     The label is `supported` or `unsupported`, or with three labels `entailment`, `neutral` or
-    `contradiction`, or `unparsed` where the judge's reply could not be read. `p` is the judge's probability
-    that the premise supports the claim, `None` where unknown. `votes` counts the labels where the judge was
-    asked several times. `usage`, `cost` (US dollars) and `seconds` are what it took, `None` where unknown.
+    `contradiction`, a grade from `0` to `10`, or `unparsed` where the judge's reply could not be read. `p` is
+    the judge's probability that the premise supports the claim, `None` where unknown. `votes` counts the
+    labels where the judge was asked several times. `usage`, `cost` (US dollars) and `seconds` are what it
+    took, `None` where unknown.
     """
 
     claim: str

@@ -25,19 +25,27 @@ _EMPTY = re.compile(
 
 
 def wider(
-    question: Question, variant: int, place: int, match: Match = "word", hyphens: Hyphens = "both"
+    question: Question,
+    variant: int,
+    place: int,
+    match: Match = "word",
+    hyphens: Hyphens = "both",
+    least: int | None = None,
 ) -> GoldPhrase | None:
     """Return a form that finds more wordings than a long phrase of the question does; `None` if the phrase is
     short, or if the form would score a right answer lower than the phrase does.
 
-    `variant` and `place` are the indices of the phrase in the answers.
+    `variant` and `place` are the indices of the phrase in the answers. `least` is the number of words from
+    which on a phrase is long.
     """
     phrase = question.answers[variant][place]
     if not isinstance(phrase, str):
         return None
     numbers = quantities(phrase)
-    if len(phrase.split()) < (LONG_WITH_NUMBER if numbers else LONG):
+    if len(phrase.split()) < (least or (LONG_WITH_NUMBER if numbers else LONG)):
         return None
+    if any(one.units and one.number_end == one.end for one in numbers):
+        return None  # "$5" and "2 hours and 30 minutes" name no single unit after the number
     said = [one for one in dates(phrase) if one.readings[0][1] is not None]
     if any(len(one.readings) > 1 or one.year < 100 for one in said):
         return None  # which date is meant, only the author knows
