@@ -7,6 +7,7 @@ A form is searched for in the text as written, because folding loses what tells 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 
 from fathoms.errors import DataError
@@ -90,6 +91,9 @@ def _near(found: Sequence[Sequence[Place]], text: str, within: int) -> Iterator[
         if len(latest) < len(found):
             continue
         first, last = min(place[0] for place in latest.values()), max(place[1] for place in latest.values())
+        most = sum(len(_within(words, *place)) for place in latest.values())
+        if len(_within(words, first, last)) - most > within:
+            continue  # also if no place lies inside another; this keeps long texts from taking long
         own = sum(any(a <= word < b for a, b in latest.values()) for word in _within(words, first, last))
         if len(_within(words, first, last)) - own <= within:
             yield first, last
@@ -97,6 +101,4 @@ def _near(found: Sequence[Sequence[Place]], text: str, within: int) -> Iterator[
 
 def _within(words: Sequence[int], first: int, last: int) -> Sequence[int]:
     """Return the words that begin in a stretch of the text."""
-    from bisect import bisect_left
-
     return words[bisect_left(words, first) : bisect_left(words, last)]
