@@ -27,7 +27,7 @@ from fathoms.types import GOLD_FORMS, Question
 
 # The default of the csv module, 131,072 characters, is too small for long evidence.
 LONGEST_CELL = 64 * 2**20
-_FORM = re.compile(r"\{\s*[\"']?(\w+)[\"']?\s*:.*\}", re.DOTALL)
+_FORM = re.compile(r"\{\s*[\"']?(\w+)[\"']?\s*:")
 _COUNT = re.compile(r"[1-9][0-9]{0,8}")
 _TRUTH = {
     **dict.fromkeys(("true", "t", "yes", "y", "on", "1"), True),
@@ -150,9 +150,11 @@ def answer_columns(text: str, lines: Sequence[int]) -> list[int | None]:
 
 def _phrase(text: str) -> Any:
     """Return a phrase, or the richer form that a phrase such as `{number: 41.5, unit: m}` stands for."""
-    form = _FORM.fullmatch(text.strip())
-    if form is None or not (form[1] in GOLD_FORMS or get_close_matches(form[1], GOLD_FORMS, 1, 0.7)):
+    form = _FORM.match(text.strip())
+    if form is None or not get_close_matches(form[1], GOLD_FORMS, 1, 0.7):
         return text
+    if not text.rstrip().endswith("}"):
+        raise _FormError(f"answers: a ' | ' or ' & ' divides {text.strip()[:60]}: write the cell as JSON")
     try:
         value = parse_yaml(text.strip(), "")[0]
         return json.loads(json.dumps(value, default=str))  # YAML reads a day as a date
@@ -187,11 +189,8 @@ def _cell(value: Any) -> str:
         return value
     if not isinstance(value, list | tuple):
         return json.dumps(value, ensure_ascii=False)
-    if not any(
-        isinstance(inner, dict)
-        for item in value
-        for inner in (item if isinstance(item, list | tuple) else [item])
-    ):
+    parts = [part for item in value for part in (item if isinstance(item, list | tuple) else (item,))]
+    if not any(isinstance(part, dict) for part in parts):
         cell = " | ".join(item if isinstance(item, str) else " & ".join(item) for item in value)
         column = "files" if isinstance(value[0], str) else "answers"
         same = [item if isinstance(item, str) else list(item) for item in value]

@@ -32,7 +32,7 @@ class CorrectnessJudged(JudgedMetric):
     """`0-10` asks for a grade, `binary` for yes or no."""
 
     def lacks(self, record: Record) -> str | None:
-        """An answer, and a question with a gold answer that can be shown to a judge."""
+        """Return what is missing: an answer, or a gold answer to compare it with."""
         return super().lacks(record) or (None if self._applies(record) else "a gold answer to compare with")
 
     def _applies(self, record: Record) -> bool:
@@ -42,7 +42,7 @@ class CorrectnessJudged(JudgedMetric):
     def judgements(
         self, record: Record, claims: Mapping[tuple[str, str], tuple[Claim, ...]]
     ) -> Sequence[Judgement]:
-        """The answer against the gold answer; none for an answer that is wrong anyway."""
+        """Return the answer against the gold answer; nothing for an answer that is wrong anyway."""
         if record.answer is None or record.answer.refusal is not None or not record.answer.text.strip():
             return ()
         return [

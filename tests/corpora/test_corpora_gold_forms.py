@@ -76,6 +76,12 @@ def test_a_mistake_is_reported_with_its_place(tmp_path, form, place, said):
     assert str(caught.value).splitlines()[0].removeprefix(at).split(":")[0] == column
 
 
+def test_a_form_that_a_bar_divides_is_an_error(tmp_path):
+    path = written(tmp_path / "a.csv", "question,answers\nWhat?,{regex: a | b}\n")
+    with pytest.raises(DataError, match=r"a.csv:2:7: answers: a ' \| ' or ' & ' divides {regex: a: write"):
+        read_questions(path)
+
+
 def test_a_mistake_in_a_cell_has_its_column(tmp_path):
     path = written(tmp_path / "a.csv", 'question,answers\n"How tall, then?",{number: 41.5; unit: m}\nB?,b\n')
     with pytest.raises(DataError) as caught:

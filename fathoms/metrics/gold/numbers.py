@@ -122,7 +122,7 @@ def _in_digits(text: str, decimal: str) -> Iterator[Quantity]:
         value = _value(match["digits"], match["group"], decimal)
         if match["power"]:
             exponent = re.sub(r"^\s?[×x*·]\s?10\s?\^?\s?|^[eE]", "", match["power"])  # noqa: RUF001
-            value *= 10.0 ** int(exponent.translate(_SUPERSCRIPTS).replace("−", "-"))  # noqa: RUF001
+            value *= float("1e" + str(int(exponent.translate(_SUPERSCRIPTS).replace("−", "-"))))  # noqa: RUF001
         if part := (match["part"] or "").strip():
             value = _with_part(value, match["part"], part)
         yield from _quantity(text, match.start(), match.end(), -value if match["sign"] else value)
