@@ -8,16 +8,23 @@ stay readable.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     SerializationInfo,
     SerializerFunctionWrapHandler,
+    Tag,
+    field_validator,
     model_serializer,
     model_validator,
 )
@@ -150,9 +157,203 @@ class Quote(StoredValue):
     gold: bool = False
 
 
+class _GoldForm(StoredValue):
+    """Base class of the forms of a gold answer that are more than a phrase. `str` gives the notation of
+    question files, by which scores and reports name the form."""
+
+    def __str__(self) -> str:
+        return _flow(self.model_dump(mode="json", exclude_defaults=True))
+
+
+class GoldNumber(_GoldForm):
+    """A number that the answer must contain, in digits or English words: `{number: 41.5, unit: m}`.
+
+    With a `unit`, the number must have it or one that can be converted to it ("4150 cm"); a unit that fathoms
+    does not know must follow the number as a word. Without one, any unit may follow. `tolerance` is a number
+    in the `unit`, or a percentage of `number` such as `0.5%`. `decimal` is the decimal mark of texts in which
+    a mark before three digits could be either: `1,234` is 1234 with `point` and 1.234 with `comma`.
+    """
+
+    number: Annotated[int | float, Field(ge=-1e300, le=1e300)]
+    unit: str | None = Field(default=None, min_length=1)
+    tolerance: Annotated[int | float, Field(ge=0, le=1e300)] | str = 0
+    decimal: Literal["point", "comma"] = "point"
+
+    @field_validator("tolerance")
+    @classmethod
+    def _is_percentage(cls, tolerance: float | str) -> float | str:
+        if isinstance(tolerance, str) and not re.fullmatch(r"\d{1,9}(\.\d{1,9})?\s*%", tolerance):
+            raise ValueError("expected a number in the unit, or a percentage such as 0.5%")
+        return tolerance
+
+    @property
+    def margin(self) -> float:
+        """The largest accepted difference, in the unit of the number."""
+        if isinstance(self.tolerance, str):
+            return abs(self.number) * float(self.tolerance.rstrip("% ")) / 100
+        return float(self.tolerance)
+
+
+class GoldDate(_GoldForm):
+    """A date that the answer must contain in any English or numeric notation: `{date: 2024-03-15}`.
+
+    `date` is a day (2024-03-15), a month (2024-03) or a year (2024); a more precise date in the answer
+    contains it, a less precise one does not. `order` is the order of numbers in `03/04/2024`; without it,
+    either order is accepted.
+    """
+
+    date: str
+    order: Literal["dmy", "mdy"] | None = None
+
+    @field_validator("date", mode="before")
+    @classmethod
+    def _as_text(cls, value: Any) -> Any:
+        if isinstance(value, date) and not isinstance(value, datetime):  # YAML reads an unquoted day as one
+            return value.isoformat()
+        return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+    @field_validator("date")
+    @classmethod
+    def _exists(cls, value: str) -> str:
+        if re.fullmatch(r"\d{4}(-\d\d){0,2}", value):
+            with suppress(ValueError):
+                date.fromisoformat((value + "-01-01")[:10])
+                return value
+        raise ValueError("expected a day, a month or a year: 2024-03-15, 2024-03 or 2024")
+
+
+class GoldRegex(_GoldForm):
+    """A regular expression that must match somewhere in the answer: `{regex: 'stages?: (6|six)'}`.
+
+    It is searched for in the text as written, in the syntax of the package `regex`, which is that of Python's
+    `re` and more. Case is ignored unless `ignore_case` is false.
+    """
+
+    regex: str = Field(min_length=1, max_length=2000)
+    ignore_case: bool = True
+
+    @field_validator("regex")
+    @classmethod
+    def _compiles(cls, pattern: str) -> str:
+        import regex
+
+        try:
+            regex.compile(pattern)
+        except regex.error as error:
+            raise ValueError(f"not a valid regular expression: {error}") from None
+        return pattern
+
+
+class GoldYesNo(_GoldForm):
+    """Whether the answer must say yes or no, in any wording with an English negation: `{yes_no: no}`."""
+
+    yes_no: Literal["yes", "no"]
+
+    @field_validator("yes_no", mode="before")
+    @classmethod
+    def _from_truth_value(cls, value: Any) -> Any:
+        return ("yes" if value else "no") if isinstance(value, bool) else value  # YAML reads `no` as false
+
+
+def _tag(value: Any) -> str | None:
+    """Return which form of a gold answer a value has; the tags are not keys, so that the place of an error
+    can be told from them."""
+    if isinstance(value, str):
+        return "a phrase"
+    for key in GOLD_FORMS:
+        if key in value if isinstance(value, dict) else hasattr(value, key):
+            return f"a {key}"
+    return None
+
+
+_Part = (
+    Annotated[str, Tag("a phrase"), Field(min_length=1)]
+    | Annotated[GoldNumber, Tag("a number")]
+    | Annotated[GoldDate, Tag("a date")]
+    | Annotated[GoldRegex, Tag("a regex")]
+)
+GoldPart = Annotated[_Part, Discriminator(_tag)]
+"""A phrase, or a form that can stand in `near`."""
+
+
+def _with_numbers(parts: Any) -> Any:
+    """Turn plain numbers in a list into the form `number`."""
+    if not isinstance(parts, list | tuple):
+        return parts
+    plain = [isinstance(part, int | float) and not isinstance(part, bool) for part in parts]
+    return [{"number": part} if bare else part for part, bare in zip(parts, plain, strict=True)]
+
+
+class GoldNear(_GoldForm):
+    """Phrases, numbers, dates and expressions that must stand near one another: `{near: [6, stages]}`.
+
+    The shortest stretch of the text that holds all of them, in any order, has at most `within` other words.
+    """
+
+    near: tuple[GoldPart, ...] = Field(min_length=2)
+    within: int = Field(default=10, ge=0, le=1000)
+
+    _numbers = field_validator("near", mode="before")(_with_numbers)
+
+
+class GoldList(_GoldForm):
+    """A list of which all items must be in the answer, in any order: `{list: [red, green, blue]}`.
+
+    It counts as one phrase: as found, or not. `at_least` is the number of items that is enough.
+    """
+
+    list: tuple[Annotated[_Part | Annotated[GoldNear, Tag("a near")], Discriminator(_tag)], ...] = Field(
+        min_length=1
+    )
+    at_least: int | None = Field(default=None, ge=1)
+
+    _numbers = field_validator("list", mode="before")(_with_numbers)
+
+    @model_validator(mode="after")
+    def _has_enough(self) -> GoldList:
+        if (self.at_least or 0) > len(self.list):
+            raise ValueError(f"'at_least' is {self.at_least}, but the list has {len(self.list)} items")
+        return self
+
+
+GOLD_FORMS: dict[str, type[_GoldForm]] = {
+    "number": GoldNumber,
+    "date": GoldDate,
+    "regex": GoldRegex,
+    "yes_no": GoldYesNo,
+    "near": GoldNear,
+    "list": GoldList,
+}
+"""The forms of a gold answer that are more than a phrase, by the key that each of them needs."""
+
+GoldPhrase = Annotated[
+    _Part
+    | Annotated[GoldYesNo, Tag("a yes_no")]
+    | Annotated[GoldNear, Tag("a near")]
+    | Annotated[GoldList, Tag("a list")],
+    Discriminator(_tag),
+]
+"""What an answer must contain: a phrase, or one of `GOLD_FORMS`."""
+
+
+_PLAIN = re.compile(r"(?!(?:yes|no|true|false|on|off|null|y|n)\Z)[a-z][\w.%°µ/]*(?:[ -][\w.%°µ/]+)*", re.I)
+
+
+def _flow(value: Any, key: str = "") -> str:
+    """Write a JSON value in YAML's flow style on one line; `key` is the key that it belongs to."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {_flow(item, name)}" for name, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    if isinstance(value, str) and (key in ("date", "yes_no", "tolerance") or _PLAIN.fullmatch(value)):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
 class Question(StoredValue):
     """One question of a data set. `answers` lists the accepted variants; each variant is a list of
-    phrases that must all occur in the model's answer. Without `answers`, there is no correctness.
+    phrases, or richer forms, that must all occur in the model's answer. Without `answers`, there is no
+    correctness.
 
     `reference` is the gold answer in running text, `short_answer` and `long_answer` the same at two lengths,
     and `reference_claims` the single statements of the gold answer. `metadata` is free, and its keys can
@@ -163,7 +364,7 @@ class Question(StoredValue):
     text: str
     category: str
     files: tuple[str, ...] = ()
-    answers: tuple[tuple[str, ...], ...] = ()
+    answers: tuple[tuple[GoldPhrase, ...], ...] = ()
     reference: str | None = None
     evidence: tuple[Evidence, ...] = ()
     hops: int | None = None
@@ -466,8 +667,13 @@ class Claim(StoredValue):
     sentence: int | None = None
 
 
+Rubric = Literal["support", "grade", "correct"]
+"""What a judge is asked for: whether the premise supports the claim; or, where the claim is an answer and the
+premise the gold answer, for a grade from 0 to 10, or for whether the answer is correct."""
+
+
 class Judgement(StoredValue):
-    """What a judge is asked: whether the premise supports the claim.
+    """What a judge is asked: whether the premise supports the claim, or another `rubric`.
 
     `context` is the sentence that the claim comes from, which pronouns refer to. `image` is a premise that is
     a picture.
@@ -477,15 +683,17 @@ class Judgement(StoredValue):
     premise: str = ""
     context: str = ""
     image: Path | None = None
+    rubric: Rubric = "support"
 
 
 class Verdict(StoredValue):
     """One judgement: whether `premise` supports `claim`. For abstention the claim is the answer.
 
     The label is `supported` or `unsupported`, or with three labels `entailment`, `neutral` or
-    `contradiction`, or `unparsed` where the judge's reply could not be read. `p` is the judge's probability
-    that the premise supports the claim, `None` where unknown. `votes` counts the labels where the judge was
-    asked several times. `usage`, `cost` (US dollars) and `seconds` are what it took, `None` where unknown.
+    `contradiction`, a grade from `0` to `10`, or `unparsed` where the judge's reply could not be read. `p` is
+    the judge's probability that the premise supports the claim, `None` where unknown. `votes` counts the
+    labels where the judge was asked several times. `usage`, `cost` (US dollars) and `seconds` are what it
+    took, `None` where unknown.
     """
 
     claim: str

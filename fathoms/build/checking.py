@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fathoms.build import document_rules, file_rules
 from fathoms.build.finding import Finding, Rule, Subject
+from fathoms.build.mending import mended
 from fathoms.build.parsing import ParsedPdfs
 from fathoms.build.texts import Texts
 from fathoms.config import suggest
@@ -16,6 +17,7 @@ from fathoms.corpora import find_places, read_questions
 from fathoms.corpora.questions import format_of
 from fathoms.errors import DataError, QuestionsError, UsageError
 from fathoms.metrics.phrase_recall import Hyphens, Match
+from fathoms.runs.reading import ScoredRun
 
 INVALID = "invalid"
 """The code of findings about a file that cannot be read as questions."""
@@ -27,6 +29,9 @@ RULES = (
     Rule("duplicate", "error", file_rules.duplicate),
     Rule("unanswerable-with-answers", "error", file_rules.unanswerable_with_answers),
     Rule("empty-phrase", "error", file_rules.empty_phrase),
+    Rule("slow-expression", "error", file_rules.slow_expression),
+    Rule("unknown-unit", "warning", file_rules.unknown_unit),
+    Rule("narrow-phrase", "warning", file_rules.narrow_phrase),
     Rule("unknown-file", "error", document_rules.unknown_file),
     Rule("unreadable-document", "error", document_rules.unreadable_document),
     Rule("page-beyond", "error", document_rules.page_beyond),
@@ -41,6 +46,8 @@ RULES = (
     Rule("few-questions", "warning", file_rules.few_questions),
     Rule("empty-category", "warning", file_rules.empty_category),
 )
+DISAGREES = Rule("disagrees", "warning", lambda subject: iter(()))
+"""The rule for the answers of a run; `check` finds them."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,7 @@ class Checked:
 
 def rule_codes() -> tuple[str, ...]:
     """Return the names of all rules, including `invalid`."""
-    return (INVALID, *(rule.code for rule in RULES))
+    return (INVALID, *(rule.code for rule in RULES), DISAGREES.code)
 
 
 def check(
@@ -69,12 +76,14 @@ def check(
     match: Match = "word",
     hyphens: Hyphens = "both",
     ignore: Collection[str] = (),
+    run: ScoredRun | None = None,
 ) -> Checked:
     """Check a question file against its documents.
 
     `paths` maps the names of all documents to their files, `reading` holds their parsed text. Phrases are
     searched for with `match` and `hyphens`, which mean the same as in a scoring profile. Rules in `ignore`
-    are not run. A file that cannot be read gives findings with the code `invalid`. Raises UsageError if the
+    are not run. With `run`, answers are reported of which its judge says something else than phrase recall. A
+    file that cannot be read gives findings with the code `invalid`. Raises UsageError if the
     file does not exist or `ignore` names an unknown rule, and DataError if the file name's extension is not
     supported.
     """
@@ -101,6 +110,8 @@ def check(
     )
     rules = [rule for rule in RULES if rule.code not in ignore]
     findings = [subject.finding(rule, found) for rule in rules for found in rule.find(subject)]
+    if run is not None and DISAGREES.code not in ignore:
+        findings += [subject.finding(DISAGREES, found) for found in mended(subject, run, run.profile())]
     # About a question that is still to be filled in, only that is reported.
     unfilled = {finding.question for finding in findings if finding.code == PLACEHOLDER} - {None}
     findings = [each for each in findings if each.code == PLACEHOLDER or each.question not in unfilled]
@@ -112,7 +123,7 @@ def _invalid(path: Path, complaints: Iterable[str]) -> list[Finding]:
     """Turn complaints of the question reader, with their `FILE:LINE:COLUMN:` prefix, into findings."""
     place = re.compile(rf"{re.escape(str(path))}(?::(\d+))?(?::(\d+))?: (.*)")
     found = []
-    for complaint in complaints:
+    for complaint in (line for text in complaints for line in text.splitlines()):
         match = place.fullmatch(complaint)
         *numbers, message = match.groups() if match else (None, None, complaint)
         line, column = (int(number) if number else None for number in numbers)

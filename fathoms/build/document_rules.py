@@ -12,12 +12,14 @@ from fathoms.build.finding import Found, Subject
 from fathoms.build.similar_text import nearest
 from fathoms.config import Key
 from fathoms.metrics.ingestion import COMMON, is_yes_no
-from fathoms.types import Question
+from fathoms.metrics.phrase_recall import Folded
+from fathoms.types import GoldPhrase, GoldYesNo, Question
 
 _ALIKE = 0.8
 """How similar a file name must be to be suggested: higher than the default for words, since file names often
 differ only in a number, a date or a version."""
 
+_COMMON = "the funnel leaves it out, and longer phrases miss right answers"
 FEW_PAGES = 4
 """With fewer pages than this, `common_answer` is not checked: an answer would be on most pages by chance."""
 HALF = 0.5
@@ -76,17 +78,24 @@ def phrase_absent(subject: Subject) -> Iterator[Found]:
             yield Found(f"'{phrase}' is not in {where} as parsed; {near}", number, key)
 
 
-def _instead(subject: Subject, question: Question, names: tuple[str, ...], phrase: str) -> str:
+def _instead(subject: Subject, question: Question, names: tuple[str, ...], phrase: GoldPhrase) -> str:
     """Describe the closest match for a missing phrase, or say that there is none."""
     pages = {name: subject.texts.pages(name) for name in names}
     for evidence in question.evidence:
         text = pages[evidence.document].get(evidence.page or 0)
         if text is not None and not text.strip():
             return f"page {evidence.page} of '{evidence.document}' has no text: a scan?"
-    near = nearest(subject.texts.fold(phrase), pages)
+    near = nearest(subject.texts.fold(phrase), pages) if isinstance(phrase, str) else None
+    if near is None and not isinstance(phrase, str):
+        return "nothing there fits it: is it in a picture, computed, or worded differently?"
     if near is None:
         return "no similar text was found: is it in a picture, computed, or worded differently?"
-    return f"nearest is '{near.text}' (page {near.page} of '{near.document}')"
+    return f"nearest is '{_as_phrase(near.text)}' (page {near.page} of '{near.document}')"
+
+
+def _as_phrase(text: str) -> str:
+    """Return a piece of a page without the punctuation around it, which answers need not repeat."""
+    return text.strip(" .,;:!?()[]\"'") or text
 
 
 def phrase_elsewhere(subject: Subject) -> Iterator[Found]:
@@ -139,12 +148,12 @@ def common_answer(subject: Subject) -> Iterator[Found]:
         held = set().union(*counts)
         if texts and len(held) > share * len(texts):
             worst = max(range(len(counts)), key=lambda index: len(counts[index]))
-            phrases = "', '".join(question.answers[worst])
+            phrases = "', '".join(map(str, question.answers[worst]))
             message = f"an answer is found in {len(held)} of {len(texts)} {noun}, '{phrases}' in"
-            yield Found(f"{message} {len(counts[worst])}: use longer phrases", number, ("answers", worst))
+            yield Found(f"{message} {len(counts[worst])}: {_COMMON}", number, ("answers", worst))
 
 
-def _others(subject: Subject, question: Question, gold: tuple[str, ...]) -> tuple[str, list[str], float]:
+def _others(subject: Subject, question: Question, gold: tuple[str, ...]) -> tuple[str, list[Folded], float]:
     """Return the texts that an answer should rarely occur in, after what they are called, and the largest
     share of them that may hold it.
 
@@ -170,7 +179,8 @@ def _looked_for(subject: Subject) -> Iterator[tuple[int, Question, tuple[str, ..
     for number, question in enumerate(subject.questions):
         names = subject.texts.gold_documents(question)
         answered = question.answerable and any(question.answers)
-        if names and answered and not any(map(is_yes_no, question.answers)):
+        told = any(isinstance(form, GoldYesNo) for variant in question.answers for form in variant)
+        if names and answered and not told and not any(map(is_yes_no, question.answers)):
             yield number, question, names
 
 
@@ -191,7 +201,7 @@ def _names(question: Question) -> Iterator[tuple[Key, str]]:
         yield ("evidence", index, "document"), evidence.document
 
 
-def _key_of(question: Question, variant: int | None, phrase: str) -> Key:
+def _key_of(question: Question, variant: int | None, phrase: GoldPhrase) -> Key:
     """Return the key of a phrase of an answer variant."""
     index = variant or 0
     return ("answers", index, question.answers[index].index(phrase))

@@ -6,13 +6,16 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 
+from fathoms.build.advice import wider
 from fathoms.build.finding import Found, Subject
 from fathoms.build.precision import WIDEST, interval_width, needed
 from fathoms.build.scaffold import PLACEHOLDER
 from fathoms.config import Key
 from fathoms.metrics.folding import fold_words
+from fathoms.metrics.gold.matching import is_slow
+from fathoms.metrics.gold.units import meanings
 from fathoms.metrics.ingestion import is_yes_no
-from fathoms.types import Question
+from fathoms.types import GoldList, GoldNear, GoldNumber, GoldPhrase, GoldRegex, Question
 
 _LAYOUT = "\n\r\t"
 
@@ -99,7 +102,7 @@ def given_away(subject: Subject) -> Iterator[Found]:
         text = subject.texts.fold(question.text)
         for index, variant in enumerate(question.answers):
             if variant and not is_yes_no(variant) and all(subject.texts.holds(text, p) for p in variant):
-                said = "', '".join(variant)
+                said = "', '".join(map(str, variant))
                 message = f"the question states the answer '{said}': repeating the question would be correct"
                 yield Found(message, number, ("answers", index))
                 break
@@ -150,7 +153,54 @@ def _texts(question: Question) -> Iterator[tuple[Key, str]]:
 
 
 def _phrases(question: Question) -> Iterator[tuple[Key, str]]:
-    """Yield every phrase of every answer variant with its key."""
+    """Yield every phrase of every answer variant with its key, also those inside `near` and `list`."""
+    for key, form in _forms(question):
+        if isinstance(form, str):
+            yield key, form
+
+
+def unknown_unit(subject: Subject) -> Iterator[Found]:
+    """Report a unit that cannot be converted, so that an answer must contain it as a word."""
+    for number, question in enumerate(subject.questions):
+        for key, form in _forms(question):
+            if isinstance(form, GoldNumber) and form.unit and not meanings(form.unit):
+                message = f"fathoms does not convert the unit '{form.unit}': it is looked for as a word"
+                yield Found(message, number, (*key, "unit"))
+
+
+def slow_expression(subject: Subject) -> Iterator[Found]:
+    """Report a regular expression that takes too long on a long word, a long number or a long line."""
+    for number, question in enumerate(subject.questions):
+        for key, form in _forms(question):
+            if isinstance(form, GoldRegex) and is_slow(form):
+                message = "the regular expression can take very long: avoid a repetition inside a repetition"
+                yield Found(message, number, (*key, "regex"))
+
+
+def _forms(question: Question) -> Iterator[tuple[Key, GoldPhrase]]:
+    """Yield every phrase and every form of every variant with its key, also those inside others."""
     for index, variant in enumerate(question.answers):
-        for place, phrase in enumerate(variant):
-            yield ("answers", index, place), phrase
+        for place, form in enumerate(variant):
+            yield from _inside(form, ("answers", index, place))
+
+
+def _inside(form: GoldPhrase, key: Key) -> Iterator[tuple[Key, GoldPhrase]]:
+    """Yield a form with its key, and then the forms that it is made of."""
+    yield key, form
+    if isinstance(form, GoldNear | GoldList):
+        name, parts = ("near", form.near) if isinstance(form, GoldNear) else ("list", form.list)
+        for index, part in enumerate(parts):
+            yield from _inside(part, (*key, name, index))
+
+
+def narrow_phrase(subject: Subject) -> Iterator[Found]:
+    """Report a phrase so long that right answers in other words miss it, if a form finds them as well.
+
+    A question with several variants has no finding: its author has thought of other wordings.
+    """
+    texts = subject.texts
+    for number, question in enumerate(subject.questions):
+        for place, phrase in enumerate(question.answers[0] if len(question.answers) == 1 else ()):
+            if form := wider(question, 0, place, texts.match, texts.hyphens):
+                message = f"'{phrase}' is only found in this wording: {form} also finds others"
+                yield Found(message, number, ("answers", 0, place))

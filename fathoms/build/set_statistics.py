@@ -40,9 +40,10 @@ def describe(
 
 
 def _counts(questions: Sequence[Question]) -> dict[str, Any]:
-    """Count questions, variants and phrases; phrase lengths are in words after normalisation."""
+    """Count questions, variants and phrases; phrase lengths are in words after normalisation,
+    and richer forms have none."""
     phrases = [phrase for question in questions for variant in question.answers for phrase in variant]
-    lengths = [len(fold_words(phrase, hyphens=True).split()) for phrase in phrases]
+    lengths = [len(fold_words(phrase, hyphens=True).split()) for phrase in phrases if isinstance(phrase, str)]
     hops = Counter(question.hops for question in questions if question.hops is not None)
     return {
         "questions": len(questions),

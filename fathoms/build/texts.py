@@ -7,8 +7,17 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from fathoms.metrics.ingestion import ParsedTexts, gold_pages
-from fathoms.metrics.phrase_recall import Hyphens, Match, PhraseRecall, fold_text, recall_in, stands_in
-from fathoms.types import Document, Question
+from fathoms.metrics.phrase_recall import (
+    Folded,
+    Hyphens,
+    Match,
+    PhraseRecall,
+    fold_text,
+    recall_in,
+    searchable,
+    stands_in,
+)
+from fathoms.types import Document, GoldPhrase, Question
 
 _LINE_END = re.compile(r"(?<!\s)\s*\n\s*")
 """White space that contains a line break. The lookbehind makes it start only at the beginning of a run of
@@ -37,9 +46,9 @@ class Texts:
         self.match = match
         self.hyphens = hyphens
         self.parsed = ParsedTexts(documents)
-        self._pages: dict[str, dict[int, str]] = {}
+        self._pages: dict[str, dict[int, Folded]] = {}
 
-    def fold(self, text: str) -> str:
+    def fold(self, text: str) -> Folded:
         """Normalise a short text for comparison; cached."""
         return _folded(text, self.match)
 
@@ -48,7 +57,7 @@ class Texts:
         document = self.documents[name]
         return document.page_count or len(document.pages)
 
-    def pages(self, name: str) -> dict[int, str]:
+    def pages(self, name: str) -> dict[int, Folded]:
         """Return the normalised text of every page of a document, by page number."""
         if name not in self._pages:
             pages = self.documents[name].pages
@@ -64,21 +73,21 @@ class Texts:
     def in_whole(self, question: Question, names: Iterable[str]) -> PhraseRecall:
         """Return the recall of the best answer variant over the whole text of some documents."""
         texts = [self.parsed.whole(name, self.match) for name in names]
-        return recall_in(texts, question.answers, self.match, self.hyphens)
+        return recall_in(texts, searchable(question.answers), self.match, self.hyphens)
 
-    def gold_text(self, question: Question) -> str:
+    def gold_text(self, question: Question) -> Folded:
         """Return the normalised text of the gold pages, which is the first stage of the funnel."""
         return self.parsed.gold(gold_pages(question), self.match)
 
-    def recall(self, text: str, question: Question) -> PhraseRecall:
+    def recall(self, text: Folded, question: Question) -> PhraseRecall:
         """Return the recall of the best answer variant in a normalised text."""
-        return recall_in((text,), question.answers, self.match, self.hyphens)
+        return recall_in((text,), searchable(question.answers), self.match, self.hyphens)
 
-    def holds(self, text: str, phrase: str) -> bool:
+    def holds(self, text: Folded, phrase: GoldPhrase) -> bool:
         """Return whether a normalised text contains a phrase."""
         return stands_in((text,), phrase, self.match, self.hyphens)
 
-    def pages_with(self, name: str, phrase: str) -> list[int]:
+    def pages_with(self, name: str, phrase: GoldPhrase) -> list[int]:
         """Return the numbers of the pages of a document that contain a phrase."""
         return [number for number, text in self.pages(name).items() if self.holds(text, phrase)]
 

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathoms.cli import console
+from fathoms.cli import completion, console
 from fathoms.cli.cache import opened
-from fathoms.cli.options import Json
-from fathoms.errors import ExitCode
+from fathoms.cli.options import RUNS, Json, Out
+from fathoms.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from fathoms.build import ParsedPdfs
     from fathoms.ingest import Parser
+    from fathoms.runs.reading import ScoredRun
 
 app = typer.Typer(
     help="Write, check and convert question files.", no_args_is_help=True, rich_markup_mode=None
@@ -89,12 +90,23 @@ def check(
     ignore: Annotated[
         list[str] | None, typer.Option("--ignore", metavar="CODE", help="Skip this rule (repeatable).")
     ] = None,
+    from_run: Annotated[
+        str | None,
+        typer.Option(
+            "--from-run",
+            metavar="RUN",
+            help="Propose variants for answers of this run that its judge calls correct.",
+            autocompletion=completion.run_names,
+        ),
+    ] = None,
+    out: Out = RUNS,
     strict: Annotated[bool, typer.Option("--strict", help="End with exit code 1 for warnings, too.")] = False,
     as_json: Json = False,
 ) -> int:
     """Look for mistakes in a question file.
 
-    Compares the questions with the text that the parser extracts from the PDFs. Ends with exit code 1 if
+    Compares the questions with the text that the parser extracts from the PDFs, and with --from-run also with
+    the answers of a run that was scored by correctness-judged. Ends with exit code 1 if
     there is an error, or, with --strict, any finding.
     """
     from fathoms.build import check as find
@@ -108,6 +120,7 @@ def check(
         match=source.profile.match,
         hyphens=source.profile.hyphens,
         ignore=ignore or (),
+        run=None if from_run is None else _judged_run(from_run, out),
     )
     if as_json:
         console.show_json(
@@ -129,6 +142,21 @@ def check(
         )
         console.say(f"{', '.join(sums)}; {asked} on {about}")
     return ExitCode.FAILED if found.count("error") or (strict and found.findings) else ExitCode.OK
+
+
+def _judged_run(name: str, out: Path) -> ScoredRun:
+    """Read a run that was scored by the judged metric; raises UsageError for another."""
+    from fathoms.runs.disagreements import JUDGED
+    from fathoms.runs.finding import find_run
+    from fathoms.runs.reading import load
+
+    run = load(find_run(name, out).path)
+    if JUDGED not in run.metrics():
+        raise UsageError(
+            f"{run.run} is not scored by {JUDGED}:"
+            f" run 'fathoms score {run.run} --metric {JUDGED} --judge FILE'"
+        )
+    return run
 
 
 @app.command("stats")

@@ -2,8 +2,9 @@
 
 The columns are the question keys that `rows` describes. In `answers`, ` | ` separates alternative
 variants, any one of which is enough, and ` & ` separates phrases of one variant, all of which are needed.
-A cell of `answers`, `files` or `reference_claims` that begins with `[` is read as JSON, which allows phrases
-that contain ` | ` or ` & `. `files` and `reference_claims` are separated with ` | `; `evidence`, `quotes` and
+A phrase such as `{number: 41.5, unit: m}` is a richer form (`fathoms.types.GOLD_FORMS`), in YAML. A cell of
+`answers`, `files` or `reference_claims` that begins with `[` is read as JSON, which allows phrases that
+contain ` | ` or ` & `. `files` and `reference_claims` are separated with ` | `; `evidence`, `quotes` and
 `metadata` are always JSON. An empty cell means that the key is absent.
 """
 
@@ -14,17 +15,19 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import Any
 
-from fathoms.config import suggest
+from fathoms.config import parse_yaml, suggest
 from fathoms.corpora.fathoms_json import written
 from fathoms.corpora.rows import IGNORED, Placed, QuestionRow
-from fathoms.errors import DataError
+from fathoms.errors import ConfigError, DataError
 from fathoms.safety.inputs import parse_json
-from fathoms.types import Question
+from fathoms.types import GOLD_FORMS, Question
 
 # The default of the csv module, 131,072 characters, is too small for long evidence.
 LONGEST_CELL = 64 * 2**20
+_FORM = re.compile(r"\{\s*[\"']?(\w+)[\"']?\s*:")
 _COUNT = re.compile(r"[1-9][0-9]{0,8}")
 _TRUTH = {
     **dict.fromkeys(("true", "t", "yes", "y", "on", "1"), True),
@@ -69,8 +72,15 @@ def csv_rows(text: str, name: str) -> Iterator[Placed | DataError]:
                 f"{name}:{line}",
                 {column: _value(column, cell, name, line) for column, cell in filled.items()},
             )
+        except _FormError as error:
+            (column,) = answer_columns(text, [line])
+            yield DataError(f"{name}:{line}:{f'{column}:' if column else ''} {error}")
         except DataError as error:
             yield error
+
+
+class _FormError(DataError):
+    """A richer form of an answer is not valid YAML; the message has no place yet."""
 
 
 def _table(text: str, name: str) -> list[tuple[int, list[str]]]:
@@ -110,7 +120,7 @@ def _value(column: str, cell: str, name: str, line: int) -> Any:
     if column in _JSON or (column in _LISTS and cell.lstrip().startswith("[")):
         return parse_json(cell, name, first_line=line)
     if column == "answers":
-        return [variant.split(" & ") for variant in cell.split(" | ")]
+        return [[_phrase(part) for part in variant.split(" & ")] for variant in cell.split(" | ")]
     if column in _LISTS:
         return [file.strip() for file in cell.split(" | ")]
     if column == "hops" and _COUNT.fullmatch(cell.strip()):
@@ -118,6 +128,38 @@ def _value(column: str, cell: str, name: str, line: int) -> Any:
     if column == "answerable":
         return _TRUTH.get(cell.strip().lower(), cell)
     return cell
+
+
+def answer_columns(text: str, lines: Sequence[int]) -> list[int | None]:
+    """Return the column in the file, from 1, at which the answers of each row begin; `None` for a row without
+    answers, or with a line break before them. `lines` are the lines on which the rows begin."""
+    _, header = _table(text, "")[0]
+    names = [column.strip() for column in header]
+    written = text.split("\n")
+    found: list[int | None] = []
+    for line in lines:
+        starts, quoted = [0], False
+        for at, character in enumerate(written[line - 1], start=1):
+            quoted ^= character == '"'
+            if character == "," and not quoted:
+                starts.append(at)
+        place = names.index("answers") if "answers" in names else len(starts)
+        found.append(starts[place] + 1 if place < len(starts) else None)
+    return found
+
+
+def _phrase(text: str) -> Any:
+    """Return a phrase, or the richer form that a phrase such as `{number: 41.5, unit: m}` stands for."""
+    form = _FORM.match(text.strip())
+    if form is None or not get_close_matches(form[1], GOLD_FORMS, 1, 0.7):
+        return text
+    if not text.rstrip().endswith("}"):
+        raise _FormError(f"answers: a ' | ' or ' & ' divides {text.strip()[:60]}: write the cell as JSON")
+    try:
+        value = parse_yaml(text.strip(), "")[0]
+        return json.loads(json.dumps(value, default=str))  # YAML reads a day as a date
+    except ConfigError as error:
+        raise _FormError(f"answers: {str(error).partition(': ')[2]}: {text.strip()[:60]}") from error
 
 
 def dump_csv(questions: Iterable[Question]) -> str:
@@ -147,7 +189,8 @@ def _cell(value: Any) -> str:
         return value
     if not isinstance(value, list | tuple):
         return json.dumps(value, ensure_ascii=False)
-    if not any(isinstance(item, dict) for item in value):
+    parts = [part for item in value for part in (item if isinstance(item, list | tuple) else (item,))]
+    if not any(isinstance(part, dict) for part in parts):
         cell = " | ".join(item if isinstance(item, str) else " & ".join(item) for item in value)
         column = "files" if isinstance(value[0], str) else "answers"
         same = [item if isinstance(item, str) else list(item) for item in value]

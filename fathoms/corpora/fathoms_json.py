@@ -60,8 +60,8 @@ def dump_fathoms_json(questions: Iterable[Question]) -> str:
 
 def written(question: Question) -> dict[str, Any]:
     """Return a question as a file entry, without its category and without keys at their default value."""
-    row = question.model_dump(mode="json", exclude_defaults=True, exclude={"text", "category", "answers"})
-    return {"question": question.text, "answers": question.answers, **row}
+    row = question.model_dump(mode="json", exclude_defaults=True, exclude={"text", "category"})
+    return {"question": question.text, "answers": row.pop("answers", []), **row}
 
 
 def _objects(entries: list[Any], name: str, noun: str, lines: Iterator[int]) -> Iterator[Placed | DataError]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fathoms.config import suggest
-from fathoms.corpora.csv_table import csv_rows
+from fathoms.config import Key, suggest
+from fathoms.corpora.csv_table import answer_columns, csv_rows
 from fathoms.corpora.fathoms_json import json_rows
 from fathoms.corpora.jsonl import jsonl_rows
 from fathoms.corpora.places import Places, json_places, jsonl_places
 from fathoms.corpora.rows import Placed, ignored_keys, questions_of
-from fathoms.errors import DataError, UsageError
+from fathoms.errors import DataError, QuestionsError, UsageError
 from fathoms.safety.inputs import decode, read_file
 from fathoms.types import Question
 
@@ -54,7 +54,10 @@ def read_questions(path: Path) -> QuestionFile:
     rows = FORMATS[format_of(path)]
     data = _read(path)
     found = list(rows(decode(data, path), str(path)))
-    questions, warnings = questions_of(found)
+    try:
+        questions, warnings = questions_of(found)
+    except QuestionsError:  # now with the places of the answers, which take long to find
+        questions, warnings = questions_of(found, _answer_places(decode(data, path), path, found))
     placed = [row for row in found if not isinstance(row, DataError)]
     if not questions:
         raise DataError(f"{path}: contains no questions")
@@ -75,6 +78,21 @@ def find_places(path: Path, file: QuestionFile) -> Places:
         return Places(file.lines)
     find = json_places if format_of(path) == ".json" else jsonl_places
     return find(decode(data, path), file.lines)
+
+
+def _answer_places(text: str, path: Path, rows: Sequence[Placed | DataError]) -> list[dict[Key, str]]:
+    """Return the place (`file:line:col`) of every value in the answers of each row that could be read."""
+    lines = [int(row[0].rpartition(":")[2]) for row in rows if not isinstance(row, DataError)]
+    if format_of(path) == ".csv":
+        columns = zip(lines, answer_columns(text, lines), strict=True)
+        return [{("answers",): f"{path}:{line}:{at}"} if at else {} for line, at in columns]
+    if format_of(path) == ".json" and len(lines) < len(rows):
+        return []  # entries that are no questions make it unclear which entry a row is
+    keys = (json_places if format_of(path) == ".json" else jsonl_places)(text, lines).keys
+    return [
+        {key: ":".join(map(str, (path, *place))) for key, place in known.items() if key[:1] == ("answers",)}
+        for known in keys
+    ]
 
 
 def read_text(text: str, path: Path) -> tuple[Question, ...]:

@@ -5,7 +5,8 @@
 | `question`         | the text of the question; `text` is a synonym          | required        |
 | `answers`          | one phrase; a list of phrases, any one of which is     | none            |
 |                    | enough; or a list of lists, where all phrases of any   |                 |
-|                    | one list are enough                                    |                 |
+|                    | one list are enough; a phrase can be an object with    |                 |
+|                    | one of the keys of `fathoms.types.GOLD_FORMS`          |                 |
 | `reference`        | the gold answer as a full sentence                     | none            |
 | `short_answer`     | the gold answer in a few words                         | none            |
 | `long_answer`      | the gold answer in full, with what it rests on         | none            |
@@ -31,15 +32,16 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from fathoms.config import Source, suggest, validate
+from fathoms.config import Key, Source, dotted, suggest, validate
 from fathoms.corpora.ids import question_ids
 from fathoms.errors import ConfigError, DataError, QuestionsError
-from fathoms.types import Evidence, Question, Quote, Scalar
+from fathoms.types import GOLD_FORMS, Evidence, GoldPhrase, Question, Quote, Scalar
 
 IGNORED = frozenset({"comment", "notes"})
 
@@ -55,11 +57,36 @@ Placed = tuple[str, dict[str, Any]]
 
 def _variants(value: Any) -> Any:
     """Normalise the three notations of answers to a list of lists; other values are left for validation."""
-    if isinstance(value, str):
+    if isinstance(value, str | dict):
         return [[value]]
     if isinstance(value, list):
-        return [[variant] if isinstance(variant, str) else variant for variant in value]
+        return [[variant] if isinstance(variant, str | dict) else variant for variant in value]
     return value
+
+
+def _misformed(value: Any, key: Key) -> Iterator[tuple[Key, str]]:
+    """Yield the key and the complaint for each object in the answers that is not one of `GOLD_FORMS`, or has
+    a key that its form does not know."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _misformed(item, (*key, index))
+    if not isinstance(value, dict):
+        return
+    kinds = [name for name in value if name in GOLD_FORMS]
+    if len(kinds) != 1:
+        first = str(next(iter(value), ""))
+        if kinds:
+            yield (*key, kinds[1]), f"'{kinds[0]}' and '{kinds[1]}' are two answers: write two objects"
+        else:
+            yield (*key, first), f"no kind of answer is called '{first}'{suggest(first, GOLD_FORMS)}"
+        return
+    (kind,) = kinds
+    known = GOLD_FORMS[kind].model_fields
+    for name, inner in value.items():
+        if name not in known:
+            yield (*key, name), f"unknown key '{name}' beside '{kind}'{suggest(str(name), known)}"
+        if isinstance(inner, list):
+            yield from _misformed(inner, (*key, name))
 
 
 def _refuse_control(name: str) -> None:
@@ -132,7 +159,7 @@ class QuestionRow(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     question: str
-    answers: Annotated[list[list[str]], BeforeValidator(_variants)] = []
+    answers: Annotated[list[list[GoldPhrase]], BeforeValidator(_variants)] = []
     files: Annotated[
         list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
     ] = []
@@ -172,9 +199,9 @@ class QuestionRow(BaseModel):
     @field_validator("quotes")
     @classmethod
     def _different_ids(cls, quotes: list[CandidateQuote]) -> list[CandidateQuote]:
-        for name, count in Counter(quote.id for quote in quotes).items():
-            if count > 1:
-                raise ValueError(f"{count} quotes have the id '{name}'")
+        for name, times in Counter(quote.id for quote in quotes).items():
+            if times > 1:
+                raise ValueError(f"{times} quotes have the id '{name}'")
         return quotes
 
     @field_validator("metadata")
@@ -207,22 +234,27 @@ class QuestionRow(BaseModel):
         return self
 
 
-def questions_of(rows: Iterable[Placed | DataError]) -> tuple[tuple[Question, ...], tuple[str, ...]]:
+def questions_of(
+    rows: Iterable[Placed | DataError], places: Sequence[dict[Key, str]] = ()
+) -> tuple[tuple[Question, ...], tuple[str, ...]]:
     """Validate the rows of a file and return its questions and warnings.
 
-    `rows` holds a DataError in place of each row that could not be read. Raises a single QuestionsError that
+    `rows` holds a DataError in place of each row that could not be read. `places` are the places of the
+    values of each other row, where they are known; errors then name them. Raises a single QuestionsError that
     lists all invalid rows, or all duplicate ids.
     """
     checked: list[tuple[str, QuestionRow]] = []
     warnings: list[str] = []
     complaints: list[str] = []
+    numbers = count()
     for found in rows:
         if isinstance(found, DataError):
             complaints.append(str(found))
             continue
         place, data = found
+        number = next(numbers)
         try:
-            row, notes = _checked(place, data)
+            row, notes = _checked(place, data, places[number] if number < len(places) else {})
         except DataError as error:
             complaints.append(str(error))
             continue
@@ -246,9 +278,9 @@ def ignored_keys(rows: Iterable[Placed]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _checked(place: str, data: dict[str, Any]) -> tuple[QuestionRow, list[str]]:
+def _checked(place: str, data: dict[str, Any], places: dict[Key, str]) -> tuple[QuestionRow, list[str]]:
     """Return a validated row without empty answer phrases, and a warning for each variant that had one.
-    Raises DataError if the row is invalid."""
+    Raises DataError if the row is invalid; `places` are those of its values, as far as they are known."""
     try:
         json.dumps(data, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:  # JSON can spell an unpaired surrogate, UTF-8 cannot encode it
@@ -257,11 +289,17 @@ def _checked(place: str, data: dict[str, Any]) -> tuple[QuestionRow, list[str]]:
     data = {key: value for key, value in data.items() if not _ignored(key, value)}
     if "question" not in data and "text" in data:
         data["question"] = data.pop("text")
+    source = Source(place, data, places)
+    if faults := list(_misformed(data.get("answers"), ("answers",))):
+        raise DataError("\n".join(f"{source.at(key)}: {dotted(key)}: {what}" for key, what in faults))
     try:
-        row = validate(QuestionRow, Source(place, data))
+        row = validate(QuestionRow, source)
     except ConfigError as error:
         raise DataError(str(error)) from error
-    variants = [[phrase for phrase in variant if phrase.strip()] for variant in row.answers]
+    variants = [
+        [phrase for phrase in variant if not isinstance(phrase, str) or phrase.strip()]
+        for variant in row.answers
+    ]
     notes = [
         f"{place}: variant {number} of the answers {'has an empty phrase' if kept else 'is empty'}, skipped"
         for number, (kept, written) in enumerate(zip(variants, row.answers, strict=True), start=1)

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
+from statistics import fmean, median_low
 from typing import Any
 
 from fathoms.config import fingerprint
@@ -14,6 +14,7 @@ from fathoms.errors import UsageError
 from fathoms.judges.base import UNPARSED, Judge
 from fathoms.judges.claims import Decompose, claims_key, model_claims, sentence_claims
 from fathoms.judges.journal import VerdictJournal, text_hash
+from fathoms.judges.rubrics import VERSION
 from fathoms.models.caller import Caller
 from fathoms.models.calling.stop import Stop, Stopped
 from fathoms.models.protocols import ChatModel
@@ -140,6 +141,10 @@ class Bench:
             raise UsageError(
                 f"{judge.name} reads no pictures, and a metric needs verdicts on some: name another judge"
             )
+        if any(judgement.rubric not in judge.rubrics for judgement in judgements):
+            raise UsageError(
+                f"{judge.name} cannot grade answers, and a metric needs that: name a judge of kind llm"
+            )
         votes: dict[Judgement, list[Verdict]] = {}
         missing: list[tuple[Judgement, int, str]] = []
         for judgement in judgements:
@@ -248,11 +253,13 @@ def verdict_key(identity: str, judgement: Judgement, repeat: int) -> str:
     """Return the key of a verdict. `identity` is the fingerprint of the judge."""
     image = None if judgement.image is None else sha256_file(judgement.image)
     premise = text_hash(judgement.premise)
-    return fingerprint(identity, judgement.claim, judgement.context, premise, image, repeat)
+    rubric = () if judgement.rubric == "support" else (judgement.rubric, VERSION)
+    return fingerprint(identity, judgement.claim, judgement.context, premise, image, repeat, *rubric)
 
 
 def decided(votes: Sequence[Verdict]) -> Verdict:
-    """Return the verdict of the majority of some votes; of equal numbers, the first one counts.
+    """Return the verdict of the majority of some votes; of equal numbers, the first one counts. Of grades, it
+    is the median, the lower one of two.
 
     Votes that could not be read do not count, unless none could be read. `p` is the mean of those known.
     """
@@ -261,6 +268,8 @@ def decided(votes: Sequence[Verdict]) -> Verdict:
     counts = Counter(vote.label for vote in votes)
     read = [vote for vote in votes if vote.label != UNPARSED] or list(votes)
     label = Counter(vote.label for vote in read).most_common(1)[0][0]
+    if all(vote.label.isdecimal() for vote in read):
+        label = str(median_low(int(vote.label) for vote in read))
     first = next(vote for vote in read if vote.label == label)
     known = [vote.p for vote in votes if vote.p is not None]
     return first.model_copy(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from fathoms.config import Component
 from fathoms.models.caller import Caller
-from fathoms.types import Failure, Judgement, Verdict
+from fathoms.types import Failure, Judgement, Rubric, Verdict
 
 Labels = Literal["binary", "three-way"]
 LABELS: dict[Labels, tuple[str, ...]] = {
@@ -45,6 +45,11 @@ class Judge(Component):
     def together(self) -> int:
         """The most judgements in one call."""
         return 1
+
+    @property
+    def rubrics(self) -> frozenset[Rubric]:
+        """What the judge can be asked for."""
+        return frozenset({"support"})
 
     @property
     def repeats(self) -> int:

@@ -15,7 +15,7 @@ from fathoms.judges.people import PeopleJudge
 from fathoms.judges.scripted import ScriptedJudge
 from fathoms.models.caller import Caller
 from fathoms.runs.usage import total
-from fathoms.types import Failure, Judgement, Verdict
+from fathoms.types import Failure, Judgement, Rubric, Verdict
 
 Stage = Annotated[LLMJudge | NLIJudge | PeopleJudge | ScriptedJudge, Field(discriminator="kind")]
 
@@ -54,6 +54,11 @@ class Cascade(Judge):
     def repeats(self) -> int:
         """How often every judgement is asked for: as often as the judge that wants the most votes."""
         return max(self.cheap.repeats, self.dear.repeats)
+
+    @property
+    def rubrics(self) -> frozenset[Rubric]:
+        """What both judges can be asked for."""
+        return self.cheap.rubrics & self.dear.rubrics
 
     @property
     def sees_images(self) -> bool:

@@ -12,11 +12,12 @@ from pydantic import Field, field_validator
 from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, ModelError
 from fathoms.judges.base import LABELS, UNPARSED, Judge, Labels
+from fathoms.judges.rubrics import PROMPTS, WORDS
 from fathoms.models import Generator
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.chat.room import most_that_fits, room_for_prompt
 from fathoms.runs.usage import total
-from fathoms.types import Failure, Form, Judgement, Message, Prompt, Reply, Usage, Verdict
+from fathoms.types import Failure, Form, Judgement, Message, Prompt, Reply, Rubric, Usage, Verdict
 
 _PLACE = re.compile(r"\{(premise|context|claim)\}")
 _BINARY = """\
@@ -46,7 +47,9 @@ _WORDS: dict[Labels, dict[str, str]] = {
     "binary": {"yes": "supported", "no": "unsupported"},
     "three-way": {label: label for label in LABELS["three-way"]},
 }
-_FORMS = {labels: Form(choices=tuple(words), probabilities=True) for labels, words in _WORDS.items()}
+_FORMS: dict[str, Form] = {
+    name: Form(choices=tuple(words), probabilities=True) for name, words in [*_WORDS.items(), *WORDS.items()]
+}
 _POSITIVE = ("yes", "entailment")
 _VERSION = 1
 _MARKUP = 200
@@ -105,6 +108,11 @@ class LLMJudge(Judge):
         """How often each judgement is asked for."""
         return self.votes
 
+    @property
+    def rubrics(self) -> frozenset[Rubric]:
+        """Everything; `prompt` and `labels` are those of claims."""
+        return frozenset({"support", *PROMPTS})
+
     def identity(self) -> dict[str, Any]:
         """Extend the identity by the model and the text of the template."""
         return {
@@ -144,8 +152,8 @@ class LLMJudge(Judge):
 
     async def _verdict(self, asked: Judgement, caller: Caller, repeat: int) -> Verdict | Failure:
         """Ask for one verdict, and once more if the reply cannot be read."""
-        words = _WORDS[self.labels]
-        form = _FORMS[self.labels]
+        words = WORDS.get(asked.rubric) or _WORDS[self.labels]
+        form = _FORMS.get(asked.rubric) or _FORMS[self.labels]
         replies: list[Reply] = []
         seconds = 0.0
         try:
@@ -189,13 +197,15 @@ class LLMJudge(Judge):
     def _messages(self, asked: Judgement, premise: str) -> tuple[Message, ...]:
         """Return the messages that ask for one verdict."""
         values = {"premise": premise, "context": asked.context or asked.claim, "claim": asked.claim}
-        text = _PLACE.sub(lambda place: values[place[1]], self.template)
+        template = PROMPTS.get(asked.rubric, self.template)
+        text = _PLACE.sub(lambda place: values[place[1]], template)
         images = () if asked.image is None else (asked.image,)
         return (Message(role="user", text=text, images=images),)
 
     def _surely_fits(self, asked: Judgement, room: int) -> bool:
         """Whether a judgement fits even if each of its bytes is a token, so that nothing must be counted."""
-        texts = (self.template, asked.claim, asked.context or asked.claim, asked.premise)
+        template = PROMPTS.get(asked.rubric, self.template)
+        texts = (template, asked.claim, asked.context or asked.claim, asked.premise)
         longest = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) + _MARKUP
         return asked.image is None and longest <= room
 
@@ -226,7 +236,8 @@ def read_choice(reply: str, choices: Sequence[str]) -> str | None:
         label = str(found.get("label")).strip().lower() if isinstance(found, dict) else ""
         if label in choices:
             return label
-    words: list[str] = re.findall(r"[a-z]+", text.lower())
+    pattern = r"\d+" if choices[0].isdecimal() else r"[a-z]+"
+    words: list[str] = re.findall(pattern, text.lower())
     if words and words[0] in choices:
         return words[0]
     named = {word for word in words if word in choices}

@@ -11,13 +11,14 @@ from pydantic import Field
 from fathoms.judges.base import LABELS, UNPARSED, Judge, Labels
 from fathoms.models.caller import Caller
 from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE
-from fathoms.types import Failure, Judgement, Verdict
+from fathoms.types import Failure, Judgement, Rubric, Verdict
 
 
 class ScriptedJudge(Judge):
     """`kind: scripted`: the label of the first text of `labels_by` that occurs in the claim.
 
-    Any other claim is supported if all of its words occur in the premise.
+    Any other claim is supported if all of its words occur in the premise. An answer is correct, or has the
+    grade 10, if all words of the gold answer occur in it.
     """
 
     neutral: ClassVar[frozenset[str]] = Judge.neutral | {"latency", "concurrency"}
@@ -37,6 +38,11 @@ class ScriptedJudge(Judge):
         """The most verdicts at a time."""
         return self.concurrency
 
+    @property
+    def rubrics(self) -> frozenset[Rubric]:
+        """Everything."""
+        return frozenset({"support", "grade", "correct"})
+
     async def judge(
         self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
     ) -> list[Verdict | Failure]:
@@ -50,9 +56,11 @@ class ScriptedJudge(Judge):
         label = next((label for text, label in self.labels_by.items() if text in asked.claim), None)
         if label == "failed":
             return Failure(kind="ModelError", message="scripted failure of the judge")
+        if label is None and asked.rubric != "support":
+            right = _all_in(asked.premise, asked.claim)
+            label = ("10" if right else "0") if asked.rubric == "grade" else (yes if right else no)
         if label is None:
-            premise = asked.premise.lower()
-            label = yes if all(word.strip(".,") in premise for word in asked.claim.lower().split()) else no
+            label = yes if _all_in(asked.claim, asked.premise) else no
         p = None if label == UNPARSED else float(label == yes)
         return Verdict(
             claim=asked.claim,
@@ -62,3 +70,8 @@ class ScriptedJudge(Judge):
             p=p,
             cost=0.0,
         )
+
+
+def _all_in(words: str, text: str) -> bool:
+    """Return whether all words of one text occur in the other."""
+    return all(word.strip(".,") in text.lower() for word in words.lower().split())

@@ -24,9 +24,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from fathoms.metrics.ingestion import GoldText, ParsedTexts, gold_pages, gold_text_recall
-from fathoms.metrics.phrase_recall import Hyphens, Match, fold_text, recall_in, stands_in
+from fathoms.metrics.phrase_recall import Folded, Hyphens, Match, fold_text, recall_in, searchable, stands_in
 from fathoms.metrics.stages import STAGES, Funnel, Stage
-from fathoms.types import Chunk, Document, Question, Record
+from fathoms.types import Chunk, Document, GoldPhrase, GoldYesNo, Question, Record
 
 # Reasons in the gold answer itself; a question left out as `no-text` can still be measured at later stages.
 _LEFT_OUT = ("unanswerable", "no-phrases", "yes-no", "common")
@@ -130,14 +130,15 @@ def funnel(
     gold = texts.gold(question, match, hyphens)
     if gold.left_out in _LEFT_OUT:
         return Funnel(left_out=gold.left_out, chance=gold.chance)
-    found: dict[Stage, list[str] | None] = {
+    found: dict[Stage, list[Folded] | None] = {
         "retrieved": _folded(texts.retrieved(record), match),
         "prompt": _folded(prompted(record), match),
     }
+    wanted = searchable(question.answers)
     recalls: dict[Stage, float | None] = {
         "documents": gold.recall,
         **{
-            stage: None if held is None else recall_in(held, question.answers, match, hyphens).value
+            stage: None if held is None else recall_in(held, wanted, match, hyphens).value
             for stage, held in found.items()
         },
         "answer": correctness,
@@ -149,7 +150,7 @@ def funnel(
         **recalls,
         lost=lost,
         gained=gained,
-        missed=_missing_from(missed, found, match, hyphens),
+        missed=_missing_from(missed, question, found, match, hyphens),
         chance=gold.chance,
     )
 
@@ -175,19 +176,31 @@ def steps(
 
 
 def _missing_from(
-    phrases: Sequence[str], found: Mapping[Stage, list[str] | None], match: Match, hyphens: Hyphens
+    phrases: Sequence[str],
+    question: Question,
+    found: Mapping[Stage, list[Folded] | None],
+    match: Match,
+    hyphens: Hyphens,
 ) -> dict[str, Stage]:
-    """Return for each phrase the stage from which on it is missing: the one after the last stage with it."""
+    """Return for each phrase the stage from which on it is missing: the one after the last stage with it.
+
+    A yes or no is missing from the answer, because no other text says it.
+    """
+    forms: dict[str, GoldPhrase] = {str(form): form for variant in question.answers for form in variant}
     known = [(stage, held) for stage in STAGES if (held := found.get(stage)) is not None]
     missing: dict[str, Stage] = {}
     for phrase in phrases if known else ():
-        holds = [stands_in(held, phrase, match, hyphens) for _, held in known]
+        form = forms.get(phrase, phrase)
+        if isinstance(form, GoldYesNo):
+            missing[phrase] = "answer"
+            continue
+        holds = [stands_in(held, form, match, hyphens) for _, held in known]
         last = max((place for place, held in enumerate(holds) if held), default=-1)
         missing[phrase] = known[last + 1][0] if last + 1 < len(known) else "answer"
     return missing
 
 
-def _folded(texts: _Texts, match: Match) -> list[str] | None:
+def _folded(texts: _Texts, match: Match) -> list[Folded] | None:
     """Fold texts so that phrases can be searched for in them."""
     return None if texts is None else [_fold(text, match) for text in texts]
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from fathoms.metrics.aggregate import mean
 from fathoms.metrics.folding import fold_words
-from fathoms.metrics.phrase_recall import Hyphens, Match, fold_text, recall_in
-from fathoms.types import Document, Question
+from fathoms.metrics.phrase_recall import Folded, Hyphens, Match, fold_text, recall_in, searchable
+from fathoms.types import Document, GoldPhrase, GoldYesNo, Question
 
 COMMON = 0.2
 """An answer that occurs whole in more than this share of the non-gold documents is too common to tell whether
@@ -36,7 +36,7 @@ class GoldText(NamedTuple):
     recall: float | None
     left_out: str | None
     chance: float | None
-    missed: tuple[str, ...] = ()
+    missed: tuple[GoldPhrase, ...] = ()
 
 
 class ParsedTexts:
@@ -44,16 +44,16 @@ class ParsedTexts:
 
     def __init__(self, documents: Mapping[str, Document]) -> None:
         self.documents = documents
-        self._whole: dict[tuple[str, Match], str] = {}
-        self._gold: dict[tuple[GoldPages, Match], str] = {}
+        self._whole: dict[tuple[str, Match], Folded] = {}
+        self._gold: dict[tuple[GoldPages, Match], Folded] = {}
 
-    def whole(self, name: str, match: Match) -> str:
+    def whole(self, name: str, match: Match) -> Folded:
         """Return the folded text of a whole document."""
         if (name, match) not in self._whole:
             self._whole[name, match] = fold_text(self.documents[name].text, match)
         return self._whole[name, match]
 
-    def gold(self, places: GoldPages, match: Match) -> str:
+    def gold(self, places: GoldPages, match: Match) -> Folded:
         """Return the folded text of some pages. Documents that could not be parsed have no text."""
         if (places, match) not in self._gold:
             text = "\n\n".join(
@@ -90,7 +90,7 @@ def gold_text_recall(
     places = gold_pages(question)
     if not places:
         return GoldText(question, None, "no-text", chance)
-    found = recall_in((texts.gold(places, match),), question.answers, match, hyphens)
+    found = recall_in((texts.gold(places, match),), searchable(question.answers), match, hyphens)
     return GoldText(question, found.value, None, chance, found.missed)
 
 
@@ -112,8 +112,9 @@ def gold_pages(question: Question) -> GoldPages:
 def _chance(question: Question, texts: ParsedTexts, match: Match, hyphens: Hyphens) -> float | None:
     """Return the share of non-gold documents that contain the whole answer; `None` if there are none."""
     gold = {item.document for item in question.evidence} | set(question.files)
+    wanted = searchable(question.answers)
     holds = [
-        recall_in((texts.whole(name, match),), question.answers, match, hyphens).value == 1
+        recall_in((texts.whole(name, match),), wanted, match, hyphens).value == 1
         for name in texts.documents
         if name not in gold
     ]
@@ -154,10 +155,12 @@ def summarise_gold_text(found: Iterable[GoldText], common: Collection[str] = ())
         "categories": categories,
         "left_out": {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)},
         "chance": mean(row.chance for row in rows),
-        "missed": {row.question.id: list(row.missed) for row in rows if row.missed},
+        "missed": {row.question.id: list(map(str, row.missed)) for row in rows if row.missed},
     }
 
 
-def is_yes_no(variant: Sequence[str]) -> bool:
+def is_yes_no(variant: Sequence[GoldPhrase]) -> bool:
     """Return whether an answer is only yes, no, true or false, words that almost every text contains."""
-    return len(variant) == 1 and fold_words(variant[0], hyphens=True) in _YES_NO
+    if len(variant) != 1 or isinstance(variant[0], GoldYesNo):
+        return len(variant) == 1
+    return isinstance(variant[0], str) and fold_words(variant[0], hyphens=True) in _YES_NO

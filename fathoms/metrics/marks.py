@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from fathoms.metrics.folding import trace_plain, trace_words
-from fathoms.metrics.phrase_recall import Hyphens, Match, fold_text, spans
+from fathoms.metrics.phrase_recall import Hyphens, Match, fold_text, written_places
+from fathoms.types import GoldPhrase, GoldYesNo
 
 
 class Mark(NamedTuple):
@@ -18,26 +18,20 @@ class Mark(NamedTuple):
     phrase: int
 
 
-def marks(text: str, phrases: Sequence[str], match: Match, hyphens: Hyphens) -> list[Mark]:
+def marks(text: str, phrases: Sequence[GoldPhrase], match: Match, hyphens: Hyphens) -> list[Mark]:
     """Return the places of all phrases, from left to right.
 
     A place that several phrases share belongs to the first of them. Phrases are found by the rules of
     `phrase_recall`: a phrase has a mark if and only if it counts as found, except for phrases that are empty
-    after folding.
+    after folding, and for yes and no, which no place stands for.
     """
     folded = _folded(text, match)
-    found = [
-        (*span, number)
-        for number, phrase in enumerate(phrases)
-        for span in spans(folded, phrase, match, hyphens)
-    ]
-    if not found or folded.isspace():
-        return []
-    traced = (trace_words if match == "word" else trace_plain)(text, hyphens=True)
-    places: dict[tuple[int, int], int] = {}
-    for start, end, number in found:
-        places.setdefault(traced.span(start, end), number)
-    return sorted(Mark(*place, number) for place, number in places.items())
+    found: dict[tuple[int, int], int] = {}
+    for number, phrase in enumerate(phrases if folded and not folded.isspace() else ()):
+        if not isinstance(phrase, GoldYesNo):
+            for place in written_places(folded, phrase, match, hyphens):
+                found.setdefault(place, number)
+    return sorted(Mark(*place, number) for place, number in found.items())
 
 
 # Cached, because the same chunk is retrieved for many questions.

@@ -15,6 +15,9 @@ There are two rules for when a phrase is "found":
   that begins or ends with punctuation needs no boundary there. Scripts written without spaces (Chinese,
   Japanese, Thai, Lao) have no boundaries. A phrase that is deliberately a stem ("hallucinat") is found only
   by `substring`.
+
+Instead of a phrase, a variant can hold a richer form (`fathoms.types.GOLD_FORMS`): a number with its unit, a
+date, a regular expression, a yes or no, words near one another, or a list. It counts as one phrase.
 """
 
 from __future__ import annotations
@@ -24,7 +27,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from fathoms.metrics.folding import fold_plain, fold_words
+from fathoms.metrics.folding import fold_plain, fold_words, trace_plain, trace_words
+from fathoms.metrics.gold.matching import Place, places
+from fathoms.metrics.tracing import Traced
+from fathoms.types import GoldPhrase, GoldYesNo
 
 Match = Literal["substring", "word"]
 Hyphens = Literal["both", "answer"]
@@ -38,6 +44,20 @@ _ENDS_NUMBER = re.compile(r"\d\Z")
 _ENDS_IN_POINT = re.compile(r"\d[.,]\Z")
 
 
+class Folded(str):
+    """A folded text that remembers how it was written (`raw`), which numbers, dates and expressions are
+    searched for in. It is a `str`, because everything else needs the folded text only."""
+
+    raw: str
+
+    @classmethod
+    def of(cls, folded: str, raw: str) -> Folded:
+        """Return a folded text with the text that it was made of."""
+        made = cls(folded)
+        made.raw = raw
+        return made
+
+
 class PhraseRecall(NamedTuple):
     """The phrase recall of a text.
 
@@ -47,13 +67,13 @@ class PhraseRecall(NamedTuple):
 
     value: float
     variant: int | None
-    found: tuple[str, ...]
-    missed: tuple[str, ...]
+    found: tuple[GoldPhrase, ...]
+    missed: tuple[GoldPhrase, ...]
 
 
 def phrase_recall(
     answer: str,
-    variants: Iterable[Sequence[str]],
+    variants: Iterable[Sequence[GoldPhrase]],
     match: Match = "substring",
     hyphens: Hyphens = "both",
 ) -> PhraseRecall:
@@ -67,14 +87,20 @@ def phrase_recall(
     return recall_in((fold_text(answer, match),), variants, match, hyphens)
 
 
-def fold_text(text: str, match: Match) -> str:
+def fold_text(text: str, match: Match) -> Folded:
     """Fold a text by the rule of `match`, as `recall_in` needs it."""
-    return fold_words(text, hyphens=True) if match == "word" else fold_plain(text, hyphens=True)
+    folded = fold_words(text, hyphens=True) if match == "word" else fold_plain(text, hyphens=True)
+    return Folded.of(folded, text)
+
+
+def searchable(variants: Iterable[Sequence[GoldPhrase]]) -> tuple[tuple[GoldPhrase, ...], ...]:
+    """Return the variants without what can only be read in an answer: whether it says yes or no."""
+    return tuple(tuple(part for part in variant if not isinstance(part, GoldYesNo)) for variant in variants)
 
 
 def recall_in(
     texts: Sequence[str],
-    variants: Iterable[Sequence[str]],
+    variants: Iterable[Sequence[GoldPhrase]],
     match: Match = "substring",
     hyphens: Hyphens = "both",
 ) -> PhraseRecall:
@@ -95,8 +121,10 @@ def recall_in(
     return best
 
 
-def stands_in(texts: Sequence[str], phrase: str, match: Match, hyphens: Hyphens) -> bool:
-    """Return whether any of the folded texts contains the phrase."""
+def stands_in(texts: Sequence[str], phrase: GoldPhrase, match: Match, hyphens: Hyphens) -> bool:
+    """Return whether any of the folded texts contains the phrase, or the richer form of one."""
+    if not isinstance(phrase, str):
+        return any(True for text in texts for _ in written_places(text, phrase, match, hyphens))
     if match == "substring":
         folded = fold_plain(phrase, hyphens=hyphens == "both")
         return any(folded in text for text in texts)
@@ -119,6 +147,24 @@ def spans(text: str, phrase: str, match: Match, hyphens: Hyphens) -> Iterator[tu
         if held:
             yield at, at + size
         at = text.find(whole.phrase, at + size if held else at + 1)
+
+
+def written_places(text: str, phrase: GoldPhrase, match: Match, hyphens: Hyphens) -> Iterator[Place]:
+    """Yield the places of a phrase or of a richer form in a folded text, as places of the text as written."""
+    raw = text.raw if isinstance(text, Folded) else text
+
+    def find(plain: str) -> list[Place]:
+        found = list(spans(text, plain, match, hyphens))
+        traced = _traced(raw, match) if found else None
+        return [traced.span(*span) for span in found] if traced else []
+
+    yield from places(phrase, raw, find)
+
+
+@lru_cache(maxsize=4)
+def _traced(raw: str, match: Match) -> Traced:
+    """Fold a text with the original place of each character; cached for the phrases of one text."""
+    return (trace_words if match == "word" else trace_plain)(raw, hyphens=True)
 
 
 class _Whole(NamedTuple):

@@ -14,6 +14,7 @@ from fathoms.config import suggest
 from fathoms.errors import UsageError
 from fathoms.metrics import profile_metrics as profile
 from fathoms.metrics import spending
+from fathoms.metrics.correctness_judged import CorrectnessJudged
 from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.metrics.metric import Metric
 from fathoms.metrics.python_metric import PythonMetric
@@ -46,6 +47,7 @@ METRICS: tuple[type[Metric], ...] = (
     SemanticSimilarity,
     BertScore,
     Faithfulness,
+    CorrectnessJudged,
     PythonMetric,
 )
 SETS: dict[str, tuple[str, ...]] = {

@@ -63,7 +63,8 @@ class RecordScore(StoredValue):
     - `abstention` is the label of the answer, `None` for a failed call.
     - `abstained` is true if that label is `abstention` or `empty`. It is `None` for a failed call, and for a
       `refusal`, because that does not show what the model knew.
-    - `matched` and `missed` are the phrases of the best gold variant that were found and not found.
+    - `matched` and `missed` are the phrases of the best gold variant that were found and not found, richer
+      forms in the notation of question files.
     - `why` is the reason for the label, and `funnel` shows where phrases were lost. Both may be `None`, and
       always are for released scores.
     """
@@ -192,7 +193,7 @@ def _score_record(
         hallucination=hallucination(label, correctness),
         abstained=None if label in (None, "refusal") else label != "statement",
         abstention=label,
-        matched=recall.found if scored else (),
-        missed=recall.missed if scored else (),
+        matched=tuple(map(str, recall.found)) if scored else (),
+        missed=tuple(map(str, recall.missed)) if scored else (),
         why=profile.classifier(configured).explain(verdict) if verdict else None,
     )

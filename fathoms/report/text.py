@@ -90,7 +90,7 @@ def gold(question: Question) -> str:
     if not question.answers:
         texts = (question.reference, question.short_answer, question.long_answer)
         return next(filter(None, texts), " ".join(question.reference_claims))
-    return " or ".join(" + ".join(variant) for variant in question.answers if variant)
+    return " or ".join(" + ".join(map(str, variant)) for variant in question.answers if variant)
 
 
 def describe(options: object) -> str:

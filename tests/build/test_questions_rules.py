@@ -74,6 +74,19 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
         {"evidence": [{"document": "varn.pdf", "page": 1}, {"document": "varn.pdf", "page": 3}]},
         "page 3 of 'varn.pdf', which has 2 pages",
     ),
+    "narrow-phrase": (
+        {"answers": [["tower is 41.5 m tall"]]},
+        "'tower is 41.5 m tall' is only found in this wording:"
+        " {near: [{number: 41.5, unit: m}, tower]} also finds others",
+    ),
+    "slow-expression": (
+        {"answers": [["41.5"], [{"regex": "(m|mm|m m)+$"}]]},
+        "the regular expression can take very long: avoid a repetition inside a repetition",
+    ),
+    "unknown-unit": (
+        {"answers": [["41.5"], [{"number": 41.5, "unit": "cubits"}]]},
+        "fathoms does not convert the unit 'cubits': it is looked for as a word",
+    ),
     "skipped": ({"answers": [["41.5"], []]}, "variant 2 of the answers is empty, skipped"),
     "given-away": (
         {"question": "Is the tower 41.5 or 40 m tall?"},
@@ -82,7 +95,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "phrase-absent": (
         {"answers": [["hollin sed cooperative"]], "evidence": []},
         "'hollin sed cooperative' is not in 'varn.pdf' as parsed;"
-        " nearest is 'hollin seed cooperative.' (page 2 of 'varn.pdf')",
+        " nearest is 'hollin seed cooperative' (page 2 of 'varn.pdf')",
     ),
     "phrase-elsewhere": (
         {"answers": [["painted green"]]},
@@ -94,7 +107,8 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "common-answer": (
         {"files": ["lune.pdf"], "answers": [["is"], ["17 crowns"]], "evidence": []},
-        "an answer is found in 1 of 1 other documents, 'is' in 1: use longer phrases",
+        "an answer is found in 1 of 1 other documents, 'is' in 1:"
+        " the funnel leaves it out, and longer phrases miss right answers",
     ),
 }
 
@@ -172,7 +186,12 @@ def test_where_there_is_one_document_other_pages_stand_for_others(tmp_path: Path
     row = {"question": "How many gates?", "answers": "1", "evidence": [{"document": "varn.pdf", "page": 1}]}
     found = checked(tmp_path, row, pages=pages)
     assert told(found) == [
-        ("common-answer", 1, "an answer is found in 2 of 3 other pages, '1' in 2: use longer phrases")
+        (
+            "common-answer",
+            1,
+            "an answer is found in 2 of 3 other pages, '1' in 2:"
+            " the funnel leaves it out, and longer phrases miss right answers",
+        )
     ]
     assert checked(tmp_path, {**row, "answers": "1 gate"}, pages=pages).findings == ()
 
@@ -180,7 +199,8 @@ def test_where_there_is_one_document_other_pages_stand_for_others(tmp_path: Path
 def test_where_no_gold_page_is_named_an_answer_stands_not_on_most_pages(tmp_path: Path) -> None:
     pages = {"varn.pdf": ("a gate", "a door", "a roof", "no wall")}
     row = {"question": "Which?", "files": ["varn.pdf"], "answers": "a"}
-    message = "an answer is found in 3 of 4 pages, 'a' in 3: use longer phrases"
+    told_why = "the funnel leaves it out, and longer phrases miss right answers"
+    message = f"an answer is found in 3 of 4 pages, 'a' in 3: {told_why}"
     assert told(checked(tmp_path, row, pages=pages)) == [("common-answer", 1, message)]
     assert told(checked(tmp_path, {**row, "files": []}, pages=pages)) == [("common-answer", 1, message)]
     assert checked(tmp_path, {**row, "answers": "gate"}, pages=pages).findings == ()
@@ -213,9 +233,9 @@ def test_a_repaired_document_is_named(tmp_path: Path) -> None:
 def test_a_question_of_all_documents_finds_its_phrase_in_any(tmp_path: Path) -> None:
     row = {"question": "What does ore cost?", "answers": [["17 crowns"]]}
     assert checked(tmp_path, row).findings == ()
-    (finding,) = checked(tmp_path, {**row, "answers": "18 florins of gold"}).findings
+    (finding,) = checked(tmp_path, {**row, "answers": "florins of gold"}).findings
     assert finding.message == (
-        "'18 florins of gold' is not in any document as parsed;"
+        "'florins of gold' is not in any document as parsed;"
         " no similar text was found: is it in a picture, computed, or worded differently?"
     )
 

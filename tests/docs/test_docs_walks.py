@@ -100,9 +100,11 @@ def test_following_judges_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         {"claim": text, "premise": "The tower is tall.", "label": label} for text, label in claims.items()
     ]
     (tmp_path / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    _, shown, scored, agreed, again = walk(DOCS / "judges.md", tmp_path)
+    _, shown, scored, graded, checked, agreed, again = walk(DOCS / "judges.md", tmp_path)
     assert "never checked against people" in " ".join(shown.split())
     assert "faithfulness" in scored
+    assert "correctness-judged" in graded
+    assert "warning disagrees" in checked
     assert "2 claims, of which people support 1; 0 without a verdict" in agreed
     assert "faithfulness" in again
 

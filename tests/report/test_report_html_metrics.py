@@ -79,7 +79,8 @@ def test_the_page_holds_a_metric_of_ones_own(runs: list[Run]) -> None:
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """An answer of two claims, the first of which stands in the second text that was retrieved."""
     folder = tmp_path_factory.mktemp("judged")
-    config = {"judge": {"kind": "scripted", "labels_by": {"lift": "unsupported", "tall": "supported", "mast": "failed"}}}
+    labels = {"lift": "unsupported", "tall": "supported", "mast": "failed"}
+    config = {"judge": {"kind": "scripted", "labels_by": labels}}
     run = Run.create(folder / "runs", "judged", "0" * 8, {"name": "judged", "config": config, "folder": "."})
     texts = ("Ore is dear in Lune.", "The door is green. The tower is 41 m tall.")
     hits = tuple(
@@ -167,3 +168,33 @@ def test_a_browser_shows_a_metric_of_ones_own(runs: list[Run], watched: Watched,
     assert texts(page, "article.run >> nth=0 >> table.metrics tbody tr") == [
         "page-words 2 letters: 6 said: <b>one"
     ]
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> Run:
+    """An answer that a judge grades 8 and phrase recall 0; the gold answer is a number with its unit."""
+    config = {"judge": {"kind": "scripted", "labels_by": {"automobile": "8"}}}
+    run = Run.create(
+        tmp_path / "runs", "graded", "0" * 8, {"name": "graded", "config": config, "folder": "."}
+    )
+    made = record(1, "By automobile, of 4150 cm.")
+    gold = [["car", {"number": 41.5, "unit": "m"}]]
+    question = Question.model_validate({**made.question.model_dump(), "answers": gold})
+    run.append([made.model_copy(update={"question": question})])
+    run.trust()
+    score_run(run, metrics=named(["correctness-judged"]))
+    return run
+
+
+@pytest.mark.slow
+def test_a_browser_lists_where_a_judge_and_phrase_recall_disagree(
+    graded: Run, watched: Watched, tmp_path: Path
+) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(report_html([load(graded.path)]), encoding="utf-8")
+    page: Any = watched.open(file.as_uri())
+    assert texts(page, "#disagreements tbody tr") == [
+        "graded q1 By automobile, of 4150 cm. car + {number: 41.5, unit: m} 0.50 1.00"
+    ]
+    page = watched.open(file.as_uri(), "view=question&id=q1")
+    assert "4150 cm" in texts(page, "mark")

@@ -80,7 +80,8 @@ def payload(
         indexed = index_run(
             run, profile, questions, details, pictures.of(run) if thumbnails else lambda *page: None
         )
-        overviews.append(overview_run(key, label, run, profile, indexed.sums))
+        shown = overview_run(key, label, run, profile, indexed.sums)
+        overviews.append(shown | {"disagreements": list(indexed.disagreements)})
         budget.release(_expected(run) - len(indexed.rows))
         indexes.append(indexed)
         chunks += details.chunks

@@ -24,7 +24,7 @@ from fathoms.runs.views import (
     ShownPiece,
     ShownPrompt,
 )
-from fathoms.types import Citation, Evidence, Question, Reply
+from fathoms.types import Citation, Evidence, GoldPhrase, Question, Reply
 
 Json = dict[str, Any]
 Picture = Callable[[str, int | None, bool], str | None]
@@ -51,13 +51,13 @@ def detail(view: ScoredQuestion, profile: str, pool: Pool, picture: Picture) -> 
     return {
         "question": pool.add(question.text),
         "reference": brief(question.reference, REFERENCE),
-        "answers": question.answers,
+        "answers": [[str(phrase) for phrase in variant] for variant in question.answers],
         "answers_in_text": [
             brief(text, REFERENCE) for text in (question.short_answer, question.long_answer) if text
         ],
         "claims": [brief(claim, REASON) for claim in question.reference_claims],
         "metadata": {key: label(value) for key, value in question.metadata.items()},
-        "phrases": phrases,
+        "phrases": list(map(str, phrases)),
         "files": question.files,
         "evidence": [
             _place(item) | {"thumbnail": picture(item.document, item.page, True)}
@@ -80,7 +80,7 @@ def _cited(item: Citation) -> Json:
 def _repeat(
     repeat: ScoredRepeat,
     question: Question,
-    phrases: Sequence[str],
+    phrases: Sequence[GoldPhrase],
     profile: str,
     pool: Pool,
     picture: Picture,

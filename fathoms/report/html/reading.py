@@ -14,12 +14,16 @@ from fathoms.report.html.outcome import lost_at, outcome
 from fathoms.report.html.questions import Questions
 from fathoms.report.html.texts import start
 from fathoms.report.metrics_table import MAIN
+from fathoms.report.text import gold
 from fathoms.report.worst import mean
+from fathoms.runs.disagreements import disagreements
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import ScoredRepeat
 
 ANSWER = 280
 EXAMPLE = 500
+DISAGREEMENTS = 100
+"""The most answers of a run that are listed because phrase recall and a judge differ."""
 COLUMNS = ("correctness", "hallucination", "outcome", "lost", "answer")
 
 
@@ -57,13 +61,15 @@ class Sums:
 class IndexedRun:
     """One run as read: `rows` maps a question's index to its columns, `numbers` to its chunk's number.
 
-    A row has the values of `COLUMNS`, then those of the `further` metrics.
+    A row has the values of `COLUMNS`, then those of the `further` metrics. `disagreements` are the answers
+    of which phrase recall and a judge say different things.
     """
 
     rows: dict[int, tuple[Any, ...]]
     numbers: dict[int, int]
     sums: Sums
     further: tuple[str, ...] = ()
+    disagreements: tuple[dict[str, Any], ...] = ()
 
     def columns(self, order: Sequence[int]) -> dict[str, Any]:
         """Return the run's part of the index.
@@ -91,6 +97,7 @@ def index_run(
         for name, found in run.metrics(profile).items()
         if (found.headline or found.asked) and name not in MAIN
     )
+    differing: list[dict[str, Any]] = []
     for view in run.questions():
         name, place = questions.place(view.question, run)
         for repeat in view.repeats:
@@ -105,11 +112,21 @@ def index_run(
             start(answers[0].text, ANSWER) if answers else None,
             *(rounded(mean(view.values(metric, profile))) for metric in further),
         )
+        for found in disagreements(view, profile):
+            differing.append(
+                {
+                    "id": name,
+                    "answer": start(found.answer, ANSWER),
+                    "gold": start(gold(view.question), ANSWER),
+                    "correctness": rounded(found.correctness),
+                    "judged": rounded(found.judged),
+                }
+            )
         file = run.question_file(view.question.id)
         made = detail(view, profile, details.pool, picture)
         numbers[place] = details.add(name, {"id": name, **made, "file": file and f"questions/{file.name}"})
     details.close()
-    return IndexedRun(rows, numbers, sums, further)
+    return IndexedRun(rows, numbers, sums, further, tuple(differing[:DISAGREEMENTS]))
 
 
 def seconds_of(repeat: ScoredRepeat) -> float | None:

@@ -92,6 +92,36 @@ function errors() {
   );
 }
 
+/** Answers that phrase recall and a judge see differently: there, gold phrases may need mending. */
+function disagreements() {
+  const rows = chosen().flatMap((key) =>
+    (report.runs[key].disagreements ?? []).map(({ id, answer, gold, correctness, judged }) => [
+      named(key),
+      h('a', { href: link({ view: 'question', id }) }, said(id, 60)),
+      said(answer, 280),
+      said(gold, 280),
+      figure(correctness),
+      figure(judged),
+    ]),
+  );
+  if (!rows.length) return null;
+  return section(
+    'disagreements',
+    'Phrase recall and the judge disagree',
+    h(
+      'p.small',
+      {},
+      `Where the judge is right and phrase recall is not, the gold answer needs another variant:
+        "fathoms questions check --from-run" proposes some. The first 100 of each run are listed.`,
+    ),
+    table(
+      'Answers that are correct for one of the two only',
+      ['Run', 'Question', 'Answer', 'Gold', 'Phrase recall', 'Judge'],
+      rows,
+    ),
+  );
+}
+
 // ---- facts about the runs
 
 const microOf = ({ metrics }) =>
@@ -209,6 +239,7 @@ function overviewView(room) {
     costAndQuality(room),
     latency(room),
     errors(),
+    disagreements(),
     aboutRuns(),
   ];
 }

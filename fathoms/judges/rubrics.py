@@ -1,0 +1,42 @@
+"""What judges are asked besides whether a source supports a claim: whether an answer is correct.
+
+For these, the claim of a judgement is the answer, its premise the gold answer, and its context the question.
+"""
+
+from __future__ import annotations
+
+from fathoms.types import Rubric
+
+VERSION = 1
+"""Part of the key of the verdicts: a changed text asks anew."""
+_ASKED = """\
+Only what the answer says counts: other words, another order, the same value in another unit, and further
+details that do not contradict the gold answer cost nothing.
+
+Question: {context}
+
+Gold answer:
+{premise}
+
+Answer to check:
+{claim}
+
+"""
+PROMPTS: dict[Rubric, str] = {
+    "grade": f"""\
+You grade an answer to a question by comparing it with the gold answer, with a whole number from 0 to 10.
+10: it says everything that the gold answer says. 7 to 9: it is correct, and only minor details are missing.
+4 to 6: it is partly correct. 1 to 3: it is mostly wrong. 0: it is wrong, or does not answer the question.
+{_ASKED}Answer with the number alone.""",
+    "correct": f"""\
+You check an answer to a question by comparing it with the gold answer. Answer yes if it says what the gold
+answer says, and no if anything of it is missing or wrong, or if it does not answer the question.
+{_ASKED}Is the answer correct? Answer with one word: yes or no.""",
+}
+"""Prompt templates by rubric, for language models."""
+GRADES = tuple(map(str, range(11)))
+WORDS: dict[Rubric, dict[str, str]] = {
+    "grade": {grade: grade for grade in GRADES},
+    "correct": {"yes": "supported", "no": "unsupported"},
+}
+"""What a language model may reply, and the label of the verdict for it."""

@@ -1,0 +1,59 @@
+"""Reads whether an answer says yes or no."""
+
+from __future__ import annotations
+
+import re
+
+_OPENING_LENGTH = 2000
+"""Only so many characters of an answer are read for its first sentence."""
+_NOT_SAID = re.compile(
+    r"\b(?:(?:do|does|did|can|could|am|is|are|was|were)(?:\s+not|n['’]t)|cannot|unable|not|no|never|nothing)\b"  # noqa: RUF001
+    r"[^.!?]{0,60}?"
+    r"\b(?:know[ns]?|sure|certain|clear|determin\w*|information|mention\w*|specif\w*|state[ds]?|stating|say|said|find|found"
+    r"|tell|answer|provide[ds]?|evidence|indicate[ds]?|described?|available|address\w*|discuss\w*|enough|idea)\b",
+    re.IGNORECASE,
+)
+_OPENING = re.compile(
+    r"\W{0,20}(?:(?:(?:the\s+)?(?:short\s+)?answer(?:\s+is)?|in\s+short|well|so|actually)\s*[:,]?\s*){0,3}\W{0,20}"
+    r"(?:(?P<yes>yes|yeah|yep|true|correct|right|indeed|certainly|definitely|of\s+course)"
+    r"|no|nope|false|incorrect|wrong|not\s+(?:true|correct|right|at\s+all|really)|never)"
+    # What follows shows that the word stands for the answer: "No information" and "No. 5" do not.
+    r"(?!\.?\s*\d)(?=\s{0,20}(?:[^\w\s]|\Z|(?:it|they|he|she|this|that|there|the|because|but)\b))",
+    re.IGNORECASE,
+)
+_ANSWER_IS = re.compile(
+    r"\b(?:the|my|final)\s+answer\s*(?:is|:)\W{0,20}(?P<word>yes|no|true|false)\b", re.IGNORECASE
+)
+_NEGATED = re.compile(
+    r"\b(?:not|never|cannot|neither|nor|no\s+longer|false|incorrect|untrue|\w+n['’]t|without|nobody|none|no)\b",  # noqa: RUF001
+    re.IGNORECASE,
+)
+_NOT_ONLY = re.compile(r"\bnot\s+(?:only|just|merely|uncommon)\b|\bno\s+(?:doubt|matter)\b", re.IGNORECASE)
+_AFFIRMED = re.compile(
+    r"\W{0,20}(?:it|they|he|she|this|that|these|those|there|both|all|we|you|i)\s+(?:all\s+|both\s+)?"
+    r"(?:is|are|was|were|does|do|did|has|have|had|can|could|will|would|should|must|may)\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[^.!?\n]+(?:\.\d[^.!?\n]*)*")
+
+
+def says(text: str) -> bool | None:
+    """Return whether an answer says yes (`True`) or no (`False`), and `None` if that cannot be told.
+
+    A yes or no at the beginning decides, then "the answer is yes", then the first sentence: with a negation
+    it says no, and without one it says yes if it begins like "It is" or "They do". A sentence that says that
+    something is unknown or not mentioned says neither.
+    """
+    opening_text = text.strip()[:_OPENING_LENGTH]
+    first = _SENTENCE.search(opening_text)
+    if first is None:
+        return None
+    if opening := _OPENING.match(opening_text):
+        return opening["yes"] is not None
+    if stated := _ANSWER_IS.search(text):
+        return stated["word"].lower() in ("yes", "true")
+    if _NOT_SAID.search(first[0]):
+        return None
+    if _NEGATED.search(_NOT_ONLY.sub("", first[0])):
+        return False
+    return True if _AFFIRMED.match(first[0]) else None
