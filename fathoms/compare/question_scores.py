@@ -30,6 +30,9 @@ SCHEMA = 1
 _RULES = {
     "hallucination": ("match", "hyphens", "classifier_key"),
     "abstention": ("classifier_key",),
+    "truthfulness": ("match", "hyphens", "classifier_key"),
+    "answered-unanswerable": ("classifier_key",),
+    "abstained-answerable": ("classifier_key",),
 }
 _PHRASES = ("match", "hyphens")
 _OF_OLD_BASELINES = {"correctness": "higher", "hallucination": "lower"}
@@ -108,7 +111,7 @@ class QuestionScores(StoredValue):
         """
         kind = self.kind_of(metric)
         if kind.rules is not None:
-            return {"rules": kind.rules}
+            return {"rules": kind.rules, **{key: self.rules.get(key) for key in _RULES.get(metric, ())}}
         return {key: self.rules.get(key) for key in _RULES.get(metric, _PHRASES)}
 
     @property
