@@ -38,9 +38,9 @@ class GateNight:
 
     `delta` is the mean difference, run minus baseline, with the sign reversed for metrics where lower is
     better: negative always means worse. For a metric that is no share, such as truthfulness, it is a share of
-    the metric's range: from 1 to -1 is -1. `low` and `high` are its one-sided bounds, and `p` is the p value of
-    "not worse". `questions` is the number of questions compared; `left_out` are those for which the metric is
-    not defined on both sides.
+    the metric's range: from 1 to -1 is -1. `low` and `high` are its one-sided bounds, and `p` is the p value
+    of "not worse". `questions` is the number of questions compared; `left_out` are those for which the metric
+    is not defined on both sides.
     """
 
     delta: float

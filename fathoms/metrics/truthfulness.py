@@ -38,6 +38,11 @@ class Truthfulness(Metric):
     """What a statement without any correct phrase costs (L); an abstention costs nothing."""
 
     @property
+    def name(self) -> str:
+        """`truthfulness`, with the penalty after it where that is not 1: a run always has the plain one."""
+        return self.kind if self.penalty == 1 else f"{self.kind}-{self.penalty:g}"
+
+    @property
     def measured_in(self) -> str:
         """The range of the values."""
         return f"score {-self.penalty:g} to 1"

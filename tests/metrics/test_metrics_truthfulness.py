@@ -76,6 +76,11 @@ def test_truthfulness_by_category_and_overall() -> None:
     assert found["overall"]["method"] == "bca"
 
 
+def test_another_penalty_stands_beside_the_plain_one() -> None:
+    strict = Truthfulness(penalty=2)
+    assert (strict.name, strict.measured_in) == ("truthfulness-2", "score -2 to 1")
+
+
 def test_a_failed_call_is_counted_and_a_reference_alone_says_what_lacks() -> None:
     metric = Truthfulness()
     failed, bare = (metric.of(Facts(TEN[i], ROWS.rows[i]["fathoms"])) for i in (7, 9))
