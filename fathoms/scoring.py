@@ -80,7 +80,8 @@ def score_run(
     unread = ((manifest.get("data") or {}).get("ingest") or {}).get("failures") or {}
     texts = RunTexts(read_documents(run, manifest), unread)
     verdicts = _verdicts(run, manifest, list(pools.values()), entries, judging or Judging())
-    scores = _write_views(run, entries, judged, texts, scoring.profile or headline(data), pools, verdicts)
+    profile = scoring.profile or headline(data)
+    scores = _write_views(run, entries, judged, texts, profile, pools, verdicts)
     run.set_aside_views()
     made = verdicts.judged.verdicts.values() if verdicts else ()
     summary = summary_of(run.id, manifest, records, scores, flaws, made)
@@ -93,7 +94,11 @@ def score_run(
                 "judging was stopped by its budget; 'fathoms score' asks for the missing verdicts"
             )
     summary["metrics"] = {
-        name: {**pool.figures(by), "asked": name in names}
+        name: {
+            **pool.figures(by),
+            "asked": name in names,
+            **({"profile": profile} if pool.metric.follows_profile else {}),
+        }
         for name, pool in pools.items()
         if not pool.metric.in_profile
     }

@@ -7,6 +7,7 @@ one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -36,9 +37,10 @@ class GateNight:
     """One run compared with the baseline.
 
     `delta` is the mean difference, run minus baseline, with the sign reversed for metrics where lower is
-    better: negative always means worse. `low` and `high` are its one-sided bounds, and `p` is the p value of
-    "not worse". `questions` is the number of questions compared; `left_out` are those for which the metric is
-    not defined on both sides.
+    better: negative always means worse. For a metric that is no share, such as truthfulness, it is a share of
+    the metric's range: from 1 to -1 is -1. `low` and `high` are its one-sided bounds, and `p` is the p value
+    of "not worse". `questions` is the number of questions compared; `left_out` are those for which the metric
+    is not defined on both sides.
     """
 
     delta: float
@@ -125,7 +127,7 @@ def gate(
     for metric in metrics:
         for scores in () if allow_unchecked else (baseline, *runs):
             _check_judge(scores, metric)
-        if (unit := baseline.kind_of(metric).unit) != "share":
+        if _width(unit := baseline.kind_of(metric).unit) is None:
             raise UsageError(
                 f"{metric} is measured in {unit}, and the margin of a gate is a difference of shares:"
                 " use 'fathoms compare' for it"
@@ -203,6 +205,13 @@ def _check_cache(scores: QuestionScores) -> None:
         )
 
 
+def _width(unit: str) -> float | None:
+    """Return how wide the range of a unit is: 1 for shares, 2 for `score -1 to 1`, `None` for units that a
+    gate cannot judge."""
+    found = re.fullmatch(r"score -(\d+(?:\.\d+)?) to 1", unit)
+    return 1 + float(found[1]) if found else 1.0 if unit == "share" else None
+
+
 def _check_judge(scores: QuestionScores, metric: str) -> None:
     """Raise DataError where a metric rests on a judge that nobody can rely on."""
     kind = scores.kind_of(metric)
@@ -250,11 +259,12 @@ def _family(
     from fathoms.stats.difference import macro_weights, pair
 
     sign = 1 if baseline.higher_is_better(metric) else -1
+    width = _width(baseline.kind_of(metric).unit) or 1.0  # the tests are made for differences in [-1, 1]
     wanted = [name for name, q in baseline.questions.items() if category in (None, q.category)]
     matched = tuple(match(baseline, run, metric, wanted) for run in runs)
     pairs = []
     for found in matched:
         codes = np.unique(np.array(found.categories), return_inverse=True)[1]
-        differences = sign * (np.array(found.second) - np.array(found.first))
+        differences = sign * (np.array(found.second) - np.array(found.first)) / width
         pairs.append(pair(differences, macro_weights(codes)))
     return _Family(metric, category, tuple(pairs), matched)

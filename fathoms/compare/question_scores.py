@@ -30,9 +30,18 @@ SCHEMA = 1
 _RULES = {
     "hallucination": ("match", "hyphens", "classifier_key"),
     "abstention": ("classifier_key",),
+    "truthfulness": ("match", "hyphens", "classifier_key"),
+    "answered-unanswerable": ("classifier_key",),
+    "abstained-answerable": ("classifier_key",),
 }
 _PHRASES = ("match", "hyphens")
 _OF_OLD_BASELINES = {"correctness": "higher", "hallucination": "lower"}
+
+
+def _rules(metric: str) -> tuple[str, ...]:
+    """Return the rules of the profile that a metric depends on; `truthfulness-2` depends on those of
+    `truthfulness`."""
+    return _RULES.get("truthfulness" if metric.startswith("truthfulness-") else metric, ())
 
 
 class MetricKind(StoredValue):
@@ -108,7 +117,7 @@ class QuestionScores(StoredValue):
         """
         kind = self.kind_of(metric)
         if kind.rules is not None:
-            return {"rules": kind.rules}
+            return {"rules": kind.rules, **{key: self.rules.get(key) for key in _rules(metric)}}
         return {key: self.rules.get(key) for key in _RULES.get(metric, _PHRASES)}
 
     @property
@@ -244,7 +253,7 @@ def require_rules(first: QuestionScores, other: QuestionScores, metrics: Iterabl
             f" '{other.profile}': name one with --profile"
         )
     for metric in metrics:
-        for scores in (first, other) if "classifier_key" in _RULES.get(metric, ()) else ():
+        for scores in (first, other) if "classifier_key" in _rules(metric) else ():
             _require_key(scores)
         if first.rules_of(metric) != other.rules_of(metric):
             raise DataError(

@@ -48,6 +48,8 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
 
     - `correctness` and `hallucination` are means over `n` and `hallucination_n` questions.
     - `abstention` is the abstention rate on answerable questions; failed calls and refusals are left out.
+    - Under `fathoms`, `hallucination_over` holds the rate over `all`, `answerable` and `unanswerable`
+      questions.
     - `intervals` holds the confidence interval of each mean, and `errors` the number of failed calls.
     - `abstention_table` counts answers by answerable or unanswerable question and by answered or abstained.
       `abstention_rates` holds the same as shares, plus coverage and selective accuracy. `labels` counts
@@ -59,7 +61,7 @@ def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, 
     for name in scores.rows[0] if scores.rows else ():
         rows = [ScoredRecord(record, row[name]) for record, row in zip(records, scores.rows, strict=True)]
         head = _head(next((profile for profile in PROFILES if profile.name == name), None), scores.scoring)
-        figures[name] = {**head, **figures_of(rows)}
+        figures[name] = {**head, **figures_of(rows, name)}
         if name != RELEASED:
             table = _abstention_table(rows)
             shares: dict[str, dict[str, float | None]] = {}
@@ -85,7 +87,7 @@ def _head(profile: Profile | None, scoring: Scoring) -> dict[str, Any]:
     }
 
 
-def figures_of(rows: Iterable[ScoredRecord]) -> dict[str, Any]:
+def figures_of(rows: Sequence[ScoredRecord], profile: str) -> dict[str, Any]:
     """Return the `overall` and `categories` figures; categories are in order of first appearance."""
     questions = _question_scores(rows)
     groups: dict[str, list[QuestionMeans]] = {}
@@ -103,7 +105,10 @@ def figures_of(rows: Iterable[ScoredRecord]) -> dict[str, Any]:
         **{f"micro_{metric}": micro[metric] for metric in METRICS},
         "intervals": overall_intervals([_samples(group) for group in groups.values()]),
     }
-    return {"overall": overall, "categories": categories}
+    figures: dict[str, Any] = {"overall": overall, "categories": categories}
+    if profile == "fathoms":
+        _add_denominators(figures, rows)
+    return figures
 
 
 def _question_scores(rows: Iterable[ScoredRecord]) -> list[QuestionMeans]:
@@ -146,6 +151,26 @@ def _means(questions: Sequence[QuestionMeans]) -> dict[str, Any]:
         "hallucination_n": sum(question.hallucination is not None for question in questions),
         "errors": sum(question.errors for question in questions),
     }
+
+
+def _add_denominators(figures: dict[str, Any], rows: Iterable[ScoredRecord]) -> None:
+    """Add `hallucination_over` to the overall figures and to those of each category.
+
+    It holds the hallucination rate over `all`, over the `answerable` and over the `unanswerable` questions,
+    as a mean over these questions (`value`) with their number (`n`). Failed calls, and answerable questions
+    without gold phrases, are in no denominator.
+    """
+    grouped: dict[bool, list[ScoredRecord]] = {True: [], False: []}
+    for row in rows:
+        grouped[row.record.question.answerable].append(row)
+    parts = {"answerable": _question_scores(grouped[True]), "unanswerable": _question_scores(grouped[False])}
+    parts = {"all": [*parts["answerable"], *parts["unanswerable"]], **parts}
+    for category, found in ((None, figures["overall"]), *figures["categories"].items()):
+        found["hallucination_over"] = {}
+        for name, questions in parts.items():
+            rates = [one.hallucination for one in questions if category in (None, one.category)]
+            known = sum(rate is not None for rate in rates)
+            found["hallucination_over"][name] = {"value": mean(rates), "n": known}
 
 
 def _abstention_table(rows: Iterable[ScoredRecord]) -> dict[str, dict[str, int]]:

@@ -58,12 +58,13 @@ class Metric(Component):
     The class variables describe a metric to readers: in which `direction` it is better, its `unit`, whether
     tables show it without being asked to (`headline`), what it `needs`, and the `source` that defines it.
     `failed` is the value of a failed call, `None` where failed calls are left out. `inert` says that scoring
-    runs no code of the user and asks no server, and `in_profile` that the figures are stored with those of
-    the scoring profiles.
+    runs no code of the user and asks no server, `in_profile` that the figures are stored with those of the
+    scoring profiles, and `follows_profile` that the values depend on the headline profile.
     """
 
     inert: ClassVar[bool] = True
     in_profile: ClassVar[bool] = False
+    follows_profile: ClassVar[bool] = False
     direction: ClassVar[Direction] = "higher"
     unit: ClassVar[str] = "share"
     headline: ClassVar[bool] = False

@@ -98,7 +98,8 @@ class Pool:
 
     def _missing(self) -> str | None:
         """Say in one sentence why the metric applies to no record; `None` if it applies to any."""
-        if any(value is not None for question in self._questions.values() for value in question.values):
+        questions = self._questions.values()
+        if any(one.ratios or one.mean is not None for one in questions):
             return None
         if not self._lacking:
             return f"{self.metric.name} applies to none of the answers"

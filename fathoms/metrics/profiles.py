@@ -12,6 +12,9 @@ other profile is computed on request (`fathoms score RUN --profile NAME`, `fatho
 Abstention is judged by the `configured` classifier, or by the paper's `plain` rule with the exemplars and
 the embedder of the configured one: the whole answer takes the label of its nearest exemplar, at any distance.
 
+Under `fathoms`, a statement in answer to an unanswerable question is a hallucination. The other profiles have
+no rate of hallucination for unanswerable questions.
+
 The authors released results scored by either script. A record imported from such a file names the script that
 scored it (`fingerprints["scorer"]`), and `released-code` then follows that script: only in this way are all
 printed figures reproduced.
@@ -35,6 +38,7 @@ class Profile:
     """The rules of one profile for finding phrases and judging abstention.
 
     With `follows_scorer`, hyphens are treated as by the script that scored the imported record, if known.
+    With `judges_unanswerable`, statements in answer to unanswerable questions are hallucinations.
     """
 
     name: str
@@ -42,6 +46,7 @@ class Profile:
     hyphens: Hyphens
     abstention: Literal["plain", "configured"]
     follows_scorer: bool = False
+    judges_unanswerable: bool = False
 
     def hyphens_for(self, record: Record) -> Hyphens:
         """Return the hyphen rule for this record."""
@@ -56,7 +61,7 @@ class Profile:
 PROFILES = (
     Profile("paper", "substring", "both", "plain"),
     Profile("released-code", "substring", "answer", "plain", follows_scorer=True),
-    Profile("fathoms", "word", "both", "configured"),
+    Profile("fathoms", "word", "both", "configured", judges_unanswerable=True),
 )
 
 

@@ -23,6 +23,12 @@ from fathoms.metrics.reference.bleu import Bleu, SacreBleu
 from fathoms.metrics.reference.rouge import Rouge1, Rouge2, RougeL
 from fathoms.metrics.reference.similarity import SemanticSimilarity
 from fathoms.metrics.reference.squad import ExactMatch, TokenF1
+from fathoms.metrics.truthfulness import (
+    AbstainedAnswerable,
+    AbstentionF1,
+    AnsweredUnanswerable,
+    Truthfulness,
+)
 
 METRICS: tuple[type[Metric], ...] = (
     profile.Correctness,
@@ -33,6 +39,10 @@ METRICS: tuple[type[Metric], ...] = (
     profile.RecallInDocuments,
     profile.RecallInRetrieved,
     profile.RecallInPrompt,
+    Truthfulness,
+    AnsweredUnanswerable,
+    AbstainedAnswerable,
+    AbstentionF1,
     spending.Latency,
     spending.PromptTokens,
     spending.CompletionTokens,
@@ -53,6 +63,7 @@ METRICS: tuple[type[Metric], ...] = (
 SETS: dict[str, tuple[str, ...]] = {
     "fathoms": (
         *("correctness", "hallucination", "abstention", "coverage", "selective-accuracy"),
+        *("truthfulness", "answered-unanswerable", "abstained-answerable", "abstention-f1"),
         *("recall-in-documents", "recall-in-retrieved", "recall-in-prompt"),
         *("latency", "prompt-tokens", "completion-tokens", "cost"),
     ),

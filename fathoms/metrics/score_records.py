@@ -59,7 +59,8 @@ class RecordScore(StoredValue):
     """The score of one record under one profile.
 
     - `correctness` is in [0, 1]; it is 0 for a failed call and `None` for a question without a gold answer.
-    - `hallucination` is 1 or 0; it is `None` for a failed call or if there is no correctness.
+    - `hallucination` is 1 or 0; it is `None` for a failed call or if there is no correctness. Under the
+      profile `fathoms` it is also known for unanswerable questions: a statement is 1, anything else 0.
     - `abstention` is the label of the answer, `None` for a failed call.
     - `abstained` is true if that label is `abstention` or `empty`. It is `None` for a failed call, and for a
       `refusal`, because that does not show what the model knew.
@@ -190,7 +191,11 @@ def _score_record(
     correctness = recall.value if scored else None
     return RecordScore(
         correctness=correctness,
-        hallucination=hallucination(label, correctness),
+        hallucination=hallucination(
+            label,
+            correctness,
+            unanswerable=profile.judges_unanswerable and not record.question.answerable,
+        ),
         abstained=None if label in (None, "refusal") else label != "statement",
         abstention=label,
         matched=tuple(map(str, recall.found)) if scored else (),

@@ -42,9 +42,9 @@ def run_json(run: ScoredRun, scores: str | None = None) -> dict[str, Any]:
         "name": run.name,
         "model": run.model,
         "profile": profile,
-        "overall": pick(figures.get("overall") or {}, OVERALL),
+        "overall": _with_rates(figures.get("overall") or {}, OVERALL),
         "categories": {
-            name: pick(values, CATEGORY) for name, values in (figures.get("categories") or {}).items()
+            name: _with_rates(values, CATEGORY) for name, values in (figures.get("categories") or {}).items()
         },
         "funnel": figures.get("funnel"),
         "abstention_table": figures.get("abstention_table"),
@@ -68,6 +68,12 @@ def metric_json(figures: MetricFigures) -> dict[str, Any]:
 def figure_json(figure: MetricFigure) -> dict[str, Any]:
     """Build the object of one figure: the value, its 95 % interval and the number of questions."""
     return {"value": figure.value, "low": figure.low, "high": figure.high, "n": figure.n}
+
+
+def _with_rates(values: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """Select keys, and the hallucination rates by answerability where the run has them."""
+    rates = values.get("hallucination_over")
+    return pick(values, keys) | ({"hallucination_over": rates} if rates else {})
 
 
 def pick(values: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:

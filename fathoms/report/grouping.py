@@ -139,7 +139,7 @@ def _regrouped(
     made = {}
     for name, figures in profiles.items():
         pairs = [ScoredRecord(record, row[name]) for record, row in zip(records, rows, strict=True)]
-        made[name] = {**figures, **figures_of(pairs)}
+        made[name] = {**figures, **figures_of(pairs, name)}
         if figures.get("funnel") and name in funnels:
             made[name]["funnel"] = {**figures["funnel"], **funnels[name]}
     return made

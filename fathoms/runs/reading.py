@@ -185,6 +185,7 @@ class MetricFigures(_Part):
     unit: str = "share"
     headline: bool = False
     asked: bool = False
+    profile: str | None = None
     judge: str | None = None
     rules: str | None = None
     missing: str | None = None
@@ -556,8 +557,12 @@ class ScoredRun:
 
 
 def all_metrics(summary: Summary, profile: str) -> dict[str, MetricFigures]:
-    """Return the figures of all metrics of a summary by name, those of FATHOMS-RAG under one profile."""
-    return {**profile_metrics(summary.profiles[profile]), **summary.metrics}
+    """Return the figures of all metrics of a summary by name, those of FATHOMS-RAG under one profile.
+
+    Metrics whose values depend on another profile are left out.
+    """
+    others = {name: found for name, found in summary.metrics.items() if found.profile in (None, profile)}
+    return {**profile_metrics(summary.profiles[profile]), **others}
 
 
 def no_such_scores(run: str, wanted: str, there: Collection[str]) -> str:

@@ -64,7 +64,8 @@ def test_the_page_holds_a_metric_of_ones_own(runs: list[Run]) -> None:
     assert {name: cell["mean"] for name, cell in found[1]["categories"].items()} == {"A": 3.0, "B": 1.0}
     assert (found[0]["unit"], found[0]["direction"], found[0]["shown"]) == ("words", "lower", True)
     assert overview["runs"][0]["metrics"]["latency"]["shown"] is False
-    assert chunks["index"]["runs"][0]["metrics"] == {"page-words": [2.0, 1.0]}
+    # truthfulness is a headline metric, which every page shows
+    assert chunks["index"]["runs"][0]["metrics"] == {"truthfulness": [1.0, 1.0], "page-words": [2.0, 1.0]}
     question, _ = detail_of(chunks, 0, "q1")
     scores = {score["name"]: score for score in question["repeats"][0]["metrics"]}
     assert scores["page-words"] == {

@@ -1,0 +1,68 @@
+"""`gate` and `compare` see a service that begins to answer what has no answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import Project, write_project
+
+ASKED = [
+    *(
+        {"question": f"How tall is tower {n}?", "files": ["varn.pdf"], "answers": [["41.5"]]}
+        for n in range(10)
+    ),
+    *(
+        {"question": f"Who owns mine {n}?", "files": ["varn.pdf"], "answers": [], "answerable": False}
+        for n in range(10)
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Two runs of one pipeline that differ only in what the model says where there is no answer."""
+    project = write_project(tmp_path_factory.mktemp("unanswerable"))
+    project.write("questions.json", json.dumps({"Text-Only": ASKED}))
+    for name, said in (("before", "The document does not say."), ("after", "It is owned by Ada Brandt.")):
+        text = project.config.read_text().split("generate:")[0]
+        replies = f"{{tall: The tower is 41.5 m tall., owns: '{said}'}}"
+        project.write(
+            f"{name}.yaml",
+            text.replace("tiny", name) + f"generate: {{kind: scripted, replies: {replies}}}\n",
+        )
+        done = project.fathoms("run", f"{name}.yaml")
+        assert done.returncode == 0, done.stderr
+    return project
+
+
+@pytest.mark.parametrize("metric", ["truthfulness", "hallucination", "answered-unanswerable"])
+def test_the_gate_fails(two: Project, metric: str) -> None:
+    done = two.fathoms("gate", "after", "--baseline", "before", "--metric", metric)
+    assert "FAIL" in done.stdout
+    assert done.returncode not in (0, 2), done.stderr
+
+
+def test_compare_shows_the_loss(two: Project) -> None:
+    # half of the questions fall from 1 to -1
+    (test,) = two.json("compare", "before", "after", "--metric", "truthfulness")["tests"]
+    assert test["overall"]["difference"] == -1
+
+
+def test_the_leaderboard_shows_it(two: Project, tmp_path: Path) -> None:
+    shown = two.fathoms("report", "before", "after", "--to", str(tmp_path / "both"))
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.count("truthfulness (score -1 to 1) ↑") == 2
+    for name in ("report.md", "table.tex", "scores.csv", "report.html"):
+        assert "truthfulness" in (tmp_path / "both" / name).read_text(), name
+
+
+def test_the_rate_has_its_denominators_in_the_json(two: Project) -> None:
+    (shown,) = two.json("report", "after")
+    assert shown["overall"]["hallucination_over"] == {
+        "all": {"value": 0.5, "n": 20},
+        "answerable": {"value": 0, "n": 10},
+        "unanswerable": {"value": 1, "n": 10},
+    }
