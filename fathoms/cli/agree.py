@@ -24,8 +24,11 @@ def agree(
         ),
     ],
     abstention: Annotated[
-        str, typer.Option("--abstention", metavar="KIND", help="Which classifier: cues or nearest-neighbour.")
-    ] = "cues",
+        str,
+        typer.Option(
+            "--abstention", metavar="KIND", help="Which classifier: linear, cues or nearest-neighbour."
+        ),
+    ] = "linear",
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -63,7 +66,9 @@ def agree(
 
     pairs = [f"abstention.{pair}" for pair in settings or ()]
     source = override(Source("--abstention", {"abstention": {"kind": abstention}}), pairs)
-    figures = compare(read_labels(labels), validate(Scoring, source).abstention)
+    classifier = validate(Scoring, source).abstention
+    classifier.check()
+    figures = compare(read_labels(labels), classifier)
     if as_json:
         console.show_json(figures)
     else:

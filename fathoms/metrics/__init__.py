@@ -24,6 +24,7 @@ from fathoms.metrics.ingestion import (
     gold_text_recall,
     summarise_gold_text,
 )
+from fathoms.metrics.linear import Linear
 from fathoms.metrics.nearest_neighbour import NearestNeighbour
 from fathoms.metrics.phrase_recall import PhraseRecall, phrase_recall
 from fathoms.metrics.profiles import PROFILES, Profile
@@ -50,6 +51,7 @@ __all__ = [
     "Funnel",
     "GoldText",
     "Judged",
+    "Linear",
     "NearestNeighbour",
     "ParsedTexts",
     "PhraseRecall",

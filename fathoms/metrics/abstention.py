@@ -10,10 +10,11 @@ from pydantic import Field
 from fathoms.config import fingerprint
 from fathoms.metrics.cues import Cues
 from fathoms.metrics.labels import Label
+from fathoms.metrics.linear import Linear
 from fathoms.metrics.nearest_neighbour import NearestNeighbour
 from fathoms.types import Verdict
 
-Classifier = Annotated[Cues | NearestNeighbour, Field(discriminator="kind")]
+Classifier = Annotated[Linear | Cues | NearestNeighbour, Field(discriminator="kind")]
 
 LONGEST = 100_000
 """The most characters of an answer that are classified; see `excerpt`."""

@@ -11,9 +11,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from fathoms.metrics.abstention import Classifier, label_answers, label_of
-from fathoms.metrics.cues import Cues
 from fathoms.metrics.hallucination import hallucination
 from fathoms.metrics.labels import Label, Why
+from fathoms.metrics.linear import Linear
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.stages import Funnel
@@ -31,15 +31,16 @@ class Scoring(BaseModel):
     profile: Literal["paper", "released-code", "fathoms"] | None = None
     """The profile that reports show first; by default `paper` for the FATHOMS-RAG questions and `fathoms` for
     all others. Every run is also scored under `fathoms`."""
-    abstention: Classifier = Cues()
+    abstention: Classifier = Linear()
     """The abstention classifier of the profile `fathoms`. The other profiles use the paper's plain rule with
     the exemplars and the embedder of this classifier."""
 
     @field_validator("abstention", mode="before")
     @classmethod
-    def _by_cues(cls, value: Any) -> Any:
-        """Default to `kind: cues` if the kind is not given."""
-        return {"kind": "cues", **value} if isinstance(value, dict) else value
+    def _by_weights(cls, value: Any) -> Any:
+        """Default to `kind: linear`, or to `cues`, the earlier default, if `least_cosine` is given."""
+        kind = "cues" if isinstance(value, dict) and "least_cosine" in value else "linear"
+        return {"kind": kind, **value} if isinstance(value, dict) else value
 
     def at(self, base: Path) -> Scoring:
         """Return these settings with a relative path of the exemplars resolved from the folder `base`."""

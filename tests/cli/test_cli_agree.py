@@ -15,7 +15,9 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "labels.jsonl"
 def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["agree", str(EXAMPLE)]) == 0
     out = capsys.readouterr().out
-    assert out.split("\n")[1].split()[:2] == ["accuracy", "1.000"]
+    # `False. The report does not mention a second ferry.` is a known error; docs/abstention.md tells of it
+    assert out.split("\n")[1].split()[:2] == ["accuracy", "0.857"]
+    assert "6: labelled statement, classified abstention: sentence 2 of 2" in " ".join(out.split())
     assert "left out: 1 hedged" in out
 
 
@@ -23,11 +25,16 @@ def test_a_difference_is_shown_with_the_clause_that_decided(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     labels = tmp_path / "labels.jsonl"
-    row = {"id": "1", "answer": "It is 12 m. The text does not say when.", "label": "abstention"}
+    row = {
+        "id": "1",
+        "answer": "It is 12 m. The text does not say when it was measured.",
+        "label": "abstention",
+    }
     labels.write_text(json.dumps(row) + "\n")
     assert main(["agree", str(labels)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "1: labelled abstention, classified statement: answers first: 'it is 12 m'" in shown
+    assert "1: labelled abstention, classified statement: answers all the same" in shown
+    assert "'it is 12 m.'" in shown
 
 
 def test_json_and_another_kind(capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,7 +49,7 @@ def test_json_and_another_kind(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "code", "message"),
     [
         (["--abstention", "cue"], 2, "unknown kind 'cue'"),
-        (["--set", "least_cosin=0.3"], 2, "did you mean 'least_cosine'?"),
+        (["--set", "embd={}"], 2, "did you mean 'embed'?"),
         (["--set", "exemplars=nowhere.yaml"], 2, "nowhere.yaml: no such file"),
     ],
 )

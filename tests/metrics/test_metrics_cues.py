@@ -257,8 +257,7 @@ def test_the_key_depends_on_every_option_of_the_classifier(tmp_path: Path) -> No
     assert Cues().key == Cues().key
 
 
-def test_cues_are_the_default_and_a_kind_need_not_be_named() -> None:
-    assert Scoring().abstention == Cues()
+def test_an_option_of_cues_alone_names_the_kind() -> None:
     given_options = validate(Scoring, Source("x", {"abstention": {"least_cosine": 0.7}}))
     assert given_options.abstention == Cues(least_cosine=0.7)
     other = validate(Scoring, Source("x", {"abstention": {"kind": "nearest-neighbour", "unit": "answer"}}))
@@ -268,7 +267,7 @@ def test_cues_are_the_default_and_a_kind_need_not_be_named() -> None:
 def test_a_refusal_in_words_is_neither_abstention_nor_hallucination() -> None:
     asked = Question(id="q", text="?", category="A", answers=(("x",),))
     record = Record(question=asked, answer=Reply(text=REFUSED[0]))
-    row = score([record], Scoring()).rows[0]["fathoms"]
+    row = score([record], Scoring(abstention=Cues())).rows[0]["fathoms"]
     assert (row.abstention, row.abstained, row.hallucination) == ("refusal", None, 0)
     assert row.why is not None
     assert row.why.clause == "i can't assist with that request"

@@ -1,0 +1,123 @@
+"""Compares the abstention classifiers with labels by people, by the source of the answers.
+
+    python benchmarks/abstention ../shared/data/abstention
+
+The folder holds `dev.jsonl` and `other-domains.jsonl`; hedged and empty answers are left out. `linear` is
+cross-validated by model and question: an answer is classified by weights that were learnt from no answer of
+its model and none to its question, with a threshold chosen among the answers that are learnt from. It is also
+learnt from one source and tried on the other. The other classifiers have no weights; the author of the cues
+and exemplars had read `dev.jsonl`. Speed is processor time on one core, over answers that the classifier has
+not seen before.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from train import Row, describe, fit, number_of, read_labelled, sentence_model, written_answers
+
+from fathoms.metrics import Classifier, Cues, Linear, NearestNeighbour
+from fathoms.metrics.agreement import count, figures
+
+GROUPS = 5
+
+
+def main(folder: Path) -> None:
+    """Print the table by source and classifier, and the speed of each."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    rows = read_labelled(folder)
+    sources = list(dict.fromkeys(row.source for row in rows))
+    first, written = sentence_model(), written_answers()
+    learnt = Learnt(
+        rows,
+        describe(first, [row.answer for row in rows]),
+        describe(first, [text for text, _ in written]),
+        [abstains for _, abstains in written],
+    )
+    print("| answers | classifier | accuracy | F1 | abstentions found | statements taken for abstentions |")
+    print("|---|---|---|---|---|---|")
+    for source in sources:
+        here = np.array([row.source == source for row in rows])
+        for name, plain in (
+            ("nearest exemplar, whole answer (`paper`)", NearestNeighbour().plain()),
+            ("nearest exemplar, sentences", NearestNeighbour()),
+            ("`cues`", Cues()),
+        ):
+            show(source, name, rows, labels(plain, rows), here)
+        show(source, "`linear`, cross-validated", rows, learnt.cross_validated(), here)
+        show(source, "`linear`, learnt from the other source", rows, learnt.said(~here), here)
+        show(source, "`linear` as it ships (has seen these)", rows, labels(Linear(), rows), here)
+    for classifier in (NearestNeighbour(), Cues(), Linear()):
+        for source in sources:
+            rate = speed(classifier, [row.answer for row in rows if row.source == source])
+            print(f"{classifier.kind}, {source}: {rate:.0f} answers a second of one core")
+    print(f"load {os.getloadavg()[0]:.1f}")
+
+
+class Learnt:
+    """The second step of `linear`, learnt from some of the labelled answers."""
+
+    def __init__(self, rows: Sequence[Row], features: Any, written: Any, abstains: Sequence[bool]) -> None:
+        self.rows, self.features, self.written, self.abstains = rows, features, written, abstains
+
+    def said(self, taken: Any) -> list[bool]:
+        """Whether every answer is said to abstain by weights that are learnt from those `taken`."""
+        chosen = [row for row, one in zip(self.rows, taken, strict=True) if one]
+        weights, threshold = fit(
+            self.features[taken],
+            [row.abstains for row in chosen],
+            [row.question for row in chosen],
+            self.written,
+            self.abstains,
+        )
+        return [bool(one) for one in self.features @ weights > threshold]
+
+    def cross_validated(self) -> list[bool]:
+        """Whether every answer is said to abstain by weights learnt from other models and other questions."""
+        models = np.array([number_of(f"model {row.model.split('_')[0]}") % GROUPS for row in self.rows])
+        questions = np.array([number_of(f"q {row.question}") % GROUPS for row in self.rows])
+        said = [False] * len(self.rows)
+        for model in range(GROUPS):
+            for question in range(GROUPS):
+                found = self.said((models != model) & (questions != question))
+                for place in np.nonzero((models == model) & (questions == question))[0]:
+                    said[place] = found[place]
+        return said
+
+
+def labels(classifier: Classifier, rows: Sequence[Row]) -> list[bool]:
+    """Whether the classifier says that each answer abstains."""
+    return [verdict.label != "statement" for verdict in classifier.classify([row.answer for row in rows])]
+
+
+def show(source: str, name: str, rows: Sequence[Row], said: Sequence[bool], here: Any) -> None:
+    """One line of the table."""
+    names = {True: "abstention", False: "statement"}
+    pairs = [
+        (names[row.abstains], names[one]) for row, one, taken in zip(rows, said, here, strict=True) if taken
+    ]
+    counts = count(pairs)
+    values = figures(counts)
+    found = f"{counts.hits} of {counts.hits + counts.missed}"
+    false = f"{counts.false} of {counts.false + counts.agreed}"
+    print(f"| {source} | {name} | {values['accuracy']:.3f} | {values['f1']:.3f} | {found} | {false} |")
+
+
+def speed(classifier: Classifier, answers: Sequence[str], rounds: int = 5) -> float:
+    """Answers a second of processor time, every one a new text, after a round that reads the weights."""
+    classifier.classify(answers)
+    start = time.process_time()
+    for number in range(rounds):
+        classifier.classify([f"{answer} [{number}]" for answer in answers])
+    return rounds * len(answers) / (time.process_time() - start)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,237 @@
+"""What the linear abstention classifier sees of an answer: its sentences, their n-grams, and features on top.
+
+A sentence becomes two rows of tokens. In the first, words of the same use share a class (`does not mention`
+and `doesn't state` are the same), determiners are left out, and a run of other words is one token. In the
+second, words that are common in the training text stand for themselves. N-grams of both are hashed into
+`BUCKETS` numbers. The classifier gives each sentence a score per `HEADS`, and `features` sums up the scores
+of an answer.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+HEADS = ("silent", "unable", "commits", "refuses")
+"""What a sentence may do: say that something is missing (or refuse), say that the question cannot be
+answered, give an answer, or refuse."""
+BUCKETS = 1 << 16
+
+_MARKS = str.maketrans(
+    dict.fromkeys("\u2019\u2018\u00b4\u02bc", "'")
+    | dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb", '"')
+    | dict.fromkeys("\u00a0\u202f\u2009", " ")
+    | dict.fromkeys("*`\u200b", "")
+)
+_ASIDE = re.compile(
+    r"!\[[^\]]{0,2000}\]\([^)]{0,2000}\)|\[\d[\d, ]{0,40}\]|\(image ?\d+\)|https?://\S+|^#{1,6} .{0,99}$",
+    re.MULTILINE,
+)
+"""Pictures, citations, addresses and headings, which state nothing."""
+_END = r" (?<=[.!?] )(?<!\.\w\. )(?<!\bfig\. )(?<!\bvs\. )(?<!\b[md]r\. )| (?<=[.!?][\"')\]] )|\n+"
+_SENTENCE_END = re.compile(_END)
+_SENTENCE_END_ANYWHERE = re.compile(rf"{_END}|(?<=[\u3002\uff01\uff1f\uff1b\u061f])")
+"""The same with the full stops of Chinese, Japanese and Arabic, after which there may be no space."""
+_LETTER = re.compile(r"\w")
+_IDEOGRAPHS = r"[\u3040-\u30ff\u3400-\u9fff]"
+_TOKEN = rf"{_IDEOGRAPHS}|\d+(?:[.,:]\d+)*%?|[^\W\d_]+(?:'[^\W\d_]+)*|[:,;?\"(]"
+
+_OTHER, _NUMBER, _EDGE, _FIRST_CLASS = 1, 2, 3, 4
+_BITS = 16
+_LONGEST_OF_CLASSES, _LONGEST_OF_WORDS = 5, 3
+_FACTOR, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+_BOUND = 8.0
+"""Scores of sentences are cut at this absolute value: beyond it, a sentence is no more certain."""
+
+
+class Sentence(NamedTuple):
+    """The scores of a sentence by head, and whether it has a number, a guess (`about`), or a conclusion."""
+
+    silent: float
+    unable: float
+    commits: float
+    refuses: float
+    number: bool
+    guess: bool
+    concludes: bool
+
+
+class _Codes(dict[str, int]):
+    """The code of every known word: its class, and the number of the word itself in the lower bits."""
+
+    def __missing__(self, token: str) -> int:
+        return _NUMBER << _BITS | _NUMBER if token[0].isdigit() else _OTHER << _BITS | _OTHER
+
+
+class Tokens(NamedTuple):
+    """The tokens of several sentences in one row, with an edge before and after each sentence: their classes,
+    their words, and the number of the sentence of each."""
+
+    classes: NDArray[np.uint64]
+    words: NDArray[np.uint64]
+    owners: NDArray[np.int64]
+
+
+class Lexicon:
+    """The classes of words (`nothing` first, whose words are left out), and the words that stand for
+    themselves."""
+
+    def __init__(self, classes: Mapping[str, Sequence[str]], words: Sequence[str]) -> None:
+        of: dict[str, int] = {}
+        for number, members in enumerate(classes.values(), _FIRST_CLASS):
+            for word in members:
+                of.setdefault(word, number)
+        places = {word: number for number, word in enumerate(words, _FIRST_CLASS)}
+        self._codes = _Codes(
+            {word: of.get(word, _OTHER) << _BITS | places.get(word, _OTHER) for word in of | places}
+        )
+        names = dict(zip(classes, range(_FIRST_CLASS, _FIRST_CLASS + len(classes)), strict=True))
+        self.guess, self.therefore = names["guess"], names["therefore"]
+        # Chinese and Japanese have no spaces: known words of several characters are tried first.
+        together = [word for word in of if re.match(f"{_IDEOGRAPHS}{{2}}", word)]
+        self._token = re.compile(_TOKEN)
+        self._token_anywhere = re.compile("|".join([*sorted(together, key=lambda w: (-len(w), w)), _TOKEN]))
+
+    def read(self, sentences: Sequence[str]) -> Tokens:
+        """Return the tokens of some sentences."""
+        codes, lengths, code = [], [], self._codes.__getitem__
+        edge = _EDGE << _BITS | _EDGE
+        for sentence in sentences:
+            pattern = self._token if sentence.isascii() else self._token_anywhere
+            found = pattern.findall(sentence)
+            codes.append(edge)
+            codes.extend(map(code, found))
+            codes.append(edge)
+            lengths.append(len(found) + 2)
+        flat = np.array(codes, dtype=np.uint64)
+        mask = np.uint64((1 << _BITS) - 1)
+        return Tokens(flat >> np.uint64(_BITS), flat & mask, np.repeat(np.arange(len(lengths)), lengths))
+
+
+def split_sentences(text: str) -> list[str]:
+    """Split an answer into sentences and lines, in lower case, without mark-up, pictures and citations."""
+    plain = _ASIDE.sub(" ", text.translate(_MARKS).lower())
+    end = _SENTENCE_END if plain.isascii() else _SENTENCE_END_ANYWHERE
+    return [part.strip() for part in end.split(plain) if _LETTER.search(part)]
+
+
+def ngrams(tokens: Tokens) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the hashed n-grams of all sentences, and the number of the sentence that each belongs to."""
+    dropped = _hashed(tokens.classes, tokens.owners, _LONGEST_OF_CLASSES, 11, runs=True)
+    kept = _hashed(tokens.words, tokens.owners, _LONGEST_OF_WORDS, 29, runs=False)
+    return np.concatenate([dropped[0], kept[0]]), np.concatenate([dropped[1], kept[1]])
+
+
+def _hashed(
+    flat: NDArray[np.uint64], owner: NDArray[np.int64], longest: int, salt: int, *, runs: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Hash the n-grams of up to `longest` tokens. Runs of equal tokens count once: with `runs` of any token,
+    otherwise of unknown words and numbers. With `runs`, the first class is left out."""
+    if runs:
+        stays = flat != _FIRST_CLASS
+        flat, owner = flat[stays], owner[stays]
+    again = (flat[1:] == flat[:-1]) & (owner[1:] == owner[:-1])
+    if not runs:
+        again &= flat[1:] <= _NUMBER
+    first = np.concatenate([[True], ~again]) if len(flat) else np.ones(0, dtype=bool)
+    flat, owner = flat[first], owner[first]
+    found, owners = [], []
+    mixed = np.full(len(flat), salt, dtype=np.uint64)
+    for more in range(min(longest, len(flat))):
+        size = len(flat) - more
+        mixed = (mixed[:size] * _FACTOR + flat[more:] + np.uint64(1)) * _MIX
+        mixed ^= mixed >> np.uint64(29)
+        within = owner[:size] == owner[more:]
+        found.append(((mixed >> np.uint64(40)) & np.uint64(BUCKETS - 1))[within].astype(np.int64))
+        owners.append(owner[:size][within])
+    if not found:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    return np.concatenate(found), np.concatenate(owners)
+
+
+def described(lexicon: Lexicon, tokens: Tokens, scores: NDArray[Any]) -> list[Sentence]:
+    """Return the sentences of these tokens, of which `scores` are the scores by head."""
+    count, classes, owners = len(scores), tokens.classes, tokens.owners
+    begins = np.searchsorted(owners, np.arange(count))
+    near = np.arange(len(owners)) - begins[owners] < 4
+    flags = [
+        (np.bincount(owners[mask], minlength=count) > 0).tolist()
+        for mask in (classes == _NUMBER, classes == lexicon.guess, (classes == lexicon.therefore) & near)
+    ]
+    limited = np.clip(scores, -_BOUND, _BOUND).tolist()
+    return [Sentence(*values, *marks) for values, *marks in zip(limited, *flags, strict=True)]
+
+
+def features(sentences: Sequence[Sentence], characters: int) -> list[float]:
+    """Return the features of an answer of at least one sentence and of this many characters.
+
+    They say how certain the sentences are that something is missing, that the question cannot be answered,
+    and that this is the answer: at the beginning, at the end and anywhere, and what comes after what.
+    """
+    silent, unable = [each.silent for each in sentences], [each.unable for each in sentences]
+    commits = [each.commits for each in sentences]
+    count = len(sentences)
+    places = range(count)
+    top = max(places, key=silent.__getitem__)
+    barred = max(places, key=unable.__getitem__)
+    hot = [place for place in places if silent[place] > 0]
+    first, last = (hot[0], hot[-1]) if hot else (top, top)
+    after, before = range(last + 1, count), range(first)
+    left, span, root = count - 1 - last, max(count - 1, 1), math.sqrt(count)
+    at_end, at_start = left <= 1, first <= 1
+    values: list[float] = []
+    for scores in (silent, unable):
+        second = sorted(scores)[-2] if count > 1 else -4.0
+        values += [max(scores), second, scores[0], scores[-1]]
+        values += [max(scores[-2:]), max(scores[:2]), max(scores[-3:])]
+    values += [max(commits), commits[-1], max(commits[-2:])]
+    values += [
+        max((commits[place] for place in after), default=-6.0),
+        max((commits[place] for place in before), default=-6.0),
+        max((commits[place] for place in range(barred + 1, count)), default=-6.0),
+        max(
+            (commits[place] for place in range(barred + 1, count) if sentences[place].concludes), default=-6.0
+        ),
+    ]
+    values += [sum(scores[-3:]) / min(count, 3) for scores in (silent, commits)]
+    values += [sum(max(score, -1.0) for score in unable[-3:]) / min(count, 3), sum(silent) / count]
+    values += [len(hot) / count, sum(score > 0 for score in unable) / root]
+    values += [sum(score > 1 for score in silent) / root]
+    values += [
+        sum(each.number and each.silent < 0 and each.commits > 0 for each in sentences) / root,
+        top / span if count > 1 else 0.5,
+        last / span if count > 1 else 1.0,
+        barred / span if count > 1 else 0.5,
+        math.log(count),
+        math.log(characters + 1),
+        min(left, 8),
+        min(count - 1 - barred, 6) if unable[barred] > 0 else 0,
+        unable[-1] - commits[-1],
+        unable[barred] - commits[barred],
+        silent[top] / 4 if at_end else 0.0,
+        silent[top] / 4 if at_start else 0.0,
+    ]
+    values += [
+        any(sentences[place].number for place in after),
+        any(sentences[place].number for place in before),
+        sentences[top].number,
+        any(each.guess for each in sentences),
+        any(sentences[place].guess for place in after),
+        any(each.guess and each.silent < 0 for each in sentences),
+        sentences[top].guess,
+        sentences[top].concludes,
+        sentences[last].concludes,
+        any(sentences[place].concludes for place in hot),
+        any(each.concludes and each.number and each.silent <= 0 for each in sentences),
+        count == 1,
+        at_end,
+        first == 0,
+        at_start,
+        at_start and at_end,
+    ]
+    return [float(value) for value in values]

@@ -1,0 +1,143 @@
+"""Abstention by learnt weights: what decides, on whose answers it is right, and what the weights are."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fathoms.errors import DataError
+from fathoms.metrics import Cues, Linear, NearestNeighbour, Scoring, score
+from fathoms.metrics.agreement import agree, read_labels
+from fathoms.metrics.linear import WEIGHTS, read_weights
+from fathoms.types import Question, Record, Reply
+
+LANGUAGES = yaml.safe_load(Path(__file__).with_name("abstention_languages.yaml").read_text(encoding="utf-8"))
+
+
+def label(text: str) -> str:
+    return Linear().classify([text])[0].label
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "To analyze the changes in staffing, we need to look at the table. Staff grew from 12 to 19.",
+        "The committee did not approve the plan.",
+        "No, passengers without a ticket cannot board the ferry.",
+        "The harbour is 12 m deep, although the report does not say when this was measured.",
+        "Most respondents (61%) say that they do not know enough about the topic.",
+        "12",
+        "None",
+        "Yes.",
+        "No.",
+    ],
+)
+def test_negations_about_the_subject_are_statements(text: str) -> None:
+    assert label(text) == "statement"
+
+
+def test_an_abstention_in_the_last_paragraph_decides() -> None:
+    answer = (
+        "The brochure describes the three ferries of the company. The first was built in 1998 and carries 40"
+        " cars. The second was rebuilt in 2011 [3].\n\n![The second ferry](image4)\n\nThe third ferry is"
+        " shown at the pier in Lund.\n\nHowever, the brochure does not state how many passengers the third"
+        " ferry carries. Therefore, based on the provided information, it is not possible to determine its"
+        " capacity."
+    )
+    (verdict,) = Linear().classify([answer])
+    assert verdict.label == "abstention"
+    assert verdict.premise.startswith("therefore, based on the provided information, it is not possible")
+    why = Linear().explain(verdict)
+    assert why.clause == verdict.premise
+    assert (why.reason or "").startswith("sentence 6 of 6, probability 0.")
+
+
+@pytest.mark.parametrize(
+    "text", ["I'm sorry, but I can't assist with that request.", "No puedo ayudar con eso."]
+)
+def test_refusals_are_of_their_own_kind(text: str) -> None:
+    assert label(text) == "refusal"
+
+
+@pytest.mark.parametrize("text", ["Empty Response", "...", "Error 503: the server timed out"])
+def test_the_text_of_a_failure_is_empty(text: str) -> None:
+    assert label(text) == "empty"
+
+
+def test_it_is_the_default_and_a_kind_need_not_be_named() -> None:
+    assert Scoring().abstention == Linear()
+    assert Scoring.model_validate({"abstention": {}}).abstention == Linear()
+    assert Scoring.model_validate({"abstention": {"kind": "cues"}}).abstention == Cues()
+    assert Linear().plain() == NearestNeighbour().plain()
+
+
+def test_the_other_profiles_keep_the_rule_of_the_paper() -> None:
+    question = Question(id="q", text="?", category="A", answers=(("x",),))
+    records = [Record(question=question, answer=Reply(text="The report does not state the depth."))]
+    by_weights = score(records, Scoring()).rows[0]
+    by_cues = score(records, Scoring(abstention=Cues())).rows[0]
+    assert by_weights["paper"] == by_cues["paper"]
+    assert by_weights["released-code"] == by_cues["released-code"]
+    assert by_weights["fathoms"].abstention == "abstention"
+
+
+def test_other_weights_are_refused(tmp_path: Path) -> None:
+    other = tmp_path / "linear.npz"
+    other.write_bytes(WEIGHTS.read_bytes() + b" ")
+    with pytest.raises(DataError, match="not the file that belongs to this version"):
+        read_weights(other)
+
+
+def test_the_weights_are_small_and_hold_no_text_but_words(tmp_path: Path) -> None:
+    assert WEIGHTS.stat().st_size < 300_000
+    with np.load(WEIGHTS, allow_pickle=False) as data:
+        words = json.loads(bytes(data["words"]).decode())
+        assert set(data.files) == {"words", "sentences", "step", "bias", "answers", "threshold"}
+    assert all(" " not in word for word in words["words"])
+
+
+@given(st.lists(st.text(max_size=120), max_size=6))
+def test_an_answer_is_labelled_alike_in_any_company(texts: list[str]) -> None:
+    together = Linear().classify(texts)
+    assert together == [Linear().classify([text])[0] for text in texts]
+    assert {verdict.label for verdict in together} <= {"statement", "abstention", "refusal", "empty"}
+
+
+@pytest.mark.parametrize(
+    "text", ["not " * 20_000, "(" * 50_000, '"a' * 50_000, "![a" * 30_000, "[1" * 40_000, "a. " * 30_000]
+)
+def test_no_text_takes_long(text: str) -> None:
+    start = time.process_time()
+    label(text)
+    assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_other_languages(language: str) -> None:
+    groups = LANGUAGES[language]
+    assert sum(map(len, groups.values())) == 50
+    pairs = [
+        (expected, label(text) != "statement")
+        for expected in ("abstention", "statement")
+        for text in groups[expected]
+    ]
+    right = sum((expected == "abstention") == abstains for expected, abstains in pairs)
+    assert right >= LEAST_RIGHT[language]
+
+
+LEAST_RIGHT = {"Arabic": 42, "Chinese": 44, "English": 41, "French": 37, "Japanese": 44, "Spanish": 36}
+"""How many of the 50 answers of each language are labelled rightly today; docs/abstention.md shows them."""
+
+
+# The weights have seen these answers; docs/abstention.md has the figures of answers that they have not seen.
+@pytest.mark.parametrize(("name", "least"), [("dev", 0.93), ("other-domains", 0.80)])
+def test_labels_agree_with_people(shared: Path, name: str, least: float) -> None:
+    found = agree(read_labels(shared / "abstention" / f"{name}.jsonl"), Linear())
+    assert found["f1"] >= least
