@@ -50,10 +50,10 @@ def test_score_run_gives_the_scores_worked_by_hand(tmp_path: Path) -> None:
     assert figures["categories"]["A"]["correctness"] == pytest.approx(1 / 3)
     assert figures["categories"]["A"]["hallucination"] == 0.5
     assert figures["categories"]["B"]["correctness"] == 0.0
-    assert figures["categories"]["B"]["hallucination"] == 0.0
+    assert figures["categories"]["B"]["hallucination"] == 0.5  # b2 answers what has no answer
     assert figures["overall"]["correctness"] == pytest.approx(1 / 6)
     assert figures["overall"]["micro_correctness"] == 0.25
-    assert (figures["overall"]["n"], figures["overall"]["hallucination_n"]) == (4, 3)
+    assert (figures["overall"]["n"], figures["overall"]["hallucination_n"]) == (4, 4)
     assert figures["abstention_table"] == {
         "answerable": {"answered": 2, "abstained": 1},
         "unanswerable": {"answered": 1, "abstained": 0},

@@ -31,12 +31,19 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def comparable(value: Any) -> Any:
+    """Everything except hallucination, which counts answers to unanswerable questions now."""
+    if not isinstance(value, dict):
+        return value
+    return {key: comparable(item) for key, item in value.items() if "hallucination" not in str(key)}
+
+
 def test_scoring_again_gives_the_same_figures(old: Path) -> None:
     before = json.loads((old / "summary.json").read_text())
     run = Run(old)
     assert len(run.records()) == 8
     again = score_run(run)
-    assert figures(again) == figures(before)
+    assert comparable(figures(again)) == comparable(figures(before))
     assert again["counts"] == before["counts"]
     assert "warnings" not in again or not again["warnings"]
     assert again["profiles"].keys() == {"fathoms"}  # three were always computed then
