@@ -37,10 +37,9 @@ class GateNight:
     """One run compared with the baseline.
 
     `delta` is the mean difference, run minus baseline, with the sign reversed for metrics where lower is
-    better: negative always means worse. For a metric that is no share, such as truthfulness, it is a share of
-    the metric's range: from 1 to -1 is -1. `low` and `high` are its one-sided bounds, and `p` is the p value
-    of "not worse". `questions` is the number of questions compared; `left_out` are those for which the metric
-    is not defined on both sides.
+    better: negative always means worse. `low` and `high` are its one-sided bounds, and `p` is the p value of
+    "not worse". `questions` is the number of questions compared; `left_out` are those for which the metric is
+    not defined on both sides.
     """
 
     delta: float
@@ -90,12 +89,14 @@ class Gated:
 
 @dataclass(frozen=True)
 class _Family:
-    """The data of one check: the differences of its runs from the baseline, and the questions of each."""
+    """The data of one check: the differences of its runs from the baseline, divided by the width of the
+    metric's range because the tests are made for differences in [-1, 1], and the questions of each."""
 
     metric: str
     category: str | None
     pairs: tuple[Paired, ...]
     matched: tuple[Matched, ...]
+    width: float
 
 
 def gate(
@@ -137,7 +138,8 @@ def gate(
         for metric in metrics
         for scope in (None, *(_categories(baseline, metric) if by_category else ()))
     ]
-    checks = judge([family.pairs for family in families], margin, alpha)
+    margins = [margin / family.width for family in families]
+    checks = judge([family.pairs for family in families], margins, alpha)
     return Gated(
         verdict=overall(checks),
         runs=tuple(run.runs[0] for run in runs),
@@ -163,12 +165,19 @@ def _gate_check(family: _Family, check: Check, margin: float, alpha: float) -> G
         family.category,
         check.verdict,
         tuple(
-            GateNight(night.delta, night.low, night.high, night.p, len(found.ids), found.left_out)
+            GateNight(
+                night.delta * family.width,
+                night.low * family.width,
+                night.high * family.width,
+                night.p,
+                len(found.ids),
+                found.left_out,
+            )
             for night, found in zip(check.nights, family.matched, strict=True)
         ),
         check.p,
         questions,
-        questions_needed(family.pairs[-1], questions, margin, alpha),
+        questions_needed(family.pairs[-1], questions, margin / family.width, alpha),
     )
 
 
@@ -259,7 +268,7 @@ def _family(
     from fathoms.stats.difference import macro_weights, pair
 
     sign = 1 if baseline.higher_is_better(metric) else -1
-    width = _width(baseline.kind_of(metric).unit) or 1.0  # the tests are made for differences in [-1, 1]
+    width = _width(baseline.kind_of(metric).unit) or 1.0
     wanted = [name for name, q in baseline.questions.items() if category in (None, q.category)]
     matched = tuple(match(baseline, run, metric, wanted) for run in runs)
     pairs = []
@@ -267,4 +276,4 @@ def _family(
         codes = np.unique(np.array(found.categories), return_inverse=True)[1]
         differences = sign * (np.array(found.second) - np.array(found.first)) / width
         pairs.append(pair(differences, macro_weights(codes)))
-    return _Family(metric, category, tuple(pairs), matched)
+    return _Family(metric, category, tuple(pairs), matched, width)

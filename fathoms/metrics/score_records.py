@@ -38,8 +38,10 @@ class Scoring(BaseModel):
     @field_validator("abstention", mode="before")
     @classmethod
     def _by_weights(cls, value: Any) -> Any:
-        """Default to `kind: linear`, or to `cues`, the earlier default, if `least_cosine` is given."""
-        kind = "cues" if isinstance(value, dict) and "least_cosine" in value else "linear"
+        """Default to `kind: linear`, or to `cues`, the earlier default, if an option is given that only it
+        uses under the profile `fathoms`."""
+        of_cues = isinstance(value, dict) and not {"least_cosine", "exemplars"}.isdisjoint(value)
+        kind = "cues" if of_cues else "linear"
         return {"kind": kind, **value} if isinstance(value, dict) else value
 
     def at(self, base: Path) -> Scoring:

@@ -51,18 +51,20 @@ class Check:
     p: float
 
 
-def judge(checks: Sequence[Sequence[Paired]], margin: float, alpha: float) -> list[Check]:
+def judge(checks: Sequence[Sequence[Paired]], margin: float | Sequence[float], alpha: float) -> list[Check]:
     """Return a verdict for each check.
 
-    `checks` holds for each check the differences of successive runs from one baseline, oldest first.
+    `checks` holds for each check the differences of successive runs from one baseline, oldest first. `margin`
+    is that of all checks, or one for each.
     """
+    margins = [margin] * len(checks) if isinstance(margin, int | float) else margin
     z = float(ndtri(1 - alpha))
     nights = [tuple(_night(run, z) for run in runs) for runs in checks]
     # A check fails only if all its runs are worse, so its p value is the largest of theirs.
     adjusted = holm([max(night.p for night in runs) for runs in nights])
     return [
         Check(_verdict(runs, float(p), margin, alpha), runs, float(p))
-        for runs, p in zip(nights, adjusted, strict=True)
+        for runs, p, margin in zip(nights, adjusted, margins, strict=True)
     ]
 
 

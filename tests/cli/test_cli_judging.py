@@ -177,7 +177,7 @@ def test_a_classifier_is_known_by_its_exemplars_and_not_by_their_place(tmp_path:
         run = made(tmp_path, name, 5)
         if name == "changed":
             ours.write_text("statement: [I cannot say.]\nabstention: [It is number 1.]\n")
-        score_run(run, [f"abstention.exemplars={path}"])
+        score_run(run, ["abstention.kind=cues", f"abstention.exemplars={path}"])
     by = ("--metric", "hallucination", "--out", str(tmp_path))
     assert main(["compare", "first", "moved", *by]) == 0
     assert (
