@@ -44,6 +44,8 @@ _TOKEN = rf"{_IDEOGRAPHS}|\d+(?:[.,:]\d+)*%?|[^\W\d_]+(?:'[^\W\d_]+)*|[:,;?\"(]"
 _OTHER, _NUMBER, _EDGE, _FIRST_CLASS = 1, 2, 3, 4
 _BITS = 16
 _LONGEST_OF_CLASSES, _LONGEST_OF_WORDS = 5, 3
+_LONG = 100
+"""The n-grams of a sentence from which on it is checked for loops."""
 _FACTOR, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 _BOUND = 8.0
 """Scores of sentences are cut at this absolute value: beyond it, a sentence is no more certain."""
@@ -121,10 +123,21 @@ def split_sentences(text: str) -> list[str]:
 
 
 def ngrams(tokens: Tokens) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the hashed n-grams of all sentences, and the number of the sentence that each belongs to."""
+    """Return the hashed n-grams of all sentences, and the number of the sentence that each belongs to.
+
+    In a long sentence that says the same again and again, as small models do, each counts once.
+    """
     dropped = _hashed(tokens.classes, tokens.owners, _LONGEST_OF_CLASSES, 11, runs=True)
     kept = _hashed(tokens.words, tokens.owners, _LONGEST_OF_WORDS, 29, runs=False)
-    return np.concatenate([dropped[0], kept[0]]), np.concatenate([dropped[1], kept[1]])
+    hashes, owners = np.concatenate([dropped[0], kept[0]]), np.concatenate([dropped[1], kept[1]])
+    totals = np.bincount(owners)
+    long = (totals > _LONG)[owners]
+    if not long.any():
+        return hashes, owners
+    once = np.unique(owners[long] * BUCKETS + hashes[long])
+    loops = np.bincount(once // BUCKETS, minlength=len(totals)) * 2 < totals
+    rest, once = ~(long & loops[owners]), once[loops[once // BUCKETS]]
+    return np.concatenate([hashes[rest], once % BUCKETS]), np.concatenate([owners[rest], once // BUCKETS])
 
 
 def _hashed(

@@ -141,3 +141,15 @@ LEAST_RIGHT = {"Arabic": 42, "Chinese": 44, "English": 41, "French": 37, "Japane
 def test_labels_agree_with_people(shared: Path, name: str, least: float) -> None:
     found = agree(read_labels(shared / "abstention" / f"{name}.jsonl"), Linear())
     assert found["f1"] >= least
+
+
+def test_a_model_that_loops_does_not_abstain() -> None:
+    loop = "The Skrow-Frozen-" + "In-The-Middle-" * 60
+    (alone,) = Linear().classify([loop])
+    assert alone.label == "statement"
+    answers = [loop, "The report does not mention a ferry.", "The ferry left at 9:30."]
+    assert [verdict.label for verdict in Linear().classify(answers)] == [
+        "statement",
+        "abstention",
+        "statement",
+    ]
