@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +104,8 @@ class Linear(Component):
 
     It sees neither the question nor the gold answer, and needs no model.
     """
+
+    revision: ClassVar[int] = 2
 
     kind: Literal["linear"] = "linear"
     exemplars: Path | None = None
