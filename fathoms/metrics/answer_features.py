@@ -44,7 +44,7 @@ _TOKEN = rf"{_IDEOGRAPHS}|\d+(?:[.,:]\d+)*%?|[^\W\d_]+(?:'[^\W\d_]+)*|[:,;?\"(]"
 _OTHER, _NUMBER, _EDGE, _FIRST_CLASS = 1, 2, 3, 4
 _BITS = 16
 _LONGEST_OF_CLASSES, _LONGEST_OF_WORDS = 5, 3
-_LONG = 100
+_LONG = 60
 """The n-grams of a sentence from which on it is checked for loops."""
 _FACTOR, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 _BOUND = 8.0

@@ -144,7 +144,7 @@ def test_labels_agree_with_people(shared: Path, name: str, least: float) -> None
 
 
 def test_a_model_that_loops_does_not_abstain() -> None:
-    loop = "The Skrow-Frozen-" + "In-The-Middle-" * 60
+    loop = "The Skrow-Frozen-" + "In-The-Middle-" * 9
     (alone,) = Linear().classify([loop])
     assert alone.label == "statement"
     answers = [loop, "The report does not mention a ferry.", "The ferry left at 9:30."]
