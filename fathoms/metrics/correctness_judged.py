@@ -26,6 +26,7 @@ class CorrectnessJudged(JudgedMetric):
     source: ClassVar[str] = "Double-Bench, Shen et al. 2025"
     needs: ClassVar[tuple[Need, ...]] = ("answer",)
     failed: ClassVar[float | None] = 0.0
+    splits: ClassVar[bool] = False
 
     kind: Literal["correctness-judged"] = "correctness-judged"
     rubric: Literal["0-10", "binary"] = "0-10"

@@ -140,10 +140,12 @@ class JudgedMetric(Metric):
     """Base class of the metrics that rest on the verdicts of a judge.
 
     Scoring first has the judge split `texts` into claims, then asks it for `judgements`, and then scores.
+    `splits` says whether the judgements are of claims rather than of whole answers.
     What a judge is asked for twice is paid for once.
     """
 
     judged: ClassVar[bool] = True
+    splits: ClassVar[bool] = True
 
     def texts(self, record: Record) -> Sequence[tuple[str, str]]:
         """Return the texts to be split into claims, each with the question that it answers."""

@@ -28,7 +28,7 @@ CLAIMS = 5
 LABEL = 2
 """Tokens assumed for a label."""
 INSTRUCTIONS = 150
-"""Tokens assumed for the prompt that splits an answer into claims, without the answer."""
+"""Tokens assumed for a prompt that splits an answer into claims or grades it, without the answer."""
 PAGE = 2000
 """Tokens of a page or an image where the adapter does not say. Vendors state 1,500 to 3,000."""
 
@@ -73,16 +73,23 @@ def estimate(packed: PackedQuestion) -> Estimates:
     return {"answer": answering, **({"rerank": reranking} if reranking.requests else {})}
 
 
-def judging(model: ChatModel, answers: Estimate, questions: int, metrics: int) -> Estimate:
-    """Estimate how a language model judges the answers to some questions for so many metrics: one call that
-    splits each answer into claims, and one for each claim, with a prompt as long as that of the answer."""
-    splitting = (REPLY + INSTRUCTIONS) * questions
-    verdicts = CLAIMS * questions * metrics
-    prompts = splitting + CLAIMS * metrics * answers.prompt_tokens
-    replies = REPLY * questions + LABEL * verdicts
-    most = None if model.max_tokens is None else model.max_tokens * (questions + verdicts)
+def judging(
+    model: ChatModel, answers: Estimate, questions: int, *, by_claim: int, whole: int, splits: bool
+) -> Estimate:
+    """Estimate how a language model judges the answers to some questions.
+
+    `by_claim` metrics need one call for each claim of an answer, with a prompt as long as that of the answer,
+    and `whole` metrics one call for each answer. With `splits`, one more call splits each answer into claims.
+    """
+    divided = questions if splits else 0
+    verdicts = (CLAIMS * by_claim + whole) * questions
+    prompts = (REPLY + INSTRUCTIONS) * (
+        divided + whole * questions
+    ) + CLAIMS * by_claim * answers.prompt_tokens
+    replies = REPLY * divided + LABEL * verdicts
+    most = None if model.max_tokens is None else model.max_tokens * (divided + verdicts)
     return Estimate(
-        requests=questions + verdicts,
+        requests=divided + verdicts,
         prompt_tokens=prompts,
         reply_tokens=replies,
         most_reply_tokens=most,

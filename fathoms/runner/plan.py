@@ -113,8 +113,18 @@ def _judging(experiment: Experiment, answers: Estimates, questions: int) -> Esti
     models = _judges(experiment)
     if not models or "answer" not in answers:
         return {}
-    metrics = sum(isinstance(metric, JudgedMetric) for metric in experiment.metrics)
-    return {"judge": judging(models[-1], answers["answer"], questions, metrics)}
+    judged = [metric for metric in experiment.metrics if isinstance(metric, JudgedMetric)]
+    by_claim = sum(metric.splits for metric in judged)
+    splits = by_claim > 0 and experiment.judge is not None and experiment.judge.claims == "model"
+    found = judging(
+        models[-1],
+        answers["answer"],
+        questions,
+        by_claim=by_claim,
+        whole=len(judged) - by_claim,
+        splits=splits,
+    )
+    return {"judge": found}
 
 
 def described(component: Any) -> str:

@@ -144,6 +144,11 @@ def test_judging_is_estimated_from_the_answers(project: Project) -> None:
     assert "  judge: 24 requests, about 2,305 tokens (1,865 of prompts, 440 of replies)" in done.stdout
     # 1,865 * 1,000 + 440 * 5,000 = 4,065,000 millionths
     assert "cost about $4.07" in done.stdout
+    sentences = "metrics=[faithfulness, correctness-judged]"
+    options = ("--set", judge, "--set", "judge.claims=sentences", "--set", sentences)
+    done = project.fathoms("run", "tiny.yaml", "--dry-run", *options)
+    # nothing is split, and an answer is graded by one call: 4 * (5 + 1) calls; 4 * (100 + 150) + 5 * 173
+    assert "  judge: 24 requests, about 1,913 tokens (1,865 of prompts, 48 of replies)" in done.stdout
 
 
 @pytest.mark.slow
