@@ -255,15 +255,14 @@ class GoldYesNo(_GoldForm):
         return ("yes" if value else "no") if isinstance(value, bool) else value  # YAML reads `no` as false
 
 
-def _tag(value: Any) -> str | None:
-    """Return which form of a gold answer a value has; the tags are not keys, so that the place of an error
-    can be told from them."""
-    if isinstance(value, str):
-        return "a phrase"
-    for key in GOLD_FORMS:
-        if key in value if isinstance(value, dict) else hasattr(value, key):
-            return f"a {key}"
-    return None
+def _tag(value: Any) -> str:
+    """Return which form of a gold answer a value has, by default a phrase; the tags are not keys, so that the
+    place of an error can be told from them."""
+    if not isinstance(value, str):
+        for key in GOLD_FORMS:
+            if key in value if isinstance(value, dict) else hasattr(value, key):
+                return f"a {key}"
+    return "a phrase"
 
 
 _Part = (
@@ -327,7 +326,10 @@ GOLD_FORMS: dict[str, type[_GoldForm]] = {
 """The forms of a gold answer that are more than a phrase, by the key that each of them needs."""
 
 GoldPhrase = Annotated[
-    _Part
+    Annotated[str, Tag("a phrase")]
+    | Annotated[GoldNumber, Tag("a number")]
+    | Annotated[GoldDate, Tag("a date")]
+    | Annotated[GoldRegex, Tag("a regex")]
     | Annotated[GoldYesNo, Tag("a yes_no")]
     | Annotated[GoldNear, Tag("a near")]
     | Annotated[GoldList, Tag("a list")],

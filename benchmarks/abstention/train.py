@@ -32,7 +32,8 @@ from scipy.sparse import csr_matrix, vstack
 from sklearn.linear_model import LogisticRegression
 
 from fathoms.metrics.answer_features import BUCKETS, HEADS, Lexicon, features, split_sentences
-from fathoms.metrics.linear import WEIGHTS, Weights, sentence_matrix
+from fathoms.metrics.linear import WEIGHTS
+from fathoms.metrics.linear_weights import Weights, sentence_matrix
 from fathoms.paths import sha256_file
 
 HERE = Path(__file__).parent

@@ -156,7 +156,8 @@ def test_a_failed_question_is_a_failure(project: Project) -> None:
     assert summary["counts"]["errors"] == 1
     figures = summary["profiles"]["fathoms"]
     assert figures["categories"]["Tables"]["correctness"] == 0.0
-    assert figures["overall"]["hallucination_n"] == 2
+    # two with an answer and the one without; the failed call is left out
+    assert figures["overall"]["hallucination_n"] == 3
     allowed = project.fathoms(
         "run", "tiny.yaml", "--set", "generate.fail_on={What does ore: fire}", "--fail-on-error", "25%"
     )

@@ -214,7 +214,11 @@ BROKEN = {
     "half-a-character": ("q.jsonl", row(question="\ud83d"), r":1: \ud83d is an unpaired surrogate"),
     "no-answers": ("q.jsonl", '{"question": "Why?"}', ":1: 'answers' is missing"),
     "only-empty-answers": ("q.jsonl", row(answers=[[""], []]), ":1: 'answers' contains no phrase"),
-    "answer-no-text": ("q.jsonl", row(answers=[["x", 3]]), ":1: answers.0.1: input should be a valid string"),
+    "answer-no-text": (
+        "q.jsonl",
+        row(answers=[["x", 3]]),
+        ":1:40: answers.0.1: input should be a valid string",
+    ),
     "empty-category": ("q.jsonl", row(category=""), ":1: category: is empty"),
     "empty-id": ("q.jsonl", row(id=" "), ":1: id: is empty"),
     "id-twice": ("q.jsonl", row(id="x") + "\n" + row(id="x"), ":2: the id 'x' is already used at "),

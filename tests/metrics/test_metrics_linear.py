@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from fathoms.errors import DataError
 from fathoms.metrics import Cues, Linear, NearestNeighbour, Scoring, score
 from fathoms.metrics.agreement import agree, read_labels
-from fathoms.metrics.linear import WEIGHTS, read_weights
+from fathoms.metrics.linear import WEIGHTS, WEIGHTS_SHA256
+from fathoms.metrics.linear_weights import read_weights
 from fathoms.types import Question, Record, Reply
 
 LANGUAGES = yaml.safe_load(Path(__file__).with_name("abstention_languages.yaml").read_text(encoding="utf-8"))
@@ -92,7 +93,7 @@ def test_other_weights_are_refused(tmp_path: Path) -> None:
     other = tmp_path / "linear.npz"
     other.write_bytes(WEIGHTS.read_bytes() + b" ")
     with pytest.raises(DataError, match="not the file that belongs to this version"):
-        read_weights(other)
+        read_weights(other, WEIGHTS_SHA256)
 
 
 def test_the_weights_are_small_and_hold_no_text_but_words(tmp_path: Path) -> None:

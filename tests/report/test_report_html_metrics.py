@@ -156,7 +156,8 @@ def test_a_browser_shows_a_metric_of_ones_own(runs: list[Run], watched: Watched,
     file.write_text(report_html([load(run.path) for run in runs]), encoding="utf-8")
     page: Any = watched.open(file.as_uri())
     lines = texts(page, "#further > .scroll tbody tr")
-    assert [line.split("[")[0].split(" n ")[0] for line in lines] == [
+    shown = [line.split("[")[0].split(" n ")[0] for line in lines]
+    assert [line for line in shown if line.startswith("page-words")] == [
         "page-words (words) lower is better alpha 1.5",
         "page-words (words) lower is better beta 2",
     ]
@@ -166,9 +167,8 @@ def test_a_browser_shows_a_metric_of_ones_own(runs: list[Run], watched: Watched,
     # fewer words are better: alpha wins on q1, and both say one word to q2
     assert texts(page, "table.tally tbody tr")[-1] == "All questions 0 1 1 1.5 2 +0.5"
     page = watched.open(file.as_uri(), "view=question&id=q1")
-    assert texts(page, "article.run >> nth=0 >> table.metrics tbody tr") == [
-        "page-words 2 letters: 6 said: <b>one"
-    ]
+    rows = texts(page, "article.run >> nth=0 >> table.metrics tbody tr")
+    assert "page-words 2 letters: 6 said: <b>one" in rows
 
 
 @pytest.fixture
