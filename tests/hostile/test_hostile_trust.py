@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -144,6 +145,9 @@ def test_scoring_a_run_from_elsewhere_starts_no_process(
             break
         time.sleep(0.02)
     assert marker.exists()
+    for kept in gc.get_objects():  # else a warning comes with whatever test is running when it is collected
+        if isinstance(kept, subprocess.Popen):
+            kept.poll()
 
 
 def test_scoring_a_run_from_elsewhere_sends_no_key(
