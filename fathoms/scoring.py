@@ -31,6 +31,7 @@ from fathoms.metrics import (
     summarise_funnels,
     with_funnels,
 )
+from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.metric import Facts, JudgedMetric, Metric
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import default_profiles, headline
@@ -73,22 +74,32 @@ def score_run(
     pools = {metric.name: Pool(metric) for metric in distinct([*default_metrics(), *asked])}
     known = run.verdicts(VERDICTS)
     data = (manifest.get("data") or {}).get("name")
-    judged = judge(records, scoring, known, default_profiles(data, scoring.profile))
+    needing = [pool.metric for pool in pools.values() if isinstance(pool.metric, JudgedMetric)]
+    by_judge = [scoring.abstention] if isinstance(scoring.abstention, JudgedAbstention) else []
+    verdicts = _verdicts(run, manifest, [*needing, *by_judge], entries, judging or Judging())
+    if verdicts and by_judge:
+        scoring = scoring.model_copy(update={"abstention": by_judge[0].by(verdicts.key)})
+    found = verdicts.judged.verdicts if verdicts else None
+    judged = judge(records, scoring, known, default_profiles(data, scoring.profile), found)
     if judged.new:
         run.write_verdicts(VERDICTS, {**known, **judged.new})
     # the retrieval funnel compares with the parsed documents; those that could not be read have no text
     unread = ((manifest.get("data") or {}).get("ingest") or {}).get("failures") or {}
     texts = RunTexts(read_documents(run, manifest), unread)
-    verdicts = _verdicts(run, manifest, list(pools.values()), entries, judging or Judging())
     profile = scoring.profile or headline(data)
     scores = _write_views(run, entries, judged, texts, profile, pools, verdicts)
     run.set_aside_views()
     made = verdicts.judged.verdicts.values() if verdicts else ()
     summary = summary_of(run.id, manifest, records, scores, flaws, made)
-    by = (verdicts.judge.name, verdicts.described["key"]) if verdicts else None
+    by = (verdicts.judge.name, verdicts.key) if verdicts else None
     names = {metric.name for metric in asked} - set(SETS["fathoms"])
     if verdicts is not None:
         summary["judging"] = verdicts.described
+        if unlabelled := _unlabelled(records, scores) if by_judge else 0:
+            summary["warnings"].append(
+                f"{unlabelled} of {len(records)} answers have no abstention label, because the judge gave no"
+                " verdict; they count in no rate of hallucination or abstention"
+            )
         if verdicts.spending.is_spent:
             summary["warnings"].append(
                 "judging was stopped by its budget; 'fathoms score' asks for the missing verdicts"
@@ -120,6 +131,11 @@ class _Verdicts:
     spending: Spending
 
     @property
+    def key(self) -> str:
+        """A fingerprint of the judge with all its settings."""
+        return fingerprint(self.judge.identity())
+
+    @property
     def described(self) -> dict[str, Any]:
         """The judge and the counts, as the summary stores them.
 
@@ -129,8 +145,8 @@ class _Verdicts:
         spent, verdicts = self.spending, self.judged.verdicts.values()
         return {
             "judge": self.judge.name,
-            "key": (key := fingerprint(self.judge.identity())),
-            "checked": checked.model_dump() if (checked := last_check(key)) else None,
+            "key": self.key,
+            "checked": checked.model_dump() if (checked := last_check(self.key)) else None,
             "asked": spent.asked,
             "found": spent.found,
             "failed": spent.failed,
@@ -144,20 +160,21 @@ class _Verdicts:
 def _verdicts(
     run: Run,
     manifest: Mapping[str, Any],
-    pools: Sequence[Pool],
+    needing: Sequence[JudgedMetric | JudgedAbstention],
     entries: Mapping[tuple[str, int], Entry],
     judging: Judging,
 ) -> _Verdicts | None:
-    """Obtain the verdicts that the metrics need; `None` if none needs any. Raises ConfigError if there is no
-    judge."""
-    judged_metrics = [pool.metric for pool in pools if isinstance(pool.metric, JudgedMetric)]
-    if not judged_metrics:
+    """Obtain the verdicts that metrics and the abstention classifier need; `None` if none needs any. Raises
+    UsageError if there is no judge."""
+    if not needing:
         return None
     measures = _measures(manifest)
     judge = judging.judge or measures.judge
     if judge is None:
+        first = needing[0]
+        name = first.name if isinstance(first, JudgedMetric) else "scoring.abstention of kind judge"
         raise UsageError(
-            f"{judged_metrics[0].name} needs a judge, and the configuration of {run.id} has none: name a file"
+            f"{name} needs a judge, and the configuration of {run.id} has none: name a file"
             " with one by --judge"
         )
     read = partial(run.read, entries.values())
@@ -165,7 +182,7 @@ def _verdicts(
         # the paths of a run from elsewhere may point at anything
         refuse(run.id, manifest, [Demand(("hits", "image"), "sends the pictures at its paths to the judge")])
     how = replace(judging, execution=measures.execution, timeout=measures.question_timeout)
-    return _Verdicts(judge, *judge_run(run, judge, judged_metrics, read, how))
+    return _Verdicts(judge, *judge_run(run, judge, needing, read, how))
 
 
 class _Measures(BaseModel):
@@ -348,6 +365,12 @@ def summary_of(
         "seconds": {"wall": manifest.get("totals", {}).get("seconds"), **_seconds(records)},
         "errors": dict(Counter(record.error.kind for record in records if record.error)),
     }
+
+
+def _unlabelled(records: Sequence[Record], scores: Scores) -> int:
+    """Count the answers without an abstention label under the profile `fathoms`."""
+    labels = (row["fathoms"].abstention for row in scores.rows)
+    return sum(label is None for record, label in zip(records, labels, strict=True) if record.answer)
 
 
 def _counts(data: Mapping[str, Any], records: Sequence[Record]) -> dict[str, int]:

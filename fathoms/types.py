@@ -669,9 +669,10 @@ class Claim(StoredValue):
     sentence: int | None = None
 
 
-Rubric = Literal["support", "grade", "correct"]
+Rubric = Literal["support", "grade", "correct", "abstention"]
 """What a judge is asked for: whether the premise supports the claim; or, where the claim is an answer and the
-premise the gold answer, for a grade from 0 to 10, or for whether the answer is correct."""
+premise the gold answer, for a grade from 0 to 10, or for whether the answer is correct; or, where the claim
+is an answer and the context its question, for its kind: statement, abstention, hedged or refusal."""
 
 
 class Judgement(StoredValue):
@@ -692,7 +693,9 @@ class Verdict(StoredValue):
     """One judgement: whether `premise` supports `claim`. For abstention the claim is the answer.
 
     The label is `supported` or `unsupported`, or with three labels `entailment`, `neutral` or
-    `contradiction`, a grade from `0` to `10`, or `unparsed` where the judge's reply could not be read. `p` is
+    `contradiction`, a grade from `0` to `10`, a kind of answer (`statement`, `abstention`, `hedged` or
+    `refusal`, with the sentence that decided as `why`), or `unparsed` where the judge's reply could not be
+    read. `p` is
     the judge's probability that the premise supports the claim, `None` where unknown. `votes` counts the
     labels where the judge was asked several times. `usage`, `cost` (US dollars) and `seconds` are what it
     took, `None` where unknown.

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fathoms.cli import console
 from fathoms.cli.options import Json
 from fathoms.errors import UsageError
+
+if TYPE_CHECKING:
+    from fathoms.metrics.agreement import Labelled
+    from fathoms.types import Judgement, Verdict
 
 NAMES = ("accuracy", "precision", "recall", "f1", "kappa")
 
@@ -19,16 +24,20 @@ def agree(
     labels: Annotated[
         Path,
         typer.Argument(
-            help="A JSONL file with rows {id, answer, label}; of a judge {claim, premise, label}.",
+            help="A JSONL file with rows {id, answer, label}, also {question} for --abstention judge; of"
+            " claims {claim, premise, label}.",
             show_default=False,
         ),
     ],
     abstention: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--abstention", metavar="KIND", help="Which classifier: linear, cues or nearest-neighbour."
+            "--abstention",
+            metavar="KIND",
+            help="Which classifier: linear (default), cues, nearest-neighbour, or judge with --judge.",
+            show_default=False,
         ),
-    ] = "linear",
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -36,7 +45,7 @@ def agree(
         ),
     ] = None,
     judge: Annotated[
-        Path | None, typer.Option("--judge", help="A YAML file with a judge, which is measured instead.")
+        Path | None, typer.Option("--judge", help="A YAML file with a judge, which is measured.")
     ] = None,
     probe: Annotated[
         bool,
@@ -52,28 +61,46 @@ def agree(
 
     A label of an answer is `statement` or `abstention`; rows with another label are left out, and counted.
     With --judge, a label says whether a premise supports a claim: `supported` or `unsupported`, or
-    `entailment`, `neutral` or `contradiction`. Reports print the figure of a judge beside the scores that
-    rest on it.
+    `entailment`, `neutral` or `contradiction`, unless --abstention judge asks for labels of answers. Reports
+    print the figure of a judge on claims beside the scores that rest on it.
     """
-    if judge is not None:
+    if judge is not None and abstention is None:
         return _measure(judge, labels, probe, as_json)
     if probe:
-        raise UsageError("--probe needs --judge")
+        raise UsageError("--probe needs --judge, and claims as labels")
+    if (judge is not None) != (abstention == "judge"):
+        raise UsageError("--abstention judge needs a judge: name its file by --judge; other kinds need none")
     from fathoms.config import Source, override, validate
     from fathoms.metrics import Scoring
     from fathoms.metrics.agreement import agree as compare
     from fathoms.metrics.agreement import read_labels
 
     pairs = [f"abstention.{pair}" for pair in settings or ()]
-    source = override(Source("--abstention", {"abstention": {"kind": abstention}}), pairs)
+    source = override(Source("--abstention", {"abstention": {"kind": abstention or "linear"}}), pairs)
     classifier = validate(Scoring, source).abstention
     classifier.check()
-    figures = compare(read_labels(labels), classifier)
+    rows = read_labels(labels)
+    figures = compare(rows, classifier, _verdicts(judge, rows) if judge else None)
     if as_json:
         console.show_json(figures)
     else:
         _print(figures)
     return 0
+
+
+def _verdicts(file: Path, rows: Sequence[Labelled]) -> Mapping[Judgement, Verdict]:
+    """Ask a judge which answers abstain; raises UsageError for a row without a question."""
+    from fathoms.judges.agreement import ask
+    from fathoms.judges.of_run import read_judge
+    from fathoms.metrics.judged_abstention import judgement
+    from fathoms.paths import cache_dir
+
+    if bare := [row.id for row in rows if not row.question]:
+        raise UsageError(f"a judge must see the question, and {bare[0]} has none: add 'question' to each row")
+    asked = [judgement(row.question, row.answer) for row in rows if row.answer.strip()]
+    with console.bars() as bars:
+        judged, _ = ask(read_judge(file), asked, cache_dir() / "agree", partial(bars.stage, "judge"))
+    return judged.verdicts
 
 
 def _measure(file: Path, labels: Path, probe: bool, as_json: bool) -> int:

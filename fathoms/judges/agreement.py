@@ -56,14 +56,8 @@ def agree(
     figures of the judge and, under `always_yes`, those of a judge that says yes to everything; `intervals`
     are 95 % intervals. Claims without a verdict are left out and counted in `unjudged`.
     """
-    judge.check()
-    judged, spending = Judged(), Spending()
     judgements = [Judgement(claim=row.claim, premise=row.premise, context=row.context) for row in rows]
-
-    async def work() -> None:
-        await Bench(judge, VerdictJournal(folder), Caller(), spending, on_done).ask(judgements, judged)
-
-    asyncio.run(work())
+    judged, spending = ask(judge, judgements, folder, on_done)
     known = []
     for row, judgement in zip(rows, judgements, strict=True):
         verdict = judged.verdicts.get(judgement)
@@ -95,6 +89,24 @@ def agree(
         ],
         "cost": spending.cost,
     }
+
+
+def ask(
+    judge: Judge,
+    judgements: Sequence[Judgement],
+    folder: Path,
+    on_done: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[Judged, Spending]:
+    """Ask a judge for verdicts outside of any run. Verdicts are stored in `folder`, and those that are there
+    are not asked for again. Raises the errors of `judge.check`."""
+    judge.check()
+    judged, spending = Judged(), Spending()
+
+    async def work() -> None:
+        await Bench(judge, VerdictJournal(folder), Caller(), spending, on_done).ask(judgements, judged)
+
+    asyncio.run(work())
+    return judged, spending
 
 
 def figures(

@@ -143,7 +143,8 @@ class Bench:
             )
         if any(judgement.rubric not in judge.rubrics for judgement in judgements):
             raise UsageError(
-                f"{judge.name} cannot grade answers, and a metric needs that: name a judge of kind llm"
+                f"{judge.name} only compares claims with sources, and scoring needs answers to be judged:"
+                " name a judge of kind llm"
             )
         votes: dict[Judgement, list[Verdict]] = {}
         missing: list[tuple[Judgement, int, str]] = []

@@ -12,10 +12,11 @@ from pydantic import Field, field_validator
 from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, ModelError
 from fathoms.judges.base import LABELS, UNPARSED, Judge, Labels
-from fathoms.judges.rubrics import PROMPTS, WORDS
+from fathoms.judges.rubrics import ABSTENTION_FORM, PROMPTS, WORDS
 from fathoms.models import Generator
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.chat.room import most_that_fits, room_for_prompt
+from fathoms.models.sentences import sentences
 from fathoms.runs.usage import total
 from fathoms.types import Failure, Form, Judgement, Message, Prompt, Reply, Rubric, Usage, Verdict
 
@@ -48,7 +49,8 @@ _WORDS: dict[Labels, dict[str, str]] = {
     "three-way": {label: label for label in LABELS["three-way"]},
 }
 _FORMS: dict[str, Form] = {
-    name: Form(choices=tuple(words), probabilities=True) for name, words in [*_WORDS.items(), *WORDS.items()]
+    **{str(name): Form(choices=tuple(words), probabilities=True) for name, words in (_WORDS | WORDS).items()},
+    "abstention": ABSTENTION_FORM,
 }
 _POSITIVE = ("yes", "entailment")
 _VERSION = 1
@@ -179,6 +181,8 @@ class LLMJudge(Judge):
                 shares, key=shares.__getitem__
             )  # "Yes" and "yes" count together, in the reply only one
         why = None if kept == asked.premise else "the premise was cut to fit the context of the judge"
+        if asked.rubric == "abstention":
+            why = _sentence(reply.text, asked.claim)
         if word is None:
             cut = reply.stop_reason in ("length", "max_tokens")
             why = "the reply was cut at its token limit" if cut else f"unreadable: {reply.text[:200]!r}"
@@ -196,7 +200,7 @@ class LLMJudge(Judge):
 
     def _messages(self, asked: Judgement, premise: str) -> tuple[Message, ...]:
         """Return the messages that ask for one verdict."""
-        values = {"premise": premise, "context": asked.context or asked.claim, "claim": asked.claim}
+        values = {"premise": premise, "context": asked.context or asked.claim, "claim": _shown(asked)}
         template = PROMPTS.get(asked.rubric, self.template)
         text = _PLACE.sub(lambda place: values[place[1]], template)
         images = () if asked.image is None else (asked.image,)
@@ -205,7 +209,7 @@ class LLMJudge(Judge):
     def _surely_fits(self, asked: Judgement, room: int) -> bool:
         """Whether a judgement fits even if each of its bytes is a token, so that nothing must be counted."""
         template = PROMPTS.get(asked.rubric, self.template)
-        texts = (template, asked.claim, asked.context or asked.claim, asked.premise)
+        texts = (template, _shown(asked), asked.context or asked.claim, asked.premise)
         longest = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) + _MARKUP
         return asked.image is None and longest <= room
 
@@ -242,6 +246,20 @@ def read_choice(reply: str, choices: Sequence[str]) -> str | None:
         return words[0]
     named = {word for word in words if word in choices}
     return named.pop() if len(named) == 1 else None
+
+
+def _shown(asked: Judgement) -> str:
+    """Return the claim as the prompt shows it: for abstention, the answer with its sentences numbered."""
+    if asked.rubric != "abstention":
+        return asked.claim
+    return "\n".join(f"{number}. {sentence}" for number, sentence in enumerate(sentences(asked.claim), 1))
+
+
+def _sentence(reply: str, answer: str) -> str | None:
+    """Return the sentence of an answer whose number a reply names; `None` if it names none."""
+    data, split = read_json(reply), sentences(answer)
+    number = data.get("sentence") if isinstance(data, dict) else None
+    return split[number - 1] if isinstance(number, int) and 1 <= number <= len(split) else None
 
 
 def read_json(reply: str) -> Any:

@@ -1,11 +1,13 @@
-"""What judges are asked besides whether a source supports a claim: whether an answer is correct.
+"""What judges are asked besides whether a source supports a claim: whether an answer is correct, and whether
+it abstains.
 
-For these, the claim of a judgement is the answer, its premise the gold answer, and its context the question.
+For these, the claim of a judgement is the answer, its premise the gold answer (empty for abstention), and its
+context the question.
 """
 
 from __future__ import annotations
 
-from fathoms.types import Rubric
+from fathoms.types import Form, Rubric
 
 VERSION = 1
 """Part of the key of the verdicts: a changed text asks anew."""
@@ -32,11 +34,42 @@ You grade an answer to a question by comparing it with the gold answer, with a w
 You check an answer to a question by comparing it with the gold answer. Answer yes if it says what the gold
 answer says, and no if anything of it is missing or wrong, or if it does not answer the question.
 {_ASKED}Is the answer correct? Answer with one word: yes or no.""",
+    "abstention": """\
+You say what kind of answer was given to a question about documents. You do not judge whether it is correct.
+- statement: it gives an answer, correct or not, complete or not, even if it adds that a detail is missing, or
+  if what it answers is that something does not exist or did not happen.
+- abstention: it gives no answer, because it says that the documents do not contain it, or that it does not
+  know or cannot tell. Describing what the documents do contain instead is still an abstention.
+- hedged: it says that the documents do not contain the answer, and yet offers a guess at it.
+- refusal: it declines to answer because of rules or safety.
+
+Question: {context}
+
+Answer, with its sentences numbered:
+{claim}
+
+Which sentence decides, and what kind of answer is it? Reply with JSON:
+{"sentence": NUMBER, "label": LABEL}""",
 }
 """Prompt templates by rubric, for language models."""
 GRADES = tuple(map(str, range(11)))
+KINDS = ("statement", "abstention", "hedged", "refusal")
 WORDS: dict[Rubric, dict[str, str]] = {
     "grade": {grade: grade for grade in GRADES},
     "correct": {"yes": "supported", "no": "unsupported"},
+    "abstention": {label: label for label in KINDS},
 }
 """What a language model may reply, and the label of the verdict for it."""
+ABSTENTION_FORM = Form(
+    json_schema={
+        "type": "object",
+        "properties": {
+            "sentence": {"type": "integer"},
+            "label": {"type": "string", "enum": list(KINDS)},
+        },
+        "required": ["sentence", "label"],
+        "additionalProperties": False,
+    }
+)
+"""The form of the reply on abstention: the number of the sentence comes first, so that the label follows from
+it."""

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from fathoms.judges.base import LABELS, UNPARSED, Judge, Labels
+from fathoms.judges.rubrics import PROMPTS
 from fathoms.models.caller import Caller
 from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE
 from fathoms.types import Failure, Judgement, Rubric, Verdict
@@ -18,7 +19,8 @@ class ScriptedJudge(Judge):
     """`kind: scripted`: the label of the first text of `labels_by` that occurs in the claim.
 
     Any other claim is supported if all of its words occur in the premise. An answer is correct, or has the
-    grade 10, if all words of the gold answer occur in it.
+    grade 10, if all words of the gold answer occur in it. An answer to be labelled as an abstention or not is
+    a statement.
     """
 
     neutral: ClassVar[frozenset[str]] = Judge.neutral | {"latency", "concurrency"}
@@ -41,7 +43,7 @@ class ScriptedJudge(Judge):
     @property
     def rubrics(self) -> frozenset[Rubric]:
         """Everything."""
-        return frozenset({"support", "grade", "correct"})
+        return frozenset({"support", *PROMPTS})
 
     async def judge(
         self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
@@ -56,6 +58,8 @@ class ScriptedJudge(Judge):
         label = next((label for text, label in self.labels_by.items() if text in asked.claim), None)
         if label == "failed":
             return Failure(kind="ModelError", message="scripted failure of the judge")
+        if label is None and asked.rubric == "abstention":
+            label = "statement"
         if label is None and asked.rubric != "support":
             right = _all_in(asked.premise, asked.claim)
             label = ("10" if right else "0") if asked.rubric == "grade" else (yes if right else no)

@@ -9,12 +9,15 @@ from pydantic import Field
 
 from fathoms.config import fingerprint
 from fathoms.metrics.cues import Cues
+from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.labels import Label
 from fathoms.metrics.linear import Linear
 from fathoms.metrics.nearest_neighbour import NearestNeighbour
 from fathoms.types import Verdict
 
-Classifier = Annotated[Linear | Cues | NearestNeighbour, Field(discriminator="kind")]
+TextClassifier = Linear | Cues | NearestNeighbour
+"""The classifiers that need no more than the text of an answer."""
+Classifier = Annotated[TextClassifier | JudgedAbstention, Field(discriminator="kind")]
 
 LONGEST = 100_000
 """The most characters of an answer that are classified; see `excerpt`."""
@@ -22,7 +25,7 @@ _LABELS: dict[str, Label] = {label: label for label in get_args(Label)}
 
 
 def label_answers(
-    texts: Sequence[str], classifier: Classifier, known: Mapping[str, Verdict]
+    texts: Sequence[str], classifier: TextClassifier, known: Mapping[str, Verdict]
 ) -> tuple[dict[str, Verdict], dict[str, Verdict]]:
     """Return the verdict on each text, and the verdicts that were not in `known`.
 

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from fathoms.errors import DataError, QuestionsError
 from fathoms.metrics.abstention import Classifier, label_answers, label_of
-from fathoms.metrics.labels import Why
+from fathoms.metrics.judged_abstention import JudgedAbstention, judgement
+from fathoms.metrics.labels import Label, Why
 from fathoms.safety.inputs import parse_json, read_text
-from fathoms.types import Verdict
+from fathoms.types import Judgement, Verdict
 
 LABELS = ("statement", "abstention")
 """The human labels that agreement is measured on."""
@@ -22,11 +23,12 @@ _DRAWS = 10_000
 
 
 class Labelled(NamedTuple):
-    """An answer with its human label."""
+    """An answer with its human label, and the question where it is known."""
 
     id: str
     answer: str
     label: str
+    question: str = ""
 
 
 class Counts(NamedTuple):
@@ -43,7 +45,8 @@ class Counts(NamedTuple):
 
 
 def read_labels(path: Path) -> list[Labelled]:
-    """Read a JSON Lines file of `{id, answer, label}` objects; other keys and empty lines are ignored.
+    """Read a JSON Lines file of `{id, answer, label}` objects, optionally with a `question`; other keys and
+    empty lines are ignored.
 
     A label that is `null` is read as `unlabelled`. Raises QuestionsError, which lists every invalid row with
     its file and line, and DataError for a file that cannot be read.
@@ -68,30 +71,37 @@ def _row(line: str, name: str, number: int) -> Labelled:
         raise DataError(f"{place}: expected an object with 'id', 'answer' and 'label'")
     if row.get("label", "") is None:
         row["label"] = "unlabelled"
-    for key in Labelled._fields:
+    for key in ("id", "answer", "label"):
         if not isinstance(row.get(key), str):
             raise DataError(f"{place}: '{key}' is {'not text' if key in row else 'missing'}")
-    return Labelled(row["id"], row["answer"], row["label"])
+    question = row.get("question")
+    return Labelled(row["id"], row["answer"], row["label"], question if isinstance(question, str) else "")
 
 
-def agree(rows: Sequence[Labelled], classifier: Classifier) -> dict[str, Any]:
+def agree(
+    rows: Sequence[Labelled],
+    classifier: Classifier,
+    by_judge: Mapping[Judgement, Verdict] | None = None,
+) -> dict[str, Any]:
     """Compute the figures that `fathoms agree` prints, over the rows labelled `statement` or `abstention`.
 
     The classifier labels `empty` and `refusal` count as abstentions here; `kinds` counts them separately.
     Rows with other human labels are only counted, in `left_out`. For rows labelled `hedged`, `hedged` holds
-    the figures with all of them taken as abstentions, and with all of them taken as statements. Raises
-    DataError if no row has either label, and any error of the classifier.
+    the figures with all of them taken as abstentions, and with all of them taken as statements. `by_judge`
+    holds the verdicts for `kind: judge`; rows without a verdict are left out and counted as `unjudged`.
+    Raises DataError if no row is left, and any error of the classifier.
     """
     known = [row for row in rows if row.label in LABELS]
     if not known:
         raise DataError(f"no row is labelled {' or '.join(LABELS)}")
-    hedged = [row for row in rows if row.label == HEDGED]
-    verdicts, _ = label_answers([row.answer for row in (*known, *hedged)], classifier, {})
-    said = [
-        label_of(verdicts[row.answer]) if row.answer in verdicts else "empty" for row in (*known, *hedged)
-    ]
-    labels = said[: len(known)]
-    counts = count([(row.label, label) for row, label in zip(known, labels, strict=True)])
+    labelled = _labelled([*known, *(row for row in rows if row.label == HEDGED)], classifier, by_judge or {})
+    said = [(row, label, why) for row, label, why in labelled if label is not None and row.label != HEDGED]
+    if not said:
+        raise DataError("the judge gave no verdict on any answer")
+    counts = count([(row.label, label) for row, label, _ in said])
+    left_out = Counter(row.label for row in rows if row.label not in LABELS)
+    if unjudged := len(known) - len(said):
+        left_out["unjudged"] = unjudged
     return {
         **figures(counts),
         "intervals": intervals(counts),
@@ -99,22 +109,39 @@ def agree(rows: Sequence[Labelled], classifier: Classifier) -> dict[str, Any]:
             "statement": {"statement": counts.agreed, "abstention": counts.false},
             "abstention": {"statement": counts.missed, "abstention": counts.hits},
         },
-        "kinds": dict(Counter(labels)),
-        "left_out": dict(Counter(row.label for row in rows if row.label not in LABELS)),
-        "hedged": _both_ways(counts, said[len(known) :]),
+        "kinds": dict(Counter(label for _, label, _ in said)),
+        "left_out": dict(left_out),
+        "hedged": _both_ways(counts, [label for row, label, _ in labelled if label and row.label == HEDGED]),
         "differ": [
-            {"id": row.id, "label": row.label, "classified": label, **_why(row, verdicts, classifier)}
-            for row, label in zip(known, labels, strict=True)
+            {"id": row.id, "label": row.label, "classified": label, **why.model_dump()}
+            for row, label, why in said
             if (row.label == "statement") != (label == "statement")
         ],
         "classifier": classifier.model_dump(mode="json"),
     }
 
 
-def _why(row: Labelled, verdicts: Mapping[str, Verdict], classifier: Classifier) -> dict[str, Any]:
-    """Return the reason for an answer's label; an empty answer has no verdict."""
-    verdict = verdicts.get(row.answer)
-    return (classifier.explain(verdict) if verdict else Why(reason="no text")).model_dump()
+def _labelled(
+    rows: Sequence[Labelled], classifier: Classifier, by_judge: Mapping[Judgement, Verdict]
+) -> list[tuple[Labelled, Label | None, Why]]:
+    """Return each row with the label of the classifier and its reason; an empty answer needs no verdict, and
+    one without a verdict of the judge has no label."""
+    if isinstance(classifier, JudgedAbstention):
+        verdicts = [by_judge.get(judgement(row.question, row.answer)) for row in rows]
+        labels = [classifier.label(verdict) if verdict else None for verdict in verdicts]
+    else:
+        by_text, _ = label_answers([row.answer for row in rows], classifier, {})
+        verdicts = [by_text.get(row.answer) for row in rows]
+        labels = [label_of(verdict) if verdict else None for verdict in verdicts]
+    return [
+        (row, label if row.answer.strip() else "empty", _why(verdict, classifier))
+        for row, verdict, label in zip(rows, verdicts, labels, strict=True)
+    ]
+
+
+def _why(verdict: Verdict | None, classifier: Classifier) -> Why:
+    """Return the reason for a label; an empty answer has no verdict."""
+    return classifier.explain(verdict) if verdict else Why(reason="no text")
 
 
 def count(pairs: Sequence[tuple[str, str]]) -> Counts:

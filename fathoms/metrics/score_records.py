@@ -12,12 +12,13 @@ from pydantic import BaseModel, ConfigDict, field_validator
 
 from fathoms.metrics.abstention import Classifier, label_answers, label_of
 from fathoms.metrics.hallucination import hallucination
+from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.labels import Label, Why
 from fathoms.metrics.linear import Linear
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.stages import Funnel
-from fathoms.types import Record, StoredValue, Verdict
+from fathoms.types import Judgement, Record, StoredValue, Verdict
 
 RELEASED = "released"
 """The name under which scores that came with imported records are kept, next to those of the profiles."""
@@ -64,8 +65,9 @@ class RecordScore(StoredValue):
     - `correctness` is in [0, 1]; it is 0 for a failed call and `None` for a question without a gold answer.
     - `hallucination` is 1 or 0; it is `None` for a failed call or if there is no correctness. Under the
       profile `fathoms` it is also known for unanswerable questions: a statement is 1, anything else 0.
-    - `abstention` is the label of the answer, `None` for a failed call.
-    - `abstained` is true if that label is `abstention` or `empty`. It is `None` for a failed call, and for a
+    - `abstention` is the label of the answer, `None` for a failed call, and where a judge was asked for the
+      label and gave no verdict; such an answer has no `hallucination` either.
+    - `abstained` is true if that label is `abstention` or `empty`. It is `None` without a label, and for a
       `refusal`, because that does not show what the model knew.
     - `matched` and `missed` are the phrases of the best gold variant that were found and not found, richer
       forms in the notation of question files.
@@ -101,24 +103,30 @@ class Judged:
     """Everything that is needed to score one record except the record itself.
 
     `verdicts` are the abstention verdicts, by abstention rule (`plain` or `configured`) and then by answer
-    text. `imported` is true if any record came with released scores. `new` are the verdicts that were made
-    now, by key; the caller should store them.
+    text; those of a judge are in `by_judge`. `imported` is true if any record came with released scores.
+    `new` are the verdicts that were made now, by key; the caller should store them.
     """
 
     scoring: Scoring
     profiles: tuple[Profile, ...]
     verdicts: Mapping[str, Mapping[str, Verdict]]
+    by_judge: Mapping[Judgement, Verdict]
     imported: bool
     new: dict[str, Verdict]
 
     def row(self, record: Record) -> dict[str, RecordScore]:
         """Return the scores of one of the judged records by profile, and under `released` the scores it came
         with; this key is present if any of the judged records has such scores."""
-        configured = self.scoring.abstention
-        row = {
-            profile.name: _score_record(record, profile, configured, self.verdicts[profile.abstention])
-            for profile in self.profiles
-        }
+        row = {}
+        for profile in self.profiles:
+            classifier = profile.classifier(self.scoring.abstention)
+            if isinstance(classifier, JudgedAbstention):
+                asked = classifier.judgements(record, {})
+                verdict = self.by_judge.get(asked[0]) if asked else None
+            else:
+                text = record.answer.text if record.answer else ""
+                verdict = self.verdicts[profile.abstention].get(text)
+            row[profile.name] = _score_record(record, profile, classifier, verdict)
         if self.imported:
             flag = record.released.get("hallucination")
             row[RELEASED] = RecordScore(
@@ -133,21 +141,26 @@ def judge(
     scoring: Scoring,
     known: Mapping[str, Verdict] | None = None,
     profiles: tuple[Profile, ...] = PROFILES,
+    by_judge: Mapping[Judgement, Verdict] | None = None,
 ) -> Judged:
     """Classify all answers as statements or abstentions, with the classifier of each profile.
 
-    `known` are verdicts of earlier scorings, by key. If they cover all answers, no embedder is needed. Raises
-    the errors of reading the exemplars and of embedding.
+    `known` are verdicts of earlier scorings, by key. If they cover all answers, no embedder is needed.
+    `by_judge` are the verdicts for `kind: judge`. Raises the errors of reading the exemplars and of
+    embedding.
     """
     texts = [record.answer.text for record in records if record.answer and record.answer.refusal is None]
     verdicts: dict[str, dict[str, Verdict]] = {}
     new: dict[str, Verdict] = {}
     classifiers = {profile.abstention: profile.classifier(scoring.abstention) for profile in profiles}
     for rule, classifier in classifiers.items():
+        if isinstance(classifier, JudgedAbstention):
+            continue
         # If the configured classifier equals the plain one, `new` already has its verdicts.
         verdicts[rule], made = label_answers(texts, classifier, ChainMap(new, dict(known or {})))
         new.update(made)
-    return Judged(scoring, profiles, verdicts, any(record.released for record in records), new)
+    imported = any(record.released for record in records)
+    return Judged(scoring, profiles, verdicts, by_judge or {}, imported, new)
 
 
 def score(
@@ -178,16 +191,12 @@ class BareScores:
 
 
 def _score_record(
-    record: Record, profile: Profile, configured: Classifier, verdicts: Mapping[str, Verdict]
+    record: Record, profile: Profile, classifier: Classifier, verdict: Verdict | None
 ) -> RecordScore:
-    """Score one record under one profile; `verdicts` are those of the profile's classifier, by text."""
-    verdict: Verdict | None = None
-    label: Label | None = None
-    if record.answer is not None and record.answer.refusal is not None:
-        label = "refusal"
-    elif record.answer is not None:
-        verdict = verdicts.get(record.answer.text)
-        label = label_of(verdict) if verdict else "empty"
+    """Score one record under one profile; `verdict` is that of its classifier on the answer, if any."""
+    if record.answer is None or record.answer.refusal is not None:
+        verdict = None
+    label = _label(record, classifier, verdict)
     text = record.answer.text if record.answer else ""
     recall = phrase_recall(text, record.question.answers, profile.match, profile.hyphens_for(record))
     scored = record.question.answerable and recall.variant is not None
@@ -203,5 +212,18 @@ def _score_record(
         abstention=label,
         matched=tuple(map(str, recall.found)) if scored else (),
         missed=tuple(map(str, recall.missed)) if scored else (),
-        why=profile.classifier(configured).explain(verdict) if verdict else None,
+        why=classifier.explain(verdict) if verdict else None,
     )
+
+
+def _label(record: Record, classifier: Classifier, verdict: Verdict | None) -> Label | None:
+    """Return the label of the answer; `None` for a failed call and where a judge gave no verdict."""
+    if record.answer is None:
+        return None
+    if record.answer.refusal is not None:
+        return "refusal"
+    if not record.answer.text.strip():
+        return "empty"
+    if isinstance(classifier, JudgedAbstention):
+        return classifier.label(verdict) if verdict else None
+    return label_of(verdict) if verdict else "empty"

@@ -56,6 +56,8 @@ class Truthfulness(Metric):
         label = "abstention" if scores.abstention == "empty" else scores.abstention
         if not self._applies(facts.record) or (question.answerable and scores.correctness is None):
             return Score(metric=self.name, value=None, n=0, why={"lacks": "gold phrases"})
+        if label is None and facts.record.answer is not None:
+            return Score(metric=self.name, value=None, n=0, why={"lacks": "a verdict on abstention"})
         if label == "statement":
             right = (scores.correctness or 0.0) if question.answerable else 0.0
             value = right - self.penalty * (1 - right)

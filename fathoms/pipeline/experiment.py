@@ -79,7 +79,7 @@ class Measured(Component):
     """Metrics that are computed besides those of `fathoms`: names of metrics or of sets (`fathoms metrics`
     lists them), or mappings with a `kind` and options."""
     judge: AnyJudge | None = None
-    """The judge for the metrics that need one, such as `faithfulness`."""
+    """The judge for metrics that need one, such as `faithfulness`, and for `abstention: {kind: judge}`."""
     question_timeout: float = Field(default=600, gt=0, le=LONGEST_WAIT)
     """Seconds that one answer may take, all attempts included, before the question counts as failed."""
     execution: ExecutionSettings = ExecutionSettings()
@@ -97,8 +97,16 @@ class Measured(Component):
             metric.check()
         if self.judge is not None:
             self.judge.check()
-        elif judged := [metric.name for metric in self.metrics if isinstance(metric, JudgedMetric)]:
-            raise ConfigError(f"metrics: {judged[0]} needs a judge: add 'judge: {{kind: llm, model: ...}}'")
+        elif self.asks_judge:
+            judged = [f"metrics: {each.name}" for each in self.metrics if isinstance(each, JudgedMetric)]
+            first = [*judged, "scoring.abstention: kind 'judge'"][0]
+            raise ConfigError(f"{first} needs a judge: add 'judge: {{kind: llm, model: ...}}'")
+
+    @property
+    def asks_judge(self) -> bool:
+        """Whether scoring asks the judge: for a metric, or whether answers abstain."""
+        judged = any(isinstance(metric, JudgedMetric) for metric in self.metrics)
+        return judged or self.scoring.abstention.kind == "judge"
 
     @property
     def _answering(self) -> Generator | External:

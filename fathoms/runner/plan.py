@@ -103,9 +103,9 @@ def plan(
 
 
 def _judges(experiment: AnyExperiment) -> list[ChatModel]:
-    """The language models that judge the answers; empty where no metric needs a judge, or none is a model."""
-    needed = any(isinstance(metric, JudgedMetric) for metric in experiment.metrics)
-    return list(experiment.judge.parts().values()) if experiment.judge and needed else []
+    """The language models that judge the answers; empty where scoring asks no judge, or none is a model."""
+    asked = experiment.judge if experiment.asks_judge else None
+    return list(asked.parts().values()) if asked else []
 
 
 def _judging(experiment: Experiment, answers: Estimates, questions: int) -> Estimates:
@@ -121,7 +121,7 @@ def _judging(experiment: Experiment, answers: Estimates, questions: int) -> Esti
         answers["answer"],
         questions,
         by_claim=by_claim,
-        whole=len(judged) - by_claim,
+        whole=len(judged) - by_claim + (experiment.scoring.abstention.kind == "judge"),
         splits=splits,
     )
     return {"judge": found}

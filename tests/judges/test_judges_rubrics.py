@@ -59,7 +59,7 @@ def test_a_grammar_holds_the_embedded_model_to_the_grades() -> None:
 
 def test_a_judge_that_cannot_grade_is_refused(tmp_path) -> None:
     bench = Bench(NLIJudge(), open_journal(tmp_path), Caller(), Spending())
-    with pytest.raises(UsageError, match="cannot grade answers"):
+    with pytest.raises(UsageError, match="only compares claims with sources"):
         asyncio.run(bench.ask([judgement("Six.")], Judged()))
 
 

@@ -1,0 +1,86 @@
+"""Have a judge say whether answers are statements or abstentions; unlike the other classifiers, it is shown
+the question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import PrivateAttr
+
+from fathoms.config import Component, fingerprint
+from fathoms.metrics.labels import Label, Why
+from fathoms.metrics.nearest_neighbour import NearestNeighbour
+from fathoms.models import Embedder, LexicalEmbedder
+from fathoms.types import Claim, Judgement, Record, Verdict
+
+
+class JudgedAbstention(Component):
+    """An abstention classifier that asks the judge of the configuration, one call for each answer.
+
+    The judge says whether an answer is a statement, an abstention, hedged or a refusal, and which sentence
+    decides. Verdicts are stored in the verdict journal of the run. An answer without a verdict, because the
+    call failed or the reply could not be read, has no label.
+    """
+
+    kind: Literal["judge"] = "judge"
+    hedged: Literal["statement", "abstention"] = "statement"
+    """The label of an answer that says the documents lack the answer and yet offers a guess."""
+    exemplars: Path | None = None
+    """A YAML or JSON file `{statement: [...], abstention: [...]}` for the profiles `paper` and
+    `released-code`, which always use the nearest exemplar; by default the exemplars of fathoms."""
+    embed: Embedder = LexicalEmbedder()
+    """The embedder of the profiles `paper` and `released-code`."""
+    _judge: str = PrivateAttr("")
+
+    def by(self, judge: str) -> JudgedAbstention:
+        """Return this classifier for the judge with a key, which becomes part of its own key."""
+        found = self.model_copy()
+        found._judge = judge
+        return found
+
+    @property
+    def key(self) -> str:
+        """A fingerprint of the option and of the judge with all its settings."""
+        return fingerprint(self.kind, self.hedged, self._judge)
+
+    def plain(self) -> NearestNeighbour:
+        """Return the paper's plain nearest-neighbour rule with the same exemplars and embedder."""
+        return NearestNeighbour(exemplars=self.exemplars, embed=self.embed).plain()
+
+    def check(self) -> None:
+        """Check the exemplars and the embedder; raises the errors that scoring would raise."""
+        self.plain().check()
+
+    def lacks(self, record: Record) -> str | None:
+        """Return what is missing for a verdict: an answer with text that the vendor did not refuse."""
+        answer = record.answer
+        return None if answer and answer.refusal is None and answer.text.strip() else "an answer with text"
+
+    def texts(self, record: Record) -> Sequence[tuple[str, str]]:
+        """Return nothing: answers are judged whole."""
+        return ()
+
+    def judgements(
+        self, record: Record, claims: Mapping[tuple[str, str], tuple[Claim, ...]]
+    ) -> Sequence[Judgement]:
+        """Return what the judge must be asked about a record that lacks nothing."""
+        return [] if record.answer is None else [judgement(record.question.text, record.answer.text)]
+
+    def label(self, verdict: Verdict) -> Label | None:
+        """Return the label of the answer; `None` if the judge's reply could not be read."""
+        if verdict.label == "hedged":
+            return self.hedged
+        return next((each for each in ("statement", "abstention", "refusal") if each == verdict.label), None)
+
+    def explain(self, verdict: Verdict) -> Why:
+        """Return the sentence that decided, and what the judge said."""
+        if verdict.label == "unparsed":
+            return Why(reason=f"the reply of the judge could not be read: {verdict.why}")
+        return Why(clause=verdict.why, reason=f"the judge says {verdict.label}")
+
+
+def judgement(question: str, answer: str) -> Judgement:
+    """Return what a judge is asked about an answer."""
+    return Judgement(claim=answer, context=question, rubric="abstention")
