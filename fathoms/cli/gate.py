@@ -28,7 +28,10 @@ def gate(
     metric: Metrics = None,
     margin: Annotated[float, typer.Option("--margin", help="The smallest loss that counts as worse.")] = 0.02,
     alpha: Annotated[
-        float, typer.Option("--alpha", help="The accepted chance of a false FAIL per night.")
+        float,
+        typer.Option(
+            "--alpha", help="The accepted chance of PASS although the loss is as large as the margin."
+        ),
     ] = 0.025,
     by_category: Annotated[
         bool, typer.Option("--by-category", help="Judge every category, too, and not only the overall mean.")
@@ -63,7 +66,8 @@ def gate(
 ) -> int:
     """Judge whether runs are worse than a baseline: PASS, FAIL (exit code 100) or UNDECIDED.
 
-    Several RUNs count as successive nights, and the verdict is FAIL only if every one of them is worse.
+    Several RUNs count as successive nights: the newest one is judged alone, and pooled with those before it.
+    UNDECIDED after a loss of a quarter or more ends with exit code 101, because another run is needed.
     """
     from fathoms.compare.against_baseline import require_sound
     from fathoms.compare.question_scores import pool, read_scores, write_baseline
@@ -123,7 +127,7 @@ def _judge_and_report(
         return ExitCode.GATE_FAILED
     if found.verdict == "UNDECIDED":
         console.complain(undecided(found))
-        if strict:
+        if strict or found.large_losses:
             return ExitCode.GATE_UNDECIDED
     return ExitCode.OK if written else ExitCode.FAILED
 

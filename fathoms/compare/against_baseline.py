@@ -22,10 +22,11 @@ from fathoms.compare.question_scores import (
 from fathoms.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from fathoms.stats.difference import Paired
-    from fathoms.stats.noninferiority import Check, GateVerdict
+    from fathoms.stats.noninferiority import Answers, Check, GateVerdict
 
 
+LARGE_LOSS = 0.25
+"""The observed loss, as a share of a metric's range, from which on UNDECIDED calls for another run."""
 MOST_UNJUDGED = 0.02
 """The largest share of items without a verdict that a gate accepts."""
 LEAST_ACCURACY = 0.70
@@ -38,8 +39,8 @@ class GateNight:
 
     `delta` is the mean difference, run minus baseline, with the sign reversed for metrics where lower is
     better: negative always means worse. `low` and `high` are its one-sided bounds, and `p` is the p value of
-    "not worse". `questions` is the number of questions compared; `left_out` are those for which the metric is
-    not defined on both sides.
+    "not worse" by a permutation test of this run alone. `questions` is the number of questions compared;
+    `left_out` are those for which the metric is not defined on both sides.
     """
 
     delta: float
@@ -54,17 +55,26 @@ class GateNight:
 class GateCheck:
     """The check of one metric, over all categories (macro mean, `category` is `None`) or in one category.
 
-    `nights` has one entry per run, oldest first. `p` is corrected by Holm's method over all checks.
-    `questions` is the number of questions on which the newest run was compared. `needed` is about how many an
-    unchanged pipeline needs to pass with a probability of 80 % (`None` for a margin of 0).
+    `nights` has one entry per run, oldest first. `tests` are the p values of the newest run, of the last two
+    pooled and of the last three pooled; `alone` is the smallest that counts, on the scale of the first one,
+    and `p` the same corrected by Holm's method over all checks. `lost` is used for few questions and a
+    baseline of one run: how many of its answers were right, and how many of these the newest run lost.
+    `questions` is the number of questions on which the newest run was compared. For an UNDECIDED check,
+    `resolvable` is the smallest margin with which an unchanged pipeline would pass with a probability of
+    80 %, and `needed` the number of questions with which it would pass with the given margin, `None` if more
+    than 10,000.
     """
 
     metric: str
     category: str | None
     verdict: GateVerdict
     nights: tuple[GateNight, ...]
+    tests: tuple[float, ...]
+    lost: tuple[int, int] | None
+    alone: float
     p: float
     questions: int
+    resolvable: float | None
     needed: int | None
 
 
@@ -72,8 +82,10 @@ class GateCheck:
 class Gated:
     """The verdict of a gate with its settings and checks.
 
-    `judge` is the baseline's abstention classifier, and `reversed` are the metrics with the sign reversed,
-    because lower values are better.
+    `alpha` is the accepted chance of PASS for a loss as large as the margin, and `level` is what the `p` of a
+    check must be below for FAIL. `judge` is the baseline's abstention classifier, and `reversed` are the
+    metrics with the sign reversed, because lower values are better. `large_losses` are the undecided checks
+    whose newest run lost at least `LARGE_LOSS` of the range of the metric.
     """
 
     verdict: GateVerdict
@@ -83,18 +95,20 @@ class Gated:
     judge: str
     margin: float
     alpha: float
+    level: float
     checks: tuple[GateCheck, ...]
     reversed: tuple[str, ...] = ()
+    large_losses: tuple[GateCheck, ...] = ()
 
 
 @dataclass(frozen=True)
 class _Family:
-    """The data of one check: the differences of its runs from the baseline, divided by the width of the
-    metric's range because the tests are made for differences in [-1, 1], and the questions of each."""
+    """The data of one check: the scores, divided by the width of the metric's range because the tests are
+    made for scores in [0, 1], and the questions on which each run was compared."""
 
     metric: str
     category: str | None
-    pairs: tuple[Paired, ...]
+    answers: Answers
     matched: tuple[Matched, ...]
     width: float
 
@@ -117,7 +131,7 @@ def gate(
     meaningless: too many failed calls, different questions, another profile or other rules, or replies reused
     from an earlier run.
     """
-    from fathoms.stats.noninferiority import judge, overall
+    from fathoms.stats.noninferiority import LEVEL, judge, overall
 
     _check_call(runs, baseline, margin, alpha)
     require_sound(baseline, allowed)
@@ -139,7 +153,10 @@ def gate(
         for scope in (None, *(_categories(baseline, metric) if by_category else ()))
     ]
     margins = [margin / family.width for family in families]
-    checks = judge([family.pairs for family in families], margins, alpha)
+    checks = judge([family.answers for family in families], margins, alpha)
+    found = tuple(
+        _gate_check(family, check, margin, alpha) for family, check in zip(families, checks, strict=True)
+    )
     return Gated(
         verdict=overall(checks),
         runs=tuple(run.runs[0] for run in runs),
@@ -148,18 +165,22 @@ def gate(
         judge=baseline.judge,
         margin=margin,
         alpha=alpha,
-        checks=tuple(
-            _gate_check(family, check, margin, alpha) for family, check in zip(families, checks, strict=True)
-        ),
+        level=LEVEL,
+        checks=found,
         reversed=tuple(metric for metric in metrics if not baseline.higher_is_better(metric)),
+        large_losses=tuple(
+            check
+            for family, check in zip(families, found, strict=True)
+            if check.verdict == "UNDECIDED" and check.nights[-1].delta <= -LARGE_LOSS * family.width
+        ),
     )
 
 
 def _gate_check(family: _Family, check: Check, margin: float, alpha: float) -> GateCheck:
     """Add the questions behind its figures to a check."""
-    from fathoms.stats.noninferiority import questions_needed
+    from fathoms.stats.power import questions_needed, resolvable
 
-    questions = len(family.matched[-1].ids)
+    undecided = check.verdict == "UNDECIDED"
     return GateCheck(
         family.metric,
         family.category,
@@ -175,9 +196,13 @@ def _gate_check(family: _Family, check: Check, margin: float, alpha: float) -> G
             )
             for night, found in zip(check.nights, family.matched, strict=True)
         ),
+        check.tests,
+        check.lost,
+        check.alone,
         check.p,
-        questions,
-        questions_needed(family.pairs[-1], questions, margin / family.width, alpha),
+        len(family.matched[-1].ids),
+        resolvable(family.answers, alpha) * family.width if undecided else None,
+        questions_needed(family.answers, margin / family.width, alpha) if undecided else None,
     )
 
 
@@ -262,18 +287,25 @@ def _categories(scores: QuestionScores, metric: str) -> list[str]:
 def _family(
     runs: Sequence[QuestionScores], baseline: QuestionScores, metric: str, category: str | None
 ) -> _Family:
-    """Compute the differences of one check, negative where a run is worse."""
-    import numpy as np
+    """Collect the scores of one check, higher where a run is better."""
+    from fathoms.stats.noninferiority import Answers
 
-    from fathoms.stats.difference import macro_weights, pair
-
-    sign = 1 if baseline.higher_is_better(metric) else -1
+    better = baseline.higher_is_better(metric)
     width = _width(baseline.kind_of(metric).unit) or 1.0
     wanted = [name for name, q in baseline.questions.items() if category in (None, q.category)]
     matched = tuple(match(baseline, run, metric, wanted) for run in runs)
-    pairs = []
-    for found in matched:
-        codes = np.unique(np.array(found.categories), return_inverse=True)[1]
-        differences = sign * (np.array(found.second) - np.array(found.first)) / width
-        pairs.append(pair(differences, macro_weights(codes)))
-    return _Family(metric, category, tuple(pairs), matched, width)
+    numbers = {name: number for number, name in enumerate(_categories(baseline, metric))}
+    known = [name for name in wanted if baseline.questions[name].category in numbers]
+
+    def scaled(scores: QuestionScores) -> tuple[tuple[float, ...], ...]:
+        """Scores in [0, 1]: a width above 1 is that of a range that begins at 1 - width."""
+        values = (scores.questions[name].values.get(metric, ()) for name in known)
+        shares = (tuple((value - 1) / width + 1 for value in each) for each in values)
+        return tuple(each if better else tuple(1 - share for share in each) for each in shares)
+
+    answers = Answers(
+        tuple(numbers[baseline.questions[name].category] for name in known),
+        scaled(baseline),
+        tuple(map(scaled, runs)),
+    )
+    return _Family(metric, category, answers, matched, width)

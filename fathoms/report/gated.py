@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from fathoms.compare.against_baseline import GateCheck, Gated, GateNight
+from fathoms.compare.against_baseline import GateCheck, Gated
 from fathoms.report.comparison import listed, p_text
 from fathoms.report.junit import Case, Suite
 from fathoms.report.terminal import bare_table, note, with_blank_lines
@@ -16,7 +16,6 @@ from fathoms.report.text import plain, shorten
 KIND = "gate"
 STYLES = {"PASS": "green", "FAIL": "red", "UNDECIDED": "yellow"}
 SCOPE = 24
-NEEDED = "; needed: questions like these that would let an unchanged pipeline pass in 80 % of all nights"
 HEADERS = ("check", "run", "n", "change", "low", "high", "p")
 
 
@@ -58,24 +57,19 @@ def meaning(found: Gated) -> str:
     sign = f"; {turned} {verb} reversed: negative is worse" if turned else ""
     of_classifier = {"hallucination", "abstention"} & set(found.reversed)
     judge = f", abstentions classified by {found.judge}" if of_classifier else ""
+    holm = f", after Holm over the {len(found.checks)} checks" if len(found.checks) > 1 else ""
     return (
         f"profile {found.profile}{judge}; change is run minus baseline{sign}; low and high are one-sided"
-        f" {1 - found.alpha:.1%} bounds; the margin is {found.margin:g}; FAIL takes p < {found.alpha:g}"
-        f"{f' after Holm over the {len(found.checks)} checks' if len(found.checks) > 1 else ''}"
-        f"{NEEDED if found.verdict == 'UNDECIDED' else ''}"
+        f" {1 - found.alpha:.1%} bounds; p is the probability that the same pipeline loses so much; the"
+        f" margin is {found.margin:g}; FAIL takes p < {found.level:g}{holm}"
     )
 
 
 def reasons(found: Gated) -> Iterator[Text]:
     """Explain each check that did not pass, and list the questions that were left out."""
-    several = f" after Holm over {len(found.checks)} checks" if len(found.checks) > 1 else ""
     for check in found.checks:
         if check.verdict == "FAIL":
-            yield Text(
-                f"{_name(check)} is worse in every run by {found.margin:g} or more:"
-                f" p {p_text(check.p)}{several}",
-                style="red",
-            )
+            yield Text(f"{_name(check)} is worse by {found.margin:g} or more: {_proof(check)}", style="red")
         elif check.verdict == "UNDECIDED":
             yield Text(undecided_check(found, check), style="yellow")
         for run, night in zip(found.runs, check.nights, strict=True):
@@ -85,35 +79,43 @@ def reasons(found: Gated) -> Iterator[Text]:
                 )
 
 
+def _proof(check: GateCheck) -> str:
+    """Name the p values behind a FAIL."""
+    over = ("the newest run", "the last two runs", "the last three runs")
+    told = [f"p {p_text(p)} over {runs}" for p, runs in zip(check.tests, over, strict=False)]
+    if check.lost is not None:
+        right, lost = check.lost
+        told.append(f"the newest run lost {lost} of the baseline's {right} right answers")
+    return "; ".join(told)
+
+
 def undecided(found: Gated) -> str:
     """Return the warning for an undecided gate, about the check that decided it."""
     return f"undecided: {undecided_check(found, _deciding(found))}"
 
 
 def undecided_check(found: Gated, check: GateCheck) -> str:
-    """Explain why one check neither failed nor passed."""
+    """Explain why one check neither failed nor passed, and what to do."""
     name, newest = _name(check), check.nights[-1]
-    if all(_fails_alone(night, found) for night in check.nights):
-        alone = max(night.p for night in check.nights)
+    if check in found.large_losses:
         return (
-            f"{name} alone would FAIL (p {p_text(alone)}), but not after Holm over the"
-            f" {len(found.checks)} checks asked for (p {p_text(check.p)}, it must be below {found.alpha:g})"
+            f"{name} fell by {-newest.delta:.2f} on {check.questions} questions, which is too few to be sure:"
+            " run it again now, and gate both runs together"
         )
-    if _fails_alone(newest, found):
-        return f"{name} is worse by {found.margin:g} or more in the newest run, but not shown so in every run"
-    if newest.high < 0:
-        return f"{name} is worse, but the observed change is smaller than the margin of {found.margin:g}"
-    if check.needed and check.needed > check.questions:
+    if check.alone < found.level:
         return (
-            f"{check.questions} questions cannot tell a change of {found.margin:g} in {name};"
-            f" about {check.needed:,} would be needed"
+            f"{name} alone would FAIL, but not after Holm over the {len(found.checks)} checks asked for (p"
+            f" {p_text(check.p)}, it must be below {found.level:g})"
+        )
+    if newest.high < 0 and newest.delta > -found.margin:
+        return f"{name} is worse, but the observed change is smaller than the margin of {found.margin:g}"
+    if check.resolvable is not None and check.resolvable > found.margin:
+        enough = f"about {check.needed:,}" if check.needed else "more than 10,000"
+        return (
+            f"{check.questions} questions cannot show that {name} fell by less than {found.margin:g}: they"
+            f" can show a margin of {check.resolvable:.2f}, and {enough} questions would be needed"
         )
     return f"{name} can be shown neither to be worse by {found.margin:g} nor not to be"
-
-
-def _fails_alone(night: GateNight, found: Gated) -> bool:
-    """Return whether a run would fail if this were the only check and the only run."""
-    return night.p < found.alpha and night.delta <= -found.margin
 
 
 def gate_line(found: Gated) -> str:
@@ -146,8 +148,9 @@ def _name(check: GateCheck) -> str:
 
 
 def gate_suite(found: Gated, *, strict: bool) -> Suite:
-    """Build a JUnit suite with a test case per check; FAIL, or UNDECIDED with `strict`, is a failure."""
-    bad = {"FAIL", "UNDECIDED"} if strict else {"FAIL"}
+    """Build a JUnit suite with a test case per check; FAIL is a failure, and so is UNDECIDED with
+    `strict` or after a large loss."""
+    bad = {"FAIL", "UNDECIDED"} if strict or found.large_losses else {"FAIL"}
     cases = []
     for check in found.checks:
         said = f"{_figures(check)}, n {check.questions}: {check.verdict}"

@@ -29,7 +29,7 @@ from fathoms.safety.masking import without_logins
 KEY_VARIABLE = "FATHOMS_KEY_FILE"
 INERT = frozenset(
     {
-        *("linear", "cues", "nearest-neighbour", "lexical"),
+        *("linear", "cues", "nearest-neighbour", "lexical", "judge"),  # the judge has a section of its own
         *("pdfium", "pymupdf", "docling", "easyocr", "cdla", "tableformer", "geometric"),
         *("sentence", "page", "docling-hybrid"),
         *("dense", "bm25", "hybrid", "rerank", "whole-document", "files", "oracle", "none", "numpy", "llm"),

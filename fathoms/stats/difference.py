@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 
 Array = NDArray[np.float64]
 # Bisection of an interval of length up to 2: the error is at most 2 / 2^45, about 6e-14.
@@ -92,15 +91,5 @@ def _null_variance(won: Array, lost: Array, mean: Array) -> Array:
 
 
 def bounds(found: Paired, z: ArrayLike) -> tuple[Array, Array]:
-    """Return the lower and the upper bound of the mean difference, each one-sided at confidence `ndtr(z)`."""
+    """Return the lower and the upper bound of the mean difference, at `z` standard errors each."""
     return tango(found.gains, found.losses, found.effective, z)
-
-
-def worse_p(found: Paired) -> Array:
-    """Return the one-sided p value of the hypothesis "not worse": the level at which the upper bound is 0.
-
-    At a mean of 0, Tango's variance is simply `gains + losses`, so no quadratic needs to be solved.
-    """
-    moved = found.gains + found.losses
-    statistic = np.sqrt(found.effective / np.where(moved > 0, moved, 1)) * found.mean
-    return np.asarray(ndtr(statistic))

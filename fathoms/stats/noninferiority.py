@@ -1,10 +1,12 @@
 """Decide the verdict of a gate: is a pipeline worse than its baseline, not worse, or is it undecided?
 
-Differences are candidate minus baseline, with the sign reversed for metrics where lower is better: negative
-always means worse.
+All scores are in [0, 1], and higher is better.
 
-- FAIL: every run is significantly worse (upper bound below 0), and by at least the margin.
-- PASS: any loss of the newest run is shown to be smaller than the margin (lower bound above -margin).
+- FAIL: the loss of each pooled run is at least the margin, and the same pipeline would hardly ever lose so
+  much by chance. Three tests look at the newest run, at the last two pooled, and at the last three pooled
+  (`LEVELS`), each by `pooled_p`. A fourth one (`lost_p`) serves small sets with a baseline of one run, for
+  which no permutation test can reach these levels.
+- PASS: the loss of the newest run is shown to be smaller than the margin (lower bound above -margin).
 - UNDECIDED: neither of these; the questions are not enough to tell.
 
 A gate fails if any of its checks fails, so the p values of FAIL are corrected by Holm's method. It passes
@@ -13,25 +15,63 @@ only if all checks pass, so each of them can use the whole alpha (intersection-u
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from scipy.special import ndtri
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtrc, ndtri
 
-from fathoms.stats.difference import Paired, bounds, worse_p
+from fathoms.stats.difference import bounds, macro_weights, pair
 from fathoms.stats.paired import holm
+from fathoms.stats.pooled import pooled_p
 
 GateVerdict = Literal["PASS", "FAIL", "UNDECIDED"]
-POWER = 0.8
-"""The probability of passing that `questions_needed` asks for."""
+LEVEL = 0.001
+"""The p value below which a check fails, on the scale to which the p values of all its tests are brought."""
+LEVELS = (0.001, 0.0015, 0.001)
+"""The levels of the tests of the newest run, of the last two pooled and of the last three pooled."""
+LOST_LEVEL = 0.005
+"""The level of `lost_p`."""
+FEW = 10
+"""With at least so many right answers of the baseline, `lost_p` is not used."""
+WAVERING = 0.25
+"""The share of right answers that `lost_p` assumes the same pipeline to lose by chance, at most."""
+
+Scores = tuple[float, ...]
+"""The scores of the answers to one question, one for each repeat; empty where a metric is not defined."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The scores that one check rests on, higher is better, in [0, 1].
+
+    `strata` numbers the category of each question from 0, `baseline` holds its scores in the baseline, and
+    `nights` its scores in each run, oldest first.
+    """
+
+    strata: tuple[int, ...]
+    baseline: tuple[Scores, ...]
+    nights: tuple[tuple[Scores, ...], ...]
+
+    def compared(
+        self, last: int = 1, end: int | None = None
+    ) -> tuple[list[Scores], list[Scores], NDArray[np.int64]]:
+        """Return the scores of the baseline, those of some runs pooled, and the categories numbered anew, of
+        the questions with scores on both sides. The runs are the `last` ones before the one numbered `end`.
+        """
+        end = len(self.nights) if end is None else end
+        pooled = [sum(parts, ()) for parts in zip(*self.nights[end - last : end], strict=True)]
+        both = [place for place, scores in enumerate(pooled) if scores and self.baseline[place]]
+        codes = np.unique([self.strata[place] for place in both], return_inverse=True)[1]
+        return [self.baseline[place] for place in both], [pooled[place] for place in both], codes
 
 
 @dataclass(frozen=True)
 class Night:
-    """One run compared with the baseline: the difference, its one-sided bounds, and the p value of the
-    hypothesis "not worse"."""
+    """One run compared with the baseline: the difference of the means, its one-sided bounds, and the p value
+    of the hypothesis "not worse" by `pooled_p`."""
 
     delta: float
     low: float
@@ -43,28 +83,34 @@ class Night:
 class Check:
     """The verdict on one metric, with the figures of each run, oldest first.
 
-    `p` is the largest p value of the runs, after Holm's correction over all checks.
+    `tests` are the p values of the newest run, of the last two pooled and of the last three pooled, as far as
+    there are so many runs. `lost` counts the right answers of a small baseline of one run and how many of
+    them the newest run lost, `None` where that is not looked at. `alone` is the smallest p value of the tests
+    whose runs all lost the margin, on the scale of `LEVEL`, and `p` the same after Holm's correction over all
+    checks.
     """
 
     verdict: GateVerdict
     nights: tuple[Night, ...]
+    tests: tuple[float, ...]
+    lost: tuple[int, int] | None
+    alone: float
     p: float
 
 
-def judge(checks: Sequence[Sequence[Paired]], margin: float | Sequence[float], alpha: float) -> list[Check]:
+def judge(checks: Sequence[Answers], margin: float | Sequence[float], alpha: float) -> list[Check]:
     """Return a verdict for each check.
 
-    `checks` holds for each check the differences of successive runs from one baseline, oldest first. `margin`
-    is that of all checks, or one for each.
+    `margin` is that of all checks, or one for each. `alpha` is the accepted chance of PASS for a loss as
+    large as the margin.
     """
     margins = [margin] * len(checks) if isinstance(margin, int | float) else margin
     z = float(ndtri(1 - alpha))
-    nights = [tuple(_night(run, z) for run in runs) for runs in checks]
-    # A check fails only if all its runs are worse, so its p value is the largest of theirs.
-    adjusted = holm([max(night.p for night in runs) for runs in nights])
+    found = [_check(answers, margin, z) for answers, margin in zip(checks, margins, strict=True)]
+    adjusted = holm([check.p for check in found])
     return [
-        Check(_verdict(runs, float(p), margin, alpha), runs, float(p))
-        for runs, p, margin in zip(nights, adjusted, margins, strict=True)
+        replace(check, verdict=_verdict(check, float(p), margin), p=float(p))
+        for check, p, margin in zip(found, adjusted, margins, strict=True)
     ]
 
 
@@ -76,26 +122,55 @@ def overall(checks: Sequence[Check]) -> GateVerdict:
     return "PASS" if verdicts == {"PASS"} else "UNDECIDED"
 
 
-def questions_needed(found: Paired, n: int, margin: float, alpha: float) -> int | None:
-    """Estimate how many questions an unchanged pipeline needs to pass with a probability of 80 %.
+def lost_p(answers: Answers) -> tuple[int, int, float] | None:
+    """Return how many answers of the baseline are right, how many of these the newest run lost, and the p
+    value of that; `None` unless there is one baseline answer to each question and fewer than `FEW` are right.
 
-    The questions are assumed to be like the `n` that `found` was computed from. The result is `None` if the
-    margin is 0.
+    Right means a score above one half. The p value is the probability that at least so many are lost if each
+    is lost with a probability of `WAVERING`. This is an assumption, not a measurement: where the same
+    pipeline loses more of its right answers from run to run, the test gives false alarms.
     """
-    if margin <= 0:
+    ours, theirs, _ = answers.compared()
+    if any(len(scores) > 1 for scores in ours):
         return None
-    reach = float(ndtri(1 - alpha) + ndtri(POWER)) * float(found.error)
-    return math.ceil(n * (reach / margin) ** 2)
+    right = [now for before, now in zip(ours, theirs, strict=True) if before[0] > 0.5]
+    lost = sum(float(np.mean(now)) <= 0.5 for now in right)
+    if not 0 < len(right) < FEW:
+        return None
+    return len(right), lost, float(bdtrc(lost - 1, len(right), WAVERING)) if lost else 1.0
 
 
-def _night(found: Paired, z: float) -> Night:
+def _check(answers: Answers, margin: float, z: float) -> Check:
+    """Compute the figures of one check; its verdict is decided after the correction."""
+    nights = tuple(_night(answers, end, z) for end in range(1, len(answers.nights) + 1))
+    tests = [nights[-1].p]
+    for last in range(2, min(len(nights), len(LEVELS)) + 1):
+        ours, theirs, strata = answers.compared(last)
+        tests.append(pooled_p(ours, theirs, macro_weights(strata).tolist()))
+    scaled = [
+        p * LEVEL / level
+        for last, (p, level) in enumerate(zip(tests, LEVELS, strict=False), 1)
+        if all(night.delta <= -margin for night in nights[-last:])
+    ]
+    few = lost_p(answers)
+    if few is not None and nights[-1].delta <= -margin:
+        scaled.append(few[2] * LEVEL / LOST_LEVEL)
+    p = min([*scaled, 1.0])
+    return Check("UNDECIDED", nights, tuple(tests), few and few[:2], p, p)
+
+
+def _night(answers: Answers, end: int, z: float) -> Night:
     """Compute the figures of one run."""
+    ours, theirs, strata = answers.compared(end=end)
+    weights = macro_weights(strata)
+    differences = [float(np.mean(now) - np.mean(before)) for before, now in zip(ours, theirs, strict=True)]
+    found = pair(differences, weights)
     low, high = bounds(found, z)
-    return Night(float(found.mean), float(low), float(high), float(worse_p(found)))
+    return Night(float(found.mean), float(low), float(high), pooled_p(ours, theirs, weights.tolist()))
 
 
-def _verdict(runs: Sequence[Night], p: float, margin: float, alpha: float) -> GateVerdict:
-    """Decide one check; a p value below alpha is equivalent to an upper bound below 0."""
-    if p < alpha and all(night.delta <= -margin for night in runs):
+def _verdict(check: Check, p: float, margin: float) -> GateVerdict:
+    """Decide one check; `p` is its p value after the correction."""
+    if p < LEVEL:
         return "FAIL"
-    return "PASS" if runs[-1].low > -margin else "UNDECIDED"
+    return "PASS" if check.nights[-1].low > -margin else "UNDECIDED"

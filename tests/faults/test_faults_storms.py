@@ -100,7 +100,8 @@ def test_a_server_that_restarts_in_the_middle(tmp_path: Path, provider: str) -> 
 def test_connections_that_are_closed_without_a_word(tmp_path: Path, provider: str) -> None:
     """A kept connection that is closed meanwhile is found out by the next question, and costs no answer."""
     with ScriptedServer(["close@%3"], default=faulty.said(provider)).running() as server:
-        _, outcomes = asked(tmp_path, provider, server, TEXTS, at_once=4)
+        # a busy machine may notice too late that a connection was closed, even twice in a row
+        _, outcomes = asked(tmp_path, provider, server, TEXTS, at_once=4, max_attempts=6)
     assert failed(outcomes) == []
     assert server.requests == QUESTIONS
 

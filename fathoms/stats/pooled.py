@@ -1,0 +1,132 @@
+"""A permutation test for repeated answers to the same questions: is a candidate worse than its baseline?
+
+If nothing has changed, the R answers of the baseline and the K answers of the candidate to one question are
+draws from the same distribution, so every choice of K of the R + K answers is as likely to be the
+candidate's. The p value is the probability, over all these choices for all questions, of a weighted mean
+difference at least as low as the observed one (Pitman 1937; for R = K = 1 and scores of 0 and 1 it is the
+one-sided exact test of McNemar 1947, and for one question that of Fisher 1935). Questions may be of any
+difficulty, and their scores of any distribution.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from fathoms.stats.difference import Array
+
+EXACT = 1 << 18
+"""The most sums of two groups of questions that are enumerated; if there are more, they are rounded to a
+grid."""
+_GROUP = 1 << 14
+_GRID, _REACH = 1 << 16, 12.0
+"""The points of the grid, and how many standard deviations it reaches on both sides."""
+_DIGITS = 12
+
+Outcomes = tuple[Array, Array]
+"""The distinct values of a sum, ascending, and their probabilities."""
+
+
+def pooled_p(
+    baseline: Sequence[Sequence[float]], candidate: Sequence[Sequence[float]], weights: Sequence[float]
+) -> float:
+    """Return the one-sided p value of the hypothesis "not worse" (higher scores are better).
+
+    `baseline` and `candidate` hold the scores of each question, at least one each, and `weights` the weight
+    of each question in the mean. The p value is exact as long as the sums that are possible can be
+    enumerated; otherwise they are rounded to a grid of 1/2700 of their standard deviation.
+    """
+    parts: dict[float, list[Outcomes]] = {}
+    known: dict[tuple[object, ...], Outcomes] = {}
+    observed = 0.0
+    for ours, theirs, weight in zip(baseline, candidate, weights, strict=True):
+        observed += weight * (math.fsum(theirs) / len(theirs) - math.fsum(ours) / len(ours))
+        key = (tuple(sorted([*ours, *theirs])), len(theirs), weight)
+        if key not in known:
+            known[key] = _choices(ours, theirs, weight)
+        parts.setdefault(weight, []).append(known[key])
+    limit = observed + 10.0**-_DIGITS * len(weights)
+    groups = [group for alike in parts.values() for group in _grouped(alike)]
+    exact = _enumerated(groups)
+    return min(1.0, _on_grid(groups, limit) if exact is None else _at_most(*exact, limit))
+
+
+def _choices(ours: Sequence[float], theirs: Sequence[float], weight: float) -> Outcomes:
+    """Return the weighted differences of one question over all choices of the candidate's scores."""
+    scores, k, r = [*ours, *theirs], len(theirs), len(ours)
+    total = math.fsum(scores)
+    # ways[d] maps a sum of d chosen scores to the number of choices that have it
+    ways: list[dict[float, float]] = [{0.0: 1.0}, *({} for _ in range(k))]
+    for score in scores:
+        for drawn in range(k, 0, -1):
+            for before, number in ways[drawn - 1].items():
+                after = round(before + score, _DIGITS)
+                ways[drawn][after] = ways[drawn].get(after, 0.0) + number
+    sums = np.array(sorted(ways[k]))
+    chances = np.array([ways[k][each] for each in sums.tolist()]) / math.comb(r + k, k)
+    return weight * (sums / k - (total - sums) / r), chances
+
+
+def _grouped(parts: Sequence[Outcomes]) -> list[Outcomes]:
+    """Add up questions of equal weight, whose sums often coincide, in groups that stay small."""
+    found = [(np.zeros(1), np.ones(1))]
+    for part in parts:
+        if found[-1][0].size * part[0].size > _GROUP:
+            found.append(part)
+        else:
+            found[-1] = _added(found[-1], part)
+    return found
+
+
+def _enumerated(groups: Sequence[Outcomes]) -> tuple[Outcomes, Outcomes] | None:
+    """Combine groups until two are left, whose sums need not be enumerated; `None` if they are too many."""
+    left = list(groups)
+    while len(left) > 2:
+        left.sort(key=lambda group: -group[0].size)
+        first, second = left.pop(), left.pop()
+        if first[0].size * second[0].size > EXACT:
+            return None
+        left.append(_added(first, second))
+    return left[0], left[1] if len(left) > 1 else (np.zeros(1), np.ones(1))
+
+
+def _added(first: Outcomes, second: Outcomes) -> Outcomes:
+    """Return the distribution of the sum of two independent sums; equal values are merged."""
+    sums = np.round(np.add.outer(first[0], second[0]).ravel(), _DIGITS)
+    values, places = np.unique(sums, return_inverse=True)
+    chances = np.bincount(places, weights=np.outer(first[1], second[1]).ravel(), minlength=values.size)
+    return np.asarray(values, dtype=float), np.asarray(chances, dtype=float)
+
+
+def _at_most(first: Outcomes, second: Outcomes, limit: float) -> float:
+    """Return the probability that the sum of two independent sums is at most `limit`."""
+    below = np.concatenate([[0.0], np.cumsum(second[1])])
+    return float(first[1] @ below[np.searchsorted(second[0], limit - first[0], side="right")])
+
+
+def _on_grid(groups: Sequence[Outcomes], limit: float) -> float:
+    """Return the probability that a sum is at most `limit`, with the sums of groups rounded to a grid.
+
+    A sum between two points is split between them, so that the mean is kept. The grid is added up by fast
+    Fourier transforms; what would lie beyond its ends is less than their rounding error.
+    """
+    means = [float(values @ chances) for values, chances in groups]
+    variance = math.fsum(
+        float((values - mean) ** 2 @ chances) for (values, chances), mean in zip(groups, means, strict=True)
+    )
+    step = 2 * _REACH * math.sqrt(variance) / _GRID
+    spectrum = np.ones(_GRID // 2 + 1, dtype=complex)
+    for (values, chances), mean in zip(groups, means, strict=True):
+        places = (values - mean) / step
+        lower = np.floor(places).astype(np.int64)
+        above = places - lower
+        row = np.bincount(lower % _GRID, weights=chances * (1 - above), minlength=_GRID)
+        row += np.bincount((lower + 1) % _GRID, weights=chances * above, minlength=_GRID)
+        spectrum *= np.fft.rfft(row)
+    grid = np.roll(np.fft.irfft(spectrum, _GRID), _GRID // 2)
+    # each split moves a sum by up to half a step or so
+    slack = math.sqrt(len(groups)) * step
+    last = math.floor((limit + slack - math.fsum(means)) / step) + _GRID // 2
+    return float(max(0.0, grid[: max(0, last + 1)].sum()))
