@@ -13,6 +13,7 @@ METRICS = (
     ("Profiles", "metrics.profiles", ()),
     ("What counts as the same text", "metrics.folding", ()),
     ("Abstention by cues", "metrics.cues", ()),
+    ("Abstention by a judge", "metrics.judged_abstention", ()),
     ("Abstention by the nearest exemplar", "metrics.nearest_neighbour", ()),
     ("The funnel", "metrics.funnel", ()),
     ("Recall in the documents as parsed", "metrics.ingestion", ("gold_text_recall",)),
@@ -22,7 +23,9 @@ METRICS = (
     ("Intervals for groups of documents", "stats.clusters", ()),
     ("Intervals of a difference", "stats.difference", ()),
     ("Tests of a difference", "stats.paired", ("sign_flip_p", "mcnemar_p", "holm")),
-    ("The gate", "stats.noninferiority", ()),
+    ("The gate", "stats.noninferiority", ("lost_p",)),
+    ("The test of the gate", "stats.pooled", ("pooled_p",)),
+    ("What a gate can show", "stats.power", ("resolvable", "questions_needed")),
     ("Agreement of people", "stats.kappa", ("kappa",)),
 )
 """Heading, module, and the functions whose docstrings follow that of the module."""

@@ -36,6 +36,15 @@ def gate(
     by_category: Annotated[
         bool, typer.Option("--by-category", help="Judge every category, too, and not only the overall mean.")
     ] = False,
+    last: Annotated[
+        int,
+        typer.Option(
+            "--last",
+            min=1,
+            max=30,
+            help="Judge this many nights: the run, and those of its name before it, back to the baseline.",
+        ),
+    ] = 1,
     strict: Annotated[
         bool, typer.Option("--strict", help="End with exit code 101 if the verdict is UNDECIDED.")
     ] = False,
@@ -71,10 +80,12 @@ def gate(
     """
     from fathoms.compare.against_baseline import require_sound
     from fathoms.compare.question_scores import pool, read_scores, write_baseline
-    from fathoms.runs.finding import find_run, oldest_first
+    from fathoms.runs.finding import find_run, oldest_first, with_earlier
 
     if (baseline is None) == (save_baseline is None):
         raise UsageError("gate needs --baseline RUN to compare with, or --save-baseline FILE to save one")
+    if last > 1 and (len(runs) > 1 or save_baseline is not None):
+        raise UsageError("--last finds the earlier runs itself: name one run, and no --save-baseline")
     metrics = list(dict.fromkeys(metric or ["correctness"]))
     allowed = allowance(fail_on_error)
     stored = oldest_first(find_run(name, out) for name in runs)
@@ -90,6 +101,9 @@ def gate(
 
         nights = [read_scores(run, profile) for run in stored]
         pooled = pool([_baseline(name, profile, out) for name in baseline or ()])
+        if last > 1:
+            earlier = with_earlier(stored[0], out, last, pooled.runs)[:-1]
+            nights = [*(read_scores(run, profile) for run in earlier), *nights]
         return gate(
             nights,
             pooled,

@@ -60,6 +60,16 @@ def find_run(reference: str, out: Path) -> Run:
     raise UsageError(f"no run '{reference}'{suggest(name, [*names, 'latest'])}")
 
 
+def with_earlier(run: Run, out: Path, most: int, after: Iterable[str]) -> list[Run]:
+    """Return a run and the runs of its name right before it, at most `most` together, oldest first. Runs with
+    an id of `after`, and runs that are older than these, are left out."""
+    newest = max(after, default="")
+    runs = [other for other in list_runs(out) if run_name(other) == run_name(run)]
+    earlier = runs[: [other.id for other in runs].index(run.id)] if run.id in {o.id for o in runs} else []
+    fit = [other for other in earlier if other.id > newest]
+    return [*fit[max(0, len(fit) - most + 1) :], run]
+
+
 def run_name(run: Run) -> str:
     """The name in a run's id, without time and fingerprint."""
     match = RUN_NAME.match(run.id)

@@ -77,6 +77,19 @@ def test_a_drop_fails_against_a_saved_baseline(fathoms: Any, tmp_path: Path) -> 
     assert (code, "--profile paper" in err) == (1, True)  # no run is scored under it unless that is asked for
 
 
+def test_the_last_nights_are_found_back_to_the_baseline(fathoms: Any, tmp_path: Path, nights: Path) -> None:
+    file = str(tmp_path / "base.json")
+    for wrong in (0, 8, 8, 8):
+        made(nights, "every", wrong)
+    assert fathoms("gate", "every~3", "--save-baseline", file)[0] == 0
+    code, out, _ = fathoms("gate", "every", "--baseline", file)
+    assert (code, out.count("run 1")) == (0, 1)  # 8 of 60 lost: 2^-8 is not below .001
+    code, out, _ = fathoms("gate", "every", "--baseline", file, "--last", "5")
+    assert (code, "run 3: " in out, "run 4: " in out) == (100, True, False)
+    assert "< .001 over the last two runs" in out
+    assert fathoms("gate", "every", "every~1", "--baseline", file, "--last", "2")[0] == 2
+
+
 def test_few_questions_leave_it_undecided(fathoms: Any) -> None:
     code, out, err = fathoms("gate", "same", "--baseline", "good")
     assert (code, out.startswith("UNDECIDED\n")) == (0, True)

@@ -44,8 +44,8 @@ OF_RUNS = [
     "fathoms gate nightly nightly~1 nightly~2 nightly~3 nightly~4 --save-baseline baseline.json",
     "fathoms run nightly.yaml",
     "fathoms run nightly.yaml",
-    "fathoms gate nightly nightly~1 --baseline baseline.json",
-    "fathoms gate night --baseline baseline.json --log-file night.jsonl --junit night.xml",
+    "fathoms gate nightly --last 3 --baseline baseline.json",
+    "fathoms gate night --last 3 --baseline baseline.json --log-file night.jsonl --junit night.xml",
 ]
 """In this order: a baseline is written, then come two nights."""
 OF_RELEASED_FILES = [
