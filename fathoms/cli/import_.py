@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathoms.cli import console, results
-from fathoms.cli.options import RUNS, Out
-from fathoms.errors import UsageError
+from fathoms.cli.options import RUNS, Out, Partial
+from fathoms.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from fathoms.importers import Imported, ParsedFolder
@@ -64,6 +64,7 @@ def answers(
     model: Annotated[str | None, typer.Option("--model", help="The model that answered.")] = None,
     documents: Documents = None,
     parser: ParserKind = "pdfium",
+    partial: Partial = False,
 ) -> int:
     """Import answers of any pipeline from a JSONL file.
 
@@ -76,7 +77,13 @@ def answers(
 
     imported = read_answers(file, read_questions(questions).questions)
     named = replace(imported, name=name or imported.name, model=model)
-    return _keep([named], questions.stem, out, _parse(documents, parser))
+    code = _keep([named], questions.stem, out, _parse(documents, parser))
+    found, every = len(named.records), len(named.questions)
+    if found < every and not partial:
+        console.complain("not all questions have an answer; --partial accepts that")
+    missing = found < every and not partial
+    console.say(f"{named.name}: {found} of {every} questions: {'PARTIAL' if missing else 'OK'}")
+    return ExitCode.FAILED if missing else code
 
 
 def _parse(folder: Path | None, kind: str) -> ParsedFolder:

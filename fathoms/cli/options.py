@@ -35,6 +35,10 @@ By = Annotated[
 LogFile = Annotated[
     Path | None, typer.Option("--log-file", help="Append every event to this file, as JSON lines.")
 ]
+Partial = Annotated[
+    bool,
+    typer.Option("--partial", help="End with 0 although some questions have no document or no answer."),
+]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Do not read the cache, and store nothing in it.")]
 Refresh = Annotated[
     bool, typer.Option("--refresh", help="Compute everything again, and replace what the cache holds.")

@@ -17,7 +17,7 @@ from fathoms.cli import console, nightly, results
 from fathoms.cli.cache import opened
 from fathoms.cli.dry_run import print_plans
 from fathoms.cli.loading import CORES, Set, Workers, load
-from fathoms.cli.options import RUNS, LogFile, NoCache, Out, Refresh, Trust, allowance
+from fathoms.cli.options import RUNS, LogFile, NoCache, Out, Partial, Refresh, Trust, allowance
 from fathoms.cli.results import show_results, write_reports
 from fathoms.errors import ExitCode, UsageError
 from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_REPEATS
@@ -98,7 +98,12 @@ NoScore = Annotated[
 FailOnError = Annotated[
     str, typer.Option("--fail-on-error", help="How many questions may fail: a number, or a share such as 2%.")
 ]
-_CODES = {"INTERRUPTED": ExitCode.INTERRUPTED, "STOPPED": ExitCode.OVER_BUDGET, "FAILED": ExitCode.FAILED}
+_CODES = {
+    "INTERRUPTED": ExitCode.INTERRUPTED,
+    "STOPPED": ExitCode.OVER_BUDGET,
+    "FAILED": ExitCode.FAILED,
+    "PARTIAL": ExitCode.FAILED,
+}
 """Exit code per verdict. If runs end differently, the first one listed here wins."""
 Wanted = Annotated[
     list[Path] | None,
@@ -127,6 +132,7 @@ def run(
     max_tokens_total: MaxTokens = None,
     no_score: NoScore = False,
     fail_on_error: FailOnError = "0",
+    partial: Partial = False,
     log_file: LogFile = None,
     junit: JUnit = None,
     trust: Trust = False,
@@ -156,14 +162,14 @@ def run(
                 outcomes = _run(jobs, selection, cache, options)
         results, judged = ([], True) if no_score else _scored(outcomes, options.max_cost)
         reports = write_reports(results, out) if results else ([], ())
-        verdicts = [_verdict(outcome, allowed) for outcome in outcomes]
+        verdicts = [_verdict(outcome, allowed, partial_is_ok=partial) for outcome in outcomes]
         lines, written = nightly.report_end(outcomes, verdicts, junit)
     show_results(*reports)  # printed last: if stdout is closed, all files are written already
     for outcome in outcomes if no_score else ():
         console.say(str(outcome.run.path))
     for line in lines:
         (console.note if no_score else console.say)(line)
-    return _code(outcomes, allowed) or (int(not written) if judged else ExitCode.OVER_BUDGET)
+    return _code(outcomes, verdicts) or (int(not written) if judged else ExitCode.OVER_BUDGET)
 
 
 def _require_possible(configs: Sequence[Path] | None, *, resume: bool, changed: bool, trust: bool) -> None:
@@ -339,19 +345,28 @@ def _scored(outcomes: Sequence[Outcome], max_cost: float | None) -> tuple[list[R
     return found, complete
 
 
-def _verdict(outcome: Outcome, allowed: Callable[[int], float]) -> Verdict:
+def _verdict(outcome: Outcome, allowed: Callable[[int], float], *, partial_is_ok: bool) -> Verdict:
     """The verdict on how a run ended."""
+    from fathoms.runs.reading import read_manifest
+
     if outcome.stopped:
         return "STOPPED" if outcome.over_budget else "INTERRUPTED"
-    return "FAILED" if outcome.errors > allowed(outcome.asked) else "OK"
+    if outcome.errors > allowed(outcome.asked):
+        return "FAILED"
+    return "PARTIAL" if not partial_is_ok and read_manifest(outcome.run.path).data.is_partial else "OK"
 
 
-def _code(outcomes: Sequence[Outcome], allowed: Callable[[int], float]) -> int:
-    """The exit code of all runs together. Prints how to resume those that were stopped."""
-    for outcome in outcomes:
+def _code(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict]) -> int:
+    """The exit code of all runs together. Prints how to resume those that were stopped, and why one is
+    partial."""
+    for outcome, verdict in zip(outcomes, verdicts, strict=True):
         if outcome.stopped:
             why = "stopped by its budget" if outcome.over_budget else "stopped"
             done = f"{why}: {outcome.done} of {outcome.asked} questions are in {outcome.run.path}"
             console.complain(f"{done}; continue with: fathoms run --resume {outcome.run.path}")
-    verdicts = {_verdict(outcome, allowed) for outcome in outcomes}
+        elif verdict == "PARTIAL":
+            console.complain(
+                f"{outcome.run.path}: not all questions were asked, because documents are missing; --partial"
+                " accepts that"
+            )
     return next((code for verdict, code in _CODES.items() if verdict in verdicts), ExitCode.OK)

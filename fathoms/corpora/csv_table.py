@@ -1,11 +1,13 @@
-"""The CSV question format: a header row, then one question per row (comma, double quotes, UTF-8).
+"""The CSV question format: a header row, then one question per row, in double quotes where needed.
 
-The columns are the question keys that `rows` describes. In `answers`, ` | ` separates alternative
-variants, any one of which is enough, and ` & ` separates phrases of one variant, all of which are needed.
+Commas, semicolons or tabs separate the columns; the header shows which. The columns are the question keys
+that `rows` describes. In `answers`, ` | ` separates alternative variants, any one of which is enough, and
+` & ` separates phrases of one variant, all of which are needed.
 A phrase such as `{number: 41.5, unit: m}` is a richer form (`fathoms.types.GOLD_FORMS`), in YAML. A cell of
 `answers`, `files` or `reference_claims` that begins with `[` is read as JSON, which allows phrases that
-contain ` | ` or ` & `. `files` and `reference_claims` are separated with ` | `; `evidence`, `quotes` and
-`metadata` are always JSON. An empty cell means that the key is absent.
+contain ` | ` or ` & `. `files` and `reference_claims` are separated with ` | `. `evidence` is a list such as
+`docllm.pdf:7; docllm.pdf:9`, of names and pages, or JSON; `quotes` and `metadata` are always JSON. An empty
+cell means that the key is absent.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ _TRUTH = {
     **dict.fromkeys(("true", "t", "yes", "y", "on", "1"), True),
     **dict.fromkeys(("false", "f", "no", "n", "off", "0"), False),
 }
+SEPARATORS = (",", ";", "\t")
+_KNOWN = (*QuestionRow.model_fields, "text")
 _JSON = ("evidence", "quotes", "metadata")
 _LISTS = ("answers", "files", "reference_claims")
 COLUMNS = (
@@ -59,7 +63,7 @@ def csv_rows(text: str, name: str) -> Iterator[Placed | DataError]:
 
     Raises DataError if the file as a whole is not valid CSV or its header is wrong.
     """
-    header, *table = _table(text, name) or [(1, [])]
+    header, *table = _table(text, name, separator_of(text)) or [(1, [])]
     columns = [column.strip() for column in header[1]]
     _check_header(columns, f"{name}:{header[0]}")
     for line, cells in table:
@@ -67,27 +71,40 @@ def csv_rows(text: str, name: str) -> Iterator[Placed | DataError]:
             yield DataError(f"{name}:{line}: {len(cells)} cells under a header of {len(columns)} columns")
             continue
         filled = {column: cell for column, cell in zip(columns, cells, strict=True) if cell.strip()}
-        try:
-            yield (
-                f"{name}:{line}",
-                {column: _value(column, cell, name, line) for column, cell in filled.items()},
-            )
-        except _FormError as error:
-            (column,) = answer_columns(text, [line])
-            yield DataError(f"{name}:{line}:{f'{column}:' if column else ''} {error}")
-        except DataError as error:
-            yield error
+        values: dict[str, Any] = {}
+        wrong: list[str] = []
+        for column, cell in filled.items():
+            try:
+                values[column] = _value(column, cell)
+            except _FormError as error:
+                (at,) = answer_columns(text, [line])
+                wrong.append(f"{name}:{line}:{f'{at}:' if at else ''} {error}")
+            except DataError as error:
+                wrong.append(f"{name}:{line}: {column}: {error}")
+        yield DataError("\n".join(wrong)) if wrong else (f"{name}:{line}", values)
 
 
 class _FormError(DataError):
     """A richer form of an answer is not valid YAML; the message has no place yet."""
 
 
-def _table(text: str, name: str) -> list[tuple[int, list[str]]]:
+def separator_of(text: str) -> str:
+    """Return the character that separates columns: of comma, semicolon and tab, the one that finds most known
+    columns in the header."""
+    header = next((line for line in text.splitlines() if line.strip()), "")
+
+    def known(separator: str) -> int:
+        names = (name.strip().strip('"') for name in header.split(separator))
+        return sum(name in _KNOWN or name in IGNORED for name in names)
+
+    return max(SEPARATORS, key=known)
+
+
+def _table(text: str, name: str, separator: str) -> list[tuple[int, list[str]]]:
     """Return the non-empty rows, each with the number of the line it begins on."""
     rows: list[tuple[int, list[str]]] = []
     before = csv.field_size_limit(LONGEST_CELL)  # a global setting of the csv module, restored below
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     first = 1
     try:
         for cells in reader:
@@ -103,22 +120,25 @@ def _table(text: str, name: str) -> list[tuple[int, list[str]]]:
 
 def _check_header(header: list[str], place: str) -> None:
     """Raise DataError for a header that is empty, or that has a duplicate or an unknown column."""
-    known = [*QuestionRow.model_fields, "text"]
     if not header:
         raise DataError(f"{place}: expected a header with the columns 'question' and 'answers'")
     for column in header:
         if header.count(column) > 1:
             raise DataError(f"{place}: the column '{column}' appears twice")
-        if column not in known and column not in IGNORED and not column.startswith("_"):
+        if column not in _KNOWN and column not in IGNORED and not column.startswith("_"):
             raise DataError(
-                f"{place}: unknown column '{column}'{suggest(column, known)}; columns are separated by commas"
+                f"{place}: unknown column '{column}'{suggest(column, _KNOWN)}; columns are separated by"
+                " commas, semicolons or tabs"
             )
 
 
-def _value(column: str, cell: str, name: str, line: int) -> Any:
-    """Parse a cell according to its column; `QuestionRow` rejects values that do not parse."""
+def _value(column: str, cell: str) -> Any:
+    """Parse a cell according to its column; raises DataError. Some values that do not parse are left to
+    `QuestionRow`."""
+    if column == "evidence" and not cell.lstrip().startswith(("[", "{")):
+        return [_page(place) for place in re.split(r";| \| ", cell) if place.strip()]
     if column in _JSON or (column in _LISTS and cell.lstrip().startswith("[")):
-        return parse_json(cell, name, first_line=line)
+        return _json(cell)
     if column == "answers":
         return [[_phrase(part) for part in variant.split(" & ")] for variant in cell.split(" | ")]
     if column in _LISTS:
@@ -130,10 +150,33 @@ def _value(column: str, cell: str, name: str, line: int) -> Any:
     return cell
 
 
+def _json(cell: str) -> Any:
+    """Parse a cell as JSON; raises DataError that says where in the cell the mistake is."""
+    try:
+        return parse_json(cell, "")
+    except DataError as error:
+        place, _, what = str(error).partition(": ")
+        column = place.rpartition(":")[2]
+        raise DataError(
+            f"{what} (at character {column} of the cell)" if place.count(":") == 2 else what
+        ) from error
+
+
+def _page(place: str) -> dict[str, Any]:
+    """Parse a piece of evidence such as `docllm.pdf:7`; raises DataError."""
+    document, _, page = place.strip().rpartition(":")
+    if not document.strip() or not _COUNT.fullmatch(page.strip()):
+        raise DataError(
+            f"'{place.strip()[:60]}' names no page: write NAME.pdf:PAGE, several separated by ';', or JSON"
+        )
+    return {"document": document.strip(), "page": int(page)}
+
+
 def answer_columns(text: str, lines: Sequence[int]) -> list[int | None]:
     """Return the column in the file, from 1, at which the answers of each row begin; `None` for a row without
     answers, or with a line break before them. `lines` are the lines on which the rows begin."""
-    _, header = _table(text, "")[0]
+    separator = separator_of(text)
+    _, header = _table(text, "", separator)[0]
     names = [column.strip() for column in header]
     written = text.split("\n")
     found: list[int | None] = []
@@ -141,7 +184,7 @@ def answer_columns(text: str, lines: Sequence[int]) -> list[int | None]:
         starts, quoted = [0], False
         for at, character in enumerate(written[line - 1], start=1):
             quoted ^= character == '"'
-            if character == "," and not quoted:
+            if character == separator and not quoted:
                 starts.append(at)
         place = names.index("answers") if "answers" in names else len(starts)
         found.append(starts[place] + 1 if place < len(starts) else None)
@@ -194,6 +237,6 @@ def _cell(value: Any) -> str:
         cell = " | ".join(item if isinstance(item, str) else " & ".join(item) for item in value)
         column = "files" if isinstance(value[0], str) else "answers"
         same = [item if isinstance(item, str) else list(item) for item in value]
-        if cell.strip() and not cell.lstrip().startswith("[") and _value(column, cell, "", 0) == same:
+        if cell.strip() and not cell.lstrip().startswith("[") and _value(column, cell) == same:
             return cell
     return json.dumps(value, ensure_ascii=False)

@@ -66,7 +66,10 @@ def only_inside(paths: Iterable[Path], folder: Path) -> tuple[list[Path], tuple[
 
 def leads_out(path: Path, folder: Path) -> bool:
     """Return whether a path, with symbolic links resolved, is outside of the folder."""
-    return not path.resolve().is_relative_to(folder.resolve())
+    try:
+        return not path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # a link to itself is reported as a document that cannot be read
+        return False
 
 
 def _pdfs_under(folder: Path) -> list[Path]:

@@ -14,7 +14,7 @@ from fathoms.corpora.jsonl import jsonl_rows
 from fathoms.corpora.places import Places, json_places, jsonl_places
 from fathoms.corpora.rows import Placed, ignored_keys, questions_of
 from fathoms.errors import DataError, QuestionsError, UsageError
-from fathoms.safety.inputs import decode, read_file
+from fathoms.safety.inputs import decode, decode_table, read_file
 from fathoms.types import Question
 
 FORMATS: dict[str, Callable[[str, str], Iterator[Placed | DataError]]] = {
@@ -22,7 +22,9 @@ FORMATS: dict[str, Callable[[str, str], Iterator[Placed | DataError]]] = {
     ".jsonl": jsonl_rows,
     ".ndjson": jsonl_rows,
     ".csv": csv_rows,
+    ".tsv": csv_rows,
 }
+_TABLES = (".csv", ".tsv")
 
 
 @dataclass(frozen=True)
@@ -46,18 +48,22 @@ class QuestionFile:
 
 
 def read_questions(path: Path) -> QuestionFile:
-    """Read a `.json`, `.jsonl`, `.ndjson` or `.csv` question file; `rows` describes the keys of a question.
+    """Read a `.json`, `.jsonl`, `.ndjson`, `.csv` or `.tsv` question file; `rows` describes the keys of a
+    question.
 
     Raises UsageError if the file does not exist. Raises DataError for an unknown extension, for a file
     without questions, and for invalid questions; that one lists all of them, each with `file:line`.
     """
     rows = FORMATS[format_of(path)]
     data = _read(path)
-    found = list(rows(decode(data, path), str(path)))
+    text, guessed = _decoded(data, path)
+    found = list(rows(text, str(path)))
     try:
         questions, warnings = questions_of(found)
     except QuestionsError:  # now with the places of the answers, which take long to find
-        questions, warnings = questions_of(found, _answer_places(decode(data, path), path, found))
+        questions, warnings = questions_of(found, _answer_places(text, path, found))
+    if guessed is not None:
+        warnings = (guessed, *warnings)
     placed = [row for row in found if not isinstance(row, DataError)]
     if not questions:
         raise DataError(f"{path}: contains no questions")
@@ -74,7 +80,7 @@ def find_places(path: Path, file: QuestionFile) -> Places:
     data = _read(path)
     if hashlib.sha256(data).hexdigest() != file.sha256:
         raise DataError(f"{path}: changed while it was read; try again")
-    if format_of(path) == ".csv":
+    if format_of(path) in _TABLES:
         return Places(file.lines)
     find = json_places if format_of(path) == ".json" else jsonl_places
     return find(decode(data, path), file.lines)
@@ -83,7 +89,7 @@ def find_places(path: Path, file: QuestionFile) -> Places:
 def _answer_places(text: str, path: Path, rows: Sequence[Placed | DataError]) -> list[dict[Key, str]]:
     """Return the place (`file:line:col`) of every value in the answers of each row that could be read."""
     lines = [int(row[0].rpartition(":")[2]) for row in rows if not isinstance(row, DataError)]
-    if format_of(path) == ".csv":
+    if format_of(path) in _TABLES:
         columns = zip(lines, answer_columns(text, lines), strict=True)
         return [{("answers",): f"{path}:{line}:{at}"} if at else {} for line, at in columns]
     if format_of(path) == ".json" and len(lines) < len(rows):
@@ -110,6 +116,11 @@ def format_of(path: Path) -> str:
             f"{path}: no format of questions ends in '{path.suffix}'{suggest(path.suffix, FORMATS)}"
         )
     return path.suffix.lower()
+
+
+def _decoded(data: bytes, path: Path) -> tuple[str, str | None]:
+    """Decode a question file, and return a warning where the encoding of a table was guessed."""
+    return decode_table(data, path) if format_of(path) in _TABLES else (decode(data, path), None)
 
 
 def _read(path: Path) -> bytes:

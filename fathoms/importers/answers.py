@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from fathoms.config import dotted, misread
 from fathoms.errors import DataError, QuestionsError
@@ -32,7 +32,9 @@ from fathoms.types import Failure, Question, Record
 
 
 class _AnswerRow(Parts):
-    """One line of the file, parsed."""
+    """One line of the file, parsed; other keys than these are ignored."""
+
+    model_config = ConfigDict(extra="allow")
 
     id: str | None = None
     question: str | None = None
@@ -76,8 +78,9 @@ def read_answers(path: Path, questions: Sequence[Question]) -> Imported:
     known = _Questions(questions)
     records: dict[str, Record] = {}
     lines: dict[str, int] = {}
-    warnings: list[str] = []
-    for line, row in _rows(path):
+    rows = _rows(path)
+    warnings = _unknown_keys(path, rows)
+    for line, row in rows:
         question = known.find(row, hint=len(warnings) < SHOWN)
         if isinstance(question, str):
             warnings.append(f"{path}:{line}: {question}")
@@ -106,6 +109,22 @@ def _rows(path: Path) -> list[tuple[int, _AnswerRow]]:
     if complaints:
         raise QuestionsError(complaints)
     return rows
+
+
+def _unknown_keys(path: Path, rows: Sequence[tuple[int, _AnswerRow]]) -> list[str]:
+    """Return a warning for each key that means nothing here, with its first line. Keys that begin with an
+    underscore are meant to be ignored."""
+    lines: dict[str, list[int]] = {}
+    for line, row in rows:
+        for key in row.model_extra or {}:
+            if not key.startswith("_"):
+                lines.setdefault(key, []).append(line)
+    known = _AnswerRow.model_fields
+    return [
+        f"{path}:{found[0]}: the key '{key[:80]}'{did_you_mean(key, known)} is ignored"
+        + (f", as in {len(found) - 1} other rows" if len(found) > 1 else "")
+        for key, found in lines.items()
+    ]
 
 
 def _parse(line: str, name: str, number: int) -> _AnswerRow:

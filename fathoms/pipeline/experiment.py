@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -238,6 +239,9 @@ def load_experiment(
     source.data.setdefault("name", path.stem)
     source = override(source, settings)
     if "pipeline" not in source.data:
+        if not source.data.keys() & Pipeline.model_fields.keys():  # else it is one of fathoms' own pipelines
+            for key in get_close_matches("pipeline", map(str, source.data), 1, 0.8):
+                raise source.complain((key,), f"unknown key '{key}' (did you mean 'pipeline'?)")
         source = override(source, _shortcuts("generate", model, concurrency))
         return validate(Experiment, source).at(path.parent)
     for stage in Pipeline.model_fields:

@@ -3,7 +3,8 @@
     demo: correctness .19 (50 questions, 1 failed), $0.42, 3 min: OK
 
 The last word is `OK`, `FAILED` (the command failed, or more questions failed than allowed), `STOPPED` (the
-budget was used up) or `INTERRUPTED` (by a signal).
+budget was used up), `INTERRUPTED` (by a signal) or `PARTIAL` (questions were left out because documents or
+answers are missing).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Literal
 from fathoms.report.text import plain
 from fathoms.runs.reading import Manifest, Summary
 
-Verdict = Literal["OK", "FAILED", "STOPPED", "INTERRUPTED"]
+Verdict = Literal["OK", "FAILED", "STOPPED", "INTERRUPTED", "PARTIAL"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Ending:
 
     `correctness` is in [0, 1], and `None` if the run was not scored or correctness does not apply. `cost` is
     in US dollars, and `None` if it is not known. `asked` and `done` count a question once for each repeat.
+    `left_out` counts the questions that could not be asked.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Ending:
     done: int
     failed: int
     repeats: int = 1
+    left_out: int = 0
     correctness: float | None = None
     cost: float | None = None
     seconds: float | None = None
@@ -51,8 +54,9 @@ class Ending:
     def _questions(self) -> str:
         """The number of questions, one of `50 questions`, `17 of 50 questions` and `50 questions x 3`."""
         times = f" x {self.repeats}" if self.repeats > 1 else ""
-        if self.done < self.asked:
-            return f"{self.done} of {self.asked} questions"
+        every = self.asked + self.left_out * self.repeats
+        if self.done < every:
+            return f"{self.done} of {every} questions"
         number = self.asked // self.repeats
         return f"{number} question{'' if number == 1 else 's'}{times}"
 
@@ -66,6 +70,7 @@ def ending(manifest: Manifest, summary: Summary | None, verdict: Verdict, asked:
         done=done,
         failed=manifest.totals.errors,
         repeats=manifest.repeats,
+        left_out=len(manifest.data.left_out) if manifest.data.is_partial else 0,
         correctness=summary.headline.correctness if summary else None,
         cost=manifest.totals.cost,
         seconds=manifest.totals.seconds,

@@ -419,11 +419,14 @@ class KnownDocument(_Part):
 
 
 class Data(_Part):
-    """The data set of a run. `ingest` is `None` if no documents were read."""
+    """The data set of a run with so many `questions`, of which those `left_out` need documents that are
+    missing. `ingest` is `None` if no documents were read."""
 
     name: str | None = None
     folder: str | None = None
+    questions: int = 0
     asked_ids: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     asked_categories: dict[str, int] = Field(default_factory=dict)
     documents: dict[str, KnownDocument] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -433,6 +436,11 @@ class Data(_Part):
     @classmethod
     def _none_if_empty(cls, value: Any) -> Any:
         return value or None
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether questions of a run without any selection were left out because documents are missing."""
+        return bool(self.left_out) and len(self.asked_ids) + len(self.left_out) == self.questions
 
 
 class Totals(_Part):

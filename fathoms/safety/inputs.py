@@ -77,6 +77,28 @@ def decode(data: bytes, path: Path) -> str:
         raise DataError(f"{path}:{line}: not UTF-8{looks}: save it as UTF-8") from error
 
 
+def decode_table(data: bytes, path: Path) -> tuple[str, str | None]:
+    """Decode a table as spreadsheets save it, and return a warning where the encoding was guessed.
+
+    UTF-8 and, by its byte-order mark, UTF-16 are certain; anything else is read as Windows-1252. Raises
+    DataError for other kinds of files, and for bytes that Windows-1252 does not have.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        try:
+            return data.decode("utf-16"), None
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: not valid UTF-16: save it as UTF-8") from error
+    try:
+        return decode(data, path), None
+    except DataError as error:
+        if data.startswith(tuple(_DISGUISES)) or b"\0" in data:
+            raise
+        try:
+            return data.decode("cp1252"), f"{path}:1: not UTF-8, so read as Windows-1252: check its accents"
+        except UnicodeDecodeError:
+            raise error from None
+
+
 def parse_json(text: str, name: str, first_line: int = 1) -> Any:
     """Parse JSON strictly; raises DataError with file:line:col, or with the name of a duplicate key."""
     try:

@@ -257,11 +257,12 @@ def test_importing_answers(project: Project) -> None:
         {"id": "nonsense-09", "answer": "?"},
     ]
     project.write("answers.jsonl", "\n".join(map(json.dumps, rows)))
-    done = project.fathoms(
-        "import", "answers", "answers.jsonl", "--questions", "questions.json", "--name", "mine"
-    )
-    assert done.returncode == 0, done.stderr
+    arguments = ("import", "answers", "answers.jsonl", "--questions", "questions.json", "--name", "mine")
+    done = project.fathoms(*arguments)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "mine: 2 of 4 questions: PARTIAL")
     assert "nonsense-09" in done.stderr
+    done = project.fathoms(*arguments, "--partial")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "mine: 2 of 4 questions: OK")
     (row,) = project.json("report", "mine")
     assert (row["overall"]["correctness"], row["overall"]["n"]) == (1.0, 2)
 

@@ -286,7 +286,7 @@ BROKEN = {
     ),
     "metadata-no-object": ("q.jsonl", row(metadata="en"), ":1: metadata: input should be a valid dictionary"),
     "metadata-key": ("q.jsonl", row(metadata={" ": 1}), ":1: metadata: is empty"),
-    "csv-metadata": ("q.csv", "question,answers,metadata\nWhy?,rain,en\n", ":2:1: not valid JSON"),
+    "csv-metadata": ("q.csv", "question,answers,metadata\nWhy?,rain,en\n", ":2: metadata: not valid JSON: "),
     "hops-zero": ("q.jsonl", row(hops=0), ":1: hops: input should be greater than or equal to 1"),
     "answerable-maybe": (
         "q.jsonl",
@@ -297,18 +297,30 @@ BROKEN = {
     "empty-csv": ("q.csv", "", ":1: expected a header"),
     "header-alone": ("q.csv", "question,answers\n", ": contains no questions"),
     "column": ("q.csv", "qestion,answers\n", ":1: unknown column 'qestion' (did you mean 'question'?)"),
-    "semicolons": ("q.csv", "question;answers\nWhy?;rain\n", ":1: unknown column 'question;answers'"),
+    "colons": ("q.csv", "question:answers\nWhy?:rain\n", ":1: unknown column 'question:answers'"),
     "column-twice": ("q.csv", "question,answers,answers\n", ":1: the column 'answers' appears twice"),
     "cells": ("q.csv", 'question,answers\n"a\nb",x\nWhy?,rain, or snow\n', ":4: 3 cells under a header of 2"),
     "quotes": ("q.csv", 'question,answers\nWhy?,"rain\n', ":2: not valid CSV: unexpected end of data"),
-    "csv-json": ("q.csv", "question,answers\nWhy?,[rain]\n", ":2:2: not valid JSON: Expecting value"),
+    "csv-json": ("q.csv", "question,answers\nWhy?,[rain]\n", ":2: answers: not valid JSON: Expecting value"),
     "csv-hops": (
         "q.csv",
         "question,answers,hops\nWhy?,rain,two\n",
         ":2: hops: input should be a valid integer",
     ),
     "latin-1": ("q.jsonl", row().encode() + b'\n{"question": "\xe9"}', ":2: not UTF-8: save it as UTF-8"),
-    "utf-16": ("q.csv", "question,answers".encode("utf-16"), ":1: not UTF-8 (it is UTF-16)"),
+    "utf-16": ("q.jsonl", "question,answers".encode("utf-16"), ":1: not UTF-8 (it is UTF-16)"),
+    "utf-16-cut": ("q.csv", "question,answers".encode("utf-16")[:-1], ": not valid UTF-16"),
+    "evidence-page": (
+        "q.csv",
+        "question,answers,evidence\nWhy?,rain,a.pdf\n",
+        ":2: evidence: 'a.pdf' names no page: write NAME.pdf:PAGE",
+    ),
+    "two-cells": (
+        "q.csv",
+        "question,answers,evidence,metadata\nWhy?,rain,a.pdf,{\nHow?,rain,b.pdf:0,\n",
+        "q.csv:2: metadata: not valid JSON: Expecting property name enclosed in double quotes (at character 2"
+        " of the cell)\n",
+    ),
     "suffix": ("q.jsn", "", ": no format of questions ends in '.jsn' (did you mean '.json'?)"),
 }
 
@@ -377,3 +389,39 @@ def test_writing_and_reading_gives_the_same_questions(made: list[Question]) -> N
     read, warnings = questions_of(json_rows(dump_fathoms_json(made), "q.json"))
     assert list(read) == made
     assert warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        (
+            "q.csv",
+            'question;answers;evidence;files\nWo?;süß | salzig;a.pdf:7;\nWie?;3;"a.pdf:7; b.pdf:9";\n'.encode(),
+        ),
+        (
+            "q.csv",
+            'question;answers;evidence\nWo?;süß | salzig;a.pdf:7\nWie?;3;"a.pdf:7; b.pdf:9"\n'.encode(
+                "utf-16"
+            ),
+        ),
+        (
+            "q.tsv",
+            "\ufeffquestion\tanswers\tevidence\nWo?\tsüß | salzig\ta.pdf:7\nWie?\t3\ta.pdf:7;b.pdf:9\n".encode(),
+        ),
+        (
+            "q.csv",
+            "question,answers,evidence\nWo?,süß | salzig,a.pdf:7\nWie?,3,a.pdf:7 | b.pdf : 9\n".encode(
+                "cp1252"
+            ),
+        ),
+    ],
+    ids=["semicolons", "utf-16", "tabs-and-bom", "cp1252"],
+)
+def test_tables_as_spreadsheets_save_them(tmp_path: Path, name: str, data: bytes) -> None:
+    (tmp_path / name).write_bytes(data)
+    found = read_questions(tmp_path / name)
+    where, how = found.questions
+    assert where.answers == (("süß",), ("salzig",))
+    assert [(each.document, each.page) for each in how.evidence] == [("a.pdf", 7), ("b.pdf", 9)]
+    guessed = data.startswith(b"question,")
+    assert [("Windows-1252" in warning) for warning in found.warnings] == [True] * guessed

@@ -114,6 +114,8 @@ def test_other_formats_in_disguise_are_named(tmp_path: Path) -> None:
     }
     for name, read in READERS.items():
         for what, data in wrong.items():
+            if name.endswith(".csv") and what == "UTF-16":
+                continue  # spreadsheets save it, so it is read
             (tmp_path / name).write_bytes(data)
             said = complaint(read, tmp_path / name)
             assert f"not UTF-8 (it is {what}): save it as UTF-8" in said, name

@@ -47,7 +47,7 @@ def test_by_id_or_by_question(write: Any) -> None:
         ("tables-01", "seven"),
         ("tables-02", "eight"),
     ]
-    assert imported.warnings == ()
+    assert imported.warnings == (f"{path}:1: the key 'latency' is ignored",)
 
 
 def test_contexts_and_citations(write: Any) -> None:
