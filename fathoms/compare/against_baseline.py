@@ -73,7 +73,8 @@ class Gated:
     """The verdict of a gate with its settings and checks.
 
     `judge` is the baseline's abstention classifier, and `reversed` are the metrics with the sign reversed,
-    because lower values are better.
+    because lower values are better. `versions` are those of the service behind the pipeline in each run, and
+    `baseline_versions` those in the baseline; empty where they are not known.
     """
 
     verdict: GateVerdict
@@ -85,6 +86,8 @@ class Gated:
     alpha: float
     checks: tuple[GateCheck, ...]
     reversed: tuple[str, ...] = ()
+    versions: tuple[tuple[str, ...], ...] = ()
+    baseline_versions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,8 @@ def gate(
             _gate_check(family, check, margin, alpha) for family, check in zip(families, checks, strict=True)
         ),
         reversed=tuple(metric for metric in metrics if not baseline.higher_is_better(metric)),
+        versions=tuple(run.versions for run in runs),
+        baseline_versions=baseline.versions,
     )
 
 
