@@ -13,6 +13,7 @@ from typing import Any
 from fathoms.types import Record
 
 _NAMED = 5
+_LONGEST = 100
 
 
 def service_figures(records: Iterable[Record], config: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -55,14 +56,19 @@ def _warnings(
         shown = f"{name} ({path})" if path else name
         yield f"{shown} matched nothing in {count} of {replies} replies"
     if unknown:
-        names = ", ".join(f"{name} ({count})" for name, count in unknown.most_common(_NAMED))
+        names = ", ".join(f"{_on_one_line(name)} ({count})" for name, count in unknown.most_common(_NAMED))
         more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
         total = sum(unknown.values())
         subject = "1 context is from a document" if total == 1 else f"{total} contexts are from documents"
         yield f"{subject} that the data set does not have: {names}{more}"
     if len(versions) > 1:
-        listed = ", ".join(f"{version} ({count})" for version, count in versions.items())
+        listed = ", ".join(f"{_on_one_line(version)} ({count})" for version, count in versions.items())
         yield f"the version of the service changed during the run (replies): {listed}"
+
+
+def _on_one_line(name: str) -> str:
+    """A name of the service's own, shortened for a message."""
+    return " ".join(name.split())[:_LONGEST]
 
 
 def _written(config: Any, keys: list[str]) -> str | None:

@@ -15,6 +15,7 @@ from fathoms.cli import main
 from fathoms.runs.schemas import schema
 from tests.support.project import Project
 from tests.support.raw_service import Act, Service, answer, service
+from tests.support.report_page import unpacked
 
 REPLY = {
     "data": {
@@ -228,3 +229,28 @@ def test_a_resumed_run_misses_no_default_paths(here: Project) -> None:
         assert main(["run", "mine.yaml"]) == 1
         assert main(["run", "--resume"]) == 0
     assert run_summary(here)["service"]["unmatched"] == {"response.cost": 4}
+
+
+def test_an_alternative_that_was_retrieved_is_missing_from_the_answer(here: Project) -> None:
+    """By hand: the context holds the second of two gold answers whole, and the answer neither of them."""
+    row = {"question": "How many items?", "files": ["varn.pdf"], "answers": [["499,609"], ["500K"]]}
+    here.write("questions.json", json.dumps({"Text-Only": [row]}))
+    with service(replies({"answer": "About 12.", "contexts": ["There are 500K items."]})) as made:
+        config(made, "")
+        assert main(["run", "mine.yaml"]) == 0
+    (path,) = (here.runs()[0] / "questions").glob("*.json")
+    funnel = json.loads(path.read_text())["repeats"][0]["scores"]["fathoms"]["funnel"]
+    assert (funnel["retrieved"], funnel["lost"], funnel["missed"]) == (
+        1.0,
+        {"answer": 1.0},
+        {"500K": "answer"},
+    )
+
+
+def test_the_page_has_the_warnings_about_the_service(here: Project) -> None:
+    with service(replies({"answer": "x"})) as made:
+        config(made, "  response: {cost: $.price}\n")
+        assert main(["run", "mine.yaml"]) == 0
+    overview, _ = unpacked((here.runs()[0] / "report.html").read_text())
+    warned = "response.cost ($.price) matched nothing in 4 of 4 replies"
+    assert overview["runs"][0]["warnings"] == [warned]

@@ -151,7 +151,7 @@ def _stopped(root: Any, path: str, name: str) -> _Place | None:
 def _described(value: Any) -> str:
     """Describe a value by its keys, its length or its type."""
     if isinstance(value, dict):
-        keys = ", ".join(f"'{key}'" for key in list(value)[:_SHOWN])
+        keys = ", ".join(f"'{' '.join(key.split())[:_LONGEST]}'" for key in list(value)[:_SHOWN])
         return f"has the keys {keys}{', ...' if len(value) > _SHOWN else ''}" if value else "has no keys"
     if isinstance(value, list):
         return f"is a list of {len(value)}"
