@@ -45,7 +45,10 @@ def trial(
     if not isinstance(experiment, ExternalExperiment) or not isinstance(experiment.pipeline, Http):
         return []
     service, question, limit = experiment.pipeline, corpus.questions[0], experiment.question_timeout
-    service.check()
+    try:
+        service.check()
+    except ServerError as error:
+        raise ServerError(f"{error}; --offline sends no trial question") from error
 
     async def ask() -> tuple[Told | ModelError, Sequence[Unmatched]]:
         async with asyncio.timeout(limit):
@@ -81,7 +84,7 @@ def found_lines(question: Question, told: Told, names: DocumentNames, seconds: f
     else:
         first = shorten(answer.contexts[0].text, _TEXT) or "an empty text"
         yield f"contexts: {len(answer.contexts)}; the first is {first}"
-        yield f"from: {_listed(_places(answer, names))}"
+        yield f"documents: {_listed(_places(answer, names))}"
     cited = answer.citations
     if cited is None:
         yield "citations: not reported"

@@ -77,9 +77,19 @@ def _as_written(config: Mapping[str, Any]) -> dict[str, Any]:
     pipeline = config.get("pipeline")
     if not (isinstance(pipeline, dict) and isinstance(pipeline.get("response"), dict)):
         return dict(config)
-    usual = Response().model_dump(mode="json")
-    response = {key: value for key, value in pipeline["response"].items() if value != usual.get(key)}
+    response = _without(pipeline["response"], Response().model_dump(mode="json"))
     return {**config, "pipeline": {**pipeline, "response": response}}
+
+
+def _without(values: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping without what is the same in the usual one."""
+    return {
+        key: _without(value, usual[key])
+        if isinstance(value, dict) and isinstance(usual.get(key), dict)
+        else value
+        for key, value in values.items()
+        if key not in usual or value != usual[key]
+    }
 
 
 def unanswered(run: Run, asked: Sequence[Question], repeats: int) -> tuple[Turn, ...]:

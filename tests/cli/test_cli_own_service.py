@@ -88,7 +88,7 @@ def test_validate_and_doctor_show_what_the_mapping_finds(
     for line in (
         "answer: It is 41.5 m tall.",
         "contexts: 2; the first is The Varn tower is 41.5 m tall.",
-        "from: varn.pdf p. 1; papers/other.pdf p. 3 (not in the data set)",
+        "documents: varn.pdf p. 1; papers/other.pdf p. 3 (not in the data set)",
         "citations: varn.pdf",
         "usage: 812 prompt tokens, 9 completion tokens",
         "version: 2026-11",
@@ -121,15 +121,19 @@ def test_a_path_that_matches_nothing_is_an_error_with_its_place(
 def test_validate_says_that_no_service_is_there(here: Project, capsys: pytest.CaptureFixture[str]) -> None:
     config(Service("http://127.0.0.1:9"))
     assert main(["validate", "mine.yaml"]) == 2
-    assert "no service at 127.0.0.1:9" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "no service at 127.0.0.1:9" in error
+    assert "--offline" in error
     assert main(["validate", "mine.yaml", "--offline"]) == 0
 
 
 def test_the_parts_that_a_service_may_lack_are_no_errors(here: Project) -> None:
     """Default paths, an empty list of contexts, a null, and the paths of errors and refusals."""
     own = "  response: {contexts: '$.sources[*]', cost: $.price, error: $.problem, refusal: $.refused}\n"
-    with service(replies({"answer": "x", "sources": [], "price": None})) as made:
+    refused = {"refused": "I may not.", "sources": [], "price": 1}
+    with service(replies({"answer": "x", "sources": [], "price": None}, refused, {"answer": "x"})) as made:
         config(made, own)
+        assert main(["validate", "mine.yaml"]) == 0
         assert main(["validate", "mine.yaml"]) == 0
         config(made, "")
         assert main(["validate", "mine.yaml"]) == 0
@@ -225,10 +229,10 @@ def test_a_stream_is_read_as_a_whole(here: Project) -> None:
 
 def test_a_resumed_run_misses_no_default_paths(here: Project) -> None:
     with service(replies(answer({"answer": "x"}, "500 Broken"), {"answer": "x"})) as made:
-        config(made, "  response: {cost: $.price}\n")
+        config(made, "  response: {cost: $.price, contexts: {text: $.content}}\n")
         assert main(["run", "mine.yaml"]) == 1
         assert main(["run", "--resume"]) == 0
-    assert run_summary(here)["service"]["unmatched"] == {"response.cost": 4}
+    assert run_summary(here)["service"]["unmatched"] == {"response.contexts": 4, "response.cost": 4}
 
 
 def test_an_alternative_that_was_retrieved_is_missing_from_the_answer(here: Project) -> None:

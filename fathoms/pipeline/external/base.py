@@ -172,7 +172,7 @@ class Connected:
 
     def _service(self, told: Told) -> ServiceReply | None:
         """What a reply says of the service, and what it lacks; `None` where there is nothing to say."""
-        contexts = [context.document for context in told.answer.contexts or () if context.document]
+        contexts = [one.document for one in told.answer.contexts or () if one.document] if self.names else []
         found = ServiceReply(
             unmatched=tuple(path.name for path in told.unmatched),
             unknown=Counter(name for name in contexts if self.names.find(name) is None),

@@ -230,7 +230,8 @@ class Http(ExternalPipeline):
                 reading.read(data)
                 answer, first_token = self.response.made(parts, data), None
         version = None if reading.version is None else hidden.text(reading.version)
-        return Told(answer, first_token, reading.unmatched(), version)
+        missed = (path for path in reading.unmatched() if path.key != ("response", "answer"))  # a refusal
+        return Told(answer, first_token, tuple(missed), version)
 
     async def _read_stream(
         self, response: httpx.Response, started: float, hidden: Mask, reading: Reading

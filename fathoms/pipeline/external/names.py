@@ -18,6 +18,10 @@ class DocumentNames:
     def __init__(self, names: Iterable[str]) -> None:
         self._parts = {name: _parts(name) for name in names}
 
+    def __bool__(self) -> bool:
+        """Whether the data set has any document."""
+        return bool(self._parts)
+
     def find(self, path: str) -> str | None:
         """Return the name of the document that a path means; `None` where none fits, or several do."""
         if path in self._parts:

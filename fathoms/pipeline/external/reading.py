@@ -134,12 +134,14 @@ def _stopped(root: Any, path: str, name: str) -> _Place | None:
     An empty list in place of members is a match: it says that there are none. So is a list of which a filter
     leaves nothing. `name` is what the root is called in the description.
     """
-    steps, value = -1, None
+    if compiled(path).findall(root):
+        return None
+    steps, value = 0, root
     stages = prefixes(path)
-    for size, prefix in enumerate(stages):
+    for size, prefix in enumerate(stages[:-1]):
         for match in compiled(prefix).findall(root)[:1]:
             steps, value = size, match
-    if steps == len(stages) - 1 or value == []:
+    if value == []:
         return None
     if isinstance(value, list) and "?" in stages[steps + 1].removeprefix(stages[steps]):
         return None
