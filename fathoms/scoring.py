@@ -39,6 +39,7 @@ from fathoms.metrics.registry import SETS, Metrics, beside_default, default_metr
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.runs.documents import read_documents
 from fathoms.runs.folder import SCHEMA
+from fathoms.runs.service import service_figures
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import Demand, demands, is_signed, refuse
 from fathoms.runs.usage import sums, total
@@ -343,6 +344,8 @@ def summary_of(
     if incomplete:
         incomplete += warnings  # unusable lines may be the reason for missing answers
     spent = sums(records, verdicts)  # leaves out replies from the cache
+    service = service_figures(records, manifest.get("config") or {})
+    warnings = [*warnings, *(service["warnings"] if service else ())]
     return {
         "schema": SCHEMA,
         "run": run,
@@ -364,6 +367,7 @@ def summary_of(
         **{name: spent[name] for name in ("usage_by_purpose",) if name in spent},
         "seconds": {"wall": manifest.get("totals", {}).get("seconds"), **_seconds(records)},
         "errors": dict(Counter(record.error.kind for record in records if record.error)),
+        **({"service": service} if service else {}),
     }
 
 

@@ -626,6 +626,19 @@ class Citation(StoredValue):
     sentence: tuple[int, int] | None = None
 
 
+class ServiceReply(StoredValue):
+    """What is known of one reply of an external pipeline besides the answer.
+
+    `unmatched` are the keys of the configuration whose path (or header) matched nothing in the reply, such as
+    `response.contexts`. `unknown` counts the contexts by document, for documents that the data set does not
+    have. `version` is the version of the service, `None` where the configuration does not say where it is.
+    """
+
+    unmatched: tuple[str, ...] = ()
+    unknown: dict[str, int] = {}
+    version: str | None = None
+
+
 class Record(StoredValue):
     """The result of asking one question once, stored as one line of the journal. Either `answer` or `error`
     is set.
@@ -659,6 +672,8 @@ class Record(StoredValue):
     fingerprints: dict[str, str] = {}
     released: dict[str, float | None] = {}
     finished: str | None = None
+    service: ServiceReply | None = None
+    """What is known of the reply of an external pipeline besides the answer."""
 
 
 class Claim(StoredValue):

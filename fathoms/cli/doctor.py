@@ -18,6 +18,7 @@ from fathoms.cli import console
 from fathoms.cli.doctor_findings import findings, next_commands
 from fathoms.cli.loading import Set
 from fathoms.cli.options import RUNS, Json, Out
+from fathoms.cli.trial import Offline, trial
 from fathoms.errors import ExitCode, FathomsError
 
 if TYPE_CHECKING:
@@ -32,12 +33,14 @@ def doctor(
         list[Path] | None, typer.Argument(help="The YAML files of one or more pipelines.", show_default=False)
     ] = None,
     settings: Set = None,
+    offline: Offline = False,
     out: Out = RUNS,
     as_json: Json = False,
 ) -> int:
     """Check what is missing to run pipelines, and print the command that fixes it.
 
-    For every CONFIG, checks the data, each stage and the scoring. Always checks this machine: Python, disk
+    For every CONFIG, checks the data, each stage and the scoring, and sends one trial question to a service
+    (`pipeline: {kind: http}`). Always checks this machine: Python, disk
     space and optional packages. Without a CONFIG, also lists model weights, servers and API keys, and says
     what to do next. Ends with exit code 1 if a CONFIG cannot be run, or if the cache or the folder of runs
     is not writable.
@@ -47,7 +50,7 @@ def doctor(
         report |= {"weights": _weights(), "servers": _servers(), "keys": _keys()}
         report["next"] = next_commands(report)
     report["configs"] = [
-        {"config": str(config), "checks": list(config_checks(config, settings or ()))}
+        {"config": str(config), "checks": list(config_checks(config, settings or (), offline=offline))}
         for config in configs or ()
     ]
     checks = [check["ok"] for entry in report["configs"] for check in entry["checks"]]
@@ -60,9 +63,11 @@ def doctor(
     return ExitCode.OK if report["ok"] else ExitCode.FAILED
 
 
-def config_checks(config: Path, settings: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+def config_checks(
+    config: Path, settings: Sequence[str] = (), *, offline: bool = False
+) -> Iterator[dict[str, Any]]:
     """Check everything that a config needs, one row per check. A failed check does not stop the next ones."""
-    from fathoms.pipeline.experiment import load_experiment
+    from fathoms.pipeline.experiment import ExternalExperiment, load_experiment
 
     try:
         experiment = load_experiment(config, settings)
@@ -72,8 +77,13 @@ def config_checks(config: Path, settings: Sequence[str] = ()) -> Iterator[dict[s
     yield _row("config", True, experiment.name)
     stages = {**experiment.checks(), "scoring": experiment.check_scoring}
     yield _checked("data", lambda: _data(experiment, config))
+    reached = True
     for stage, check in stages.items():
-        yield _checked(stage, partial(_stage, experiment, stage, check))
+        yield (row := _checked(stage, partial(_stage, experiment, stage, check)))
+        reached = reached and (row["ok"] or stage != "pipeline")
+    is_service = isinstance(experiment, ExternalExperiment) and experiment.pipeline.kind == "http"
+    if is_service and reached and not offline:
+        yield _checked("trial", lambda: _trial(experiment, config, settings))
 
 
 def _checked(name: str, check: Callable[[], str]) -> dict[str, Any]:
@@ -124,6 +134,13 @@ def _documents(experiment: AnyExperiment, documents: Mapping[str, Path]) -> Iter
     with opened() as cache:
         for name, document in experiment.parsed_before(documents, cache).items():
             yield from (f"{name}: {warning}" for warning in document.warnings)
+
+
+def _trial(experiment: AnyExperiment, config: Path, settings: Sequence[str]) -> str:
+    """Send one question to the service, and describe what was found in the reply."""
+    from fathoms import corpora
+
+    return "\n".join(trial(config, settings, experiment, corpora.load(experiment.data, config.parent)))
 
 
 def _stage(experiment: AnyExperiment, stage: str, check: Callable[[], None]) -> str:

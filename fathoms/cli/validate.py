@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from fathoms.cli import console
 from fathoms.cli.loading import Config, Set, load
 from fathoms.cli.options import Json
+from fathoms.cli.trial import Offline, trial
+
+if TYPE_CHECKING:
+    from fathoms.corpora import Corpus
 
 
-def validate(config: Config, settings: Set = None, as_json: Json = False) -> int:
+def validate(config: Config, settings: Set = None, offline: Offline = False, as_json: Json = False) -> int:
     """Check a config and its data.
 
-    Prints the config with every default filled in, and the number of questions and documents.
+    Prints the config with every default filled in, and the number of questions and documents. To a service
+    (`pipeline: {kind: http}`), sends one trial question and prints what the mapping finds in the reply; a
+    path that matches nothing is an error.
     """
-    import yaml
-
     experiment, corpus = load(config, settings)
     data = experiment.model_dump(mode="json")
     if as_json:
         console.show_json(data)
-        return 0
+    else:
+        _show(data, corpus)
+    for line in [] if offline else trial(config, settings, experiment, corpus):
+        (console.note if as_json else console.say)(f"# {line}")
+    return 0
+
+
+def _show(data: dict[str, Any], corpus: Corpus) -> None:
+    """Print the config, and the size of the data."""
+    import yaml
+
     console.say(yaml.safe_dump(data, sort_keys=False, allow_unicode=True).rstrip())
     sizes = ", ".join(f"{name} {size}" for name, size in corpus.sizes().items())
     console.say(f"# {len(corpus.questions)} questions ({sizes}) on {len(corpus.documents)} documents")
-    return 0

@@ -86,6 +86,9 @@ class Gated:
     check must be below for FAIL. `judge` is the baseline's abstention classifier, and `reversed` are the
     metrics with the sign reversed, because lower values are better. `large_losses` are the undecided checks
     whose newest run lost at least `LARGE_LOSS` of the range of the metric.
+    `judge` is the baseline's abstention classifier, and `reversed` are the metrics with the sign reversed,
+    because lower values are better. `versions` are those of the service behind the pipeline in each run, and
+    `baseline_versions` those in the baseline; empty where they are not known.
     """
 
     verdict: GateVerdict
@@ -99,6 +102,8 @@ class Gated:
     checks: tuple[GateCheck, ...]
     reversed: tuple[str, ...] = ()
     large_losses: tuple[GateCheck, ...] = ()
+    versions: tuple[tuple[str, ...], ...] = ()
+    baseline_versions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -173,6 +178,8 @@ def gate(
             for family, check in zip(families, found, strict=True)
             if check.verdict == "UNDECIDED" and check.nights[-1].delta <= -LARGE_LOSS * family.width
         ),
+        versions=tuple(run.versions for run in runs),
+        baseline_versions=baseline.versions,
     )
 
 

@@ -85,12 +85,14 @@ class Unshared:
 
 @dataclass(frozen=True)
 class AnswerCounts:
-    """How many answers a run was asked for, how many calls failed, and how many replies were reused."""
+    """How many answers a run was asked for, how many calls failed, and how many replies were reused; and the
+    versions that the service behind its pipeline had."""
 
     run: str
     answers: int
     failed: int
     cached: int
+    versions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,9 @@ def compare(runs: Sequence[QuestionScores], metrics: Sequence[str]) -> Compariso
         first=first.runs[0],
         profile=first.profile,
         judge=first.judge,
-        runs=tuple(AnswerCounts(names(run), run.answers, run.failed, run.cached) for run in runs),
+        runs=tuple(
+            AnswerCounts(names(run), run.answers, run.failed, run.cached, run.versions) for run in runs
+        ),
         tests=tuple(replace(test, p_holm=float(p)) for test, p in zip(tests, adjusted, strict=True)),
         unshared=tuple(_unshared(first, other) for other in others),
     )

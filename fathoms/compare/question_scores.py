@@ -81,7 +81,8 @@ class QuestionScores(StoredValue):
 
     `metrics` are those that have a value for any question. `runs` are the ids of the runs, oldest first.
     `rules` are the scoring rules of `profile`. `answers` counts all answers asked for, including repeats;
-    `failed` counts failed calls, and `cached` the replies reused from an earlier run.
+    `failed` counts failed calls, and `cached` the replies reused from an earlier run. `versions` are those
+    that the service behind the pipeline had, empty where they are not known.
     """
 
     runs: tuple[str, ...]
@@ -94,6 +95,7 @@ class QuestionScores(StoredValue):
     answers: int = Field(ge=0)
     failed: int = Field(ge=0)
     cached: int = Field(default=0, ge=0)
+    versions: tuple[str, ...] = ()
 
     def kind_of(self, metric: str) -> MetricKind:
         """Return what is known of a metric; raises UsageError if the run has no value of it."""
@@ -178,6 +180,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
         answers=answers,
         failed=failed,
         cached=cached,
+        versions=tuple(summary.service.versions),
     )
 
 
@@ -227,6 +230,7 @@ def pool(parts: Sequence[QuestionScores]) -> QuestionScores:
         answers=sum(part.answers for part in parts),
         failed=sum(part.failed for part in parts),
         cached=sum(part.cached for part in parts),
+        versions=tuple(dict.fromkeys(version for part in parts for version in part.versions)),
     )
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from fathoms.metrics.ingestion import GoldText, ParsedTexts, gold_pages, gold_text_recall
 from fathoms.metrics.phrase_recall import Folded, Hyphens, Match, fold_text, recall_in, searchable, stands_in
@@ -146,6 +147,10 @@ def funnel(
     if gold.recall is not None:
         found = {"documents": [texts.parsed.gold(gold_pages(question), match)], **found}
     lost, gained = steps(recalls, known_stages)
+    variant = _lost_variant(question, recalls, found, match, hyphens) if missed else None
+    if variant is not None and not set(missed) <= set(map(str, variant)):
+        said = _folded([record.answer.text if record.answer else ""], match) or []
+        missed = [str(form) for form in variant if not stands_in(said, form, match, hyphens)]
     return Funnel(
         **recalls,
         lost=lost,
@@ -153,6 +158,29 @@ def funnel(
         missed=_missing_from(missed, question, found, match, hyphens),
         chance=gold.chance,
     )
+
+
+def _lost_variant(
+    question: Question,
+    recalls: Mapping[Stage, float | None],
+    found: Mapping[Stage, list[Folded] | None],
+    match: Match,
+    hyphens: Hyphens,
+) -> Sequence[GoldPhrase] | None:
+    """Return the variant of the gold answer that was lost: the best one in the last text before a loss.
+
+    Each stage takes its own best variant, so the phrases that explain a loss must be those that the text
+    before it held. With the variants `499,609` and `500K`, an answer with neither of them and a retrieved
+    text with `500K`, the variant is `500K`, and it is missing from the answer. `None` if nothing was lost
+    after the first known text.
+    """
+    known = [stage for stage in STAGES if recalls[stage] is not None]
+    drops = [a for a, b in pairwise(known) if (recalls[a] or 0.0) > (recalls[b] or 0.0)]
+    held = found.get(drops[-1]) if drops else None
+    if held is None:
+        return None
+    best = recall_in(held, searchable(question.answers), match, hyphens).variant
+    return None if best is None else question.answers[best]
 
 
 def steps(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -32,6 +32,7 @@ def comparison_panel(found: Comparison) -> list[RenderableType]:
         letter = LETTERS[position] if position < len(LETTERS) else f"run {position + 2}"
         parts += [Text(f"\n{letter}: {plain(unshared.run)}", style="bold"), *unshared_lines(unshared)]
         parts += count_lines(found.runs[position + 1])
+        parts += version_lines({"A": found.runs[0].versions, letter: found.runs[position + 1].versions})
         for test in found.tests:
             if test.run == unshared.run:
                 parts += tested_parts(test, letter)
@@ -51,6 +52,13 @@ def count_lines(run: AnswerCounts) -> Iterator[Text]:
         )
     if run.cached:
         yield Text(f"{run.cached} of {run.answers} replies came from an earlier run's cache", style="red")
+
+
+def version_lines(versions: Mapping[str, Sequence[str]]) -> Iterator[Text]:
+    """Say that the runs, given by name, were answered by different versions of a service."""
+    if len({tuple(sorted(listed)) for listed in versions.values()}) > 1:
+        sides = (f"{', '.join(listed) or 'not known'} in {name}" for name, listed in versions.items())
+        yield Text(f"service version: {plain(', '.join(sides))}", style="red")
 
 
 def unshared_lines(unshared: Unshared) -> Iterator[Text]:

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from fathoms.compare.against_baseline import GateCheck, Gated
-from fathoms.report.comparison import listed, p_text
+from fathoms.report.comparison import listed, p_text, version_lines
 from fathoms.report.junit import Case, Suite
 from fathoms.report.terminal import bare_table, note, with_blank_lines
 from fathoms.report.text import plain, shorten
@@ -22,6 +22,7 @@ HEADERS = ("check", "run", "n", "change", "low", "high", "p")
 def gated_panel(found: Gated) -> list[RenderableType]:
     """Build the report of a gate: the verdict first, then the figures behind each check."""
     several = len(found.checks) > 1
+    versions = dict(zip(found.runs, found.versions, strict=False))
     table = bare_table()
     for header in (*HEADERS, *(["Holm"] if several else []), "verdict"):
         table.add_column(header, justify="left" if header in ("check", "run") else "right", no_wrap=True)
@@ -33,6 +34,7 @@ def gated_panel(found: Gated) -> list[RenderableType]:
         Text(found.verdict, style=f"bold {STYLES[found.verdict]}"),
         with_blank_lines(table),
         *map(note, [*runs, f"baseline: {', '.join(map(plain, found.baseline))}"]),
+        *version_lines({"the baseline": found.baseline_versions} | versions),
         note(meaning(found)),
         *reasons(found),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -92,6 +93,7 @@ class ActiveRun:
         self.reservations = Reservations(budget, prepared, hits)
         self.done = self.errors = self.cached = 0
         self.cost: float | None = 0.0
+        self.versions: Counter[str] = Counter()
         self.seconds = 0.0
 
     async def ask_all(self, caller: Caller, stop: Stop, on_record: Callable[[Record], None]) -> None:
@@ -131,6 +133,8 @@ class ActiveRun:
                         self.done += 1
                         self.errors += record.error is not None
                         self.cached += record.answer is not None and record.answer.cached
+                        if record.service and record.service.version is not None:
+                            self.versions[record.service.version] += 1
                         self.cost = total([self.cost, *(reply.cost for reply in billed(record))])
                         tell(self.store.id, record)
                         on_record(record)
@@ -169,6 +173,10 @@ class ActiveRun:
         over = left and ended is None and self.budget.exhausted
         manifest, entries = self.store.manifest(), self.store.entries()
         seconds = self.seconds + (manifest.get("totals") or {}).get("seconds", 0.0)
+        if self.versions:  # those of earlier sessions are in the manifest
+            served = manifest.get("served") or {}
+            versions = Counter((served.get("pipeline") or {}).get("versions") or {}) + self.versions
+            manifest["served"] = {**served, "pipeline": {"versions": versions}}
         totals = {
             "answers": len(entries),
             "errors": sum(entry.failed for entry in entries.values()),

@@ -12,6 +12,7 @@ from fathoms.config import Source, validate
 from fathoms.corpora import Corpus
 from fathoms.errors import StoreError, UsageError
 from fathoms.pipeline.experiment import AnyExperiment, Experiment, ExternalExperiment, Prepared
+from fathoms.pipeline.external.mapping import Response
 from fathoms.runner.manifest import versions
 from fathoms.runs.store import Flaw, Run
 from fathoms.runs.trust import demands, is_signed, refuse
@@ -54,7 +55,7 @@ def reopen(run: Run) -> Reopened:
             f"{run.path} cannot be resumed: its manifest does not say which questions were asked"
         )
     folder = Path(manifest["folder"])
-    source = Source(str(run.path / "manifest.json"), dict(config))
+    source = Source(str(run.path / "manifest.json"), _as_written(config))
     read: AnyExperiment = (
         validate(ExternalExperiment, source) if "pipeline" in config else validate(Experiment, source)
     )
@@ -68,6 +69,27 @@ def reopen(run: Run) -> Reopened:
     repeats = manifest.get("repeats") or 1
     flaws = tuple(run.contents().flaws)
     return Reopened(run, experiment, corpus, folder, asked, unanswered(run, asked, repeats), repeats, flaws)
+
+
+def _as_written(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration without the default paths into the replies of a service, which the manifest spells
+    out: only a path that the configuration named is missed where it matches nothing."""
+    pipeline = config.get("pipeline")
+    if not (isinstance(pipeline, dict) and isinstance(pipeline.get("response"), dict)):
+        return dict(config)
+    response = _without(pipeline["response"], Response().model_dump(mode="json"))
+    return {**config, "pipeline": {**pipeline, "response": response}}
+
+
+def _without(values: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping without what is the same in the usual one."""
+    return {
+        key: _without(value, usual[key])
+        if isinstance(value, dict) and isinstance(usual.get(key), dict)
+        else value
+        for key, value in values.items()
+        if key not in usual or value != usual[key]
+    }
 
 
 def unanswered(run: Run, asked: Sequence[Question], repeats: int) -> tuple[Turn, ...]:

@@ -91,10 +91,14 @@ def all_citations(
         return None
     resolved = []
     for cited in reported or ():
-        pages = None if cited.page is None else range(cited.page, cited.page + 1)
-        ranks = _of_document(cited.document, pages, hits or ())
+        ranks = ranks_of(cited.document, cited.page, hits or ())
         resolved.append(cited.model_copy(update={"ranks": ranks}))
     return (*resolved, *written)
+
+
+def ranks_of(document: str | None, page: int | None, hits: Sequence[Hit]) -> tuple[int, ...]:
+    """Return the ranks of the hits from a document, or from one page of it."""
+    return _of_document(document, None if page is None else range(page, page + 1), hits)
 
 
 class _Spans:

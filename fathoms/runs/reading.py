@@ -372,6 +372,16 @@ class Seconds(_Part):
     generate: Number | None = None
 
 
+class ServiceFigures(_Part):
+    """What the replies of an external pipeline say about it; see `runs.service`."""
+
+    replies: int = 0
+    unmatched: dict[str, int] = Field(default_factory=dict)
+    unknown: dict[str, int] = Field(default_factory=dict)
+    versions: dict[str, int] = Field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
 class Summary(_Part):
     """The content of `summary.json`. `profile` is the headline profile, `cost` is in US dollars, and `errors`
     counts the failed calls by kind."""
@@ -392,6 +402,7 @@ class Summary(_Part):
     cost: Number | None = None
     seconds: Seconds = Seconds()
     errors: dict[str, int] = Field(default_factory=dict)
+    service: ServiceFigures = ServiceFigures()
 
     @property
     def headline(self) -> Means:

@@ -210,7 +210,8 @@ class ScoredQuestion(StoredValue):
 def view_of(record: Record, scores: Json, metrics: Json | None = None) -> Json:
     """One record as its question file shows it: the answer, its scores by profile and by its other metrics
     first, then how it was produced."""
-    whole = record.model_dump(mode="json", exclude={"question", "released"})
+    left_out = {"question", "released"} | ({"service"} if record.service is None else set())
+    whole = record.model_dump(mode="json", exclude=left_out)
     hits = record.hits and [
         {"rank": hit.rank, "score": hit.score, "document": hit.chunk.document}
         | {"pages": list(hit.chunk.pages), "modality": hit.chunk.modality}

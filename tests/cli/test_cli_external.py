@@ -193,7 +193,7 @@ def test_the_key_of_a_service_is_written_nowhere(project: Project, monkeypatch: 
         project.write("mine.yaml", http(made.address, "  headers: {X-API-Key: '${SERVICE_KEY}'}\n"))
         outputs = [project.fathoms(verb, "mine.yaml") for verb in ("validate", "doctor", "ingest", "run")]
         assert {done.returncode for done in outputs} == {0}
-    assert [headers["X-API-Key"] for _, _, headers, _ in made.requests] == [KEY] * 4
+    assert [headers["X-API-Key"] for _, _, headers, _ in made.requests] == [KEY] * 6
     assert "the service keeps its own documents" in outputs[2].stdout
     assert not any(KEY in done.stdout + done.stderr for done in outputs)
     written = [path for path in project.path.rglob("*") if path.is_file()]

@@ -396,7 +396,7 @@ def test_writing_and_reading_gives_the_same_questions(made: list[Question]) -> N
     [
         (
             "q.csv",
-            'question;answers;evidence;files\nWo?;süß | salzig;a.pdf:7;\nWie?;3;"a.pdf:7; b.pdf:9";\n'.encode(),
+            'question;answers;evidence\nWo?;süß | salzig;a.pdf:7\nWie?;3;"a.pdf:7; b.pdf:9"\n'.encode(),
         ),
         (
             "q.csv",
@@ -406,7 +406,9 @@ def test_writing_and_reading_gives_the_same_questions(made: list[Question]) -> N
         ),
         (
             "q.tsv",
-            "\ufeffquestion\tanswers\tevidence\nWo?\tsüß | salzig\ta.pdf:7\nWie?\t3\ta.pdf:7;b.pdf:9\n".encode(),
+            "question\tanswers\tevidence\nWo?\tsüß | salzig\ta.pdf:7\nWie?\t3\ta.pdf:7;b.pdf:9\n".encode(
+                "utf-8-sig"
+            ),
         ),
         (
             "q.csv",

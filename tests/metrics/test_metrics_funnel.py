@@ -21,6 +21,7 @@ from fathoms.metrics import (
     with_funnels,
 )
 from fathoms.metrics.funnel import funnel, prompted, steps
+from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.types import (
     Attachment,
     Chunk,
@@ -82,6 +83,42 @@ def test_a_phrase_that_the_parser_lost_is_missing_from_the_documents_on() -> Non
     found = funnel(record(hit("Oak"), context="Oak", asked=asked), 0.0, ("alder", "oak"), TEXTS)
     assert (found.documents, found.retrieved) == (0.25, 0.25)  # elm alone is on the gold page
     assert found.missed == {"alder": "documents", "oak": "answer"}
+
+
+@pytest.mark.parametrize(
+    ("retrieved", "context", "stage"),
+    [
+        ("About 500K items.", "About 500K items.", "answer"),
+        ("About 500K items.", "", "prompt"),
+        ("Nothing.", "", "retrieved"),
+    ],
+)
+def test_the_variant_that_was_there_is_the_one_that_was_lost(
+    retrieved: str, context: str, stage: Stage
+) -> None:
+    """The gold answers are 499,609 or 500K; the parsed page has only the second, and the answer neither."""
+    asked = ASKED.model_copy(update={"id": "items", "answers": (("499,609",), ("500K",))})
+    texts = RunTexts({"gold.pdf": document("gold.pdf", "There are 500K items.")})
+    made = record(hit(retrieved), context=context, asked=asked, answer=Reply(text="12 items"))
+    score = RecordScore(correctness=0.0, missed=("499,609",))  # the first variant wins a tie
+    found = with_funnels(made, {"fathoms": score}, texts, STAGES)["fathoms"].funnel
+    assert found is not None
+    assert {name for name, value in found.lost.items() if value} == {stage}
+    assert found.missed == {"500K": stage}
+
+
+@given(st.lists(st.sets(st.sampled_from("abcde")), min_size=4, max_size=4))
+def test_a_phrase_is_missing_from_the_stage_that_lost_last(held: list[set[str]]) -> None:
+    asked = ASKED.model_copy(update={"answers": (("a", "b"), ("c",), ("d", "e", "a"))})
+    in_document, retrieved, context, answer = (" ; ".join(sorted(letters)) for letters in held)
+    texts = RunTexts({"gold.pdf": document("gold.pdf", in_document)})
+    made = record(hit(retrieved), context=context, asked=asked, answer=Reply(text=answer))
+    score = phrase_recall(answer, asked.answers, "word")
+    found = funnel(made, score.value, tuple(map(str, score.missed)), texts)
+    changes = [stage for stage in STAGES[1:] if found.lost[stage] or found.gained[stage]]
+    if changes and found.lost[changes[-1]]:
+        assert changes[-1] in found.missed.values()
+    assert (score.value == 1) == (not found.missed)
 
 
 def test_losses_and_gains_are_never_netted() -> None:

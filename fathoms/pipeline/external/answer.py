@@ -12,12 +12,12 @@ finite, pages count from 1, and other keys are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from fathoms.runs.citations import all_citations
+from fathoms.runs.citations import all_citations, ranks_of
 from fathoms.types import Chunk, Citation, Evidence, Hit, Reply, Usage
 
 _Page = Annotated[int, Field(ge=1)]
@@ -102,12 +102,29 @@ class Parts(_External):
             )
         return tuple(hits)
 
-    def cited(self, text: str, hits: Sequence[Hit] | None) -> tuple[Citation, ...] | None:
+    def cited(
+        self, text: str, hits: Sequence[Hit] | None, named: Callable[[str], str] = str
+    ) -> tuple[Citation, ...] | None:
         """The places that are cited: those in `citations`, and those written in the answer's text. `None`
-        where unknown."""
-        if self.citations is None:
-            return all_citations(text, hits, None)
-        return all_citations(text, hits, [Citation(**place.model_dump()) for place in self.citations])
+        where unknown.
+
+        `hits` have the names of documents as the pipeline reports them, and `named` translates these to the
+        names of the data set; a citation may use either.
+        """
+        reported = None
+        if self.citations is not None:
+            reported = [Citation(**place.model_dump()) for place in self.citations]
+        found = all_citations(text, hits, reported)
+        placed = renamed(hits or (), named)
+
+        def place(cited: Citation) -> Citation:
+            if not cited.document:
+                return cited
+            document = named(cited.document)
+            ranks = cited.ranks or ranks_of(document, cited.page, placed)
+            return cited.model_copy(update={"document": document, "ranks": ranks})
+
+        return None if found is None else tuple(map(place, found))
 
     def reply(self, text: str, *, first_token: float | None = None, latency: float | None = None) -> Reply:
         """The answer as a model's reply with this text; both times are in seconds."""
@@ -122,6 +139,14 @@ class Parts(_External):
             first_token=first_token,
             latency=latency,
         )
+
+
+def renamed(hits: Sequence[Hit], named: Callable[[str], str]) -> tuple[Hit, ...]:
+    """The hits with the names of their documents translated."""
+    return tuple(
+        hit.model_copy(update={"chunk": hit.chunk.model_copy(update={"document": named(hit.chunk.document)})})
+        for hit in hits
+    )
 
 
 class Answer(Parts):

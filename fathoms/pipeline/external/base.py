@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -21,16 +22,31 @@ from fathoms.errors import DocumentError
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.prices import Priced
 from fathoms.pipeline.answering import PackedQuestion
-from fathoms.pipeline.external.answer import Answer
+from fathoms.pipeline.external.answer import Answer, renamed
 from fathoms.pipeline.external.calls import RaisedError
+from fathoms.pipeline.external.names import DocumentNames
+from fathoms.pipeline.external.reading import Unmatched
 from fathoms.runs.cache import Cache
 from fathoms.safety.masking import without_known
 from fathoms.safety.option_limits import MOST_AT_ONCE
-from fathoms.types import Document, Failure, Hit, Question, Record, Usage
+from fathoms.types import Document, Failure, Hit, Question, Record, ServiceReply, Usage
 
-TimedAnswer = tuple[Answer, float | None]
-"""An answer, and the seconds to its first token where it was streamed."""
-Ask = Callable[[Question], Awaitable[TimedAnswer]]
+
+class Told(NamedTuple):
+    """What an external pipeline replied to one question.
+
+    `first_token` is the seconds to the first token where the answer was streamed. `unmatched` are the paths
+    of the configuration that matched nothing in the reply, and `version` is the version of the service; both
+    are known of services only.
+    """
+
+    answer: Answer
+    first_token: float | None = None
+    unmatched: tuple[Unmatched, ...] = ()
+    version: str | None = None
+
+
+Ask = Callable[[Question], Awaitable[Told]]
 """Asks one question; an exception that it raises becomes the question's failure."""
 
 
@@ -70,7 +86,9 @@ class ExternalPipeline(Priced):
         ]
         ask, note = self.open(there)
         state = fingerprint("pipeline", self.identity(), sorted((item.id, item.sha256) for item in there))
-        return Connected(ask, note, tuple(there), {"pipeline": state}, cost=self.cost)
+        return Connected(
+            ask, note, tuple(there), {"pipeline": state}, names=DocumentNames(documents), cost=self.cost
+        )
 
 
 @dataclass(frozen=True)
@@ -81,6 +99,7 @@ class Connected:
     note: str
     documents: tuple[Document, ...]
     fingerprints: dict[str, str]
+    names: DocumentNames
     failures: tuple[DocumentError, ...] = ()
     cost: Callable[[Usage, str | None], float | None] = lambda usage, named: None
     """Cost in US dollars of some token usage and the model named; used where an answer reports no cost."""
@@ -115,22 +134,29 @@ class Connected:
         started = time.perf_counter()
         found: dict[str, Any] = {"attempts": 0}
 
-        async def call() -> tuple[Answer, float | None, float]:
+        async def call() -> tuple[Told, float]:
             found["attempts"] += 1
             called = time.perf_counter()
-            answer, first_token = await self.ask(question)
-            return answer, first_token, time.perf_counter() - called
+            told = await self.ask(question)
+            return told, time.perf_counter() - called
 
         try:
             async with asyncio.timeout(timeout) as deadline:
-                answer, first_token, seconds = await (caller or Caller()).calls.make(call, deadline=deadline)
-            reply = answer.reply(answer.answer, first_token=first_token, latency=seconds)
+                told, seconds = await (caller or Caller()).calls.make(call, deadline=deadline)
+            answer = told.answer
+            reply = answer.reply(answer.answer, first_token=told.first_token, latency=seconds)
             if reply.cost is None:
                 reply = reply.model_copy(update={"cost": self.cost(reply.usage, reply.model)})
             reply = without_known(reply)  # before the places of citations in its text are noted
             reported = answer.hits(question.id)
-            cited = answer.cited(reply.text, reported)
-            found |= {"hits": reported, "citations": cited, "answer": reply}
+            found |= {
+                "hits": None if reported is None else renamed(reported, self._named),
+                "citations": answer.cited(reply.text, reported, self._named),
+                "answer": reply,
+                "service": self._service(told),
+            }
+            if told.version is not None:
+                found["fingerprints"] = {**self.fingerprints, "service": fingerprint(told.version)}
         except RaisedError as raised:
             found["error"] = raised.failure
         except TimeoutError:
@@ -139,3 +165,17 @@ class Connected:
             found["error"] = to_failure(failure)
         found["timings"] = {"generate": time.perf_counter() - started}
         return record.model_copy(update=found)
+
+    def _named(self, document: str) -> str:
+        """The name of a document in the data set, or the name as given where the data set has no such one."""
+        return self.names.find(document) or document
+
+    def _service(self, told: Told) -> ServiceReply | None:
+        """What a reply says of the service, and what it lacks; `None` where there is nothing to say."""
+        contexts = [one.document for one in told.answer.contexts or () if one.document] if self.names else []
+        found = ServiceReply(
+            unmatched=tuple(path.name for path in told.unmatched),
+            unknown=Counter(name for name in contexts if self.names.find(name) is None),
+            version=told.version,
+        )
+        return None if found == ServiceReply() else found

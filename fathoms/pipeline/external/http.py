@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -17,15 +17,23 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, model_validator
 
-from fathoms.config import fingerprint
+from fathoms.config import Key, fingerprint
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError, ServerError
 from fathoms.models.calling.retry_after import retry_after_seconds
 from fathoms.models.options import without_secrets
 from fathoms.models.wire import DONE
-from fathoms.pipeline.external.base import Ask, ExternalPipeline, TimedAnswer
+from fathoms.pipeline.external.answer import Answer
+from fathoms.pipeline.external.base import Ask, ExternalPipeline, Told
 from fathoms.pipeline.external.body import beginning, events, parsed, whole
 from fathoms.pipeline.external.mapping import Response
 from fathoms.pipeline.external.presets import openai_chat
+from fathoms.pipeline.external.reading import (
+    Reading,
+    ServiceVersion,
+    Unmatched,
+    VersionInReply,
+    named_paths,
+)
 from fathoms.pipeline.external.request import (
     Headers,
     ServiceUrl,
@@ -83,6 +91,9 @@ class Http(ExternalPipeline):
     """Number that the service gives the first page of a document: 0 or 1."""
     timeout: float = Field(default=300, gt=0, le=LONGEST_WAIT)
     """Seconds that the service may be silent before the question fails."""
+    version: ServiceVersion | None = None
+    """Version of the service, so that runs of different versions can be told apart: a text such as "2026-11",
+    or where a reply has it: `{header: X-Service-Version}` or `{path: $.version}`."""
     health: ServiceUrl | None = None
     """URL that is asked by GET before the first question and must answer with a status below 500. Default:
     only open and close a connection to `url`."""
@@ -127,7 +138,19 @@ class Http(ExternalPipeline):
     def identity(self) -> dict[str, Any]:
         """Add a fingerprint of the request with its environment variables resolved, leaving out secrets."""
         known = fingerprint(without_secrets({"request": self.request}))
-        return {**super().identity(), "resolved": known}
+        found = super().identity()
+        if self.version is None:  # the fingerprint is then that of runs from before there was this key
+            del found["options"]["version"]
+        return {**found, "resolved": known}
+
+    @property
+    def named_paths(self) -> dict[Key, str]:
+        """The paths into a reply that the configuration itself names, by their keys."""
+        preset = openai_chat(stream=self.stream)["response"] if self.preset else {}
+        found = named_paths(self.response, Response.model_validate(preset))
+        if isinstance(self.version, VersionInReply) and self.version.path is not None:
+            found["version", "path"] = self.version.path
+        return found
 
     def check(self) -> None:
         """Raise ConfigError if an environment variable is not set, ServerError if no service answers."""
@@ -140,6 +163,21 @@ class Http(ExternalPipeline):
 
     def open(self, documents: Sequence[Document]) -> tuple[Ask, str]:
         """Make one HTTP client for all questions."""
+        ask, paths = self._asking(), self.named_paths
+        return lambda question: ask(question, Reading(paths, self.version)), _NOTE
+
+    async def try_out(self, question: Question) -> tuple[Told | ModelError, tuple[Unmatched, ...]]:
+        """Ask one question; returns the reply, or the error in its place, and the paths that matched nothing
+        in it."""
+        reading = Reading(self.named_paths, self.version)
+        try:
+            told = await self._asking()(question, reading)
+        except ModelError as error:
+            return error, reading.unmatched()
+        return told, told.unmatched
+
+    def _asking(self) -> Callable[[Question, Reading], Awaitable[Told]]:
+        """Make an HTTP client; returns how a question is asked with it."""
         import httpx
 
         client = async_client(
@@ -149,9 +187,9 @@ class Http(ExternalPipeline):
         )
         hidden = mask(self.headers, self.request)
 
-        async def ask(question: Question) -> TimedAnswer:
+        async def ask(question: Question, reading: Reading) -> Told:
             try:
-                return await self._ask(client, question, hidden)
+                return await self._ask(client, question, hidden, reading)
             except httpx.HTTPError as error:
                 untrusted = tls_failure(error, self.url)
                 no_answer = isinstance(error, httpx.TransportError) and not untrusted
@@ -162,14 +200,16 @@ class Http(ExternalPipeline):
                 message = hidden.text(f"{self._where}: {error}")
                 raise type(error)(message, status=error.status, retry_after=error.retry_after) from None
 
-        return ask, _NOTE
+        return ask
 
     @property
     def _where(self) -> str:
         """The URL as shown in messages, without its query."""
         return self.url.partition("?")[0]
 
-    async def _ask(self, client: httpx.AsyncClient, question: Question, hidden: Mask) -> TimedAnswer:
+    async def _ask(
+        self, client: httpx.AsyncClient, question: Question, hidden: Mask, reading: Reading
+    ) -> Told:
         """Send one request and read its answer."""
         import httpx
 
@@ -181,12 +221,21 @@ class Http(ExternalPipeline):
         async with client.stream(self.method, url, **body) as response:
             if not response.is_success:
                 raise await _refused(response, hidden)
+            reading.read_headers(response.headers)
             if self.stream:
-                return await self._read_stream(response, started, hidden)
-            data = parsed(await whole(response), hidden)
-        return self.response.made(self.response.parts(data, first_page=self.first_page), data), None
+                answer, first_token = await self._read_stream(response, started, hidden, reading)
+            else:
+                data = parsed(await whole(response), hidden)
+                parts = self.response.parts(data, first_page=self.first_page)
+                reading.read(data)
+                answer, first_token = self.response.made(parts, data), None
+        version = None if reading.version is None else hidden.text(reading.version)
+        missed = (path for path in reading.unmatched() if path.key != ("response", "answer"))  # a refusal
+        return Told(answer, first_token, tuple(missed), version)
 
-    async def _read_stream(self, response: httpx.Response, started: float, hidden: Mask) -> TimedAnswer:
+    async def _read_stream(
+        self, response: httpx.Response, started: float, hidden: Mask, reading: Reading
+    ) -> tuple[Answer, float | None]:
         """Read a stream and join its pieces; raises ModelError for a stream that broke off."""
         parts: dict[str, Any] = {}
         data: Any = {}
@@ -198,6 +247,7 @@ class Http(ExternalPipeline):
                     break
                 data = parsed(text, hidden)
                 new = self.response.parts(data, first_page=self.first_page)
+                reading.read(data)
                 if new.get("answer") and first_token is None:
                     first_token = time.perf_counter() - started
                 for joined in {"answer", "reasoning"} & new.keys() & parts.keys():

@@ -21,8 +21,8 @@ _WHOLE = TypeAdapter(int)
 
 
 @lru_cache(maxsize=256)
-def _compiled(path: str) -> JSONPath:
-    """Compile a path; raises ValueError where it is not a valid JSONPath."""
+def compiled(path: str) -> JSONPath:
+    """Compile a path, once for all uses; raises ValueError where it is not a valid JSONPath."""
     from jsonpath import JSONPath, JSONPathEnvironment, JSONPathError
 
     try:
@@ -35,18 +35,18 @@ def _compiled(path: str) -> JSONPath:
 
 def _valid(path: str) -> str:
     """Return the path if it is valid."""
-    _compiled(path)
+    compiled(path)
     return path
 
 
 JsonPath = Annotated[str, AfterValidator(_valid)]
 
 
-def _one(data: Any, path: str | None) -> Any:
+def first_at(data: Any, path: str | None) -> Any:
     """The first value at a path that is not null; `None` where there is none, or no path."""
     if path is None:
         return None
-    matches = _compiled(path).findall(data)
+    matches = compiled(path).findall(data)
     return next((match for match in matches if match is not None), None)
 
 
@@ -54,9 +54,9 @@ def _text(data: Any, path: str | None) -> Any:
     """The value at a path; where the path can match several places, their texts are joined."""
     if path is None:
         return None
-    if _compiled(path).singular_query():
-        return _one(data, path)
-    matches = [match for match in _compiled(path).findall(data) if isinstance(match, str)]
+    if compiled(path).singular_query():
+        return first_at(data, path)
+    matches = [match for match in compiled(path).findall(data) if isinstance(match, str)]
     return "".join(matches) if matches else None
 
 
@@ -67,22 +67,35 @@ def _many(data: Any, path: str) -> Any:
     Where a path of the second kind matches nothing, the result is an empty list if the parent of its matches
     exists.
     """
-    compiled = _compiled(path)
-    if compiled.singular_query():
-        return _one(data, path)
-    if matches := compiled.findall(data):
+    query = compiled(path)
+    if query.singular_query():
+        return first_at(data, path)
+    if matches := query.findall(data):
         return matches
-    return None if _one(data, _stem(path)) is None else []
+    return None if first_at(data, _stem(path)) is None else []
 
 
 @lru_cache(maxsize=256)
 def _stem(path: str) -> str:
     """The longest prefix of a path that names a single place: `$.a` for `$.a[*].b`."""
+    return next(prefix for prefix in reversed(prefixes(path)) if compiled(prefix).singular_query())
+
+
+@lru_cache(maxsize=256)
+def prefixes(path: str) -> tuple[str, ...]:
+    """The paths to each step on the way of a path, from `$` to the path itself."""
     from jsonpath import JSONPath
 
-    whole = _compiled(path)
-    stems = (JSONPath(env=whole.env, segments=whole.segments[:n]) for n in range(len(whole.segments), -1, -1))
-    return next(str(stem) for stem in stems if stem.singular_query())
+    whole = compiled(path)
+    return tuple(
+        str(JSONPath(env=whole.env, segments=whole.segments[:n])) for n in range(len(whole.segments) + 1)
+    )
+
+
+def members(data: Any, path: str) -> list[dict[str, Any]]:
+    """The objects in the list at a path."""
+    found = _many(data, path)
+    return [member for member in found if isinstance(member, dict)] if isinstance(found, list) else []
 
 
 class _Paths(BaseModel):
@@ -107,7 +120,7 @@ class _Each(_Paths):
     def _member(self, member: dict[str, Any], shift: int) -> dict[str, Any]:
         """Read the parts of one member."""
         paths = self.model_dump(exclude={"each"})
-        parts = {name: _one(member, path) for name, path in paths.items()}
+        parts = {name: first_at(member, path) for name, path in paths.items()}
         if "page" in parts:
             parts["page"] = _shifted(parts["page"], shift)
         if isinstance(parts.get("pages"), list):
@@ -161,7 +174,7 @@ class Tokens(_Paths):
 
     def read(self, data: Any) -> dict[str, Any] | None:
         """Read the counts; `None` where there are none."""
-        found = {name: _one(data, path) for name, path in self.model_dump().items()}
+        found = {name: first_at(data, path) for name, path in self.model_dump().items()}
         return {name: count for name, count in found.items() if count is not None} or None
 
 
@@ -198,7 +211,7 @@ class Response(_Paths):
         """Read the parts of an answer from `data`, unvalidated; raises ModelError for a reported error."""
         if not isinstance(data, dict | list):
             raise ModelError(f"expected a JSON object, but this is {known_mask().text(str(data))[:100]!r}")
-        if error := _one(data, self.error):
+        if error := first_at(data, self.error):
             message = error.get("message") if isinstance(error, dict) else None
             raise ModelError(f"it reports an error: {known_mask().text(str(message or error))[:500]}")
         shift = 1 - first_page
@@ -210,7 +223,7 @@ class Response(_Paths):
             "usage": self.usage and self.usage.read(data),
         }
         for name in ("stop_reason", "refusal", "model", "cost"):
-            part = _one(data, getattr(self, name))
+            part = first_at(data, getattr(self, name))
             found[name] = None if isinstance(part, str) and not part.strip() else part
         return {name: part for name, part in found.items() if part is not None}
 

@@ -24,7 +24,7 @@ from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, FathomsError, ModelError
 from fathoms.models.options import Options, resolved, secret_values, without_secrets
 from fathoms.pipeline.external.answer import Answer
-from fathoms.pipeline.external.base import Ask, ExternalPipeline
+from fathoms.pipeline.external.base import Ask, ExternalPipeline, Told
 from fathoms.pipeline.external.calls import Functions, RaisedError
 from fathoms.pipeline.external.mapping import complaint
 from fathoms.pipeline.external.printing import printed_aside
@@ -121,11 +121,11 @@ class Python(ExternalPipeline):
         """Return the function that asks one question."""
         takes_files = _has_files(answer)
 
-        async def ask(question: Question) -> tuple[Answer, None]:
+        async def ask(question: Question) -> Told:
             options = {"files": question.files} if takes_files else {}
             try:
                 with importable(self._folder), printed_aside():
-                    return _answer(await functions.acall(answer, question.text, **options)), None
+                    return Told(_answer(await functions.acall(answer, question.text, **options)))
             except RaisedError as error:
                 raise error.masked(mask) from None
             except ModelError as error:

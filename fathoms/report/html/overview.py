@@ -199,6 +199,7 @@ def _warnings(run: ScoredRun) -> Iterator[str]:
     if cut := run.summary.counts.cut_by_server:
         subject = "1 prompt was" if cut == 1 else f"{cut} prompts were"
         yield f"{subject} cut by the server: raise generate.n_ctx or retrieve less"
+    yield from run.summary.service.warnings
     yield from run.manifest.data.warnings
     for document, said in run.ingest.warnings.items():
         yield from (f"{document}: {warning}" for warning in said)

@@ -1,0 +1,123 @@
+"""One trial question to the service of a configuration, to see what its mapping finds in a reply."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathoms.errors import ConfigError, ModelError, ServerError
+
+if TYPE_CHECKING:
+    from fathoms.corpora import Corpus
+    from fathoms.pipeline.experiment import AnyExperiment
+    from fathoms.pipeline.external.answer import Answer
+    from fathoms.pipeline.external.base import Told
+    from fathoms.pipeline.external.names import DocumentNames
+    from fathoms.pipeline.external.reading import Unmatched
+    from fathoms.types import Question
+
+Offline = Annotated[
+    bool, typer.Option("--offline", help="Send no trial question to the service of a pipeline.")
+]
+_TEXT = 160
+_PLACES = 8
+
+
+def trial(
+    config: Path, settings: Sequence[str] | None, experiment: AnyExperiment, corpus: Corpus
+) -> list[str]:
+    """Send the first question to the service of a configuration; returns what its mapping found, as lines.
+
+    Returns nothing for a pipeline that is no service. Raises ConfigError for paths that match nothing in the
+    reply, each with its place in the configuration, ServerError where no service answers, and ModelError for
+    a reply without a usable answer.
+    """
+    from fathoms.config import override, read_yaml
+    from fathoms.pipeline.experiment import ExternalExperiment
+    from fathoms.pipeline.external import Http
+    from fathoms.pipeline.external.names import DocumentNames
+
+    if not isinstance(experiment, ExternalExperiment) or not isinstance(experiment.pipeline, Http):
+        return []
+    service, question, limit = experiment.pipeline, corpus.questions[0], experiment.question_timeout
+    try:
+        service.check()
+    except ServerError as error:
+        raise ServerError(f"{error}; --offline sends no trial question") from error
+
+    async def ask() -> tuple[Told | ModelError, Sequence[Unmatched]]:
+        async with asyncio.timeout(limit):
+            return await service.try_out(question)
+
+    started = time.perf_counter()
+    try:
+        told, unmatched = asyncio.run(ask())
+    except TimeoutError:
+        raise ServerError(f"{service.name}: no answer to the trial question within {limit:g} s") from None
+    if unmatched:
+        source = override(read_yaml(config), settings or ())
+        raise ConfigError("\n".join(f"{source.at(('pipeline', *one.key))}: {one}" for one in unmatched))
+    if isinstance(told, ModelError):
+        raise told
+    seconds = time.perf_counter() - started
+    return [*found_lines(question, told, DocumentNames(corpus.documents), seconds)]
+
+
+def found_lines(question: Question, told: Told, names: DocumentNames, seconds: float) -> Iterator[str]:
+    """What the mapping found in the reply to the trial question."""
+    from fathoms.report.text import plain, shorten
+
+    answer = told.answer
+    yield f"trial question: {shorten(question.text, _TEXT)} ({plain(question.id)}, {seconds:.1f} s)"
+    yield f"answer: {shorten(answer.answer, _TEXT) or 'empty'}"
+    if answer.refusal:
+        yield f"refused: {shorten(answer.refusal, _TEXT)}"
+    if answer.contexts is None:
+        yield "contexts: not reported"
+    elif not answer.contexts:
+        yield "contexts: none"
+    else:
+        first = shorten(answer.contexts[0].text, _TEXT) or "an empty text"
+        yield f"contexts: {len(answer.contexts)}; the first is {first}"
+        yield f"documents: {_listed(_places(answer, names))}"
+    cited = answer.citations
+    if cited is None:
+        yield "citations: not reported"
+    else:
+        places = (_place(one.document, () if one.page is None else (one.page,), names) for one in cited)
+        yield f"citations: {_listed(places)}"
+    usage = {} if answer.usage is None else answer.usage.model_dump(exclude_none=True)
+    counts = [f"{count:,} {name.replace('_', ' ')}" for name, count in usage.items()]
+    yield f"usage: {', '.join(counts) or 'not reported'}"
+    if told.version is not None:
+        yield f"version: {shorten(told.version, _TEXT)}"
+
+
+def _places(answer: Answer, names: DocumentNames) -> Iterator[str]:
+    """The documents and pages of the contexts."""
+    for context in answer.contexts or ():
+        yield _place(context.document, context.pages or filter(None, [context.page]), names)
+
+
+def _place(document: str, pages: Iterable[int], names: DocumentNames) -> str:
+    """A document with its pages, and whether the data set has it."""
+    from fathoms.report.text import plain
+
+    numbers = ", ".join(map(str, pages))
+    where = f" p. {numbers}" if numbers else ""
+    if not document:
+        return f"no document{where}"
+    found = names.find(document)
+    return f"{plain(found or document)}{where}{'' if found else ' (not in the data set)'}"
+
+
+def _listed(places: Iterable[str]) -> str:
+    """The distinct places, cut to a few."""
+    distinct = list(dict.fromkeys(places))
+    more = [f"{len(distinct) - _PLACES} more"] if len(distinct) > _PLACES else []
+    return "; ".join([*distinct[:_PLACES], *more]) or "none"

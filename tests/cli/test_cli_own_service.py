@@ -1,0 +1,260 @@
+"""The first hour with a service of one's own: the trial question, its mapping, versions and names of
+documents, from the shell and on real sockets."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from fathoms.cli import main
+from fathoms.runs.schemas import schema
+from tests.support.project import Project
+from tests.support.raw_service import Act, Service, answer, service
+from tests.support.report_page import unpacked
+
+REPLY = {
+    "data": {
+        "reply": "It is 41.5 m tall.",
+        "sources": [
+            {"content": "The Varn tower is 41.5 m tall.", "meta": {"file": "papers/varn.pdf", "page": 1}},
+            {"content": "Elsewhere.", "meta": {"file": "papers/other.pdf", "page": 3}},
+        ],
+        "cited": ["/srv/papers/varn.pdf"],
+        "tokens": {"in": 812, "out": 9},
+    }
+}
+MAPPING = """\
+  response:
+    answer: $.data.reply
+    contexts: {each: "$.data.sources[*]", text: $.content, document: $.meta.file, page: $.meta.page}
+    citations: $.data.cited
+    usage: {prompt_tokens: $.data.tokens.in, completion_tokens: $.data.tokens.out}
+"""
+
+
+@pytest.fixture
+def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.chdir(project.path)
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(project.path / "cache"))
+    return project
+
+
+def config(made: Service, more: str = MAPPING) -> Path:
+    path = Path("mine.yaml")
+    path.write_text(
+        "name: mine\ndata: {questions: questions.json, documents: pdfs}\nexecution: {max_attempts: 1}\n"
+        f"pipeline:\n  kind: http\n  url: {made.address}/ask\n  timeout: 5\n  max_concurrency: 1\n{more}"
+    )
+    return path
+
+
+def replies(*each: Any) -> Act:
+    """Send these replies in turn, each JSON or whole bytes, and the last one again and again."""
+    left = list(each)
+
+    def act(connection: socket.socket, _: Any) -> None:
+        reply = left.pop(0) if len(left) > 1 else left[0]
+        connection.sendall(reply if isinstance(reply, bytes) else answer(reply))
+
+    return act
+
+
+def run_summary(project: Project) -> dict[str, Any]:
+    return json.loads((project.runs()[-1] / "summary.json").read_text())
+
+
+def test_validate_and_doctor_show_what_the_mapping_finds(
+    here: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with service(replies(REPLY)) as made:
+        config(made, MAPPING + '  version: "2026-11"\n')
+        assert main(["validate", "mine.yaml"]) == 0
+        shown = capsys.readouterr().out
+        assert len(made.requests) == 1
+        assert made.requests[0][1] == {"question": "How tall is the Varn tower?"}
+        assert main(["doctor", "mine.yaml"]) == 0
+        doctor = capsys.readouterr().out
+        assert main(["validate", "mine.yaml", "--offline"]) == 0
+        assert main(["doctor", "mine.yaml", "--offline"]) == 0
+        assert "trial" not in capsys.readouterr().out
+        assert main(["validate", "mine.yaml", "--json"]) == 0
+        printed = capsys.readouterr()
+    assert len(made.requests) == 3
+    for line in (
+        "answer: It is 41.5 m tall.",
+        "contexts: 2; the first is The Varn tower is 41.5 m tall.",
+        "documents: varn.pdf p. 1; papers/other.pdf p. 3 (not in the data set)",
+        "citations: varn.pdf",
+        "usage: 812 prompt tokens, 9 completion tokens",
+        "version: 2026-11",
+    ):
+        assert f"# {line}\n" in shown
+        assert f"{line}\n" in doctor
+    assert json.loads(printed.out)["pipeline"]["version"] == "2026-11"
+    assert "# answer: It is 41.5 m tall." in printed.err
+
+
+def test_a_path_that_matches_nothing_is_an_error_with_its_place(
+    here: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with service(replies(REPLY)) as made:
+        config(made, MAPPING.replace("$.data.reply", "$.data.text").replace("$.meta.file", "$.meta.name"))
+        assert main(["validate", "mine.yaml"]) == 2
+        error = capsys.readouterr().err
+        assert (
+            "mine.yaml:10:5: response.answer: $.data.text matched nothing in the reply;"
+            " $.data of the reply has the keys 'reply', 'sources', 'cited', 'tokens'\n" in error
+        )
+        assert (
+            "mine.yaml:11:60: response.contexts.document: $.meta.name matched nothing in the reply;"
+            " $.meta of a member of the list has the keys 'file', 'page'\n" in error
+        )
+        assert main(["doctor", "mine.yaml"]) == 1
+        assert "fails  trial    mine.yaml:10:5: response.answer: $.data.text" in capsys.readouterr().out
+
+
+def test_validate_says_that_no_service_is_there(here: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    config(Service("http://127.0.0.1:9"))
+    assert main(["validate", "mine.yaml"]) == 2
+    error = capsys.readouterr().err
+    assert "no service at 127.0.0.1:9" in error
+    assert "--offline" in error
+    assert main(["validate", "mine.yaml", "--offline"]) == 0
+
+
+def test_the_parts_that_a_service_may_lack_are_no_errors(here: Project) -> None:
+    """Default paths, an empty list of contexts, a null, and the paths of errors and refusals."""
+    own = "  response: {contexts: '$.sources[*]', cost: $.price, error: $.problem, refusal: $.refused}\n"
+    refused = {"refused": "I may not.", "sources": [], "price": 1}
+    with service(replies({"answer": "x", "sources": [], "price": None}, refused, {"answer": "x"})) as made:
+        config(made, own)
+        assert main(["validate", "mine.yaml"]) == 0
+        assert main(["validate", "mine.yaml"]) == 0
+        config(made, "")
+        assert main(["validate", "mine.yaml"]) == 0
+        config(made, "  response: {contexts: $.contexts}\n")
+        assert main(["validate", "mine.yaml"]) == 2
+
+
+def test_a_path_that_matches_nothing_is_counted_after_a_run(
+    here: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Four questions; the contexts are where the mapping says in one of the replies."""
+    with service(replies({"answer": "x", "contexts": []}, {"answer": "x"})) as made:
+        config(made, "  response: {contexts: $.contexts}\n")
+        assert main(["run", "mine.yaml"]) == 0
+    sentence = "response.contexts ($.contexts) matched nothing in 3 of 4 replies"
+    assert f"{sentence}\n" in capsys.readouterr().err
+    summary = run_summary(here)
+    jsonschema.validate(summary, schema("summary"))
+    assert summary["warnings"] == [sentence]
+    assert summary["service"]["unmatched"] == {"response.contexts": 3}
+    assert main(["show", "latest"]) == 0
+
+
+def test_documents_are_found_by_the_end_of_their_path(
+    here: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with service(replies(REPLY)) as made:
+        config(made)
+        assert main(["run", "mine.yaml"]) == 0
+    sentence = "4 contexts are from documents that the data set does not have: papers/other.pdf (4)"
+    assert f"{sentence}\n" in capsys.readouterr().err
+    view = json.loads((here.runs()[0] / "questions/text-only-01.json").read_text())["repeats"][0]
+    assert [hit["document"] for hit in view["hits"]] == ["varn.pdf", "papers/other.pdf"]
+    assert [(one["document"], one["ranks"]) for one in view["citations"]] == [("varn.pdf", [1])]
+    assert run_summary(here)["service"]["unknown"] == {"papers/other.pdf": 4}
+
+
+def test_the_version_of_a_service_is_part_of_its_fingerprint(
+    here: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with service(replies({"answer": "x"})) as made:
+        for version in ("2026-10", "2026-11"):
+            config(made, f'  version: "{version}"\n')
+            assert main(["run", "mine.yaml"]) == 0
+        config(made, "  version: 1.10\n")
+        capsys.readouterr()
+        assert main(["validate", "mine.yaml"]) == 2
+        assert "put the version in quotes" in capsys.readouterr().err
+    first, second = (json.loads((run / "manifest.json").read_text()) for run in here.runs())
+    assert first["fingerprints"] != second["fingerprints"]
+    assert main(["compare", *(run.name for run in here.runs()), "--metric", "correctness"]) == 0
+    assert "service version: 2026-10 in A, 2026-11 in B" in capsys.readouterr().out
+    assert main(["gate", "latest", "--baseline", here.runs()[0].name]) == 0
+    assert "service version: 2026-10 in the baseline, 2026-11 in mine" in capsys.readouterr().out.replace(
+        here.runs()[1].name, "mine"
+    )
+
+
+def test_a_version_that_changes_during_a_run_is_a_warning(
+    here: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = (answer({"answer": "x"}, "200 OK", f"X-Service-Version: 2026-{month}") for month in (10, 11))
+    with service(replies(old, new, new, answer({"answer": "x"}))) as made:
+        config(made, "  version: {header: X-Service-Version}\n")
+        assert main(["run", "mine.yaml"]) == 0
+        error = capsys.readouterr().err
+        assert (
+            "the version of the service changed during the run (replies): 2026-10 (1), 2026-11 (2)" in error
+        )
+        assert "version.header (X-Service-Version) matched nothing in 1 of 4 replies" in error
+        assert main(["validate", "mine.yaml"]) == 2
+        assert "mine.yaml:9:13: version.header: X-Service-Version matched nothing" in capsys.readouterr().err
+    manifest = json.loads((here.runs()[0] / "manifest.json").read_text())
+    assert manifest["served"] == {"pipeline": {"versions": {"2026-10": 1, "2026-11": 2}}}
+    config(made, "  version: {path: $.v, header: V}\n")
+    assert main(["validate", "mine.yaml"]) == 2
+    assert "expected one of 'header' and 'path'" in capsys.readouterr().err
+
+
+def test_a_stream_is_read_as_a_whole(here: Project) -> None:
+    pieces = [{"text": "It is "}, {"text": "41.5 m."}, {"sources": ["a"], "v": 3}]
+    body = "".join(json.dumps(piece) + "\n" for piece in pieces)
+    with service(replies(answer(body))) as made:
+        config(
+            made,
+            "  stream: true\n  version: {path: $.v}\n  response: {answer: $.text, contexts: $.sources}\n",
+        )
+        assert main(["run", "mine.yaml"]) == 0
+    assert "service" in run_summary(here)
+    assert run_summary(here)["service"]["unmatched"] == {}
+    assert run_summary(here)["service"]["versions"] == {"3": 4}
+
+
+def test_a_resumed_run_misses_no_default_paths(here: Project) -> None:
+    with service(replies(answer({"answer": "x"}, "500 Broken"), {"answer": "x"})) as made:
+        config(made, "  response: {cost: $.price, contexts: {text: $.content}}\n")
+        assert main(["run", "mine.yaml"]) == 1
+        assert main(["run", "--resume"]) == 0
+    assert run_summary(here)["service"]["unmatched"] == {"response.contexts": 4, "response.cost": 4}
+
+
+def test_an_alternative_that_was_retrieved_is_missing_from_the_answer(here: Project) -> None:
+    """By hand: the context holds the second of two gold answers whole, and the answer neither of them."""
+    row = {"question": "How many items?", "files": ["varn.pdf"], "answers": [["499,609"], ["500K"]]}
+    here.write("questions.json", json.dumps({"Text-Only": [row]}))
+    with service(replies({"answer": "About 12.", "contexts": ["There are 500K items."]})) as made:
+        config(made, "")
+        assert main(["run", "mine.yaml"]) == 0
+    (path,) = (here.runs()[0] / "questions").glob("*.json")
+    funnel = json.loads(path.read_text())["repeats"][0]["scores"]["fathoms"]["funnel"]
+    assert (funnel["retrieved"], funnel["lost"], funnel["missed"]) == (
+        1.0,
+        {"answer": 1.0},
+        {"500K": "answer"},
+    )
+
+
+def test_the_page_has_the_warnings_about_the_service(here: Project) -> None:
+    with service(replies({"answer": "x"})) as made:
+        config(made, "  response: {cost: $.price}\n")
+        assert main(["run", "mine.yaml"]) == 0
+    overview, _ = unpacked((here.runs()[0] / "report.html").read_text())
+    warned = "response.cost ($.price) matched nothing in 4 of 4 replies"
+    assert overview["runs"][0]["warnings"] == [warned]
