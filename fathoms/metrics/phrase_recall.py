@@ -44,7 +44,8 @@ _STARTS_KATAKANA = re.compile(KATAKANA)
 _ENDS_KATAKANA = re.compile(rf"{KATAKANA}\Z")
 _ARABIC = "[\u0620-\u064a\u066e-\u06d3]"
 _STARTS_ARABIC = re.compile(f"{_ARABIC}+")
-_ARTICLE = re.compile(rf"\u0627\u0644(?={_ARABIC}{{2}})")
+# The article, not in short words such as the name of God.
+_ARTICLE = re.compile(rf"\u0627\u0644(?={_ARABIC}{{3}})")
 # What is written together with the next word in Arabic: "and", "so"; the article, also after "in", "like" and
 # "to"; and these three alone.
 _CONJUNCTIONS = ("", "\u0648", "\u0641")
@@ -57,7 +58,9 @@ _DECIMALS = (
 )
 _STARTS_NUMBER = re.compile(r"\.?\d")
 _ENDS_NUMBER = re.compile(r"\d\Z")
-_SPACED = re.compile(r"(?<![\d.,] )(?<![\d.,])[1-9]\d{0,2}(?: \d{3})+(?! ?\d)")
+_SPACED = re.compile(
+    r"(?<![\d.,] )(?<![\w.,])(?:[1-9]\d{1,2}(?: \d{3}){1,4}|[1-9](?: \d{3}){2,4})(?! ?\d)(?!\w)"
+)
 _LONG = re.compile(r"(?<![\w.,])[1-9]\d{4,14}(?!\w)")
 _ENDS_IN_POINT = re.compile(r"\d[.,]\Z")
 
@@ -240,12 +243,12 @@ def _left_edge(phrase: str) -> str:
 def _clitics(length: int) -> Iterator[str]:
     """Yield the patterns of what can stand together with an Arabic word of this length before it.
 
-    As in light10, a single letter is a clitic only before three letters or more, to keep apart words that
-    begin with this letter.
+    A single letter is a clitic only before three letters or more, as "and" is in light10,
+    because many short words begin with such a letter.
     """
     for first in _CONJUNCTIONS:
-        for second in (*_ARTICLES, *(_SINGLE if length > 2 else ())):
-            if (first or second) and length > 1:
+        for second in (*(_ARTICLES if length > 1 else ()), *(_SINGLE if length > 2 else ())):
+            if first or second:
                 yield rf"(?<=(?<!{LETTER}){first}{second})"
 
 
