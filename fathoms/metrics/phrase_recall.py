@@ -24,7 +24,6 @@ date, a regular expression, a yes or no, words near one another, or a list. It c
 
 from __future__ import annotations
 
-import heapq
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -158,9 +157,13 @@ def spans(text: str, phrase: str, match: Match, hyphens: Hyphens) -> Iterator[tu
     A phrase that is empty after folding has no places.
     """
     if match == "substring":
-        yield from _places(text, _Whole(fold_plain(phrase, hyphens=hyphens == "both"), _edge(""), _edge("")))
+        first, *others = [_Whole(fold_plain(phrase, hyphens=hyphens == "both"), _edge(""), _edge(""))]
     else:
-        yield from heapq.merge(*(_places(text, whole) for whole in _wholes(phrase, hyphens)))
+        first, *others = _wholes(phrase, hyphens)
+    if others:
+        yield from sorted(place for whole in (first, *others) for place in _places(text, whole))
+    else:
+        yield from _places(text, first)
 
 
 def _places(text: str, whole: _Whole) -> Iterator[tuple[int, int]]:
