@@ -166,12 +166,13 @@ class _GoldForm(StoredValue):
 
 
 class GoldNumber(_GoldForm):
-    """A number that the answer must contain, in digits or English words: `{number: 41.5, unit: m}`.
+    """A number that the answer must contain: `{number: 41.5, unit: m}`.
 
-    With a `unit`, the number must have it or one that can be converted to it ("4150 cm"); a unit that fathoms
-    does not know must follow the number as a word. Without one, any unit may follow. `tolerance` is a number
-    in the `unit`, or a percentage of `number` such as `0.5%`. `decimal` is the decimal mark of texts in which
-    a mark before three digits could be either: `1,234` is 1234 with `point` and 1.234 with `comma`.
+    It is found in digits, in English words and in Chinese numerals. With a `unit`, the number must have it or
+    one that can be converted to it ("4150 cm"); a unit that fathoms does not know must follow the number as a
+    word. Without one, any unit may follow. `tolerance` is a number in the `unit`, or a percentage of `number`
+    such as `0.5%`. `decimal` is the decimal mark of texts in which a mark before three digits could be
+    either: `1,234` is 1234 with `point` and 1.234 with `comma`.
     """
 
     number: Annotated[int | float, Field(ge=-1e300, le=1e300)]
@@ -195,8 +196,9 @@ class GoldNumber(_GoldForm):
 
 
 class GoldDate(_GoldForm):
-    """A date that the answer must contain in any English or numeric notation: `{date: 2024-03-15}`.
+    """A date that the answer must contain: `{date: 2024-03-15}`.
 
+    It is found in numeric notations, and in English, French, Spanish, Arabic, Chinese and Japanese.
     `date` is a day (2024-03-15), a month (2024-03) or a year (2024); a more precise date in the answer
     contains it, a less precise one does not. `order` is the order of numbers in `03/04/2024`; without it,
     either order is accepted.
@@ -245,7 +247,10 @@ class GoldRegex(_GoldForm):
 
 
 class GoldYesNo(_GoldForm):
-    """Whether the answer must say yes or no, in any wording with an English negation: `{yes_no: no}`."""
+    """Whether the answer must say yes or no, in any wording with an English negation: `{yes_no: no}`.
+
+    In French, Spanish, Chinese, Japanese and Arabic, only a yes or no at the beginning of the answer is read.
+    """
 
     yes_no: Literal["yes", "no"]
 

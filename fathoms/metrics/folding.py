@@ -5,10 +5,17 @@ mention it): lower case, and `-` becomes a space. `fold_words` is our own rule, 
 also removes differences of spelling that carry no meaning:
 
 - Unicode: case, compatibility forms (ligatures, full-width digits, non-breaking spaces), curly quotes and
-  invisible characters. Superscripts and fractions are kept, because 10² is not 102.
-- White space: each run of white space, including line breaks, becomes one space.
+  invisible characters. Superscripts and fractions are kept, because 10² is not 102; superscript letters after
+  a digit become letters (`1ᵉʳ`).
+- Digits of all scripts, and the Arabic decimal, thousands and percent signs, become ASCII.
+- Arabic: vowel marks and the tatweel are removed, and letters that are often interchanged become one: the
+  normalisation of light10 (Larkey, Ballesteros and Connell 2002), and the Persian forms of kaf and ya.
+- Japanese: a long vowel mark at the end of a katakana word of four characters or more is removed, because it
+  is optional (JIS Z 8301).
+- White space: each run of white space, including line breaks, becomes one space. None stands before `%`.
 - Markdown emphasis around words: `**7.0**%` becomes `7.0%`.
-- Thousands separators: `5,592,245`, and `5 592 245` with narrow or non-breaking spaces, become `5592245`.
+- Thousands separators: `5,592,245`, `5.592.245`, and `5 592 245` with narrow or non-breaking spaces, become
+  `5592245`. `5.592` is not changed, because its point can be a decimal point.
 - Dashes: a minus sign before a number is kept; every other dash becomes a space.
 """
 
@@ -20,6 +27,14 @@ from functools import lru_cache
 
 from fathoms.metrics.tracing import Traced
 
+LETTER = (
+    r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+"""Matches a word character, except those of Thai, Lao, Burmese, Khmer, Japanese and Chinese, which are
+written without spaces between words."""
+KATAKANA = "[\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff]"
+"""Matches a katakana: a run of them is kept together, as by Unicode's rules for word boundaries (UAX #29)."""
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 # Unicode decompositions that would change the meaning of a number: 10² would become 102.
 _KEPT = ("<super>", "<sub>", "<fraction>")
@@ -27,10 +42,27 @@ _REPLACED = {
     **dict.fromkeys("‐‑‒–—―−⁃﹘﹣－", "-"),  # noqa: RUF001
     **dict.fromkeys("‘’‚‛′", "'"),  # noqa: RUF001
     **dict.fromkeys("“”„‟″", '"'),
-    **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", ""),
+    **dict.fromkeys("•‧∙⋅・･", "·"),
+    **{"œ": "oe", "Œ": "oe", "æ": "ae", "Æ": "ae"},
+    "\u0640": "",
 }
+_VOWEL_MARKS = re.compile("[\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed]")
+# Letters of Arabic that are often interchanged: hamza on alef, ya and alef maqsura, ha and ta marbuta.
+_INTERCHANGED = str.maketrans("أإآٱىةیک", "اااايهيك")
+_ARABIC_SIGNS = str.maketrans("\u066b\u066c\u066a", ".,%")
+# A full-width mark is a part of a number only between full-width digits; elsewhere it separates two numbers.
+_FULL_WIDTH_MARK = re.compile("(?<=[\uff10-\uff19])[\uff0c\uff0e](?=[\uff10-\uff19])")
 # A number in groups of three digits; the lookbehind excludes digits that continue a number or its decimals.
-_GROUPED = re.compile(r"\d(?<![\d.,]\d)\d{0,2}(?:[,\u00a0\u2007\u2009\u202f]\d{3})+(?!,?\d)")
+_GROUPED = re.compile(
+    r"\d(?<![\d.,]\d)\d{0,2}(?:(?:[,\u00a0\u2007\u2009\u202f]\d{3})+(?!,?\d)|(?:\.\d{3}){2,}(?!\.?\d))"
+)
+# Superscript letters after a digit, with the point before them (1.º, 1ᵉʳ), except those of formulas (2ⁿ).
+_ORDINAL = re.compile("(?<=[0-9])\\.?[ªº]|(?<=[0-9])[\u02b0-\u02b8\u02e1-\u02e3\u1d2c-\u1d6a\u1d9b-\u1dbf]+")
+_FINAL_LONG_VOWEL = re.compile(f"\u30fc(?<={KATAKANA}{{3}}\u30fc)(?!{KATAKANA})")
+_BEFORE_PERCENT = re.compile(r" (?<=\d )(?=%)")
+# Characters of scripts other than Latin, Greek and Cyrillic, and superscript letters.
+_OTHER_SCRIPT = re.compile("[ªº\u02b0-\u02e3\u0590-\u1dbf\u2c00-\ufdff\ufe30-\ufeff\uff00-\U0010ffff]")
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _MARKERS = re.compile(r"[*_`]+")
 # All white space that is not already one single space.
 _SPACES = re.compile(r" \s+|[^\S ]\s*")
@@ -46,13 +78,35 @@ def fold_plain(text: str, *, hyphens: bool) -> str:
 
 def fold_words(text: str, *, hyphens: bool) -> str:
     """Normalise text by our own rule; with `hyphens`, all dashes but minus signs become spaces."""
-    text = _GROUPED.sub(_ungrouped, text)
+    others = not text.isascii() and _OTHER_SCRIPT.search(text)
+    text = _GROUPED.sub(_ungrouped, plain_digits(text) if others else text)
+    if others:
+        text = _ORDINAL.sub(_without_point, text)
     if not text.isascii():
         text = _NOT_ASCII.sub(_fold_character, unicodedata.normalize("NFC", text))
+        text = unicodedata.normalize("NFC", text)
+    if others:
+        text = _FINAL_LONG_VOWEL.sub("", text)
     text = _MARKERS.sub(_without_emphasis, text.casefold())
     if hyphens:
         text = _DASH.sub(_minus_or_space, text)
-    return " ".join(text.split())
+    return _BEFORE_PERCENT.sub("", " ".join(text.split()))
+
+
+def plain_digits(text: str) -> str:
+    """Replace the digits of all scripts, and the signs within Arabic and full-width numbers, by ASCII.
+
+    Each character is replaced by one character, so that the places in the text stay the same.
+    """
+    if text.isascii():
+        return text
+    text = _FULL_WIDTH_MARK.sub(_fold_character, text).translate(_ARABIC_SIGNS)
+    return _OTHER_DIGIT.sub(_digit, text)
+
+
+def plain_letters(text: str) -> str:
+    """Replace Arabic letters that are often interchanged by one of them; all places stay the same."""
+    return text.translate(_INTERCHANGED)
 
 
 def trace_plain(text: str, *, hyphens: bool) -> Traced:
@@ -62,18 +116,42 @@ def trace_plain(text: str, *, hyphens: bool) -> Traced:
 
 def trace_words(text: str, *, hyphens: bool) -> Traced:
     """Return the result of `fold_words`, with the original position of each character."""
-    traced = Traced.of(text).sub(_GROUPED, _ungrouped)
+    others = not text.isascii() and _OTHER_SCRIPT.search(text)
+    traced = Traced.of(text)
+    if others:
+        traced = traced._replace(text=plain_digits(text))
+    traced = traced.sub(_GROUPED, _ungrouped)
+    if others:
+        traced = traced.sub(_ORDINAL, _without_point)
     if not traced.text.isascii():
-        traced = traced.composed().sub(_NOT_ASCII, _fold_character)
+        traced = traced.composed().sub(_NOT_ASCII, _fold_character).composed()
+    if others:
+        traced = traced.sub(_FINAL_LONG_VOWEL, lambda _: "")
     traced = traced.each(str.casefold).sub(_MARKERS, _without_emphasis)
     if hyphens:
         traced = traced.sub(_DASH, _minus_or_space)
-    return traced.sub(_SPACES, lambda _: " ").stripped()
+    return traced.sub(_SPACES, lambda _: " ").stripped().sub(_BEFORE_PERCENT, lambda _: "")
 
 
 def _ungrouped(number: re.Match[str]) -> str:
     """Remove the separators from a number with digits in groups of three."""
     return re.sub(r"\D", "", number[0])
+
+
+def without_vowel_marks(text: str) -> str:
+    """Remove the vowel marks of Arabic."""
+    return _VOWEL_MARKS.sub("", text)
+
+
+def _without_point(ordinal: re.Match[str]) -> str:
+    """Write the superscript letters of an ordinal number as letters, without the point before them."""
+    letters = ordinal[0].removeprefix(".")
+    return letters if letters in "ªº" else unicodedata.normalize("NFKC", letters)
+
+
+def _digit(character: re.Match[str]) -> str:
+    """Replace a digit by that of ASCII."""
+    return str(unicodedata.decimal(character[0]))
 
 
 def _without_emphasis(markers: re.Match[str]) -> str:
@@ -95,7 +173,9 @@ def _fold_letter(character: str) -> str:
         return _REPLACED[character]
     if unicodedata.decomposition(character).startswith(_KEPT):
         return character
-    return unicodedata.normalize("NFKC", character)
+    if unicodedata.category(character) == "Cf" or _VOWEL_MARKS.match(character):
+        return ""
+    return plain_letters(without_vowel_marks(unicodedata.normalize("NFKC", character)))
 
 
 def _fold_character(match: re.Match[str]) -> str:

@@ -13,8 +13,10 @@ There are two rules for when a phrase is "found":
   "10", "0.1", "1.5", "-1" or "1,000", but it is found in "The answer is 1." and "(1)". "29.3" is found in
   "29.3%", but "29" is not. Adjacent letters and digits form one word ("1" is not found in "v1"). A phrase
   that begins or ends with punctuation needs no boundary there. Scripts written without spaces (Chinese,
-  Japanese, Thai, Lao) have no boundaries. A phrase that is deliberately a stem ("hallucinat") is found only
-  by `substring`.
+  Japanese, Thai, Lao, Burmese, Khmer) have no boundaries, except that a run of katakana is one word. An
+  Arabic word is found with and without the article, and after the conjunctions and prepositions that are
+  written together with it. A number of five digits or more is also found with spaces between its groups of
+  three digits. A phrase that is deliberately a stem ("hallucinat") is found only by `substring`.
 
 Instead of a phrase, a variant can hold a richer form (`fathoms.types.GOLD_FORMS`): a number with its unit, a
 date, a regular expression, a yes or no, words near one another, or a list. It counts as one phrase.
@@ -27,7 +29,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from fathoms.metrics.folding import fold_plain, fold_words, trace_plain, trace_words
+from fathoms.metrics.folding import KATAKANA, LETTER, fold_plain, fold_words, trace_plain, trace_words
 from fathoms.metrics.gold.matching import Place, places
 from fathoms.metrics.tracing import Traced
 from fathoms.types import GoldPhrase, GoldYesNo
@@ -35,12 +37,30 @@ from fathoms.types import GoldPhrase, GoldYesNo
 Match = Literal["substring", "word"]
 Hyphens = Literal["both", "answer"]
 
-# A word character, except those of Thai, Lao, Japanese and Chinese, which are written without spaces.
-_WORD = r"[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
-_STARTS_WORD = re.compile(_WORD)
-_ENDS_WORD = re.compile(rf"{_WORD}\Z")
+_STARTS_WORD = re.compile(LETTER)
+_ENDS_WORD = re.compile(rf"{LETTER}\Z")
+_STARTS_KATAKANA = re.compile(KATAKANA)
+_ENDS_KATAKANA = re.compile(rf"{KATAKANA}\Z")
+_ARABIC = "[\u0620-\u064a\u066e-\u06d3]"
+_STARTS_ARABIC = re.compile(f"{_ARABIC}+")
+# The article, not in short words such as the name of God.
+_ARTICLE = re.compile(rf"\u0627\u0644(?={_ARABIC}{{3}})")
+# What is written together with the next word in Arabic: "and", "so"; the article, also after "in", "like" and
+# "to"; and these three alone.
+_CONJUNCTIONS = ("", "\u0648", "\u0641")
+_ARTICLES = ("\u0627\u0644", "\u0628\u0627\u0644", "\u0643\u0627\u0644", "\u0644\u0644")
+_SINGLE = ("", "\u0628", "\u0643", "\u0644")
+# Digits after a comma are decimals if a percent or currency sign, a unit or "million" follows them.
+_DECIMALS = (
+    r"\d+\s?(?:[%‰°€$£¥₹]|"
+    r"(?:[ckmµ]?m|km/h|[km]?g|[cdmh]?l|[kmg]?wh?|[kmg]?hz|[kmgt]b|ha|mill\w+)[23²³]?(?!\w))"
+)
 _STARTS_NUMBER = re.compile(r"\.?\d")
 _ENDS_NUMBER = re.compile(r"\d\Z")
+_SPACED = re.compile(
+    r"(?<![\d.,] )(?<![\w.,])(?:[1-9]\d{1,2}(?: \d{3}){1,4}|[1-9](?: \d{3}){2,4})(?! ?\d)(?!\w)"
+)
+_LONG = re.compile(r"(?<![\w.,])[1-9]\d{4,14}(?!\w)")
 _ENDS_IN_POINT = re.compile(r"\d[.,]\Z")
 
 
@@ -137,9 +157,17 @@ def spans(text: str, phrase: str, match: Match, hyphens: Hyphens) -> Iterator[tu
     A phrase that is empty after folding has no places.
     """
     if match == "substring":
-        whole = _Whole(fold_plain(phrase, hyphens=hyphens == "both"), _edge(""), _edge(""))
+        first, *others = [_Whole(fold_plain(phrase, hyphens=hyphens == "both"), _edge(""), _edge(""))]
     else:
-        whole = _whole(phrase, hyphens)
+        first, *others = _wholes(phrase, hyphens)
+    if others:
+        yield from sorted(place for whole in (first, *others) for place in _places(text, whole))
+    else:
+        yield from _places(text, first)
+
+
+def _places(text: str, whole: _Whole) -> Iterator[tuple[int, int]]:
+    """Yield the places of one notation of a phrase in a folded text."""
     size = len(whole.phrase)
     at = text.find(whole.phrase) if size else -1
     while at >= 0:
@@ -176,10 +204,21 @@ class _Whole(NamedTuple):
 
 
 @lru_cache(maxsize=16_384)
-def _whole(phrase: str, hyphens: Hyphens) -> _Whole:
-    """Prepare a phrase for the `word` rule; cached, like its few distinct patterns, which compile slowly."""
+def _wholes(phrase: str, hyphens: Hyphens) -> tuple[_Whole, ...]:
+    """Prepare a phrase for the `word` rule: as it is, and with spaces in its long numbers if it has any.
+
+    Cached, like its few distinct patterns, which compile slowly.
+    """
     folded = fold_words(phrase, hyphens=hyphens == "both")
-    return _Whole(folded, _edge(_left_edge(folded)), _edge(_right_edge(folded)))
+    folded = _SPACED.sub(lambda number: number[0].replace(" ", ""), folded)
+    if article := _ARTICLE.match(folded):
+        folded = folded[article.end() :]
+    left, right = _left_edge(folded), _right_edge(folded)
+    whole = _Whole(folded, _edge(left), _edge(right))
+    spaced = _LONG.sub(lambda number: f"{int(number[0]):,}".replace(",", " "), folded)
+    if spaced == folded:
+        return (whole,)
+    return whole, _Whole(spaced, _edge(rf"(?<!\d ){left}"), _edge(rf"(?! \d{{3}}(?!\d)){right}"))
 
 
 @lru_cache
@@ -190,19 +229,38 @@ def _edge(pattern: str) -> re.Pattern[str]:
 
 def _left_edge(phrase: str) -> str:
     """Return a pattern that rejects a letter, a digit or the rest of a number before the phrase."""
-    edge = rf"(?<!{_WORD})" if _STARTS_WORD.match(phrase) else ""
+    edge = rf"(?<!{LETTER})" if _STARTS_WORD.match(phrase) else ""
+    if _STARTS_KATAKANA.match(phrase):
+        return rf"(?<!{KATAKANA})"
+    if word := _STARTS_ARABIC.match(phrase):
+        return "(?:" + "|".join([edge, *_clitics(len(word[0]))]) + ")"
     if not _STARTS_NUMBER.match(phrase):
         return edge
     if phrase.startswith("."):
         return r"(?<![\w.])"
     # "1" is not found in "-1" or "0.1", nor in ".1" at the beginning of the text or of a word.
-    return edge + r"(?<!-)(?<!\d\.)(?<![^\w.]\.)(?<!\A\.)"
+    edge += r"(?<!-)(?<!\d\.)(?<![^\w.]\.)(?<!\A\.)"
+    return edge + rf"(?!(?<=\d,){_DECIMALS})"
+
+
+def _clitics(length: int) -> Iterator[str]:
+    """Yield the patterns of what can stand together with an Arabic word of this length before it.
+
+    A single letter is a clitic only before three letters or more, as "and" is in light10,
+    because many short words begin with such a letter.
+    """
+    for first in _CONJUNCTIONS:
+        for second in (*(_ARTICLES if length > 1 else ()), *(_SINGLE if length > 2 else ())):
+            if first or second:
+                yield rf"(?<=(?<!{LETTER}){first}{second})"
 
 
 def _right_edge(phrase: str) -> str:
     """Return a pattern that rejects a letter, a digit or the rest of a number after the phrase."""
-    edge = rf"(?!{_WORD})" if _ENDS_WORD.search(phrase) else ""
+    edge = rf"(?!{LETTER})" if _ENDS_WORD.search(phrase) else ""
+    if _ENDS_KATAKANA.search(phrase):
+        return rf"(?!{KATAKANA})"
     if _ENDS_NUMBER.search(phrase):
         # "1" is not found in "1.5", but it is found in "1." at the end of a sentence.
-        return edge + r"(?!\.\d)"
+        return edge + rf"(?!\.\d)(?!,{_DECIMALS})"
     return r"(?!\d)" if _ENDS_IN_POINT.search(phrase) else edge

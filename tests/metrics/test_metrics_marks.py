@@ -13,6 +13,7 @@ from fathoms.metrics.phrase_recall import Hyphens, Match, phrase_recall
 TEXTS = st.text(
     st.one_of(
         st.sampled_from("aA1 290.,-−*_`%İßﬁéé\u0301\u00a0\u2009\u202f\u200b\u00ad\n\t\x00ΣςK½²"),  # noqa: RUF001
+        st.sampled_from("1١٢٫٬٪０９，．ー・コンﾊﾟºᵉ.مَـأة\u200fœ% 京万"),  # noqa: RUF001
         st.characters(),
     ),
     max_size=40,

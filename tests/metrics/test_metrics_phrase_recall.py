@@ -96,6 +96,14 @@ WORDS = [
     ("738m", "1738M", False, "and a whole one"),
     # nothing
     ("-", "a - b", False, "a phrase with nothing left is nowhere"),
+    # other languages, and English that looks like them
+    ("3 120", "It holds 3 120 patents.", True, "four digits with a plain space stay as they are"),
+    ("12500", "Elle a coûté 12 500 francs.", True, "spaces between groups of digits"),
+    ("12500", "Elle a coûté 112 500 francs.", False, "the end of a longer number"),
+    ("12500", "Elle a coûté 12 500 000 francs.", False, "the beginning of a longer number"),
+    ("1", "This is shown in [1,2].", True, "a comma in a list"),
+    ("41", "La tour mesure 41,5 m.", False, "a decimal comma"),
+    ("الله", "له كتاب", False, "an article that is a part of a short word"),
 ]
 
 

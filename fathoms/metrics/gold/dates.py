@@ -1,4 +1,4 @@
-"""Reads the dates of a text, in English and numeric notations."""
+"""Reads the dates of a text, in numeric notations, English, French, Spanish, Arabic, Chinese and Japanese."""
 
 from __future__ import annotations
 
@@ -8,26 +8,49 @@ from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
 
+from fathoms.metrics.folding import LETTER, plain_digits, plain_letters
 from fathoms.types import GoldDate
 
-_MONTHS = (
-    *("january", "february", "march", "april", "may", "june", "july", "august", "september", "october"),
-    *("november", "december"),
+# Names of the months, as they are after `plain_letters`; in Arabic those of Egypt, the Levant and Algeria.
+_MONTH_NAMES = (
+    "january jan enero ene janvier janv يناير جانفي كانون_الثاني",
+    "february feb febrero février févr fevrier فبراير فيفري شباط",
+    "march mar marzo mars مارس اذار",
+    "april apr abril abr avril avr ابريل افريل نيسان",
+    "may mayo mai مايو ماي ايار",
+    "june jun junio juin يونيو يونيه جوان حزيران",
+    "july jul julio juillet juil يوليو يوليه جويليه تموز",
+    "august aug agosto ago août aout اغسطس اوت اب",
+    "september sept sep septiembre setiembre septembre سبتمبر ايلول",
+    "october oct octubre octobre اكتوبر تشرين_الاول",
+    "november nov noviembre novembre نوفمبر تشرين_الثاني",
+    "december dec diciembre dic décembre déc decembre ديسمبر كانون_الاول",
 )
-_NAME = r"(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec|" + "|".join(_MONTHS) + r")\b\.?"
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_MONTHS = {
+    name.replace("_", " "): number for number, names in enumerate(_MONTH_NAMES, 1) for name in names.split()
+}
+_BEGIN = rf"(?<!{LETTER})(?<![/.-])"
+_DIGIT = rf"(?=\d){_BEGIN}"
+_NAME = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.?º)?"
 _YEAR = r"(?P<year>\d{4})(?!\d)"
+_OF = r"(?:(?:of|del?)\s+)?"
+_HAN = "〇零一二三四五六七八九十"
+_COUNT = rf"\d{{1,2}}|[{_HAN}]{{1,3}}"
+_ERAS = {"明治": 1867, "大正": 1911, "昭和": 1925, "平成": 1988, "令和": 2018, "民国": 1911, "民國": 1911}
 _NOTATIONS = tuple(
-    re.compile(rf"(?<![\w/.-]){pattern}", re.IGNORECASE)
+    re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)",
-        rf"{_YEAR}/(?P<month>\d\d?)/(?P<day>\d\d?)(?![\d/])",
-        rf"{_DAY}[\s-](?:of\s+)?{_NAME},?[\s-]{_YEAR}",
-        rf"{_NAME}\s+(?:the\s+)?{_DAY},?\s+{_YEAR}",
-        r"(?P<first>\d{1,2})(?P<mark>[./-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d\d)(?!\d)",
-        rf"{_NAME},?\s+(?:of\s+)?{_YEAR}",
-        rf"{_YEAR}-(?P<month>\d\d)(?![\d-])",
-        _YEAR + r"(?![.,]\d)",
+        rf"{_BEGIN}(?:(?P<era>{'|'.join(_ERAS)})\s?(?P<year>{_COUNT}|元)|(?<!\d)(?P<full_year>\d{{4}}|[{_HAN}]{{4}}))\s?年"
+        rf"(?:\s?(?P<month>{_COUNT})\s?月(?:\s?(?P<day>{_COUNT})\s?[日号號])?)?",
+        rf"{_DIGIT}{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)",
+        rf"{_DIGIT}{_YEAR}/(?P<month>\d\d?)/(?P<day>\d\d?)(?![\d/])",
+        rf"{_DIGIT}{_DAY}[\s-]{_OF}{_NAME},?[\s-]{_OF}{_YEAR}",
+        rf"{_BEGIN}{_NAME}\s+(?:the\s+)?{_DAY},?\s+{_YEAR}",
+        _DIGIT + r"(?P<first>\d{1,2})(?P<mark>[./-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d\d)(?!\d)",
+        rf"{_BEGIN}(?!(?-i:Mars)){_NAME},?\s+{_OF}{_YEAR}",  # Mars 2020 is not a month
+        rf"{_DIGIT}{_YEAR}-(?P<month>\d\d)(?![\d-])",
+        _DIGIT + _YEAR + r"(?![.,]\d)",
     )
 )
 
@@ -61,34 +84,52 @@ def dates(text: str) -> tuple[Dated, ...]:
     """Return the dates of a text, from left to right; the first notation that fits a place is taken."""
     found: list[Dated] = []
     taken: set[int] = set()
-    for notation in _NOTATIONS:
+    if not text.isascii():
+        text = plain_letters(plain_digits(text))
+    for notation in _NOTATIONS if "年" in text else _NOTATIONS[1:]:
         for match in notation.finditer(text):
-            readings = tuple(_readings(match))
+            year = _year(match)
+            readings = tuple(_readings(match, year))
             if readings and taken.isdisjoint(range(*match.span())):
-                found.append(Dated(match.start(), match.end(), int(match["year"]), readings))
+                found.append(Dated(match.start(), match.end(), year, readings))
                 taken.update(range(*match.span()))
     return tuple(sorted(found))
 
 
-def _readings(match: re.Match[str]) -> Iterator[tuple[str | None, int | None, int | None]]:
+def _year(match: re.Match[str]) -> int:
+    """Return the year of a date, which can be counted from the beginning of an era."""
+    parts = match.groupdict()
+    if parts.get("full_year"):
+        return _number(parts["full_year"])
+    return _number(parts["year"]) + _ERAS.get(parts.get("era") or "", 0)
+
+
+def _number(digits: str) -> int:
+    """Convert a number in digits or in Chinese numerals, which are digits or those up to 99."""
+    if digits.isdecimal():
+        return int(digits)
+    if digits == "元":  # the first year of an era
+        return 1
+    tens, ten, ones = digits.rpartition("十")
+    if ten:
+        return 10 * (_number(tens) if tens else 1) + (_number(ones) if ones else 0)
+    return int("".join(str(max(0, _HAN.index(digit) - 1)) for digit in digits))
+
+
+def _readings(match: re.Match[str], year: int) -> Iterator[tuple[str | None, int | None, int | None]]:
     """Yield the order of the numbers, the month and the day, for each order that gives a date."""
     parts = match.groupdict()
     if "first" in parts:
         first, second = int(parts["first"]), int(parts["second"])
         for order, month, day in (("dmy", second, first), ("mdy", first, second)):
             if parts["mark"] != "." or order == "dmy":
-                yield from ((order, month, day) for _ in _existing(int(parts["year"]), month, day))
+                yield from ((order, month, day) for _ in _existing(year, month, day))
         return
     name, day_text = parts.get("month"), parts.get("day")
-    month_number = None if name is None else int(name) if name.isdigit() else _month(name)
-    day_number = None if day_text is None else int(day_text)
-    for _ in _existing(int(parts["year"]), month_number or 1, day_number or 1):
+    month_number = None if name is None else _MONTHS.get(name.lower()) or _number(name)
+    day_number = None if day_text is None else _number(day_text)
+    for _ in _existing(year, month_number or 1, day_number or 1):
         yield None, month_number, day_number
-
-
-def _month(name: str) -> int:
-    """Return the number of a month by its name or the beginning of it."""
-    return next(number for number, month in enumerate(_MONTHS, 1) if month.startswith(name.lower()[:3]))
 
 
 def _existing(year: int, month: int, day: int) -> Iterator[date]:

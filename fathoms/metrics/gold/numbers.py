@@ -1,4 +1,4 @@
-"""Reads the numbers of a text, in digits and in English words, with their units."""
+"""Reads the numbers of a text, in digits, English words and Chinese numerals, with their units."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from fathoms.metrics.folding import LETTER, plain_digits, plain_letters
 from fathoms.metrics.gold.units import Unit, meanings, unit_at
 from fathoms.types import GoldNumber
 
@@ -21,19 +22,43 @@ _TEN = {word: 20.0 + 10 * index for index, word in enumerate(_TENS)} | {"fourty"
 _SCALES = {
     **{"dozen": 12.0, "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12},
     **{"millions": 1e6, "billions": 1e9, "bn": 1e9, "mn": 1e6, "mio": 1e6},
+    **{"milliard": 1e9, "milliards": 1e9, "millón": 1e6, "millones": 1e6},
+    **{"mil millones": 1e9, "billón": 1e12, "billones": 1e12},
+    **{"الف": 1e3, "الاف": 1e3, "مليون": 1e6, "ملايين": 1e6, "مليار": 1e9, "تريليون": 1e12},
 }
 _PARTS = {
     **{"half": 0.5, "halves": 0.5, "third": 1 / 3, "thirds": 1 / 3, "quarter": 0.25, "quarters": 0.25},
     **{"fifths": 0.2, "tenths": 0.1},
 }
 _FRACTIONS = {"½": 0.5, "¼": 0.25, "¾": 0.75, "⅓": 1 / 3, "⅔": 2 / 3, "⅛": 0.125, "⅜": 0.375, "⅝": 0.625}
+# Chinese numerals: digits, units within a group of four digits, and units of such groups.
+_HAN_DIGITS = {numeral: value for value, numeral in enumerate("〇一二三四五六七八九")}
+_HAN_DIGITS |= {"零": 0, "两": 2, "兩": 2}
+_HAN_TENS = {"十": 10.0, "百": 1e2, "千": 1e3}
+_HAN_GROUPS = {"万": 1e4, "萬": 1e4, "亿": 1e8, "億": 1e8, "兆": 1e12}
+_HAN_SCALES = "".join((*_HAN_TENS, *_HAN_GROUPS))
+_HAN_MARKS = "".join(_HAN_DIGITS) + _HAN_SCALES
+_HAN = re.compile(
+    rf"""(?P<share>百分之)?
+    (?:(?<![\d.,])(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?[{_HAN_SCALES}][{_HAN_MARKS}\d]*
+        |(?<=百分之)\d+(?:\.\d+)?|[{_HAN_MARKS}]+(?:[点點][{"".join(_HAN_DIGITS)}]+)?)
+    (?!\d)""",
+    re.VERBOSE,
+)
+_HAN_TOKEN = re.compile(rf"[\d,]+(?:\.\d+)?|[{''.join(_HAN_DIGITS)}]+|.")
+# What is counted follows a single numeral; without it, 一 is mostly a part of a word (一般).
+_COUNTED = re.compile(
+    "[个個つ人名位件台只隻本部章节節种種次回条條年月日号號枚层層階步段项項组組类類倍点點岁歳家]"
+)
 _LETTERS = {"k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "b": 1e9, "B": 1e9, "T": 1e12}
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 
+# As `LETTER`, without the underscore.
+_LETTER_OR_DIGIT = LETTER.replace(r"\W", r"\W_")
 _GROUP = "[,.'’\u00a0\u2007\u2009\u202f]"  # noqa: RUF001
 _DIGITS = re.compile(
     rf"""(?:(?P<sign>(?<![\w)\]%])[-−–]\s?|\b(?:minus|negative)\s+))?
-    (?<![^\W_])(?<!\d[.,/:])
+    (?<!{_LETTER_OR_DIGIT})(?<!\d[.,/:])
     (?P<digits>\d{{1,3}}(?:(?P<group>{_GROUP})\d{{3}}(?:(?P=group)\d{{3}})*)(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?
         |(?<![\w.])[.]\d+)
     (?![.,]?\d)
@@ -45,6 +70,7 @@ _DIGITS = re.compile(
 _ALONE = re.compile("[½¼¾⅓⅔⅛⅜⅝]")
 _FIRST = "|".join(sorted([*_SMALL, *_TEN, *_PARTS], key=len, reverse=True))
 _NEXT = f"{_FIRST}|dozen|hundred|thousand|million|billion|trillion"
+_LETTER = re.compile(LETTER)
 _GAP = r"(?:[ \t\n\u00a0]+|-)"
 _WORDS = re.compile(
     rf"\b(?:(?:minus|negative)\s+)?"
@@ -53,7 +79,8 @@ _WORDS = re.compile(
     re.IGNORECASE,
 )
 _SCALE = re.compile(rf"[\s-]?({'|'.join(sorted(_SCALES, key=len, reverse=True))})\b", re.IGNORECASE)
-_BEFORE_UNIT = re.compile(r"[*_]{0,3}[\s-]?(?=\S)")  # 41.5-metre, **41.5** m
+# 41.5-metre, **41.5** m, 2 millions d'euros, 2 millones de euros
+_BEFORE_UNIT = re.compile(r"[*_]{0,3}(?:\s(?:de\s|d['’])|[\s-]?)(?=\S)")  # noqa: RUF001
 _CURRENCY = re.compile(r"(?:US\$|[$€£¥₹]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR))\s?\Z")
 _BETWEEN = re.compile(r"(?:,?\s*(?:and\s+)?)")
 
@@ -102,7 +129,13 @@ def _following(unit: str) -> re.Pattern[str]:
 @lru_cache(maxsize=256)
 def quantities(text: str, decimal: str = "point") -> tuple[Quantity, ...]:
     """Return the numbers of a text, from left to right; `2 hours and 30 minutes` gives three."""
-    found = sorted([*_in_digits(text, decimal), *_in_words(text)])
+    han: list[Quantity] = []
+    if not text.isascii():
+        text = plain_letters(plain_digits(text))
+        han += _in_han(text)
+    within = {place for one in han for place in range(one.start, one.number_end)}
+    digits = (one for one in _in_digits(text, decimal) if one.start not in within)
+    found = sorted([*han, *digits, *_in_words(text)])
     sums = []
     for first, second in pairwise(found):
         same = {unit.dimension for unit in first.units} & {unit.dimension for unit in second.units}
@@ -153,6 +186,33 @@ def _with_part(value: float, written: str, part: str) -> float:
             return value
         return value / float(below) if written.startswith("/") else value + float(above) / float(below)
     return value + (0.5 if part.lower().endswith("half") else 0.25)
+
+
+def _in_han(text: str) -> Iterator[Quantity]:
+    """Yield the numbers in Chinese numerals, also those mixed with digits: 3万5千."""
+    for match in _HAN.finditer(text):
+        start, end = match.span()
+        value = _han_value(match[0].removeprefix("百分之"))
+        if match["share"]:
+            yield Quantity(start, end, end, (value,), meanings("%"))
+        elif end - start > 1 or _COUNTED.match(text, end) or unit_at(text, end) > end:
+            yield from _quantity(text, start, end, value)
+
+
+def _han_value(written: str) -> float:
+    """Convert a number of digits and Chinese numerals."""
+    whole, _, decimals = written.replace("點", "点").partition("点")
+    total = group = 0.0
+    last: float | None = None
+    for token in _HAN_TOKEN.findall(whole):
+        if token in _HAN_TENS:
+            group, last = group + (1.0 if last is None else last) * _HAN_TENS[token], None
+        elif token in _HAN_GROUPS:
+            total, group, last = total + (group + (last or 0.0) or 1.0) * _HAN_GROUPS[token], 0.0, None
+        else:
+            last = float("".join(str(_HAN_DIGITS.get(digit, digit)) for digit in token.replace(",", "")))
+    value = total + group + (last or 0.0)
+    return value + float("0." + "".join(str(_HAN_DIGITS[digit]) for digit in decimals)) if decimals else value
 
 
 def _in_words(text: str) -> Iterator[Quantity]:
@@ -235,7 +295,7 @@ def _quantity(text: str, start: int, end: int, value: float) -> Iterator[Quantit
         if scaled_end > after:
             units, unit_end = units + meanings(text[after:scaled_end]), scaled_end
         number_end = end + 1
-    elif letter.isalpha() and not units and number_end == end:
+    elif letter.isalpha() and _LETTER.match(letter) and not units and number_end == end:
         return
     if before := _CURRENCY.search(text[max(0, start - 5) : start]):
         units += meanings(before[0].strip())

@@ -1,15 +1,19 @@
 """Units of measurement: their names, and the factors by which they are converted.
 
-Only the names that people write in English answers and documents are known. A name can mean several units
-("pounds" of mass or of money, "MB" and "Mb" in lower case); a gold number accepts any of its meanings.
+Only names that people write in answers and documents are known: those in English, and the most common ones in
+French, Spanish, Arabic, Chinese and Japanese. A name can mean several units ("pounds" of mass or of money,
+"MB" and "Mb" in lower case); a gold number accepts any of its meanings.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
+
+from fathoms.metrics.folding import KATAKANA, LETTER, plain_letters, without_vowel_marks
 
 
 class Unit(NamedTuple):
@@ -109,6 +113,38 @@ _TEMPERATURES: tuple[tuple[float, float, tuple[str, ...]], ...] = (
     (5 / 9, 459.67 * 5 / 9, ("°F", "F", "fahrenheit", "degree fahrenheit", "degrees fahrenheit", "deg F")),
     (1.0, 0.0, ("K", "kelvin", "kelvins")),
 )
+# Names of common units in other languages, by a name known above; an underscore stands for a space.
+_ELSEWHERE = {
+    "m": "mètre mètres metro metros 米 公尺 メートル متر مترا امتار",
+    "cm": "centimètre centimètres centímetro centímetros 厘米 公分 センチ センチメートル سم سنتيمتر سنتيمترا",
+    "mm": "millimètre millimètres milímetro milímetros 毫米 ミリ ミリメートル مم مليمتر ملم",
+    "km": "kilomètre kilomètres kilómetro kilómetros 公里 千米 キロメートル كم كيلومتر كيلومترا",
+    "m2": "mètre_carré mètres_carrés metro_cuadrado metros_cuadrados 平方米 平方メートル متر_مربع مترا_مربعا",
+    "km2": "kilomètres_carrés kilómetros_cuadrados 平方公里 平方千米 平方キロメートル كيلومتر_مربع كم_مربع",
+    "m3": "mètre_cube mètres_cubes metro_cúbico metros_cúbicos 立方米 立方メートル متر_مكعب",
+    "ha": "hectárea hectáreas 公顷 ヘクタール هكتار",
+    "g": "gramo gramos 克 グラム غرام جرام",
+    "kg": "kilogramo kilogramos kilo kilos 公斤 千克 キログラム كغ كجم كيلوغرام كيلوغراما كيلوجرام",
+    "tonne": "tonelada toneladas 吨 公吨 トン طن طنا",
+    "l": "litro litros 升 公升 リットル لتر لترا",
+    "ml": "mililitro mililitros 毫升 ミリリットル مل مليلتر",
+    "second": "seconde secondes segundo segundos 秒 ثانيه ثوان",
+    "minute": "minuto minutos 分钟 分鐘 分間 دقيقه دقائق",
+    "hour": "heure heures hora horas 小时 小時 時間 ساعه ساعات",
+    "day": "jour jours día días 天 日間 يوم يوما ايام",
+    "week": "semaine semaines semana semanas 周 星期 週間 اسبوع اسابيع",
+    "month": "mois mes meses 个月 個月 か月 ヶ月 カ月 شهر شهرا اشهر شهور",
+    "year": "année années ans año años 年 年間 سنه سنوات عام عاما اعوام",
+    "°": "degré degrés grado grados 度 درجه درجات",
+    "°C": "摄氏度 degrés_celsius grados_celsius درجه_مئويه",
+    "%": "pour_cent por_ciento パーセント في_المئه في_المائه بالمئه بالمائه",
+    "USD": "dólar dólares 美元 美金 ドル 米ドル دولار دولارا دولارات",
+    "EUR": "欧元 歐元 ユーロ يورو",
+    "GBP": "英镑 英鎊 ポンド",
+    "JPY": "円 日元 日圓 ين",
+    "CNY": "元 人民币 人民幣 块 人民元 يوان",
+}
+_INSIDE = re.compile(rf"(?!_){LETTER}(?!_){LETTER}|{KATAKANA}{{2}}")
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _POWERS = ((2, ("square ", "sq ", "sq. "), ("2", "^2")), (3, ("cubic ", "cu ", "cu. "), ("3", "^3")))
 
@@ -145,8 +181,11 @@ def _meanings(name: str) -> tuple[Unit, ...]:
 
 def unit_at(text: str, start: int) -> int:
     """Return the end of the longest name of a unit that stands at `start`; `start` if none does."""
+    first = text[start : start + 1]
+    if not first.isspace() and _folded(first)[:1].casefold() not in _initials():
+        return start
     for end in range(min(len(text), start + LONGEST), start, -1):
-        if text[end - 1].isspace() or (text[end - 1 : end + 1].isalnum() and end < len(text)):
+        if text[end - 1].isspace() or _INSIDE.match(text, end - 1):
             continue  # the name would end within a word
         if meanings(text[start:end]):
             return end
@@ -160,7 +199,15 @@ def _has_divisor(name: str) -> bool:
 
 def _folded(name: str) -> str:
     """Normalise the spelling of a name, except its case: "m²" and "m2" are one."""
+    if not name.isascii():
+        name = plain_letters(without_vowel_marks(name))
     return " ".join(unicodedata.normalize("NFKC", name).replace("\u03bc", "µ").replace("⋅", "·").split())
+
+
+@cache
+def _initials() -> frozenset[str]:
+    """Return the characters that names of units begin with, in lower case."""
+    return frozenset(name[:1].casefold() for table in _table() for name in table)
 
 
 @cache
@@ -168,11 +215,12 @@ def _table() -> tuple[dict[str, tuple[Unit, ...]], dict[str, tuple[Unit, ...]]]:
     """Return the units by name as written, and by name in lower case."""
     exact: dict[str, dict[Unit, None]] = {}
     loose: dict[str, dict[Unit, None]] = {}
-    for name, unit in _names():
-        folded = _folded(name)
-        exact.setdefault(folded, {})[unit] = None
-        if len(folded) > 1:
-            loose.setdefault(folded.casefold(), {})[unit] = None
+    for names in (_names(), _names_elsewhere(exact)):
+        for name, unit in names:
+            folded = _folded(name)
+            exact.setdefault(folded, {})[unit] = None
+            if len(folded) > 1:
+                loose.setdefault(folded.casefold(), {})[unit] = None
     first, second = ({key: tuple(units) for key, units in table.items()} for table in (exact, loose))
     return first, second
 
@@ -197,6 +245,14 @@ def _names() -> Iterator[tuple[str, Unit]]:
     for scale, offset, names in _TEMPERATURES:
         for name in names:
             yield name, Unit("temperature", scale, offset)
+
+
+def _names_elsewhere(english: dict[str, dict[Unit, None]]) -> Iterator[tuple[str, Unit]]:
+    """Yield the names in other languages with the units that the English name means."""
+    for base, names in _ELSEWHERE.items():
+        for name in names.split():
+            for unit in english[base]:
+                yield name.replace("_", " "), unit
 
 
 def _with_powers(name: str, unit: Unit) -> Iterator[tuple[str, Unit]]:

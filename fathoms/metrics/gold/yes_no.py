@@ -21,6 +21,12 @@ _OPENING = re.compile(
     r"(?!\.?\s*\d)(?=\s{0,20}(?:[^\w\s]|\Z|(?:it|they|he|she|this|that|there|the|because|but)\b))",
     re.IGNORECASE,
 )
+# French, Spanish (whose "no" is the English one), Chinese, Japanese and Arabic; not "Non-linear".
+_OPENING_ELSEWHERE = re.compile(
+    r"\W{0,20}(?:(?P<yes>oui|sí|是的?|对|對|没错|はい|نعم|أجل|اجل)|non|不是?|否|不对|不對|没有|いいえ|いえ|لا|كلا)"
+    r"(?=\s{0,3}(?:[^\w\s'’-]|\Z))",  # noqa: RUF001
+    re.IGNORECASE,
+)
 _ANSWER_IS = re.compile(
     r"\b(?:the|my|final)\s+answer\s*(?:is|:)\W{0,20}(?P<word>yes|no|true|false)\b", re.IGNORECASE
 )
@@ -42,13 +48,14 @@ def says(text: str) -> bool | None:
 
     A yes or no at the beginning decides, then "the answer is yes", then the first sentence: with a negation
     it says no, and without one it says yes if it begins like "It is" or "They do". A sentence that says that
-    something is unknown or not mentioned says neither.
+    something is unknown or not mentioned says neither. All of this is English; in French, Spanish, Chinese,
+    Japanese and Arabic, only a yes or no at the beginning is read.
     """
     opening_text = text.strip()[:_OPENING_LENGTH]
     first = _SENTENCE.search(opening_text)
     if first is None:
         return None
-    if opening := _OPENING.match(opening_text):
+    if opening := _OPENING.match(opening_text) or _OPENING_ELSEWHERE.match(opening_text):
         return opening["yes"] is not None
     if stated := _ANSWER_IS.search(text):
         return stated["word"].lower() in ("yes", "true")
