@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathoms.cli import console
+from fathoms.cli import console, progress
 from fathoms.cli.options import Json
 from fathoms.errors import UsageError
 
@@ -98,7 +98,7 @@ def _verdicts(file: Path, rows: Sequence[Labelled]) -> Mapping[Judgement, Verdic
     if bare := [row.id for row in rows if not row.question]:
         raise UsageError(f"a judge must see the question, and {bare[0]} has none: add 'question' to each row")
     asked = [judgement(row.question, row.answer) for row in rows if row.answer.strip()]
-    with console.bars() as bars:
+    with progress.bars() as bars:
         judged, _ = ask(read_judge(file), asked, cache_dir() / "agree", partial(bars.stage, "judge"))
     return judged.verdicts
 
@@ -113,7 +113,7 @@ def _measure(file: Path, labels: Path, probe: bool, as_json: bool) -> int:
     from fathoms.paths import cache_dir
 
     rows, judge = read_labels(labels), read_judge(file)
-    with console.bars() as bars:
+    with progress.bars() as bars:
         found = agree(judge, rows, cache_dir() / "agree", partial(bars.stage, "judge"))
         turned = probed(judge, rows, cache_dir() / "agree") if probe else {}
         chosen = threshold_of(judge, rows, cache_dir() / "agree")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +14,6 @@ from fathoms.safety.masking import known_mask
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-
-    from fathoms.runner.runner import Tally
 
 
 @dataclass
@@ -80,114 +76,22 @@ def show_json(value: Any) -> None:
 def note(text: str) -> None:
     """Print a remark to stderr, unless `--quiet` was given."""
     if not settings.quiet:
-        _aside(text)
+        aside(text)
 
 
 def complain(text: str) -> None:
     """Print an error or a warning to stderr, even with `--quiet`."""
-    _aside(f"fathoms: {text}")
+    aside(f"fathoms: {text}")
 
 
 def show_traceback() -> None:
     """Print the traceback of the exception being handled. It may contain data that a server sent."""
     import traceback
 
-    _aside(traceback.format_exc().rstrip("\n"))
+    aside(traceback.format_exc().rstrip("\n"))
 
 
-def _aside(text: str) -> None:
+def aside(text: str) -> None:
     """Print to stderr, with known secrets masked. A closed stderr is ignored."""
     with suppress(BrokenPipeError):
         print(harmless(known_mask().text(text)), file=sys.stderr, flush=True)
-
-
-_PLAIN_SECONDS = 60
-"""Seconds between two plain lines of progress, where stderr is no terminal."""
-
-
-class Bars:
-    """Shows progress on stderr.
-
-    On a terminal, one bar per stage and per provider, with rate, time left, failures and cost. Elsewhere, and
-    with `--verbose`, one plain line per stage and minute. With `--quiet`, nothing.
-    """
-
-    def __init__(self, plain_seconds: float = _PLAIN_SECONDS) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            SpinnerColumn,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        watched = sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not settings.verbose
-        self._loud = watched and not settings.quiet and not os.environ.get("CI")
-        self._plain = not watched and not settings.quiet
-        self._plain_seconds = plain_seconds
-        self._began = time.monotonic()
-        self._said: dict[str, float] = {}
-        self._since: dict[str, float] = {}
-        self._tasks: dict[str, Any] = {}
-        self._bars = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description:<9}", markup=False),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}", markup=False),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}", markup=False),
-            console=Console(file=sys.stderr),
-            disable=not self._loud,
-        )
-
-    def stage(self, stage: str, done: int, total: int, remark: str = "") -> None:
-        """Update the progress of a stage: `done` of `total` steps, with an optional remark."""
-        self._say(stage, done, total, remark)
-        if not self._loud:
-            return
-        if stage not in self._tasks:
-            self._tasks[stage] = self._bars.add_task(harmless(stage), total=total, note="", rate="")
-        task = self._bars.tasks[self._bars.task_ids.index(self._tasks[stage])]
-        rate = f"{task.speed:.1f}/s" if task.speed else ""
-        self._bars.update(task.id, completed=done, total=total, note=harmless(remark), rate=rate)
-
-    def tally(self, tally: Tally) -> None:
-        """Update the progress of the questions to one provider."""
-        from fathoms.report.ending import dollars
-
-        counts = {"failed": tally.failed, "from the cache": tally.cached}
-        parts = [f"{count} {name}" for name, count in counts.items() if count]
-        parts += [dollars(tally.cost)] if tally.cost else []
-        self.stage(f"answer {tally.provider}", tally.done, tally.total, ", ".join(parts))
-
-    def _say(self, stage: str, done: int, total: int, remark: str) -> None:
-        """Print the plain line of a stage, if the last one is long enough ago."""
-        now = time.monotonic()
-        began = self._since.setdefault(stage, now)
-        if not self._plain or now - self._said.get(stage, self._began) < self._plain_seconds:
-            return
-        self._said[stage] = now
-        rate = done / (now - began) if now > began else 0.0
-        parts = [f"{stage}: {done} of {total}", remark]
-        parts += [f"{rate:.2g}/s, about {(total - done) / rate:.0f} s left"] if rate else []
-        _aside(", ".join(part for part in parts if part))
-
-    def __enter__(self) -> Bars:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._bars.stop()
-
-
-@contextmanager
-def bars() -> Iterator[Bars]:
-    """Show progress while the block runs."""
-    with Bars() as progress:
-        yield progress

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fathoms.cli import completion, console
+from fathoms.cli import completion, console, progress
 from fathoms.cli.options import From, Json
 from fathoms.errors import ExitCode
 
@@ -59,7 +59,7 @@ def data_pull(
     """Download a data set, or the files that are missing of it, and check the sha256 of every file."""
     from fathoms.corpora import pull
 
-    with console.bars() as bars:
+    with progress.bars() as bars:
         report = pull(
             name,
             source=source,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fathoms.cli import console
+from fathoms.cli import console, progress
 from fathoms.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def print_plans(jobs: Sequence[Job], selection: Selection, cache: Cache, repeats
     plans = []
     for job in jobs:
         asked = job.corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
-        with console.bars() as bars:
+        with progress.bars() as bars:
             found = plan(
                 job.experiment,
                 job.corpus,

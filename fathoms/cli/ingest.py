@@ -67,13 +67,13 @@ def _ingest(
     """Ingest the documents of one experiment; returns a report and the prepared pipeline."""
     worked: list[str] = []
 
-    def progress(stage: str, done: int, total: int) -> None:
+    def on_step(stage: str, done: int, total: int) -> None:
         worked.append(stage)
         bars.stage(stage, done, total)
 
     started = time.perf_counter()
-    with console.bars() as bars:
-        found = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
+    with progress.bars() as bars:
+        found = experiment.prepare(corpus.documents, cache, workers=workers, progress=on_step)
     seconds = round(time.perf_counter() - started, 3)
     return {"name": experiment.name, **found.report(), "seconds": seconds, "cached": not worked}, found
 

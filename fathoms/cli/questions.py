@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathoms.cli import completion, console
+from fathoms.cli import completion, console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.errors import ExitCode, UsageError
@@ -205,7 +205,7 @@ def _read(documents: Mapping[str, Path], parser: Parser) -> ParsedPdfs:
     from fathoms.build import read_documents
 
     workers = os.cpu_count() or 1
-    with opened() as cache, console.bars() as bars:
+    with opened() as cache, progress.bars() as bars:
         return read_documents(documents, parser, cache, workers=workers, progress=bars.stage)
 
 

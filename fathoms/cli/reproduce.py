@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathoms.cli import completion, console
+from fathoms.cli import completion, console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.cli.run import MaxCost
@@ -104,7 +104,7 @@ def _live(
 
     if max_cost is not None and not max_cost >= 0:
         raise UsageError("--max-cost: expected a number of 0 or more")
-    with opened() as cache, console.bars() as bars:
+    with opened() as cache, progress.bars() as bars:
         return run_rows(
             table,
             rows,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathoms.cli import console, nightly, results
+from fathoms.cli import console, nightly, progress, results
 from fathoms.cli.cache import opened
 from fathoms.cli.dry_run import print_plans
 from fathoms.cli.loading import CORES, Set, Workers, load
@@ -270,7 +270,7 @@ def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, options: RunOp
 
     for job in jobs:
         console.note(f"{job.experiment.name}: {len(job.corpus.questions)} questions of {job.corpus.name}")
-    with console.bars() as bars:
+    with progress.bars() as bars:
         return runner.run(
             jobs,
             out=options.out,
@@ -309,7 +309,7 @@ def _resume(references: Sequence[Path], cache: Cache, options: RunOptions, *, tr
     if found.flaws:
         console.complain(f"{found.run.path}: {flaws_sentence(found.flaws)}")
     console.note(f"{found.run.id}: {len(found.missing)} of {asked} questions have no answer yet")
-    with console.bars() as bars:
+    with progress.bars() as bars:
         return runner.resume(
             found,
             cache=cache,
@@ -336,7 +336,7 @@ def _scored(outcomes: Sequence[Outcome], max_cost: float | None) -> tuple[list[R
     )
     complete = True
     for run in found:
-        with console.bars() as bars:
+        with progress.bars() as bars:
             summary = score_run(run, judging=Judging(max_cost=left, on_done=partial(bars.stage, "judge")))
         results.warn(run, summary)
         if judging := summary.get("judging"):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fathoms.cli import completion, console, results
+from fathoms.cli import completion, progress, results
 from fathoms.cli.options import RUNS, Out, References, Trust
 from fathoms.errors import ExitCode
 
@@ -72,7 +72,7 @@ def score(
             store.trust()
         changed = [*(settings or ()), *([f"profile={profile}"] if profile else [])]
         left = None if max_cost is None else max_cost - spent
-        with console.bars() as bars:
+        with progress.bars() as bars:
             how = Judging(own, max_cost=left, on_done=partial(bars.stage, "judge"))
             summary = score_run(store, changed, asked, how)
         judging = summary.get("judging") or {}

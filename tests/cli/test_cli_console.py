@@ -2,30 +2,76 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from dataclasses import replace
 
 import pytest
 
-from fathoms.cli.console import Bars, settings
+from fathoms.cli.console import settings
+from fathoms.cli.progress import Bars
 from fathoms.runner.runner import Tally
+from fathoms.runs.events import happened, within
 
 TALLY = Tally("openai https://api.example/v1", done=12, total=50, failed=2, cached=4, cost=0.12)
 
 
+class Clock:
+    """A clock that goes when it is told to."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 def test_a_plain_line_says_all_that_a_bar_does(capsys: pytest.CaptureFixture[str]) -> None:
-    with Bars(plain_seconds=0) as bars:
+    clock = Clock()
+    with Bars(plain_seconds=0, clock=clock) as bars:
         bars.stage("parse", 1, 5)
-        time.sleep(0.01)
         bars.tally(TALLY)
-        time.sleep(0.01)
-        bars.tally(TALLY)
-    first, second, third = capsys.readouterr().err.splitlines()
-    assert first == "parse: 1 of 5"
+        for done in range(13, 19):
+            clock.now += 2
+            bars.tally(replace(TALLY, done=done))
+    first, second, *_, before, last = capsys.readouterr().err.splitlines()
     said = "answer openai https://api.example/v1: 12 of 50, 2 failed, 4 from the cache, $0.12"
-    assert second == said
-    assert third.startswith(f"{said}, ")
-    assert third.endswith(" s left")
-    assert "/s, about " in third
+    assert (first, second) == ("parse: 1 of 5", said)
+    assert before.endswith(": 17 of 50, 2 failed, 4 from the cache, $0.12, 0.5/s, about 66 s left")
+    assert last.endswith("0.5/s, about 64 s left")
+
+
+def test_no_time_is_left_before_there_is_a_pace(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    with Bars(plain_seconds=0, clock=clock) as bars:
+        for done in range(5):
+            clock.now += 2
+            bars.stage("answer", done, 50)
+    assert "left" not in capsys.readouterr().err
+
+
+def test_a_run_that_waits_says_so_once_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    with Bars(clock=clock) as bars:
+        for done in range(10):
+            clock.now += 2
+            bars.stage("answer", done, 50)
+        with within(run="r", question="q4"):
+            happened("question-retried", level=logging.WARNING, attempt=2, wait=90.0, kind="RateLimitError")
+        for clock.now in range(30, 200, 10):
+            bars.wait()
+    assert capsys.readouterr().err.splitlines() == [
+        f"answer: 9 of 50, waiting for {waited} s, question q4, attempt 2 failed (RateLimitError), the next"
+        " one follows in 90 s"
+        for waited in (40, 100, 160)
+    ]
+
+
+def test_retries_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    with Bars(plain_seconds=0) as bars:
+        for _ in range(3):
+            happened("question-retried", level=logging.WARNING, attempt=1, wait=1.0, kind="NoAnswerError")
+        bars.tally(TALLY)
+    assert "4 from the cache, 3 retries, $0.12" in capsys.readouterr().err
 
 
 def test_one_line_in_a_while(capsys: pytest.CaptureFixture[str]) -> None:

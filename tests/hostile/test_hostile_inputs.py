@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from fathoms.cli import main
-from fathoms.cli.console import Bars
+from fathoms.cli.progress import Bars
 from fathoms.compare.question_scores import read_baseline
 from fathoms.config import override, parse_yaml, read_yaml, validate
 from fathoms.corpora import find_manifest, load, read_questions
