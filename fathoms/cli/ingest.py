@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathoms.cli import console
+from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.options import Json, Refresh
 from fathoms.errors import ExitCode
