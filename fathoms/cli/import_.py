@@ -75,9 +75,12 @@ def answers(
     from fathoms.corpora import read_questions
     from fathoms.importers import read_answers
 
-    imported = read_answers(file, read_questions(questions).questions)
+    parsed = _parse(documents, parser)
+    imported = read_answers(
+        file, read_questions(questions).questions, (document.id for document in parsed.documents)
+    )
     named = replace(imported, name=name or imported.name, model=model)
-    code = _keep([named], questions.stem, out, _parse(documents, parser))
+    code = _keep([named], questions.stem, out, parsed)
     found, every = len(named.records), len(named.questions)
     if found < every and not partial:
         console.complain("not all questions have an answer; --partial accepts that")

@@ -11,12 +11,14 @@ the call failed; `error` then gives the reason (it is ignored otherwise). The ot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from pydantic import ConfigDict, ValidationError
 
 from fathoms.config import dotted, misread
+from fathoms.corpora.corpus import needs
 from fathoms.errors import DataError, QuestionsError
 from fathoms.importers.imported import (
     LARGEST_IMPORT,
@@ -26,7 +28,8 @@ from fathoms.importers.imported import (
     fold_space,
     missing_warning,
 )
-from fathoms.pipeline.external.answer import Parts
+from fathoms.pipeline.external.answer import Parts, renamed
+from fathoms.pipeline.external.names import DocumentNames
 from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Failure, Question, Record
 
@@ -68,10 +71,11 @@ class _Questions:
         return f"several questions have this text: name one by 'id' ({ids})"
 
 
-def read_answers(path: Path, questions: Sequence[Question]) -> Imported:
+def read_answers(path: Path, questions: Sequence[Question], documents: Iterable[str] = ()) -> Imported:
     """Read a file of answers to all or some of `questions`.
 
-    Rows for unknown questions and second answers to the same question are left out with a warning. Questions
+    Contexts and citations take the names of `documents`, and of those that the questions name, where their
+    paths end alike. If `documents` are given, all others are named in a warning. Rows for unknown questions and second answers to the same question are left out with a warning. Questions
     without an answer are named in a warning too. Raises a DataError that lists all invalid rows with
     `file:line`, and a DataError if no row answers any of the questions.
     """
@@ -80,6 +84,16 @@ def read_answers(path: Path, questions: Sequence[Question]) -> Imported:
     lines: dict[str, int] = {}
     rows = _rows(path)
     warnings = _unknown_keys(path, rows)
+    known_documents = tuple(documents)
+    names = DocumentNames({*known_documents, *(name for question in questions for name in needs(question))})
+    unmatched: Counter[str] = Counter()
+
+    def named(document: str) -> str:
+        found = names.find(document) if document else ""
+        if found is None and known_documents:
+            unmatched[document] += 1
+        return document if found is None else found
+
     for line, row in rows:
         question = known.find(row, hint=len(warnings) < SHOWN)
         if isinstance(question, str):
@@ -88,10 +102,14 @@ def read_answers(path: Path, questions: Sequence[Question]) -> Imported:
             first = lines[question.id]
             warnings.append(f"{path}:{line}: a second answer to {question.id} (the first is on line {first})")
         else:
-            records[question.id] = _record(question, row)
+            records[question.id] = _record(question, row, named)
             lines[question.id] = line
     if not records:
         raise DataError("\n".join([f"{path}: no row answers a question of the data set", *warnings[:SHOWN]]))
+    if unmatched:
+        listed = ", ".join(name[:200] for name, _ in unmatched.most_common(SHOWN))
+        more = f" and {len(unmatched) - SHOWN} more" if len(unmatched) > SHOWN else ""
+        warnings.append(f"{path}: contexts or citations of unknown documents: {listed}{more}")
     warnings += missing_warning(questions, records.values())
     return Imported(path.stem, None, tuple(records.values()), tuple(questions), tuple(warnings))
 
@@ -147,13 +165,13 @@ def _parse(line: str, name: str, number: int) -> _AnswerRow:
     return row
 
 
-def _record(question: Question, row: _AnswerRow) -> Record:
-    """Convert a row, an answer or a failed call, to a record."""
+def _record(question: Question, row: _AnswerRow, named: Callable[[str], str]) -> Record:
+    """Convert a row, an answer or a failed call, to a record, with documents renamed by `named`."""
     hits = row.hits(question.id)
     return Record(
         question=question,
-        hits=hits,
+        hits=None if hits is None else renamed(hits, named),
         answer=None if row.answer is None else row.reply(row.answer),
         error=Failure(kind="Imported", message=row.error or "no answer") if row.answer is None else None,
-        citations=row.cited(row.answer or "", hits),
+        citations=row.cited(row.answer or "", hits, named),
     )

@@ -218,6 +218,8 @@ _remembered: set[str] = set()
 _seen: dict[object, object] | None = None
 _secrets: list[str] = []
 _RANDOM_LENGTH = 12
+_FOLDERS = ("PWD", "OLDPWD")
+"""Variables of every shell that hold the working directory, and no password."""
 
 
 def remember(*secrets: str) -> None:
@@ -240,7 +242,8 @@ def environment_secrets() -> list[str]:
 @lru_cache(maxsize=1024)
 def _is_secret_variable(name: str, value: str) -> bool:
     """Whether a variable holds a secret; cached because all variables are looked at for every reply."""
-    return is_secret_name(name) or without_logins(value) != value
+    named = is_secret_name(name) and name not in _FOLDERS
+    return named or without_logins(value) != value
 
 
 def known_mask() -> Mask:

@@ -19,6 +19,10 @@ generate: {kind: scripted}
 
 BROKEN = {
     "unknown-key": (GOOD + "retreive: {}\n", "c.yaml:7:1: unknown key 'retreive' (did you mean 'retrieve'?)"),
+    "pipeline": (
+        "name: own\ndata: sample\npipline: {kind: python, target: own}\n",
+        "c.yaml:3:1: unknown key 'pipline' (did you mean 'pipeline'?)",
+    ),
     "unknown-nested-key": (
         GOOD.replace("top_k", "topk"),
         "c.yaml:5:25: unknown key 'topk' (did you mean 'top_k'?)",

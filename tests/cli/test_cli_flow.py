@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -265,6 +266,26 @@ def test_importing_answers(project: Project) -> None:
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "mine: 2 of 4 questions: OK")
     (row,) = project.json("report", "mine")
     assert (row["overall"]["correctness"], row["overall"]["n"]) == (1.0, 2)
+
+
+def test_a_run_without_some_documents_is_partial(project: Project) -> None:
+    (project.path / "pdfs" / "lune.pdf").unlink()
+    project.write("tiny.yaml", CONFIG.replace("documents: pdfs", "documents: pdfs, missing: skip"))
+    done = project.fathoms("run", "tiny.yaml")
+    assert done.returncode == 1
+    assert re.search(r"\(2 of 4 questions, 0 failed\), .*: PARTIAL$", done.stdout.splitlines()[-1])
+    assert "--partial accepts that" in done.stderr
+    done = project.fathoms("run", "tiny.yaml", "--partial")
+    assert (done.returncode, done.stdout.splitlines()[-1][-4:]) == (0, ": OK")
+    # who asks for some questions misses none
+    done = project.fathoms("run", "tiny.yaml", "--category", "Text-Only", "--limit", "1")
+    assert (done.returncode, done.stdout.splitlines()[-1][-4:]) == (0, ": OK")
+
+
+def test_the_working_directory_is_no_password(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PWD", str(project.path))
+    done = project.fathoms("run", "tiny.yaml", "--out", str(project.path / "elsewhere"))
+    assert f"report: {project.path}/elsewhere/" in done.stdout
 
 
 def test_every_verb_has_help(project: Project) -> None:

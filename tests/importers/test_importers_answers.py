@@ -160,3 +160,26 @@ def test_no_row_that_fits(write: Any, tmp_path: Path) -> None:
         read_answers(write(), QUESTIONS)
     with pytest.raises(DataError, match="cannot be read"):
         read_answers(tmp_path / "nowhere.jsonl", QUESTIONS)
+
+
+def test_documents_are_found_by_the_end_of_their_paths(write: Any) -> None:
+    path = write(
+        {
+            "id": "text-only-01",
+            "answer": "4 [other.pdf, p. 2]",
+            "contexts": [
+                {"text": "a", "document": "papers/docllm.pdf"},
+                {"text": "b", "document": "papers/nowhere.pdf"},
+                {"text": "c", "document": "Other.PDF"},
+            ],
+        },
+    )
+    found = read_answers(path, QUESTIONS, ["docllm.pdf", "2024/other.pdf"])
+    (record,) = found.records
+    assert [hit.chunk.document for hit in record.hits or ()] == [
+        "docllm.pdf",
+        "papers/nowhere.pdf",
+        "2024/other.pdf",
+    ]
+    assert [cited.document for cited in record.citations or ()] == ["2024/other.pdf"]
+    assert f"{path}: contexts or citations of unknown documents: papers/nowhere.pdf" in found.warnings
