@@ -75,9 +75,10 @@ def read_answers(path: Path, questions: Sequence[Question], documents: Iterable[
     """Read a file of answers to all or some of `questions`.
 
     Contexts and citations take the names of `documents`, and of those that the questions name, where their
-    paths end alike. If `documents` are given, all others are named in a warning. Rows for unknown questions and second answers to the same question are left out with a warning. Questions
-    without an answer are named in a warning too. Raises a DataError that lists all invalid rows with
-    `file:line`, and a DataError if no row answers any of the questions.
+    paths end alike. If `documents` are given, all others are named in a warning. Rows for unknown questions
+    and second answers to the same question are left out with a warning. Questions without an answer are named
+    in a warning too. Raises a DataError that lists all invalid rows with `file:line`, and a DataError if no
+    row answers any of the questions.
     """
     known = _Questions(questions)
     records: dict[str, Record] = {}
