@@ -107,6 +107,7 @@ def score_run(
             summary["warnings"].append(missing)
     for name, funnels in summarise_funnels(records, scores).items():
         summary["profiles"][name]["funnel"] = {**funnels, "estimate": _estimate(manifest)}
+    _order_categories(summary)
     run.write_summary(summary)
     return summary
 
@@ -348,6 +349,16 @@ def summary_of(
         "seconds": {"wall": manifest.get("totals", {}).get("seconds"), **_seconds(records)},
         "errors": dict(Counter(record.error.kind for record in records if record.error)),
     }
+
+
+def _order_categories(summary: dict[str, Any]) -> None:
+    """Put the categories of all figures into the order of the data set; figures are made in the order in
+    which answers came."""
+    figures = [*summary["profiles"].values(), *summary["metrics"].values()]
+    for found in [*figures, *(one["funnel"] for one in figures if one.get("funnel"))]:
+        made = found["categories"]
+        first = [name for name in summary["categories"] if name in made]
+        found["categories"] = {name: made[name] for name in dict.fromkeys([*first, *made])}
 
 
 def _counts(data: Mapping[str, Any], records: Sequence[Record]) -> dict[str, int]:

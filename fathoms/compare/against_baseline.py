@@ -7,7 +7,6 @@ one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from fathoms.compare.question_scores import (
     require_alike,
 )
 from fathoms.errors import DataError, UsageError
+from fathoms.runs.reading import range_of
 
 if TYPE_CHECKING:
     from fathoms.stats.difference import Paired
@@ -128,7 +128,7 @@ def gate(
     for metric in metrics:
         for scores in () if allow_unchecked else (baseline, *runs):
             _check_judge(scores, metric)
-        if _width(unit := baseline.kind_of(metric).unit) is None:
+        if range_of(unit := baseline.kind_of(metric).unit) is None:
             raise UsageError(
                 f"{metric} is measured in {unit}, and the margin of a gate is a difference of shares:"
                 " use 'fathoms compare' for it"
@@ -214,13 +214,6 @@ def _check_cache(scores: QuestionScores) -> None:
         )
 
 
-def _width(unit: str) -> float | None:
-    """Return how wide the range of a unit is: 1 for shares, 2 for `score -1 to 1`, `None` for units that a
-    gate cannot judge."""
-    found = re.fullmatch(r"score -(\d+(?:\.\d+)?) to 1", unit)
-    return 1 + float(found[1]) if found else 1.0 if unit == "share" else None
-
-
 def _check_judge(scores: QuestionScores, metric: str) -> None:
     """Raise DataError where a metric rests on a judge that nobody can rely on."""
     kind = scores.kind_of(metric)
@@ -268,7 +261,8 @@ def _family(
     from fathoms.stats.difference import macro_weights, pair
 
     sign = 1 if baseline.higher_is_better(metric) else -1
-    width = _width(baseline.kind_of(metric).unit) or 1.0
+    low, high = range_of(baseline.kind_of(metric).unit) or (0.0, 1.0)
+    width = high - low
     wanted = [name for name, q in baseline.questions.items() if category in (None, q.category)]
     matched = tuple(match(baseline, run, metric, wanted) for run in runs)
     pairs = []

@@ -97,8 +97,13 @@ function named(key, text = runLabel(report.runs[key])) {
   return h('span.named', {}, nth >= 0 ? swatch(nth) : h('span.swatch.none'), breakable(text));
 }
 
-/** A name that may wrap after hyphens and underscores, but not inside words. */
+/** A name that may wrap after hyphens and underscores, but neither inside words nor inside the id of a run. */
 function breakable(text) {
+  const id = report.runs.map((run) => run.id).find((one) => text.includes(one));
+  if (id) {
+    const [before, ...after] = text.split(id);
+    return [breakable(before), h('span.id', {}, said(id, 120)), breakable(after.join(id))];
+  }
   const name = said(text, 60);
   for (const node of [...name.childNodes].filter((child) => child.nodeType === Node.TEXT_NODE)) {
     node.replaceWith(
@@ -132,7 +137,7 @@ function legend(keys = chosen()) {
           line,
           spot(nth, 0, 0),
         ),
-        said(runLabel(report.runs[key]), 60),
+        breakable(runLabel(report.runs[key])),
       );
     }),
   );
