@@ -306,6 +306,8 @@ def _measured(facts: Facts, pools: Mapping[str, Pool]) -> dict[str, Any]:
             found[name] = {"value": score.value} | score.model_dump(
                 mode="json", exclude_defaults=True, exclude={"metric", "value"}
             )
+            if (ratio := pool.metric.ratio(score)) is not None:
+                found[name]["ratio"] = list(ratio)
     return found
 
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 from fathoms.compare.question_scores import (
     Matched,
+    MatchedRatios,
     QuestionScores,
     match,
+    match_ratios,
     names,
     require_alike,
 )
@@ -89,14 +91,19 @@ class Gated:
 
 @dataclass(frozen=True)
 class _Family:
-    """The data of one check: the differences of its runs from the baseline, divided by the width of the
-    metric's range because the tests are made for differences in [-1, 1], and the questions of each."""
+    """The data of one check: the differences of its runs from the baseline, divided by `width` because the
+    tests are made for differences in [-1, 1], and the questions of each.
+
+    `width` is that of the metric's range, or the largest linearised difference of a ratio. `limit` is the
+    largest possible difference.
+    """
 
     metric: str
     category: str | None
     pairs: tuple[Paired, ...]
-    matched: tuple[Matched, ...]
+    matched: tuple[Matched | MatchedRatios, ...]
     width: float
+    limit: float
 
 
 def gate(
@@ -136,7 +143,7 @@ def gate(
     families = [
         _family(runs, baseline, metric, scope)
         for metric in metrics
-        for scope in (None, *(_categories(baseline, metric) if by_category else ()))
+        for scope in (None, *(_categories(baseline, runs, metric) if by_category else ()))
     ]
     margins = [margin / family.width for family in families]
     checks = judge([family.pairs for family in families], margins, alpha)
@@ -167,8 +174,8 @@ def _gate_check(family: _Family, check: Check, margin: float, alpha: float) -> G
         tuple(
             GateNight(
                 night.delta * family.width,
-                night.low * family.width,
-                night.high * family.width,
+                max(night.low * family.width, -family.limit),
+                min(night.high * family.width, family.limit),
                 night.p,
                 len(found.ids),
                 found.left_out,
@@ -246,8 +253,20 @@ def _check_failures(scores: QuestionScores, allowed: Callable[[int], float]) -> 
         )
 
 
-def _categories(scores: QuestionScores, metric: str) -> list[str]:
-    """Return the categories with at least one question to which a metric applies, in order."""
+def _categories(scores: QuestionScores, runs: Sequence[QuestionScores], metric: str) -> list[str]:
+    """Return the categories with at least one question to which a metric applies, in order; for a ratio of
+    counts, those in which it has a value on all sides."""
+    if scores.adds_counts(metric):
+        counted = [
+            {
+                question.category
+                for question in side.questions.values()
+                if (ratio := question.ratio(metric)) and ratio[1]
+            }
+            for side in (scores, *runs)
+        ]
+        listed = dict.fromkeys(question.category for question in scores.questions.values())
+        return [name for name in listed if all(name in found for found in counted)]
     known = (question for question in scores.questions.values() if question.values[metric])
     return list(dict.fromkeys(question.category for question in known))
 
@@ -264,10 +283,34 @@ def _family(
     low, high = range_of(baseline.kind_of(metric).unit) or (0.0, 1.0)
     width = high - low
     wanted = [name for name, q in baseline.questions.items() if category in (None, q.category)]
+    if baseline.adds_counts(metric):
+        return _ratio_family(runs, baseline, metric, category, wanted, sign * width)
     matched = tuple(match(baseline, run, metric, wanted) for run in runs)
     pairs = []
     for found in matched:
         codes = np.unique(np.array(found.categories), return_inverse=True)[1]
         differences = sign * (np.array(found.second) - np.array(found.first)) / width
         pairs.append(pair(differences, macro_weights(codes)))
-    return _Family(metric, category, tuple(pairs), matched, width)
+    return _Family(metric, category, tuple(pairs), matched, width, width)
+
+
+def _ratio_family(
+    runs: Sequence[QuestionScores],
+    baseline: QuestionScores,
+    metric: str,
+    category: str | None,
+    wanted: Sequence[str],
+    signed: float,
+) -> _Family:
+    """Compute the linearised differences of a metric that adds up counts over all questions. `signed` is the
+    largest possible difference, negative where lower values are better."""
+    import numpy as np
+
+    from fathoms.stats.difference import pair
+    from fathoms.stats.ratio import linearised
+
+    matched = tuple(match_ratios(baseline, run, metric, wanted) for run in runs)
+    values = [np.sign(signed) * linearised(found.first, found.second) for found in matched]
+    width = max(float(np.abs(each).max()) for each in values) or 1.0
+    pairs = tuple(pair(each / width, np.full(each.size, 1 / each.size)) for each in values)
+    return _Family(metric, category, pairs, matched, width, abs(signed))

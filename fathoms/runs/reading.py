@@ -206,14 +206,15 @@ def range_of(unit: str) -> tuple[float, float] | None:
 class MetricFigures(_Part):
     """The figures of one metric: over the run (`overall`), over all questions (`micro`), and by category.
 
-    `direction` says which values are better. `headline` metrics are shown in all
-    tables, others if they were `asked` for. `judge` is
-    the judge whose verdicts the metric rests on, `rules` a fingerprint of what decides its values, and
-    `missing` says what the run lacks if the metric applies to none of its records.
+    `direction` says which values are better, and `pooling` how scores become one figure. `headline` metrics
+    are shown in all tables, others if they were `asked` for. `judge` is the judge whose verdicts the metric
+    rests on, `rules` a fingerprint of what decides its values, and `missing` says what the run lacks if the
+    metric applies to none of its records.
     """
 
     direction: str = "higher"
     unit: str = "share"
+    pooling: str = "categories"
     headline: bool = False
     asked: bool = False
     profile: str | None = None

@@ -131,12 +131,14 @@ class AnswerScores(StoredValue):
 
 
 class MetricScore(StoredValue):
-    """The score of one answer by one metric; see `types.Score`."""
+    """The score of one answer by one metric; see `types.Score`. `ratio` are the numerator and the denominator
+    of a metric that adds up counts over all answers."""
 
     value: Number | None = None
     n: int = 1
     parts: dict[str, Number | None] = Field(default_factory=dict)
     why: Json = Field(default_factory=dict)
+    ratio: tuple[Number, Number] | None = None
 
 
 class ScoredRepeat(StoredValue):
@@ -167,6 +169,11 @@ class ScoredRepeat(StoredValue):
             return read(self.under(profile))
         found = self.metrics.get(metric)
         return found.value if found else None
+
+    def ratio(self, metric: str) -> tuple[Number, Number] | None:
+        """Return the numerator and the denominator of a metric that adds up counts, `None` for any other."""
+        found = self.metrics.get(metric)
+        return found.ratio if found else None
 
     def under(self, profile: str) -> AnswerScores:
         """Return the scores under a profile, empty scores if there are none."""

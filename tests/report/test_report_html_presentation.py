@@ -37,6 +37,11 @@ def test_the_range_comes_from_the_unit_that_a_metric_declares(
     assert further_of(MetricFigures(unit=unit))["range"] == ends
 
 
+def test_a_ratio_of_counts_is_not_compared_question_by_question() -> None:
+    assert further_of(MetricFigures(pooling="counts"))["by_question"] is False
+    assert further_of(MetricFigures())["by_question"] is True
+
+
 def record(number: int, category: str, answerable: bool) -> Record:
     question = Question(
         id=f"q{number}",

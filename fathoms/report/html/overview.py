@@ -99,8 +99,8 @@ def metric_of(figures: ProfileFigures, metric: str) -> Json:
 
 def further_of(figures: MetricFigures) -> Json:
     """Return a metric outside the leaderboard like `metric_of`, with its unit, the range of its values
-    (`None` without bounds), the better direction, whether the run was scored by it on request, its judge, and
-    what the run lacks for it."""
+    (`None` without bounds), whether a question has a value of its own, the better direction, whether the run
+    was scored by it on request, its judge, and what the run lacks for it."""
 
     def of(found: MetricFigure) -> Json:
         return figure_of(found.value, found.bounds, found.n)
@@ -108,6 +108,7 @@ def further_of(figures: MetricFigures) -> Json:
     return {
         "unit": figures.unit,
         "range": range_of(figures.unit),
+        "by_question": figures.pooling != "counts",
         "direction": figures.direction,
         "shown": figures.headline or figures.asked,
         "judge": figures.judge,
