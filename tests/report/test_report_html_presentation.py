@@ -134,6 +134,7 @@ def test_ids_of_runs_stand_on_one_line(page: Any, runs: list[ScoredRun]) -> None
             "all => all.map(one => one.getClientRects().length)",
         )
         assert set(heights) == {1}
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_no_cell_is_written_over_another(page: Any) -> None:

@@ -97,9 +97,11 @@ function named(key, text = runLabel(report.runs[key])) {
   return h('span.named', {}, nth >= 0 ? swatch(nth) : h('span.swatch.none'), breakable(text));
 }
 
+const RUN_ID = /^\d{8}T\d{6,9}Z_\S{1,100}$/; // as fathoms makes them; a run from elsewhere may have any id
+
 /** A name that may wrap after hyphens and underscores, but neither inside words nor inside the id of a run. */
 function breakable(text) {
-  const id = report.runs.map((run) => run.id).find((one) => text.includes(one));
+  const id = report.runs.map((run) => run.id).find((one) => RUN_ID.test(one) && text.includes(one));
   if (id) {
     const [before, ...after] = text.split(id);
     return [breakable(before), h('span.id', {}, said(id, 120)), breakable(after.join(id))];

@@ -201,7 +201,11 @@ function furtherTable(caption, names) {
         missing ? h('span.range', {}, said(missing, 300)) : null,
       ];
       return [
-        [about, named(key), ...[OVERALL, ...CATEGORIES].map((category) => cell(unit, fig(run, name, category), rangeOf(name)))],
+        [
+          about,
+          named(key),
+          ...[OVERALL, ...CATEGORIES].map((category) => cell(unit, fig(run, name, category), rangeOf(name))),
+        ],
       ];
     }),
   );

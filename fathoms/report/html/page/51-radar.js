@@ -8,8 +8,10 @@ const MOST_LABELS = 12;
  * outermost ring its highest; the paper's scale divides each axis by its highest value instead.
  */
 function normalise(runs, scale, [low, high]) {
-  if (scale !== 'paper')
-    return runs.map((values) => values.map((value) => (known(value) ? (value - low) / (high - low) : value)));
+  if (scale !== 'paper') {
+    const part = (value) => Math.min(1, Math.max(0, (value - low) / (high - low)));
+    return runs.map((values) => values.map((value) => (known(value) ? part(value) : value)));
+  }
   const tops = runs[0].map((_, axis) => Math.max(0, ...runs.map((values) => values[axis]).filter(known)));
   return runs.map((values) =>
     values.map((value, axis) => (known(value) && tops[axis] > 0 ? value / tops[axis] : value)),

@@ -165,7 +165,7 @@ const microOf = ({ metrics }) =>
     .join(', ');
 
 const facts = (run) => [
-  ['Id', h('code.id', {}, said(run.id, 120))],
+  ['Id', h(RUN_ID.test(run.id) ? 'code.id' : 'code', {}, said(run.id, 120))],
   ['Model', said(run.model ?? 'not known', 80)],
   ['Pipeline', said(run.pipeline, 80)],
   ['Profile', said(run.profile, 40)],
