@@ -142,7 +142,10 @@ class Result:
     def radar(
         self, metric: Literal["correctness", "hallucination"] = "correctness", *, profile: str | None = None
     ) -> Figure:
-        """Draw the radar plot, with an axis per category and one for Overall, as PNG and SVG in the run."""
+        """Draw the radar plot, with an axis from 0 to 1 per category and one for Overall.
+
+        The scale of the paper compares runs, so it is an option of `fathoms report` only.
+        """
         return report.radar_figure([self._view()], metric, profile)
 
     def _view(self) -> report.ScoredRun:

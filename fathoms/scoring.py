@@ -119,6 +119,7 @@ def score_run(
             summary["warnings"].append(missing)
     for name, funnels in summarise_funnels(records, scores).items():
         summary["profiles"][name]["funnel"] = {**funnels, "estimate": _estimate(manifest)}
+    _order_categories(summary)
     run.write_summary(summary)
     return summary
 
@@ -323,6 +324,8 @@ def _measured(facts: Facts, pools: Mapping[str, Pool]) -> dict[str, Any]:
             found[name] = {"value": score.value} | score.model_dump(
                 mode="json", exclude_defaults=True, exclude={"metric", "value"}
             )
+            if (ratio := pool.metric.ratio(score)) is not None:
+                found[name]["ratio"] = list(ratio)
     return found
 
 
@@ -375,6 +378,16 @@ def _unlabelled(records: Sequence[Record], scores: Scores) -> int:
     """Count the answers without an abstention label under the profile `fathoms`."""
     labels = (row["fathoms"].abstention for row in scores.rows)
     return sum(label is None for record, label in zip(records, labels, strict=True) if record.answer)
+
+
+def _order_categories(summary: dict[str, Any]) -> None:
+    """Put the categories of all figures into the order of the data set; figures are made in the order in
+    which answers came."""
+    figures = [*summary["profiles"].values(), *summary["metrics"].values()]
+    for found in [*figures, *(one["funnel"] for one in figures if one.get("funnel"))]:
+        made = found["categories"]
+        first = [name for name in summary["categories"] if name in made]
+        found["categories"] = {name: made[name] for name in dict.fromkeys([*first, *made])}
 
 
 def _counts(data: Mapping[str, Any], records: Sequence[Record]) -> dict[str, int]:

@@ -44,15 +44,23 @@ def show(*renderables: RenderableType) -> None:
     """Print tables, panels and texts of a result to standard output."""
     console = out()
     for renderable in renderables:
-        console.print(renderable)
+        console.print(renderable, crop=False)
 
 
-def show_table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a plain table. Cells are printed literally: square brackets in them are no markup."""
+def show_table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, folds: bool = True) -> None:
+    """Print a plain table. Cells are printed literally: square brackets in them are no markup.
+
+    Long cells are folded to the width of the terminal. Without `folds`, every row is one line, however long,
+    so that ids in it can be copied and searched for.
+    """
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*heads, box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    for position, head in enumerate(heads):
+        cells = (head, *(str(row[position]) for row in rows))
+        table.add_column(head, no_wrap=not folds, min_width=None if folds else max(map(cell_len, cells)))
     for row in rows:
         table.add_row(*(Text(str(cell), overflow="fold") for cell in row))
     show(table)

@@ -45,7 +45,7 @@ def ls(
         return 0
     keys = ("run", "model", "correctness", "hallucination", "n", "errors", "cost", "seconds")
     heads = ("run", "model", "correct", "halluc.", "n", "errors", "cost", "seconds")
-    console.show_table(heads, [tuple(_cell(key, row[key]) for key in keys) for row in rows])
+    console.show_table(heads, [tuple(_cell(key, row[key]) for key in keys) for row in rows], folds=False)
     return 0
 
 

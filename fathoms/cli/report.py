@@ -42,6 +42,14 @@ def report(
             autocompletion=completion.metrics,
         ),
     ] = None,
+    radar_scale: Annotated[
+        str,
+        typer.Option(
+            "--radar-scale",
+            help="The scale of the radar plots: `plain`, from 0 to 1, or `paper`, which divides each axis by"
+            " the highest value of these runs on it.",
+        ),
+    ] = "plain",
     by: By = None,
     reviews: Reviews = None,
     thumbnails: Annotated[
@@ -61,6 +69,9 @@ def report(
     from fathoms import report as room
     from fathoms.runs.finding import find_run
 
+    scale: room.Scale = "paper" if radar_scale == "paper" else "plain"
+    if radar_scale != scale:
+        raise UsageError(f"--radar-scale {radar_scale}: expected plain or paper")
     if as_json and (show or thumbnails):
         raise UsageError("--json prints the figures and writes no page: leave out --open and --thumbnails")
     found = [find_run(reference, out) for reference in runs]
@@ -84,6 +95,7 @@ def report(
         html=True,
         thumbnails=thumbnails,
         intervals=intervals,
+        scale=scale,
         metrics=metric or (),
         warn=console.note,
     )

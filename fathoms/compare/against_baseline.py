@@ -7,19 +7,21 @@ one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fathoms.compare.question_scores import (
     Matched,
+    MatchedRatios,
     QuestionScores,
     match,
+    match_ratios,
     names,
     require_alike,
 )
 from fathoms.errors import DataError, UsageError
+from fathoms.runs.reading import range_of
 
 if TYPE_CHECKING:
     from fathoms.stats.noninferiority import Answers, Check, GateVerdict
@@ -108,14 +110,19 @@ class Gated:
 
 @dataclass(frozen=True)
 class _Family:
-    """The data of one check: the scores, divided by the width of the metric's range because the tests are
-    made for scores in [0, 1], and the questions on which each run was compared."""
+    """The data of one check: the scores, scaled such that `width` becomes 1 because the tests are made for
+    scores in [0, 1], and the questions on which each run was compared.
+
+    `width` is that of the metric's range, or twice the largest linearised difference of a ratio. `limit` is
+    the largest possible difference.
+    """
 
     metric: str
     category: str | None
     answers: Answers
-    matched: tuple[Matched, ...]
+    matched: tuple[Matched | MatchedRatios, ...]
     width: float
+    limit: float
 
 
 def gate(
@@ -147,7 +154,7 @@ def gate(
     for metric in metrics:
         for scores in () if allow_unchecked else (baseline, *runs):
             _check_judge(scores, metric)
-        if _width(unit := baseline.kind_of(metric).unit) is None:
+        if range_of(unit := baseline.kind_of(metric).unit) is None:
             raise UsageError(
                 f"{metric} is measured in {unit}, and the margin of a gate is a difference of shares:"
                 " use 'fathoms compare' for it"
@@ -155,7 +162,7 @@ def gate(
     families = [
         _family(runs, baseline, metric, scope)
         for metric in metrics
-        for scope in (None, *(_categories(baseline, metric) if by_category else ()))
+        for scope in (None, *(_categories(baseline, runs, metric) if by_category else ()))
     ]
     margins = [margin / family.width for family in families]
     checks = judge([family.answers for family in families], margins, alpha)
@@ -176,7 +183,7 @@ def gate(
         large_losses=tuple(
             check
             for family, check in zip(families, found, strict=True)
-            if check.verdict == "UNDECIDED" and check.nights[-1].delta <= -LARGE_LOSS * family.width
+            if check.verdict == "UNDECIDED" and check.nights[-1].delta <= -LARGE_LOSS * family.limit
         ),
         versions=tuple(run.versions for run in runs),
         baseline_versions=baseline.versions,
@@ -195,8 +202,8 @@ def _gate_check(family: _Family, check: Check, margin: float, alpha: float) -> G
         tuple(
             GateNight(
                 night.delta * family.width,
-                night.low * family.width,
-                night.high * family.width,
+                max(night.low * family.width, -family.limit),
+                min(night.high * family.width, family.limit),
                 night.p,
                 len(found.ids),
                 found.left_out,
@@ -246,13 +253,6 @@ def _check_cache(scores: QuestionScores) -> None:
         )
 
 
-def _width(unit: str) -> float | None:
-    """Return how wide the range of a unit is: 1 for shares, 2 for `score -1 to 1`, `None` for units that a
-    gate cannot judge."""
-    found = re.fullmatch(r"score -(\d+(?:\.\d+)?) to 1", unit)
-    return 1 + float(found[1]) if found else 1.0 if unit == "share" else None
-
-
 def _check_judge(scores: QuestionScores, metric: str) -> None:
     """Raise DataError where a metric rests on a judge that nobody can rely on."""
     kind = scores.kind_of(metric)
@@ -285,8 +285,20 @@ def _check_failures(scores: QuestionScores, allowed: Callable[[int], float]) -> 
         )
 
 
-def _categories(scores: QuestionScores, metric: str) -> list[str]:
-    """Return the categories with at least one question to which a metric applies, in order."""
+def _categories(scores: QuestionScores, runs: Sequence[QuestionScores], metric: str) -> list[str]:
+    """Return the categories with at least one question to which a metric applies, in order; for a ratio of
+    counts, those in which it has a value on all sides."""
+    if scores.adds_counts(metric):
+        counted = [
+            {
+                question.category
+                for question in side.questions.values()
+                if (ratio := question.ratio(metric)) and ratio[1]
+            }
+            for side in (scores, *runs)
+        ]
+        listed = dict.fromkeys(question.category for question in scores.questions.values())
+        return [name for name in listed if all(name in found for found in counted)]
     known = (question for question in scores.questions.values() if question.values[metric])
     return list(dict.fromkeys(question.category for question in known))
 
@@ -298,16 +310,19 @@ def _family(
     from fathoms.stats.noninferiority import Answers
 
     better = baseline.higher_is_better(metric)
-    width = _width(baseline.kind_of(metric).unit) or 1.0
+    low, high = range_of(baseline.kind_of(metric).unit) or (0.0, 1.0)
+    width = high - low
     wanted = [name for name, q in baseline.questions.items() if category in (None, q.category)]
+    if baseline.adds_counts(metric):
+        return _ratio_family(runs, baseline, metric, category, wanted, width if better else -width)
     matched = tuple(match(baseline, run, metric, wanted) for run in runs)
-    numbers = {name: number for number, name in enumerate(_categories(baseline, metric))}
+    numbers = {name: number for number, name in enumerate(_categories(baseline, runs, metric))}
     known = [name for name in wanted if baseline.questions[name].category in numbers]
 
     def scaled(scores: QuestionScores) -> tuple[tuple[float, ...], ...]:
-        """Scores in [0, 1]: a width above 1 is that of a range that begins at 1 - width."""
+        """The scores in [0, 1], of which higher ones are better."""
         values = (scores.questions[name].values.get(metric, ()) for name in known)
-        shares = (tuple((value - 1) / width + 1 for value in each) for each in values)
+        shares = (tuple((value - low) / width for value in each) for each in values)
         return tuple(each if better else tuple(1 - share for share in each) for each in shares)
 
     answers = Answers(
@@ -315,4 +330,36 @@ def _family(
         scaled(baseline),
         tuple(map(scaled, runs)),
     )
-    return _Family(metric, category, answers, matched, width)
+    return _Family(metric, category, answers, matched, width, width)
+
+
+def _ratio_family(
+    runs: Sequence[QuestionScores],
+    baseline: QuestionScores,
+    metric: str,
+    category: str | None,
+    wanted: Sequence[str],
+    signed: float,
+) -> _Family:
+    """Collect the linearised differences of a metric that adds up counts over all questions, as scores that
+    are 0.5 in the baseline. `signed` is the largest possible difference, negative where lower values are
+    better."""
+    import numpy as np
+
+    from fathoms.stats.noninferiority import Answers
+    from fathoms.stats.ratio import linearised
+
+    matched = tuple(match_ratios(baseline, run, metric, wanted) for run in runs)
+    values = [np.sign(signed) * linearised(found.first, found.second) for found in matched]
+    width = 2 * max(float(np.abs(each).max()) for each in values) or 1.0
+    nights = [
+        {name: (0.5 + float(one) / width,) for name, one in zip(found.ids, each, strict=True)}
+        for found, each in zip(matched, values, strict=True)
+    ]
+    known = list(dict.fromkeys(name for found in matched for name in found.ids))
+    answers = Answers(
+        (0,) * len(known),
+        ((0.5,),) * len(known),
+        tuple(tuple(night.get(name, ()) for name in known) for night in nights),
+    )
+    return _Family(metric, category, answers, matched, width, abs(signed))

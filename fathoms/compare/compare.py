@@ -10,6 +10,7 @@ from fathoms.compare.question_scores import (
     Matched,
     QuestionScores,
     match,
+    match_ratios,
     names,
     require_rules,
 )
@@ -37,18 +38,20 @@ class Effect:
 
 @dataclass(frozen=True)
 class Flip:
-    """A question on which the scores of the two runs differ."""
+    """A question on which the scores of the two runs differ. A score is `None` where the answer does not
+    count, as right answers do not in `abstention-f1`."""
 
     question: str
-    first: float
-    second: float
+    first: float | None
+    second: float | None
 
 
 @dataclass(frozen=True)
 class Tested:
     """The comparison of one run with the first on one metric.
 
-    - `overall` is the effect on the macro mean, `micro` the effect on the mean over all questions.
+    - `overall` is the effect on the macro mean, `micro` the effect on the mean over all questions. For a
+      metric that adds up counts, both are the effect on the ratio over all questions.
     - `p` is the p value of `test`, and `p_holm` is `p` after Holm's correction over all tests of the
       comparison. `detectable` is the smallest difference that these data could have shown. These refer to
       `overall`, or to `micro` if the test is McNemar's.
@@ -159,6 +162,8 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
 
     theirs = other.questions
     shared = [name for name, q in first.questions.items() if name in theirs and q.gold == theirs[name].gold]
+    if first.adds_counts(metric):
+        return _test_ratios(first, other, metric, shared, alpha)
     matched = match(first, other, metric, shared)
     differences = np.array(matched.second) - np.array(matched.first)
     # the tests and the score intervals are made for differences in [-1, 1]
@@ -191,6 +196,74 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
         ),
         left_out=matched.left_out,
     )
+
+
+def _test_ratios(
+    first: QuestionScores, other: QuestionScores, metric: str, shared: Sequence[str], alpha: float
+) -> Tested:
+    """Compare a metric that adds up counts over all questions, by the linearised difference of the ratios."""
+    import numpy as np
+
+    from fathoms.stats.difference import pair
+    from fathoms.stats.paired import sign_flip_p, smallest_detectable
+    from fathoms.stats.ratio import linearised
+
+    matched = match_ratios(first, other, metric, shared)
+    ours, theirs = np.array(matched.first), np.array(matched.second)
+    values = linearised(ours, theirs)
+    scale, weights = float(np.abs(values).max()) or 1.0, _alike(len(values))
+    whole = _ratio_effect(ours, theirs)
+    listed = np.array(matched.categories)
+    parts = {name: listed == name for name in dict.fromkeys(matched.categories)}
+    # a change counts for the run in whose favour it moves the ratio of both together
+    top, bottom = (ours + theirs).sum(axis=0)
+    moved = (theirs - ours) @ np.array([1.0, -top / bottom])
+    ups, downs = int((moved > _TIE).sum()), int((moved < -_TIE).sum())
+    wins, losses = (ups, downs) if first.higher_is_better(metric) else (downs, ups)
+    return Tested(
+        run=names(other),
+        metric=metric,
+        overall=whole,
+        micro=whole,
+        categories={
+            name: _ratio_effect(ours[chosen], theirs[chosen])
+            for name, chosen in parts.items()
+            if ours[chosen, 1].any() and theirs[chosen, 1].any()
+        },
+        test="sign-flip",
+        p=sign_flip_p(values / scale, weights),
+        p_holm=1.0,
+        detectable=smallest_detectable(scale * float(pair(values / scale, weights).error), alpha),
+        wins=wins,
+        losses=losses,
+        ties=len(values) - ups - downs,
+        flips=tuple(
+            Flip(name, *(top / bottom if bottom else None for top, bottom in (one, two)))
+            for name, one, two in zip(matched.ids, matched.first, matched.second, strict=True)
+            if one != two
+        ),
+        left_out=matched.left_out,
+    )
+
+
+_TIE = 1e-12
+"""Changes of a ratio that are smaller than this are rounding errors."""
+
+
+def _ratio_effect(first: NDArray[float64], second: NDArray[float64]) -> Effect:
+    """Compute the effect on a ratio over some questions."""
+    import numpy as np
+
+    from fathoms.stats.difference import bounds, pair
+    from fathoms.stats.intervals import CONFIDENCE, normal_quantile
+    from fathoms.stats.ratio import linearised
+
+    values = linearised(first, second)
+    scale = float(np.abs(values).max()) or 1.0
+    low, high = bounds(pair(values / scale, _alike(len(values))), normal_quantile(CONFIDENCE))
+    ours, theirs = (float(top / bottom) for top, bottom in (first.sum(axis=0), second.sum(axis=0)))
+    ends = max(float(low) * scale, -1.0), min(float(high) * scale, 1.0)
+    return Effect(len(values), ours, theirs, theirs - ours, *ends)
 
 
 def _codes(categories: Sequence[str]) -> list[int]:

@@ -33,6 +33,7 @@ _RULES = {
     "truthfulness": ("match", "hyphens", "classifier_key"),
     "answered-unanswerable": ("classifier_key",),
     "abstained-answerable": ("classifier_key",),
+    "abstention-f1": ("classifier_key",),
 }
 _PHRASES = ("match", "hyphens")
 _OF_OLD_BASELINES = {"correctness": "higher", "hallucination": "lower"}
@@ -61,7 +62,8 @@ class MetricKind(StoredValue):
 
 
 class QuestionScore(StoredValue):
-    """The scores of one question: for each metric, one value per repeat in which the metric is defined.
+    """The scores of one question: for each metric, one value per repeat in which the metric is defined. For a
+    metric that adds up counts over all questions, `ratios` has one numerator and denominator per repeat.
 
     `gold` is a fingerprint of the question's text, category, gold answers and answerability.
     """
@@ -69,6 +71,12 @@ class QuestionScore(StoredValue):
     category: str
     gold: str
     values: dict[str, tuple[float, ...]]
+    ratios: dict[str, tuple[tuple[float, float], ...]] = Field(default_factory=dict)
+
+    def ratio(self, metric: str) -> tuple[float, float] | None:
+        """Return the mean numerator and the mean denominator over the repeats, `None` if there is none."""
+        pairs = self.ratios.get(metric)
+        return (fmean(top for top, _ in pairs), fmean(bottom for _, bottom in pairs)) if pairs else None
 
     def mean(self, metric: str) -> float | None:
         """Return the mean over the repeats, or `None` if the metric does not apply."""
@@ -106,6 +114,11 @@ class QuestionScores(StoredValue):
                 " computes it, or says what the run lacks"
             )
         return self.metrics[metric]
+
+    def adds_counts(self, metric: str) -> bool:
+        """Return whether a metric is a ratio of counts added up over all questions, without a value for a
+        single one."""
+        return any(metric in question.ratios for question in self.questions.values())
 
     def higher_is_better(self, metric: str) -> bool:
         """Return whether higher values of a metric are better."""
@@ -155,6 +168,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
     figures = summary.profiles[wanted]
     checked = summary.judging.checked if summary.judging else None
     known = {name for _, question in found for name, values in question.values.items() if values}
+    known |= {name for _, question in found for name in question.ratios}
     return QuestionScores(
         runs=(run.id,),
         profile=wanted,
@@ -197,6 +211,11 @@ def _question(run: Run, view: ScoredQuestion, profile: str, metrics: Iterable[st
             metric: tuple(float(value) for value in view.values(metric, profile) if value is not None)
             for metric in metrics
         },
+        ratios={
+            metric: pairs
+            for metric in metrics
+            if (pairs := tuple(pair for repeat in view.repeats if (pair := repeat.ratio(metric)) is not None))
+        },
     )
 
 
@@ -221,7 +240,14 @@ def pool(parts: Sequence[QuestionScores]) -> QuestionScores:
                             value for part in parts for value in part.questions[name].values.get(metric, ())
                         )
                         for metric in shared
-                    }
+                    },
+                    "ratios": {
+                        metric: tuple(
+                            pair for part in parts for pair in part.questions[name].ratios.get(metric, ())
+                        )
+                        for metric in shared
+                        if metric in question.ratios
+                    },
                 }
             )
             for name, question in first.questions.items()
@@ -292,6 +318,37 @@ class Matched:
     first: tuple[float, ...]
     second: tuple[float, ...]
     left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MatchedRatios:
+    """The paired numerators and denominators of one metric, one of each per question, as in `Matched`."""
+
+    ids: tuple[str, ...]
+    categories: tuple[str, ...]
+    first: tuple[tuple[float, float], ...]
+    second: tuple[tuple[float, float], ...]
+    left_out: tuple[str, ...]
+
+
+def match_ratios(
+    first: QuestionScores, second: QuestionScores, metric: str, shared: Iterable[str]
+) -> MatchedRatios:
+    """Pair the ratios of the questions `shared`; raises DataError if the ratio of a side has no value."""
+    rows, left_out = [], []
+    for name in shared:
+        pair = (first.questions[name].ratio(metric), second.questions[name].ratio(metric))
+        if pair[0] is None or pair[1] is None:
+            left_out.append(name)
+        else:
+            rows.append((name, first.questions[name].category, pair[0], pair[1]))
+    for scores, place in ((first, 2), (second, 3)):
+        if not any(row[place][1] for row in rows):
+            raise DataError(
+                f"{metric} has no value in {names(scores)}, over the questions that both answered"
+            )
+    ids, categories, ours, theirs = zip(*rows, strict=True)
+    return MatchedRatios(ids, categories, ours, theirs, tuple(left_out))
 
 
 def match(first: QuestionScores, second: QuestionScores, metric: str, shared: Iterable[str]) -> Matched:

@@ -112,8 +112,8 @@ class AbstentionF1(Decision):
     """F1 of abstaining: 2 * tp / (2 * tp + fp + fn), from counts over all answers.
 
     An abstention is right (`tp`) for an unanswerable question and wrong (`fp`) for an answerable one, and
-    `fn` is an unanswerable question that was answered. A single answer has no F1, so the metric cannot be
-    compared question by question.
+    `fn` is an unanswerable question that was answered. A single answer has no F1, so runs are compared and
+    gated by the counts of their questions.
     """
 
     pooling: ClassVar[Pooling] = "counts"

@@ -20,12 +20,13 @@ from fathoms.report.html import report_html
 from fathoms.report.latex import report_latex
 from fathoms.report.markdown import report_markdown
 from fathoms.report.question import question_panel
-from fathoms.report.radar import draw_radar, radar_figure
+from fathoms.report.radar import Scale, draw_radar, radar_figure
 from fathoms.report.review.answer import context_panel, review_panel
 from fathoms.report.terminal import leaderboard_panel, summary_panel
 from fathoms.runs.reading import ScoredRun, load
 
 __all__ = [
+    "Scale",
     "ScoredRun",
     "context_panel",
     "draw_radar",
@@ -58,6 +59,7 @@ def write_report(
     thumbnails: bool = False,
     intervals: bool = False,
     pdf: bool = True,
+    scale: Scale = "plain",
     metrics: Sequence[str] = (),
     warn: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
@@ -69,7 +71,8 @@ def write_report(
     not written, an old one is deleted. `thumbnails` adds page pictures to it, and `warn` is called with a
     sentence about each thing that it leaves out. `intervals` adds confidence intervals to `table.tex`; the
     other files always have them. `pdf` also draws the radar plots as PDF, which takes longer than everything
-    else because of the fonts. `metrics` names further metrics to show, `all` for all.
+    else because of the fonts. `scale` is that of the radar plots. `metrics` names further
+    metrics to show, `all` for all.
 
     Raises UsageError if `runs` is empty or `scores` is not the name of a profile, and DataError if a run was
     not scored under it; nothing is written then. Raises StoreError if the folder or a file cannot be written.
@@ -91,8 +94,8 @@ def write_report(
         for name, text in texts.items():
             write_atomic(out / name, text.encode("utf-8", "backslashreplace"))
         plots = [
-            *draw_radar(runs, "correctness", out / "radar-correctness", scores, pdf=pdf),
-            *draw_radar(runs, "hallucination", out / "radar-hallucination", scores, pdf=pdf),
+            *draw_radar(runs, "correctness", out / "radar-correctness", scores, scale=scale, pdf=pdf),
+            *draw_radar(runs, "hallucination", out / "radar-hallucination", scores, scale=scale, pdf=pdf),
         ]
     except OSError as error:
         raise StoreError(f"{out} cannot be written: {error.strerror or error}") from error

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from fathoms.compare.compare import ALPHA, AnswerCounts, Comparison, Effect, Tested, Unshared
 from fathoms.report.leaderboard import figure, short_figure
-from fathoms.report.terminal import note, plain_table, with_blank_lines
+from fathoms.report.terminal import note, plain_table, with_blank_lines, with_ids
 from fathoms.report.text import plain, shorten
 
 CATEGORY = 25
@@ -22,7 +22,7 @@ TESTED = {"sign-flip": "Overall", "mcnemar": "Micro"}
 def comparison_panel(found: Comparison) -> list[RenderableType]:
     """Compare every run with the first: differences, intervals, tests, changed questions and omissions."""
     parts: list[RenderableType] = [
-        Text(f"A: {plain(found.first)}", style="bold"),
+        with_ids(f"A: {found.first}", "bold"),
         note(f"profile {found.profile}; every run against A, on the same questions"),
     ]
     if any(test.metric == "hallucination" for test in found.tests):
@@ -30,7 +30,7 @@ def comparison_panel(found: Comparison) -> list[RenderableType]:
     parts += count_lines(found.runs[0])
     for position, unshared in enumerate(found.unshared):
         letter = LETTERS[position] if position < len(LETTERS) else f"run {position + 2}"
-        parts += [Text(f"\n{letter}: {plain(unshared.run)}", style="bold"), *unshared_lines(unshared)]
+        parts += [Text(), with_ids(f"{letter}: {unshared.run}", "bold"), *unshared_lines(unshared)]
         parts += count_lines(found.runs[position + 1])
         parts += version_lines({"A": found.runs[0].versions, letter: found.runs[position + 1].versions})
         for test in found.tests:

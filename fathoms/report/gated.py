@@ -10,7 +10,7 @@ from rich.text import Text
 from fathoms.compare.against_baseline import GateCheck, Gated
 from fathoms.report.comparison import listed, p_text, version_lines
 from fathoms.report.junit import Case, Suite
-from fathoms.report.terminal import bare_table, note, with_blank_lines
+from fathoms.report.terminal import bare_table, note, with_blank_lines, with_ids
 from fathoms.report.text import plain, shorten
 
 KIND = "gate"
@@ -33,7 +33,7 @@ def gated_panel(found: Gated) -> list[RenderableType]:
     return [
         Text(found.verdict, style=f"bold {STYLES[found.verdict]}"),
         with_blank_lines(table),
-        *map(note, [*runs, f"baseline: {', '.join(map(plain, found.baseline))}"]),
+        *map(with_ids, [*runs, *(f"baseline: {run}" for run in found.baseline)]),
         *version_lines({"the baseline": found.baseline_versions} | versions),
         note(meaning(found)),
         *reasons(found),

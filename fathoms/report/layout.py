@@ -18,8 +18,9 @@ ASIDE = 0.22
 def normalise(runs: Sequence[Values]) -> list[list[float | None]]:
     """Scale the values of each run (one per axis) to [0, 1] for drawing.
 
-    A single run keeps its values. With several runs, each axis is divided by the highest value of any run on
-    it; an axis whose highest value is 0 stays 0. `None` (does not apply) stays `None`.
+    This is the scale of the paper. A single run keeps its values. With several runs, each axis is divided by
+    the highest value of any run on it; an axis whose highest value is 0 stays 0. `None` (does not apply)
+    stays `None`.
     """
     if len(runs) == 1:
         return [list(runs[0])]

@@ -257,16 +257,22 @@ def abstention_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterat
         " selective accuracy the share of those that is fully correct; with 95 % intervals, in brackets the"
         " number of answers behind a figure.\n"
     )
-    rows, rates = [], []
+    rows, rates, over = [], [], []
     for run, row in zip(runs, scored.rows, strict=True):
         figures = run.figures(row.profile)
         lines = figures.abstention_table.lines
         rows += [[title(row), kind, *outcomes(counts)] for kind, counts in lines.items()]
         if found := figures.abstention_rates:
             rates.append([title(row), *(rate_text(found, key) for key in RATES)])
+        if (by := figures.overall.hallucination_over) and by.unanswerable.n:
+            parts = (by.all, by.answerable, by.unanswerable)
+            over.append([title(row), *(f"{figure(part.value)} ({part.n})" for part in parts)])
     yield from table(["Run", "Answers", "Answered", "Abstained"], rows, 2) if rows else ["Not known."]
     if rates:
         yield from ["", *table(["Run", "Coverage", "Selective accuracy"], rates, 2)]
+    if over:
+        yield "\nThe hallucination rate as a mean over questions, with the number of questions in brackets:\n"
+        yield from table(["Run", "All questions", "Answerable", "Unanswerable"], over, 3)
 
 
 def review_section(runs: Sequence[ScoredRun], scores: str | None) -> Iterator[str]:

@@ -5,6 +5,10 @@ The plots do not read or change Matplotlib's global state or the user's style, a
 same bytes. The colours are Okabe and Ito's palette for colour-blind readers, except that grey replaces its
 yellow, which is hardly visible on white; markers and dashes differ as well. With one or two runs the raw
 values are written at the vertices. With more they would overlap, so they are listed beside each axis label.
+
+Axes go from 0 to 1. The scale of the paper (FATHOMS-RAG, section IV), on request, divides each axis by the
+highest value that any of the runs has on it. A run without a value on an axis has a gap in its outline there,
+and the label of the axis says "no value".
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fathoms.errors import UsageError
 from fathoms.paths import write_atomic
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Scale = Literal["plain", "paper"]
+"""`plain` draws values from 0 to 1; `paper` divides each axis by its highest value."""
 TITLES: dict[Metric, str] = {
     "correctness": "Correctness",
     "hallucination": "Hallucination rate (lower is better)",
@@ -54,6 +60,7 @@ FORMATS: dict[str, dict[str, Any]] = {
     "pdf": {"metadata": {"CreationDate": None}},
 }
 ENTRY = 0.62
+NO_VALUE = "no value"
 LEGEND_LINE = 0.235
 MARGIN = 0.3
 STYLE = {
@@ -76,6 +83,12 @@ class Chart:
     axes: tuple[str, ...]
     labels: tuple[str, ...]
     values: tuple[tuple[float | None, ...], ...]
+    scale: Scale = "plain"
+
+    @property
+    def drawn(self) -> Sequence[Values]:
+        """The values as shares of the radius."""
+        return normalise(self.values) if self.scale == "paper" else self.values
 
     @property
     def at_vertices(self) -> bool:
@@ -84,7 +97,13 @@ class Chart:
 
 
 def draw_radar(
-    runs: Sequence[ScoredRun], metric: Metric, path: Path, scores: str | None = None, *, pdf: bool = True
+    runs: Sequence[ScoredRun],
+    metric: Metric,
+    path: Path,
+    scores: str | None = None,
+    *,
+    scale: Scale = "plain",
+    pdf: bool = True,
 ) -> list[Path]:
     """Draw a metric of some runs under one profile, and return the files written.
 
@@ -96,22 +115,25 @@ def draw_radar(
     formats = [suffix for suffix in FORMATS if pdf or suffix != "pdf"]
     if not pdf:
         path.with_name(f"{path.name}.pdf").unlink(missing_ok=True)
-    return save(make_chart(leaderboard(runs, scores), metric), path, formats)
+    return save(make_chart(leaderboard(runs, scores), metric, scale), path, formats)
 
 
-def radar_figure(runs: Sequence[ScoredRun], metric: Metric, scores: str | None = None) -> Figure:
+def radar_figure(
+    runs: Sequence[ScoredRun], metric: Metric, scores: str | None = None, *, scale: Scale = "plain"
+) -> Figure:
     """Return the same plot as a Matplotlib figure, for example for a notebook."""
     if not runs:
         raise UsageError("a radar plot needs at least one run")
     with plain_style():
-        return draw(make_chart(leaderboard(runs, scores), metric))
+        return draw(make_chart(leaderboard(runs, scores), metric, scale))
 
 
-def make_chart(table: Leaderboard, metric: Metric) -> Chart:
-    """Build the chart of one metric from a score table."""
+def make_chart(table: Leaderboard, metric: Metric, scale: Scale = "plain") -> Chart:
+    """Build the chart of one metric from a score table. A single run is always drawn from 0 to 1."""
+    scale = scale if len(table.rows) > 1 else "plain"
     profiles = " and ".join(sorted({row.profile for row in table.rows}))
     scaling = "axes from 0 to 1"
-    if len(table.rows) > 1:
+    if scale == "paper":
         scaling = "each axis relative to the highest of these runs, figures as measured"
     shown = table.categories[:MOST_AXES]
     if len(shown) < len(table.categories):
@@ -124,6 +146,7 @@ def make_chart(table: Leaderboard, metric: Metric) -> Chart:
         values=tuple(
             tuple(cell.mean(metric) for cell in (row.overall, *map(row.cell, shown))) for row in table.rows
         ),
+        scale=scale,
     )
 
 
@@ -162,8 +185,8 @@ def draw(chart: Chart) -> Figure:
     sizes = [block_size(head, len(runs)) for head, runs in zip(heads, listed, strict=True)]
     radius, boxes = place(sizes, gap=0.42 if chart.at_vertices else 0.18)
     figure, canvas = blank(chart, radius, boxes)
-    draw_grid(canvas, radius, len(chart.axes), single=len(chart.values) == 1)
-    for run, values in enumerate(normalise(chart.values)):
+    draw_grid(canvas, radius, len(chart.axes), chart.scale)
+    for run, values in enumerate(chart.drawn):
         draw_run(canvas, run, values, radius, filled=chart.at_vertices)
     if chart.at_vertices:
         draw_values(canvas, chart, radius)
@@ -259,7 +282,7 @@ def draw_legend(canvas: Axes, names: Sequence[str], top: float) -> None:
         write(canvas, (left + 0.6, y), name, ha="left")
 
 
-def draw_grid(canvas: Axes, radius: float, axes: int, single: bool) -> None:
+def draw_grid(canvas: Axes, radius: float, axes: int, scale: Scale) -> None:
     """Draw the axes and four rings; two of the rings are labelled with their value."""
     spokes = directions(axes)
     for x, y in spokes:
@@ -270,7 +293,7 @@ def draw_grid(canvas: Axes, radius: float, axes: int, single: bool) -> None:
         canvas.plot(*zip(*ring, strict=True), color="#cccccc", linewidth=0.8, zorder=1)
         if step in (2, 4):
             middle = ((ring[0][0] + ring[1][0]) / 2, (ring[0][1] + ring[1][1]) / 2)
-            text = figure(step / 4) if single else f"{25 * step} %"
+            text = figure(step / 4) if scale == "plain" else f"{25 * step} %"
             write(canvas, middle, text, color=GREY, fontsize=7, zorder=4, bbox=halo(alpha=1.0))
 
 
@@ -294,7 +317,7 @@ def draw_run(canvas: Axes, run: int, values: Values, radius: float, filled: bool
 def draw_values(canvas: Axes, chart: Chart, radius: float) -> None:
     """Write the raw values of one or two runs at their vertices."""
     spokes = directions(len(chart.axes))
-    for run, (raw, drawn) in enumerate(zip(chart.values, normalise(chart.values), strict=True)):
+    for run, (raw, drawn) in enumerate(zip(chart.values, chart.drawn, strict=True)):
         side = 0 if len(chart.values) == 1 else 2 * run - 1
         for axis, value, reach in zip(spokes, raw, drawn, strict=True):
             if reach is not None:
@@ -322,4 +345,4 @@ def draw_block(
         x = box.x + (index // rows - columns / 2) * ENTRY + 0.12
         spot = y - index % rows * LINE
         canvas.plot([x], [spot], linestyle="none", **marker_style(run))
-        write(canvas, (x + 0.11, spot), figure(value), ha="left")
+        write(canvas, (x + 0.11, spot), NO_VALUE if value is None else figure(value), ha="left")

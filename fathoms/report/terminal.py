@@ -51,7 +51,12 @@ def summary_panel(
     parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
     parts += metrics_panel([run], scores)
     parts += funnel_panel(run, profile)
-    parts += [*abstention_table(run, profile), counts_line(run), *cut_by_server(run)]
+    parts += [
+        *hallucination_table(run, profile),
+        *abstention_table(run, profile),
+        counts_line(run),
+        *cut_by_server(run),
+    ]
     parts += [*left_out(run), *failures(run)]
     if previous is not None:
         parts.append(change_line(run, previous, profile))
@@ -139,6 +144,11 @@ def note(text: str) -> Text:
     return Text(plain(text), style="dim")
 
 
+def with_ids(text: str, style: str = "dim") -> Text:
+    """Return a line with ids of runs, which is never broken, so that the ids can be copied."""
+    return Text(plain(text), style=style, no_wrap=True, overflow="ignore")
+
+
 def leaderboard_panel(
     runs: Sequence[ScoredRun],
     scores: str | None = None,
@@ -163,7 +173,7 @@ def leaderboard_panel(
             cells = [cell for _, cell in scored.cells(row)][start:stop]
             table.add_row(run_name(row, position), "\n".join(METRICS), *map(stack, cells))
         parts.append(with_blank_lines(table))
-    parts += [*map(note, run_ids(scored)), legend(scored, headers), *map(note, scored.notes)]
+    parts += [*map(with_ids, run_ids(scored)), legend(scored, headers), *map(note, scored.notes)]
     return [*parts, *metrics_panel(runs, scores, metrics), *review_tables(runs, scores)]
 
 
@@ -261,6 +271,22 @@ def abstention_table(run: ScoredRun, profile: str) -> list[RenderableType]:
     said = ", ".join(f"{name} {rate_text(rates, key)}" for key, name in RATES.items())
     of = "of the answers to answerable questions, and of those that do not abstain"
     return [Padding(table, (0, 0, 1, 0)), note(f"{said}: {of}")]
+
+
+def hallucination_table(run: ScoredRun, profile: str) -> list[RenderableType]:
+    """Show the hallucination rates by answerability with their denominators; empty under profiles without
+    them, and where no question is unanswerable."""
+    rates = run.figures(profile).overall.hallucination_over
+    if rates is None or not rates.unanswerable.n:
+        return []
+    table = plain_table("hallucination over", "rate", "n")
+    for name, rate in (
+        ("all questions", rates.all),
+        ("answerable questions", rates.answerable),
+        ("unanswerable questions", rates.unanswerable),
+    ):
+        table.add_row(name, figure(rate.value), str(rate.n))
+    return [Padding(table, (0, 0, 1, 0))]
 
 
 def left_out(run: ScoredRun) -> list[Text]:

@@ -31,12 +31,13 @@ class Miss:
     hallucination: float | None
 
     @property
-    def badness(self) -> tuple[float, float, str]:
-        """The sort key that puts the worst first: lowest correctness, then highest hallucination, then id.
+    def badness(self) -> tuple[float, float]:
+        """The sort key that puts the worst first: lowest correctness, then highest hallucination. Others stay
+        in the order of the question file.
 
         An answer to an unanswerable question has no correctness and is sorted as if it had scored 0.
         """
-        return (self.correctness or 0.0, -(self.hallucination or 0.0), self.id)
+        return (self.correctness or 0.0, -(self.hallucination or 0.0))
 
 
 def worst_questions(run: ScoredRun, profile: str, limit: int = 10) -> list[Miss]:

@@ -7,6 +7,7 @@ default of the field, which is `None` where a value is not known or does not app
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,11 +56,27 @@ class Bounds(_Part):
         return self.low, self.high
 
 
+class Rate(_Part):
+    """A rate with the number of questions in its denominator."""
+
+    value: Number | None = None
+    n: int = 0
+
+
+class HallucinationRates(_Part):
+    """The hallucination rate over all questions, over the answerable and over the unanswerable ones."""
+
+    all: Rate = Rate()
+    answerable: Rate = Rate()
+    unanswerable: Rate = Rate()
+
+
 class Means(_Part):
     """The mean scores over some questions; see `metrics.aggregate.summarise`.
 
     `n` is the number of questions behind `correctness`, and `hallucination_n` that behind `hallucination`.
-    `errors` counts failed calls. `intervals` holds a 95 % interval by metric.
+    `errors` counts failed calls. `intervals` holds a 95 % interval by metric. `hallucination_over` is known
+    under the profile `fathoms` only.
     """
 
     correctness: Number | None = None
@@ -69,6 +86,7 @@ class Means(_Part):
     hallucination_n: int = 0
     errors: int = 0
     intervals: dict[str, Bounds | None] = Field(default_factory=dict)
+    hallucination_over: HallucinationRates | None = None
 
     def mean(self, metric: str) -> Number | None:
         """Return the mean of a metric."""
@@ -172,17 +190,31 @@ class JudgingFigures(_Part):
         return f"balanced accuracy {self.checked.balanced_accuracy:.2f} against people (n = {self.checked.n})"
 
 
+_SCORE = re.compile(r"score (-?\d+(?:\.\d+)?) to (-?\d+(?:\.\d+)?)")
+
+
+def range_of(unit: str) -> tuple[float, float] | None:
+    """Return the lowest and the highest value of a unit: 0 and 1 for `share`, those that it names for a unit
+    such as `score -1 to 1`, and `None` for a unit without bounds, such as seconds."""
+    if unit == "share":
+        return 0.0, 1.0
+    found = _SCORE.fullmatch(unit)
+    low, high = (float(found[1]), float(found[2])) if found else (0.0, 0.0)
+    return (low, high) if low < high else None
+
+
 class MetricFigures(_Part):
     """The figures of one metric: over the run (`overall`), over all questions (`micro`), and by category.
 
-    `direction` says which values are better. `headline` metrics are shown in all
-    tables, others if they were `asked` for. `judge` is
-    the judge whose verdicts the metric rests on, `rules` a fingerprint of what decides its values, and
-    `missing` says what the run lacks if the metric applies to none of its records.
+    `direction` says which values are better, and `pooling` how scores become one figure. `headline` metrics
+    are shown in all tables, others if they were `asked` for. `judge` is the judge whose verdicts the metric
+    rests on, `rules` a fingerprint of what decides its values, and `missing` says what the run lacks if the
+    metric applies to none of its records.
     """
 
     direction: str = "higher"
     unit: str = "share"
+    pooling: str = "categories"
     headline: bool = False
     asked: bool = False
     profile: str | None = None
@@ -603,7 +635,7 @@ def load(run_dir: Path) -> ScoredRun:
     manifest = read_checked(run_dir, "manifest.json", "manifest")
     summary = read_checked(run_dir, "summary.json", "summary")
     name = str(manifest.get("run") or run_dir.name)
-    run = ScoredRun(name, run_dir, manifest, summary, lambda: _all_views(run_dir, run.summary))
+    run = ScoredRun(name, run_dir, manifest, summary, lambda: _all_views(run_dir, run.manifest, run.summary))
     return run
 
 
@@ -621,13 +653,14 @@ def read_summary(run_dir: Path) -> Summary | None:
 
 def read_questions(run_dir: Path, summary: Summary) -> Iterator[ScoredQuestion]:
     """Yield the questions of a run as `ScoredRun.questions` does."""
-    return map(scored_question, _all_views(run_dir, summary))
+    return map(scored_question, _all_views(run_dir, read_manifest(run_dir), summary))
 
 
-def _all_views(run_dir: Path, summary: Summary) -> Iterator[Json]:
-    """Yield the question files of a run, and check that there are as many answers as its summary counts."""
+def _all_views(run_dir: Path, manifest: Manifest, summary: Summary) -> Iterator[Json]:
+    """Yield the question files of a run in the order of its questions, and check that there are as many
+    answers as its summary counts."""
     found, counts = 0, summary.counts
-    for view in read_views(run_dir):
+    for view in read_views(run_dir, manifest.data.asked_ids):
         found += len(view["repeats"])
         yield view
     if counts.answered is not None and counts.done != found:

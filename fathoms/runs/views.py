@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -131,12 +131,14 @@ class AnswerScores(StoredValue):
 
 
 class MetricScore(StoredValue):
-    """The score of one answer by one metric; see `types.Score`."""
+    """The score of one answer by one metric; see `types.Score`. `ratio` are the numerator and the denominator
+    of a metric that adds up counts over all answers."""
 
     value: Number | None = None
     n: int = 1
     parts: dict[str, Number | None] = Field(default_factory=dict)
     why: Json = Field(default_factory=dict)
+    ratio: tuple[Number, Number] | None = None
 
 
 class ScoredRepeat(StoredValue):
@@ -167,6 +169,11 @@ class ScoredRepeat(StoredValue):
             return read(self.under(profile))
         found = self.metrics.get(metric)
         return found.value if found else None
+
+    def ratio(self, metric: str) -> tuple[Number, Number] | None:
+        """Return the numerator and the denominator of a metric that adds up counts, `None` for any other."""
+        found = self.metrics.get(metric)
+        return found.ratio if found else None
 
     def under(self, profile: str) -> AnswerScores:
         """Return the scores under a profile, empty scores if there are none."""
@@ -231,13 +238,16 @@ def view_names(question: str) -> tuple[str, str]:
     return f"{safe_name(question, unique=True)}.json", f"{old_unique_name(question)}.json"
 
 
-def read_views(root: Path) -> Iterator[Json]:
-    """Yield the JSON of every question file of a run, sorted by name.
+def read_views(root: Path, asked: Sequence[str] = ()) -> Iterator[Json]:
+    """Yield the JSON of every question file of a run: first the questions `asked`, in their order, then any
+    others by the name of their file.
 
     Raises StoreError for a damaged file, and for one that has the name of another question, because a
     question would then be counted twice.
     """
-    for path in sorted((root / "questions").glob("*.json")):
+    order = {name: number for number, id in enumerate(asked) for name in view_names(id)}
+    paths = (root / "questions").glob("*.json")
+    for path in sorted(paths, key=lambda path: (order.get(path.name, len(order)), path.name)):
         view = read_checked(root, f"questions/{path.name}", "question")
         name, old = view_names(view["question"]["id"])
         if path.name == old != name and os.path.lexists(path.with_name(name)):

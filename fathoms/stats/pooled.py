@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -24,6 +25,11 @@ _GROUP = 1 << 14
 _GRID, _REACH = 1 << 16, 12.0
 """The points of the grid, and how many standard deviations it reaches on both sides."""
 _DIGITS = 12
+_UNITS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
+"""Scores are often whole numbers of one of these parts, and then sums are quick to count."""
+
+Scores = tuple[float, ...]
+"""All scores of a question, ascending."""
 
 Outcomes = tuple[Array, Array]
 """The distinct values of a sum, ascending, and their probabilities."""
@@ -34,30 +40,62 @@ def pooled_p(
 ) -> float:
     """Return the one-sided p value of the hypothesis "not worse" (higher scores are better).
 
-    `baseline` and `candidate` hold the scores of each question, at least one each, and `weights` the weight
-    of each question in the mean. The p value is exact as long as the sums that are possible can be
+    `baseline` and `candidate` hold the scores of each question in [0, 1], at least one each, and `weights`
+    the weight of each question in the mean. The p value is exact as long as the sums that are possible can be
     enumerated; otherwise they are rounded to a grid of 1/2700 of their standard deviation.
     """
-    parts: dict[float, list[Outcomes]] = {}
-    known: dict[tuple[object, ...], Outcomes] = {}
     observed = 0.0
+    alike: dict[tuple[float, int, int], list[Scores]] = {}
     for ours, theirs, weight in zip(baseline, candidate, weights, strict=True):
         observed += weight * (math.fsum(theirs) / len(theirs) - math.fsum(ours) / len(ours))
-        key = (tuple(sorted([*ours, *theirs])), len(theirs), weight)
-        if key not in known:
-            known[key] = _choices(ours, theirs, weight)
-        parts.setdefault(weight, []).append(known[key])
+        scores = tuple(sorted([*ours, *theirs]))
+        alike.setdefault((weight, len(theirs), len(ours)), []).append(scores)
     limit = observed + 10.0**-_DIGITS * len(weights)
-    groups = [group for alike in parts.values() for group in _grouped(alike)]
+    groups = [group for (weight, k, r), each in alike.items() for group in _groups(each, weight, k, r)]
     exact = _enumerated(groups)
     return min(1.0, _on_grid(groups, limit) if exact is None else _at_most(*exact, limit))
 
 
-def _choices(ours: Sequence[float], theirs: Sequence[float], weight: float) -> Outcomes:
-    """Return the weighted differences of one question over all choices of the candidate's scores."""
-    scores, k, r = [*ours, *theirs], len(theirs), len(ours)
-    total = math.fsum(scores)
-    # ways[d] maps a sum of d chosen scores to the number of choices that have it
+def _groups(questions: Sequence[Scores], weight: float, k: int, r: int) -> list[Outcomes]:
+    """Return the weighted differences of questions with the same weight and numbers of scores, summed up in
+    as few groups as stay small."""
+    unit = next((m for m in _UNITS if all(_is_whole(score * m) for each in questions for score in each)), 0)
+    scale = weight * (1 / k + 1 / r)
+    shift = -weight / r * math.fsum(score for each in questions for score in each)
+    if unit and len(questions) * k * unit <= _GROUP:  # all sums are whole numbers of units
+        chances: Array = np.ones(1)
+        for each in questions:
+            chances = np.convolve(chances, _whole_draws(tuple(round(score * unit) for score in each), k))
+        return [(np.asarray(scale / unit * np.arange(chances.size) + shift, dtype=float), chances)]
+    found = [(np.full(1, shift), np.ones(1))]
+    for each in questions:
+        sums, chances = _draws(each, k)
+        if found[-1][0].size * sums.size > _GROUP:
+            found.append((scale * sums, chances))
+        else:
+            found[-1] = _added(found[-1], (scale * sums, chances))
+    return found
+
+
+def _is_whole(value: float) -> bool:
+    """Whether a number is whole, but for rounding."""
+    return abs(value - round(value)) < 10.0**-_DIGITS
+
+
+@lru_cache(maxsize=4096)
+def _whole_draws(scores: tuple[int, ...], k: int) -> Array:
+    """Return the probabilities of the sums 0, 1, 2, ... of k of some whole scores."""
+    ways = np.zeros((k + 1, sum(sorted(scores)[-k:]) + 1))
+    ways[0, 0] = 1
+    for score in scores:
+        for drawn in range(k, 0, -1):
+            ways[drawn, score:] += ways[drawn - 1, : ways.shape[1] - score]
+    return np.asarray(ways[k] / math.comb(len(scores), k))
+
+
+def _draws(scores: Scores, k: int) -> Outcomes:
+    """Return the distribution of the sum of k of some scores."""
+    # ways[d] maps a sum of d scores to the number of choices that have it
     ways: list[dict[float, float]] = [{0.0: 1.0}, *({} for _ in range(k))]
     for score in scores:
         for drawn in range(k, 0, -1):
@@ -65,19 +103,8 @@ def _choices(ours: Sequence[float], theirs: Sequence[float], weight: float) -> O
                 after = round(before + score, _DIGITS)
                 ways[drawn][after] = ways[drawn].get(after, 0.0) + number
     sums = np.array(sorted(ways[k]))
-    chances = np.array([ways[k][each] for each in sums.tolist()]) / math.comb(r + k, k)
-    return weight * (sums / k - (total - sums) / r), chances
-
-
-def _grouped(parts: Sequence[Outcomes]) -> list[Outcomes]:
-    """Add up questions of equal weight, whose sums often coincide, in groups that stay small."""
-    found = [(np.zeros(1), np.ones(1))]
-    for part in parts:
-        if found[-1][0].size * part[0].size > _GROUP:
-            found.append(part)
-        else:
-            found[-1] = _added(found[-1], part)
-    return found
+    chances = np.array([ways[k][each] for each in sums.tolist()]) / math.comb(len(scores), k)
+    return sums, chances
 
 
 def _enumerated(groups: Sequence[Outcomes]) -> tuple[Outcomes, Outcomes] | None:

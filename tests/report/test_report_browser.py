@@ -152,14 +152,14 @@ def test_the_best_is_as_printed_and_what_is_not_known_is_not_lost(watched: Watch
 def test_the_radar_switches_its_scale(watched: Watched, made: str) -> None:
     page = watched.open(made)
     line = page.locator("figure.radar").first.locator("path.line1")
-    relative = line.get_attribute("d")
-    page.get_by_role("button", name="Plain 0\u20131").click()
-    eventually(page, "document.getElementById('scale-plain').ariaPressed === 'true'")
     assert page.locator("figure.radar svg.chart").first.get_attribute("aria-label").endswith("from 0 to 1")
-    plain = page.locator("figure.radar").first.locator("path.line1").get_attribute("d")
+    plain = line.get_attribute("d")
+    page.get_by_role("button", name="Paper\u2019s scale").click()
+    eventually(page, "document.getElementById('scale-paper').ariaPressed === 'true'")
+    relative = page.locator("figure.radar").first.locator("path.line1").get_attribute("d")
     # beta's Overall is 1/3 of the radius, and 2/3 of it where the axis is divided by alpha's 1/2
     assert upward(relative) == pytest.approx(2 * upward(plain), abs=0.1)
-    assert "scale=plain" in page.url
+    assert "scale=paper" in page.url
 
 
 def upward(path: str | None) -> float:
@@ -511,8 +511,8 @@ def test_open_details_stay_open_when_the_theme_or_size_changes(watched: Watched,
     assert "theme=dark" in page.url
     page = watched.open(made)
     page.locator("#funnel-figures").click()
-    page.get_by_role("button", name="Plain 0\u20131").click()
-    eventually(page, "document.getElementById('scale-plain').ariaPressed === 'true'")
+    page.get_by_role("button", name="Paper\u2019s scale").click()
+    eventually(page, "document.getElementById('scale-paper').ariaPressed === 'true'")
     page.locator("#funnel details[open] table").wait_for()
 
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from fathoms.errors import UsageError
 from fathoms.report.layout import Box, collide, directions, normalise, place, value_spot
-from fathoms.report.radar import draw_radar, line_style
+from fathoms.report.leaderboard import leaderboard
+from fathoms.report.radar import draw_radar, line_style, make_chart
 
 pytestmark = pytest.mark.slow  # they draw
 
@@ -82,7 +83,7 @@ def test_figures_of_different_axes_do_not_hide_each_other(axes, sides):
 
 
 def test_the_raw_values_of_all_eight_runs_are_written(paper_runs, tmp_path):
-    png, svg, pdf = draw_radar(paper_runs, "correctness", tmp_path / "radar-correctness")
+    png, svg, pdf = draw_radar(paper_runs, "correctness", tmp_path / "radar-correctness", scale="paper")
     assert [path.name for path in (png, svg, pdf)] == [
         f"radar-correctness.{suffix}" for suffix in ("png", "svg", "pdf")
     ]
@@ -93,6 +94,16 @@ def test_the_raw_values_of_all_eight_runs_are_written(paper_runs, tmp_path):
     written = [text for text in texts if re.fullmatch(r"\d\.\d\d", text)]
     assert sorted(written) == sorted(values)
     assert {"Correctness", "Overall", "Tables", "gpt_4_1 closed", "100 %"} <= set(texts)
+
+
+def test_axes_go_from_0_to_1_unless_the_paper_s_scale_is_asked_for(paper_runs):
+    """By hand: the first run is drawn at its own values, and on the paper's scale some run reaches 1."""
+    table = leaderboard(paper_runs, None)
+    plain, paper = make_chart(table, "correctness"), make_chart(table, "correctness", "paper")
+    assert list(plain.drawn) == list(plain.values) == list(paper.values)
+    assert [max(axis) for axis in zip(*paper.drawn, strict=True)] == [1.0] * 6
+    assert "axes from 0 to 1" in plain.subtitle
+    assert "relative to the highest" in paper.subtitle
 
 
 def raw_values(run):
@@ -115,7 +126,7 @@ def test_a_missing_value_is_said_and_never_drawn_as_0(small_run, tmp_path):
     run = small_run(complete=False, incomplete=["no Images"])
     del run.summary_json["profiles"]["paper"]["categories"]["Images"]
     texts = svg_texts(draw_radar([run], "correctness", tmp_path / "radar")[1])
-    assert texts.count("n/a") == 1
+    assert texts.count("no value") == 1
     assert "0.00" not in texts
     assert "small (a-model) (incomplete)" in texts
 
@@ -184,7 +195,7 @@ def test_hostile_names_are_drawn_as_they_are(small_run, tmp_path):
 
 def test_a_run_without_any_figure_has_a_picture(run_of, tmp_path):
     bare = run_of({"run": "r", "name": "n", "profile": "paper", "profiles": {"paper": {}}})
-    assert "n/a" in svg_texts(draw_radar([bare], "correctness", tmp_path / "radar")[1])
+    assert "no value" in svg_texts(draw_radar([bare], "correctness", tmp_path / "radar")[1])
 
 
 def test_no_run_no_picture(tmp_path):
@@ -225,6 +236,6 @@ def test_drawing_changes_no_global_state_and_ignores_the_users_style(tmp_path):
 
 
 def test_the_scale_stands_on_white_above_the_curves(paper_runs, tmp_path):
-    svg = draw_radar(paper_runs, "correctness", tmp_path / "radar")[1].read_text()
+    svg = draw_radar(paper_runs, "correctness", tmp_path / "radar", scale="paper")[1].read_text()
     last_curve = max(place.start() for place in re.finditer(r"stroke-width: 1.8", svg.split("gemma3-1b")[0]))
     assert last_curve < svg.index(">50 %<") < svg.index(">100 %<")

@@ -16,12 +16,14 @@ from fathoms.runs.reading import (
     AbstentionCounts,
     AbstentionRates,
     FunnelStages,
+    HallucinationRates,
     Means,
     MetricFigure,
     MetricFigures,
     ProfileFigures,
     ScoredRun,
     Summary,
+    range_of,
 )
 from fathoms.runs.views import Number
 
@@ -53,6 +55,7 @@ def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums)
             **{name: further_of(found) for name, found in run.metrics(profile).items() if name not in MAIN},
         },
         "counts": {name: getattr(counts, name) for name in COUNTS},
+        "hallucination_over": hallucination_over(figures),
         "abstention": abstention_of(figures, summary.repeats),
         "funnel": funnel_figures(run, profile),
         "cost": {
@@ -95,14 +98,17 @@ def metric_of(figures: ProfileFigures, metric: str) -> Json:
 
 
 def further_of(figures: MetricFigures) -> Json:
-    """Return a metric outside the leaderboard like `metric_of`, with its unit, the better direction, whether
-    the run was scored by it on request, its judge, and what the run lacks for it."""
+    """Return a metric outside the leaderboard like `metric_of`, with its unit, the range of its values
+    (`None` without bounds), whether a question has a value of its own, the better direction, whether the run
+    was scored by it on request, its judge, and what the run lacks for it."""
 
     def of(found: MetricFigure) -> Json:
         return figure_of(found.value, found.bounds, found.n)
 
     return {
         "unit": figures.unit,
+        "range": range_of(figures.unit),
+        "by_question": figures.pooling != "counts",
         "direction": figures.direction,
         "shown": figures.headline or figures.asked,
         "judge": figures.judge,
@@ -111,6 +117,25 @@ def further_of(figures: MetricFigures) -> Json:
         "micro": of(figures.micro),
         "categories": {name: of(found) for name, found in figures.categories.items()},
     }
+
+
+def hallucination_over(figures: ProfileFigures) -> Json | None:
+    """Return the hallucination rates by answerability, overall and by category, each with its number of
+    questions; `None` where the profile has none, or no question is unanswerable."""
+    rates = figures.overall.hallucination_over
+    if rates is None or not rates.unanswerable.n:
+        return None
+    categories = {name: means.hallucination_over for name, means in figures.categories.items()}
+    return {
+        "overall": _rates(rates),
+        "categories": {name: _rates(found) for name, found in categories.items() if found},
+    }
+
+
+def _rates(rates: HallucinationRates) -> Json:
+    """Return the rate and the number of questions of each denominator."""
+    found = {"all": rates.all, "answerable": rates.answerable, "unanswerable": rates.unanswerable}
+    return {name: {"mean": rate.value, "n": rate.n} for name, rate in found.items()}
 
 
 def abstention_of(figures: ProfileFigures, repeats: int) -> Json | None:

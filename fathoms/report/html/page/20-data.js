@@ -99,6 +99,9 @@ const metricNamed = (name) => report.runs.map((run) => own(run.metrics, name)).f
 const titleOf = (name) => own(METRICS, name) ?? plain(name);
 const isLower = (name) => (own(BETTER, name) ?? (metricNamed(name).direction === 'lower' ? 'low' : 'high')) === 'low';
 
+/** The lowest and the highest value of a metric; null where its values have no bounds. */
+const rangeOf = (name) => (own(METRICS, name) ? [0, 1] : (metricNamed(name).range ?? null));
+
 /** Format a value of a metric: two decimals for a share, else four significant digits. */
 const inUnit = (unit, value) =>
   !known(value) ? 'n/a' : unit === 'share' && value >= 0 ? figure(value) : String(Number(value.toPrecision(4)));

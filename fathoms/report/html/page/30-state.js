@@ -5,7 +5,7 @@ const DEFAULTS = {
   view: 'overview',
   runs: '',
   sort: '',
-  scale: 'paper',
+  scale: 'plain',
   theme: 'auto',
   category: '',
   outcome: '',

@@ -97,8 +97,15 @@ function named(key, text = runLabel(report.runs[key])) {
   return h('span.named', {}, nth >= 0 ? swatch(nth) : h('span.swatch.none'), breakable(text));
 }
 
-/** A name that may wrap after hyphens and underscores, but not inside words. */
+const RUN_ID = /^\d{8}T\d{6,9}Z_\S{1,100}$/; // as fathoms makes them; a run from elsewhere may have any id
+
+/** A name that may wrap after hyphens and underscores, but neither inside words nor inside the id of a run. */
 function breakable(text) {
+  const id = report.runs.map((run) => run.id).find((one) => RUN_ID.test(one) && text.includes(one));
+  if (id) {
+    const [before, ...after] = text.split(id);
+    return [breakable(before), h('span.id', {}, said(id, 120)), breakable(after.join(id))];
+  }
   const name = said(text, 60);
   for (const node of [...name.childNodes].filter((child) => child.nodeType === Node.TEXT_NODE)) {
     node.replaceWith(
@@ -132,7 +139,7 @@ function legend(keys = chosen()) {
           line,
           spot(nth, 0, 0),
         ),
-        said(runLabel(report.runs[key]), 60),
+        breakable(runLabel(report.runs[key])),
       );
     }),
   );

@@ -63,14 +63,15 @@ function sortHead(column, text) {
   );
 }
 
-/** A small drawing of the mean and its interval on a scale from 0 to 1. */
-function intervalBar(found) {
-  const x = (value) => round(2 + 48 * Math.min(1, Math.max(0, value)));
+/** A small drawing of the mean and its interval on the range of the metric, with a line at 0 if it is inside. */
+function intervalBar(found, [low, high] = [0, 1]) {
+  const x = (value) => round(2 + 48 * Math.min(1, Math.max(0, (value - low) / (high - low))));
   const wide = known(found.low) && known(found.high);
   return s(
     'svg',
     { class: 'interval', width: 52, height: 9, viewBox: '0 0 52 9', 'aria-hidden': 'true' },
     s('line', { x1: 2, x2: 50, y1: 4.5, y2: 4.5, class: 'rail' }),
+    low < 0 && high > 0 ? s('line', { x1: x(0), x2: x(0), y1: 0, y2: 9, class: 'rail' }) : null,
     wide ? s('line', { x1: x(found.low), x2: x(found.high), y1: 4.5, y2: 4.5, class: 'span' }) : null,
     known(found.mean) ? s('circle', { cx: x(found.mean), cy: 4.5, r: 3, class: 'dot' }) : null,
   );
@@ -179,8 +180,9 @@ function furtherSection() {
 
 /** One line per metric and run, with the overall figure and a column per category. */
 function furtherTable(caption, names) {
-  const cell = (unit, found) => [
+  const cell = (unit, found, range) => [
     h('span.mean', {}, inUnit(unit, found.mean)),
+    known(found.mean) && range ? intervalBar(found, range) : null,
     known(found.low) && known(found.high)
       ? h('span.range', {}, `[${inUnit(unit, found.low)}, ${inUnit(unit, found.high)}]`)
       : null,
@@ -199,7 +201,11 @@ function furtherTable(caption, names) {
         missing ? h('span.range', {}, said(missing, 300)) : null,
       ];
       return [
-        [about, named(key), ...[OVERALL, ...CATEGORIES].map((category) => cell(unit, fig(run, name, category)))],
+        [
+          about,
+          named(key),
+          ...[OVERALL, ...CATEGORIES].map((category) => cell(unit, fig(run, name, category), rangeOf(name))),
+        ],
       ];
     }),
   );

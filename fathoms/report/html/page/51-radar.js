@@ -3,9 +3,15 @@
 const TALL = 340;
 const MOST_LABELS = 12;
 
-/** The values to draw, one list per run; the paper's scale divides each axis by its highest value. */
-function normalise(runs, scale) {
-  if (scale !== 'paper' || runs.length === 1) return runs;
+/**
+ * The values as shares of the radius, one list per run. The centre is the lowest value of the metric and the
+ * outermost ring its highest; the paper's scale divides each axis by its highest value instead.
+ */
+function normalise(runs, scale, [low, high]) {
+  if (scale !== 'paper') {
+    const part = (value) => Math.min(1, Math.max(0, (value - low) / (high - low)));
+    return runs.map((values) => values.map((value) => (known(value) ? part(value) : value)));
+  }
   const tops = runs[0].map((_, axis) => Math.max(0, ...runs.map((values) => values[axis]).filter(known)));
   return runs.map((values) =>
     values.map((value, axis) => (known(value) && tops[axis] > 0 ? value / tops[axis] : value)),
@@ -40,9 +46,15 @@ function placeLabels(texts, radius) {
 function radarChart(metric, categories, runs, scale, room) {
   const raw = runs.map((run) => categories.map((category) => fig(run, metric, category).mean ?? null));
   const axes = categories.map(nameOf);
-  const drawn = normalise(raw, scale);
+  const range = rangeOf(metric);
+  // dividing by the highest value means nothing where values can be negative
+  if (runs.length === 1 || range[0] < 0) scale = 'plain';
+  const drawn = normalise(raw, scale, range);
   const wide = Math.max(60, Math.min(110, (room - 200) / 2));
-  const texts = axes.map((axis, at) => (axes.length > MOST_LABELS ? [String(at + 1)] : lines(axis, wide, 3)));
+  const texts = axes.map((axis, at) => [
+    ...(axes.length > MOST_LABELS ? [String(at + 1)] : lines(axis, wide, 3)),
+    ...lackOf(raw.map((values) => values[at])),
+  ]);
   const { radius, boxes } = placeLabels(texts, Math.min(TALL / 2, Math.max(72, (room - 2 * wide - 40) / 2)));
   const edges = (reach) => [
     Math.min(-radius, ...boxes.map((box) => box[reach] - box[reach === 'x' ? 'width' : 'height'] / 2)),
@@ -50,7 +62,7 @@ function radarChart(metric, categories, runs, scale, room) {
   ];
   const [[left, right], [top, bottom]] = [edges('x'), edges('y')];
   const scaling =
-    scale === 'paper' && runs.length > 1 ? 'each axis divided by its highest value' : 'from 0 to 1';
+    scale === 'paper' ? 'each axis divided by its highest value' : `from ${range[0]} to ${range[1]}`;
   const title = `${titleOf(metric)} by category, ${scaling}`;
   const picture = chart(
     right - left + 8,
@@ -61,8 +73,8 @@ function radarChart(metric, categories, runs, scale, room) {
       { transform: `translate(${round(4 - left)} ${round(4 - top)})` },
       grid(axes.length, radius),
       boxes.map((box, at) => radarLabel(box, texts[at], axes[at])),
-      drawn.map((values, nth) => outline(values, raw[nth], axes, radius, nth, runs[nth])),
-      ringLabels(radius),
+      drawn.map((values, nth) => outline(values, raw[nth], axes, radius, nth, runs[nth], metric)),
+      ringLabels(radius, scale === 'paper' ? [0, 1] : range),
     ),
   );
   const numbers =
@@ -83,10 +95,20 @@ function radarChart(metric, categories, runs, scale, room) {
       `radar-${slug(metric)}`,
       title,
       ['Run', ...axes.map((axis) => said(axis, 60))],
-      runs.map((run, nth) => [said(runLabel(run), 60), ...raw[nth].map((value) => figure(value))]),
+      runs.map((run, nth) => [said(runLabel(run), 60), ...raw[nth].map((value) => written(metric, value))]),
     ),
   );
 }
+
+/** What the label of an axis says about the runs without a value on it, where their outline has a gap. */
+function lackOf(values) {
+  const lacking = values.filter((value) => !known(value)).length;
+  if (!lacking) return [];
+  return [lacking === values.length ? 'no value' : `no value (${lacking} of ${values.length} runs)`];
+}
+
+/** A value as text, in the unit of its metric. */
+const written = (metric, value) => (known(value) ? scored(metric, value) : 'no value');
 
 const polygon = (points) => points.map(([x, y]) => `${round(x)},${round(y)}`).join(' ');
 
@@ -109,8 +131,15 @@ function grid(axes, radius) {
   ];
 }
 
-const ringLabels = (radius) =>
-  [0.5, 1].map((part) => s('text', { x: 4, y: round(-part * radius + 12), class: 'tick' }, String(part)));
+/** The values of the middle and the outermost ring, and that of the centre unless it is 0. */
+const ringLabels = (radius, [low, high]) =>
+  (low ? [0, 0.5, 1] : [0.5, 1]).map((part) =>
+    s(
+      'text',
+      { x: 4, y: round(-part * radius + 12), class: 'tick' },
+      String(round(low + part * (high - low))),
+    ),
+  );
 
 function radarLabel(box, rows, axis) {
   const top = box.y - box.height / 2 + 11;
@@ -123,13 +152,13 @@ function radarLabel(box, rows, axis) {
 }
 
 /** One run: a line through its values with a mark on each; a missing value interrupts the line. */
-function outline(values, raw, axes, radius, nth, run) {
+function outline(values, raw, axes, radius, nth, run, metric) {
   const ways = directions(axes.length);
   const points = values.map((value, at) =>
     known(value) ? [ways[at][0] * value * radius, ways[at][1] * value * radius] : null,
   );
   const marks = points.map(
-    (point, at) => point && spot(nth, ...point, `${runLabel(run)}, ${axes[at]}: ${figure(raw[at])}`),
+    (point, at) => point && spot(nth, ...point, `${runLabel(run)}, ${axes[at]}: ${written(metric, raw[at])}`),
   );
   return s(
     'g',
@@ -147,8 +176,8 @@ function closedPath(points) {
   return pairs.map(([a, b]) => `M${polygon([a])}L${polygon([b])}`).join('');
 }
 
-/** Whether a further metric has a radar: it is shown, and a share, so that its axes go from 0 to 1. */
-const onRadar = (name) => isShown(name) && metricNamed(name).unit === 'share';
+/** Whether a further metric has a radar: it is shown, and its values have bounds, which are the ends of an axis. */
+const onRadar = (name) => isShown(name) && rangeOf(name) !== null;
 
 function radars(room) {
   const categories = [OVERALL, ...CATEGORIES];
@@ -164,10 +193,10 @@ function radars(room) {
         'scale',
         'Scale of the axes',
         [
+          ['plain', 'Plain'],
           ['paper', 'Paper’s scale'],
-          ['plain', 'Plain 0–1'],
         ],
-        state.scale,
+        state.scale === 'paper' ? 'paper' : 'plain',
         (scale) => go({ scale }),
       ),
       h(
@@ -175,7 +204,7 @@ function radars(room) {
         {},
         state.scale === 'paper' && runs.length > 1
           ? 'Each axis is divided by the highest value that any of these runs has on it, as in the paper.'
-          : 'Values as measured.',
+          : 'Values as measured: each axis goes from the lowest to the highest value that the metric can have.',
       ),
     ),
     legend(),
@@ -183,7 +212,7 @@ function radars(room) {
       'div.pairs',
       {},
       [...Object.keys(METRICS), ...furtherMetrics().filter(onRadar)].map((metric) =>
-        radarChart(metric, categories, runs, state.scale === 'plain' ? 'plain' : 'paper', width),
+        radarChart(metric, categories, runs, state.scale === 'paper' ? 'paper' : 'plain', width),
       ),
     ),
   );

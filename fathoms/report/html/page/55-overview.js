@@ -70,6 +70,41 @@ function abstentionTable(key) {
   );
 }
 
+/** The hallucination rates over all, over answerable and over unanswerable questions, with the questions of each. */
+function hallucinationOver() {
+  const rows = chosen().flatMap((key) => {
+    const found = report.runs[key].hallucination_over;
+    if (!found) return [];
+    const line = (name, rates) => [
+      named(key),
+      said(name, 60),
+      ...['all', 'answerable', 'unanswerable'].map((kind) => [
+        h('span.mean', {}, figure(rates[kind].mean)),
+        h('span.range', {}, `n ${count(rates[kind].n)}`),
+      ]),
+    ];
+    const categories = CATEGORIES.filter((name) => own(found.categories, name));
+    return [
+      line('All categories', found.overall),
+      ...categories.map((name) => line(name, own(found.categories, name))),
+    ];
+  });
+  if (!rows.length) return null;
+  return section(
+    'hallucination-over',
+    'Hallucination by answerability',
+    h(
+      'p.small',
+      {},
+      `The share of answers that hallucinate, as a mean over questions: over all questions, over those that
+        have an answer, and over those that have none. n is the number of questions.`,
+    ),
+    table('Hallucination by answerability', ['Run', 'Category', 'All', 'Answerable', 'Unanswerable'], rows, {
+      seen: false,
+    }),
+  );
+}
+
 function errors() {
   const rows = chosen().flatMap((key) =>
     report.runs[key].errors.map((error) => [
@@ -130,7 +165,7 @@ const microOf = ({ metrics }) =>
     .join(', ');
 
 const facts = (run) => [
-  ['Id', h('code', {}, said(run.id, 120))],
+  ['Id', h(RUN_ID.test(run.id) ? 'code.id' : 'code', {}, said(run.id, 120))],
   ['Model', said(run.model ?? 'not known', 80)],
   ['Pipeline', said(run.pipeline, 80)],
   ['Profile', said(run.profile, 40)],
@@ -235,6 +270,7 @@ function overviewView(room) {
     furtherSection(),
     radars(room),
     funnel(room),
+    hallucinationOver(),
     abstention(),
     costAndQuality(room),
     latency(room),

@@ -5,8 +5,12 @@ const FLIPS = { flipped: 'flipped', won: 'won by B', lost: 'won by A', tied: 'ti
 /** The scores of all questions of a run in the index by one metric. */
 const scoresIn = (run, metric) => (own(METRICS, metric) ? run[metric] : own(run.metrics, metric)) ?? [];
 
-/** The metrics to choose from: those of the leaderboard, and the further ones that are shown. */
-const compared = () => [...Object.keys(METRICS), ...furtherMetrics().filter(isShown)];
+/** The metrics to choose from: those of the leaderboard, and the further ones that are shown and that single
+ * questions have. A ratio of counts over all answers, such as abstention-f1, is none of them. */
+const compared = () => [
+  ...Object.keys(METRICS),
+  ...furtherMetrics().filter((name) => isShown(name) && metricNamed(name).by_question),
+];
 
 /** Format a score in the unit of its metric. */
 const scored = (metric, value) => (own(METRICS, metric) ? figure(value) : inUnit(metricNamed(metric).unit, value));

@@ -1,0 +1,32 @@
+"""Differences of ratios of sums, such as F1 or a rate over answers that are added up over questions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def ratio_of(counts: ArrayLike) -> float | None:
+    """Return the sum of numerators over the sum of denominators; `counts` has a row of both per question.
+    `None` if the denominators add up to 0."""
+    top, bottom = np.asarray(counts, dtype=float).reshape(-1, 2).sum(axis=0)
+    return float(top / bottom) if bottom else None
+
+
+def linearised(first: ArrayLike, second: ArrayLike) -> Array:
+    """Return one value per question, whose mean is the difference of two ratios (second minus first).
+
+    `first` and `second` have a row of numerator and denominator per question. With R the ratio of both
+    together, a question with numerator t and denominator b adds (t - R b) / mean(b) to its side. This is the
+    linearisation of a ratio by Taylor's series (Woodruff 1971), so the values vary as the difference does,
+    and the tests and intervals for means of paired differences apply to them. Raises ZeroDivisionError if the
+    denominators of a side add up to 0.
+    """
+    one, two = (np.asarray(side, dtype=float).reshape(-1, 2) for side in (first, second))
+    top, bottom = (one + two).sum(axis=0)
+    if not (one[:, 1].any() and two[:, 1].any()):
+        raise ZeroDivisionError("a ratio has no denominator")
+    ours, theirs = ((side[:, 0] - top / bottom * side[:, 1]) / side[:, 1].mean() for side in (one, two))
+    return np.asarray(theirs - ours)
