@@ -36,6 +36,20 @@ def gate(
     by_category: Annotated[
         bool, typer.Option("--by-category", help="Judge every category, too, and not only the overall mean.")
     ] = False,
+    least: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--min", metavar="METRIC=VALUE", help="FAIL if the newest run has less than this (repeatable)."
+        ),
+    ] = None,
+    most: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--max-rate",
+            metavar="METRIC=VALUE",
+            help="FAIL if the newest run has more than this (repeatable).",
+        ),
+    ] = None,
     last: Annotated[
         int,
         typer.Option(
@@ -79,11 +93,18 @@ def gate(
     UNDECIDED after a loss of a quarter or more ends with exit code 101, because another run is needed.
     """
     from fathoms.compare.against_baseline import require_sound
+    from fathoms.compare.floors import check_limits, read_limits
     from fathoms.compare.question_scores import pool, read_scores, write_baseline
     from fathoms.runs.finding import find_run, oldest_first, with_earlier
 
-    if (baseline is None) == (save_baseline is None):
-        raise UsageError("gate needs --baseline RUN to compare with, or --save-baseline FILE to save one")
+    limits = read_limits(least or (), most or ())
+    if save_baseline is not None and (limits or baseline is not None):
+        raise UsageError("--save-baseline judges nothing: leave out --baseline, --min and --max-rate")
+    if baseline is None and save_baseline is None and not limits:
+        raise UsageError(
+            "gate needs --baseline RUN to compare with, --min or --max-rate as fixed limits, or"
+            " --save-baseline FILE to save one"
+        )
     if last > 1 and (len(runs) > 1 or save_baseline is not None):
         raise UsageError("--last finds the earlier runs itself: name one run, and no --save-baseline")
     metrics = list(dict.fromkeys(metric or ["correctness"]))
@@ -97,10 +118,14 @@ def gate(
         return 0
 
     def judge() -> Gated:
-        from fathoms.compare.against_baseline import gate
+        from fathoms.compare.against_baseline import gate, without_baseline
 
         nights = [read_scores(run, profile) for run in stored]
-        pooled = pool([_baseline(name, profile, out) for name in baseline or ()])
+        checked = check_limits(nights[-1], limits, by_category=by_category)
+        if baseline is None:
+            require_sound(nights[-1], allowed)
+            return without_baseline(nights[-1]).with_limits(checked)
+        pooled = pool([_baseline(name, profile, out) for name in baseline])
         if last > 1:
             earlier = with_earlier(stored[0], out, last, pooled.runs)[:-1]
             nights = [*(read_scores(run, profile) for run in earlier), *nights]
@@ -113,7 +138,7 @@ def gate(
             by_category=by_category,
             allowed=allowed,
             allow_unchecked=allow_unchecked,
-        )
+        ).with_limits(checked)
 
     return _judge_and_report(judge, strict=strict, log_file=log_file, junit=junit, as_json=as_json)
 

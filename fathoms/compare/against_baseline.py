@@ -7,10 +7,11 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from fathoms.compare.floors import LimitCheck
 from fathoms.compare.question_scores import (
     Matched,
     MatchedRatios,
@@ -87,10 +88,10 @@ class Gated:
     `alpha` is the accepted chance of PASS for a loss as large as the margin, and `level` is what the `p` of a
     check must be below for FAIL. `judge` is the baseline's abstention classifier, and `reversed` are the
     metrics with the sign reversed, because lower values are better. `large_losses` are the undecided checks
-    whose newest run lost at least `LARGE_LOSS` of the range of the metric.
-    `judge` is the baseline's abstention classifier, and `reversed` are the metrics with the sign reversed,
-    because lower values are better. `versions` are those of the service behind the pipeline in each run, and
-    `baseline_versions` those in the baseline; empty where they are not known.
+    whose newest run lost at least `LARGE_LOSS` of the range of the metric. `versions` are those of the
+    service behind the pipeline in each run, and `baseline_versions` those in the baseline; empty where they
+    are not known. `limits` are the fixed limits that were asked for; without a baseline there are no
+    `checks`.
     """
 
     verdict: GateVerdict
@@ -106,6 +107,20 @@ class Gated:
     large_losses: tuple[GateCheck, ...] = ()
     versions: tuple[tuple[str, ...], ...] = ()
     baseline_versions: tuple[str, ...] = ()
+    limits: tuple[LimitCheck, ...] = ()
+
+    def with_limits(self, limits: Iterable[LimitCheck]) -> Gated:
+        """Return the same with fixed limits, of which each that is not kept makes the verdict FAIL."""
+        found = tuple(limits)
+        verdict = self.verdict if all(limit.kept for limit in found) else "FAIL"
+        return replace(self, verdict=verdict, limits=found)
+
+
+def without_baseline(run: QuestionScores) -> Gated:
+    """Return a gate that passes, for the fixed limits of a run."""
+    return Gated(
+        "PASS", run.runs[:1], (), run.profile, run.judge, 0.0, 0.0, 0.0, (), versions=(run.versions,)
+    )
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from fathoms.compare.against_baseline import GateCheck, Gated
+from fathoms.compare.floors import LimitCheck
 from fathoms.report.comparison import listed, p_text, version_lines
 from fathoms.report.junit import Case, Suite
 from fathoms.report.terminal import bare_table, note, with_blank_lines, with_ids
@@ -32,12 +33,27 @@ def gated_panel(found: Gated) -> list[RenderableType]:
     runs = [f"run {position}: {run}" for position, run in enumerate(found.runs, 1)]
     return [
         Text(found.verdict, style=f"bold {STYLES[found.verdict]}"),
-        with_blank_lines(table),
+        *([with_blank_lines(table)] if found.checks else [Text()]),
+        *map(limit_text, found.limits),
         *map(with_ids, [*runs, *(f"baseline: {run}" for run in found.baseline)]),
         *version_lines({"the baseline": found.baseline_versions} | versions),
-        note(meaning(found)),
+        *([note(meaning(found))] if found.checks else []),
         *reasons(found),
     ]
+
+
+def limit_text(check: LimitCheck) -> Text:
+    """Say whether a fixed limit is kept."""
+    return Text(_limited(check), style="green" if check.kept else "red")
+
+
+def _limited(check: LimitCheck) -> str:
+    """Say what was found and what the limit is: `correctness 0.52 (93 questions), at least 0.6: FAIL`."""
+    name = check.limit.metric + (f" in {plain(check.category)}" if check.category else "")
+    side = "at least" if check.limit.side == "min" else "at most"
+    questions = f"{check.questions} question{'s' * (check.questions != 1)}"
+    verdict = "PASS" if check.kept else "FAIL"
+    return f"{name} {check.found:.2f} ({questions}), {side} {check.limit.value:g}: {verdict}"
 
 
 def check_rows(check: GateCheck, several: bool) -> Iterator[list[str | Text]]:
@@ -121,7 +137,11 @@ def undecided_check(found: Gated, check: GateCheck) -> str:
 
 
 def gate_line(found: Gated) -> str:
-    """Return the verdict on one line, with the newest figures of the check that decided it."""
+    """Return the verdict on one line, with the newest figures of the check, or the limit, that decided it."""
+    broken = [limit for limit in found.limits if not limit.kept]
+    if broken or not found.checks:
+        more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
+        return f"{plain(found.runs[-1])}: {_limited((broken or list(found.limits))[0])}{more}"
     check = _deciding(found)
     several = f", {len(found.runs)} runs" if len(found.runs) > 1 else ""
     runs = f"{len(found.baseline)} baseline run{'s' * (len(found.baseline) != 1)}"
@@ -158,4 +178,10 @@ def gate_suite(found: Gated, *, strict: bool) -> Suite:
         said = f"{_figures(check)}, n {check.questions}: {check.verdict}"
         failure = (check.verdict, said) if check.verdict in bad else None
         cases.append(Case(f"{KIND} {_name(check)}", failure=failure, said=said))
+    for limit in found.limits:
+        said = _limited(limit)
+        name = f"{limit.limit.side} {limit.limit.metric}" + (
+            f" in {limit.category}" if limit.category else ""
+        )
+        cases.append(Case(f"{KIND} {name}", failure=None if limit.kept else ("FAIL", said), said=said))
     return Suite(KIND, cases)

@@ -90,6 +90,23 @@ def test_the_last_nights_are_found_back_to_the_baseline(fathoms: Any, tmp_path: 
     assert fathoms("gate", "every", "every~1", "--baseline", file, "--last", "2")[0] == 2
 
 
+def test_fixed_limits_need_no_baseline(fathoms: Any, tmp_path: Path) -> None:
+    code, out, _ = fathoms("gate", "bad", "--min", "correctness=0.6", "--max-rate", "hallucination=0.4")
+    assert (code, out.startswith("PASS\n")) == (0, True)
+    code, out, _ = fathoms("gate", "bad", "--min", "correctness=0.7", "--by-category")
+    assert code == 100
+    last = out.splitlines()[-1]
+    assert last.endswith(": correctness 0.67 (60 questions), at least 0.7: FAIL (and 2 more)")
+    assert "correctness in Odd 0.67 (30 questions), at least 0.7: FAIL" in out
+    junit = tmp_path / "gate.xml"
+    arguments = ("--baseline", "good", "--margin", "0.1", "--max-rate", "hallucination=0.1")
+    assert fathoms("gate", "same", *arguments, "--junit", str(junit))[0] == 0
+    assert 'name="gate max hallucination"' in junit.read_text()
+    assert fathoms("gate", "same", *arguments[:4], "--min", "correctness=1.1")[0] == 100
+    code, _, err = fathoms("gate", "good", "--min", "correctness")
+    assert (code, "expected METRIC=VALUE" in err) == (2, True)
+
+
 def test_few_questions_leave_it_undecided(fathoms: Any) -> None:
     code, out, err = fathoms("gate", "same", "--baseline", "good")
     assert (code, out.startswith("UNDECIDED\n")) == (0, True)
@@ -109,7 +126,7 @@ def test_few_questions_leave_it_undecided(fathoms: Any) -> None:
         (["few", "--baseline", "good"], 1, "did not ask the same questions: q50, q52, q54, q56, q58 ..."),
         (["cached", "--baseline", "good"], 1, "60 replies of"),
         (["good"], 2, "gate needs --baseline RUN"),
-        (["good", "--baseline", "same", "--save-baseline", "b.json"], 2, "gate needs --baseline RUN"),
+        (["good", "--baseline", "same", "--save-baseline", "b.json"], 2, "--save-baseline judges nothing"),
         (["good", "--baseline", "same", "--metric", "corectness"], 2, "did you mean 'correctness'?"),
         (["good", "--baseline", "good"], 2, "named twice"),
         (["good", "--baseline", "same", "--profile", "released"], 1, "no scores 'released'"),

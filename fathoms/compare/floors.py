@@ -1,0 +1,80 @@
+"""Fixed limits that a run must keep, with or without a baseline: a lowest value, or a highest rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from fathoms.compare.question_scores import QuestionScores, names
+from fathoms.errors import DataError, UsageError
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit for the value of a metric: at least (`min`) or at most (`max`) so much."""
+
+    metric: str
+    side: Literal["min", "max"]
+    value: float
+
+
+@dataclass(frozen=True)
+class LimitCheck:
+    """Whether a run keeps a limit, over all categories (macro mean, `category` is `None`) or in one category.
+
+    `found` is the value of the run over so many `questions`. It is compared as it is: whether it is above or
+    below the limit by chance is not asked.
+    """
+
+    limit: Limit
+    category: str | None
+    found: float
+    questions: int
+    kept: bool
+
+
+def read_limits(least: Iterable[str], most: Iterable[str]) -> list[Limit]:
+    """Read limits in the form `METRIC=VALUE`; raises UsageError."""
+    found = []
+    for option, side, texts in (("--min", "min", least), ("--max-rate", "max", most)):
+        for text in texts:
+            metric, _, value = text.partition("=")
+            try:
+                found.append(Limit(metric.strip(), "min" if side == "min" else "max", float(value)))
+            except ValueError:
+                raise UsageError(f"{option} {text}: expected METRIC=VALUE, such as correctness=0.6") from None
+    return found
+
+
+def check_limits(run: QuestionScores, limits: Sequence[Limit], *, by_category: bool) -> list[LimitCheck]:
+    """Compare the values of a run with limits; raises UsageError for a metric that the run does not have, and
+    DataError for one without a value."""
+    found = []
+    for limit in limits:
+        run.kind_of(limit.metric)  # raises UsageError
+        categories = dict.fromkeys(question.category for question in run.questions.values())
+        for category in (None, *(categories if by_category else ())):
+            value, questions = _value(run, limit.metric, category)
+            if value is not None:
+                kept = value >= limit.value if limit.side == "min" else value <= limit.value
+                found.append(LimitCheck(limit, category, value, questions, kept))
+            elif category is None:
+                raise DataError(f"{names(run)} has no value of {limit.metric}, so no limit can be checked")
+    return found
+
+
+def _value(run: QuestionScores, metric: str, category: str | None) -> tuple[float | None, int]:
+    """Return the mean of the categories, or of one, and the number of questions behind it. A ratio of counts
+    is added up over all questions."""
+    asked = [question for question in run.questions.values() if category in (None, question.category)]
+    if run.adds_counts(metric):
+        ratios = [ratio for question in asked if (ratio := question.ratio(metric)) is not None]
+        whole = sum(below for _, below in ratios)
+        return (sum(above for above, _ in ratios) / whole if whole else None), len(ratios)
+    means: dict[str, list[float]] = {}
+    for question in asked:
+        if (mean := question.mean(metric)) is not None:
+            means.setdefault(question.category, []).append(mean)
+    return (fmean(map(fmean, means.values())) if means else None), sum(map(len, means.values()))
