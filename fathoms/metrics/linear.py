@@ -20,7 +20,7 @@ from fathoms.models import Embedder, LexicalEmbedder
 from fathoms.types import Verdict
 
 WEIGHTS = Path(__file__).with_name("linear.npz")
-WEIGHTS_SHA256 = "03cd2b57c663181cda9a20d099a65e4ef3025aa293120516f947414ac5d775b4"
+WEIGHTS_SHA256 = "67bc6ecc7c07f9f356b15307d00d0d6e64c451941e6dcc5cd6fe09be8c9afc4e"
 """The hash of `linear.npz`; `train.py` prints it."""
 
 
