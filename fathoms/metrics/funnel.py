@@ -148,14 +148,18 @@ def funnel(
         found = {"documents": [texts.parsed.gold(gold_pages(question), match)], **found}
     lost, gained = steps(recalls, known_stages)
     variant = _lost_variant(question, recalls, found, match, hyphens) if missed else None
-    if variant is not None and not set(missed) <= set(map(str, variant)):
+    missing = _missing_from(missed, question, found, match, hyphens)
+    if variant is not None and (
+        not set(missed) <= set(map(str, variant)) or (lost.get("answer") and "answer" not in missing.values())
+    ):
         said = _folded([record.answer.text if record.answer else ""], match) or []
-        missed = [str(form) for form in variant if not stands_in(said, form, match, hyphens)]
+        unsaid = [str(form) for form in variant if not stands_in(said, form, match, hyphens)]
+        missing = _missing_from(unsaid, question, found, match, hyphens)
     return Funnel(
         **recalls,
         lost=lost,
         gained=gained,
-        missed=_missing_from(missed, question, found, match, hyphens),
+        missed=missing,
         chance=gold.chance,
     )
 

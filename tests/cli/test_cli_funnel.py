@@ -49,7 +49,7 @@ def test_answers_from_elsewhere_are_given_their_documents(project: Project) -> N
         {"id": "text-only-02", "answer": "Red.", "contexts": ["The Varn tower is 41.5 m tall."]},
     ]
     project.write("answers.jsonl", "\n".join(map(json.dumps, rows)))
-    command = ("import", "answers", "answers.jsonl", "--questions", "questions.json")
+    command = ("import", "answers", "answers.jsonl", "--questions", "questions.json", "--partial")
     assert project.fathoms(*command, "--documents", "pdfs").returncode == 0
     (row,) = project.json("report", "answers")
     stages = row["funnel"]["categories"]["Text-Only"]
