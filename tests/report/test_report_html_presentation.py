@@ -129,11 +129,10 @@ def test_ids_of_runs_stand_on_one_line(page: Any, runs: list[ScoredRun]) -> None
         page.set_viewport_size({"width": width, "height": 900})
         found = page.locator("#leaderboard .id, #radar .legend .id, #about .id")
         assert set(found.all_inner_texts()) == {run.run for run in runs}
-        heights = page.eval_on_selector_all(
-            "#leaderboard .id, #radar .legend .id, #about .id",
-            "all => all.map(one => one.getClientRects().length)",
+        page.wait_for_function(  # one line each, once the page is drawn for its new width
+            "ids => [...document.querySelectorAll(ids)].every(one => one.getClientRects().length === 1)",
+            arg="#leaderboard .id, #radar .legend .id, #about .id",
         )
-        assert set(heights) == {1}
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
