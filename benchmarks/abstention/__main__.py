@@ -20,12 +20,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from train import Row, describe, fit, number_of, read_labelled, sentence_model, written_answers
+from train import (
+    Row,
+    SentenceModel,
+    describe,
+    f1,
+    fit,
+    number_of,
+    read_labelled,
+    sentence_model,
+    written_answers,
+)
 
 from fathoms.metrics import Classifier, Cues, Linear, NearestNeighbour
 from fathoms.metrics.agreement import count, figures
+from fathoms.metrics.linear_weights import classify
 
-GROUPS = 5
+GROUPS = 10
+SPLITS = ("a ", "b ", "c ", "d ")
+"""Other ways to divide models and questions into folds, to show how much the figure depends on that."""
 
 
 def main(folder: Path) -> None:
@@ -33,29 +46,29 @@ def main(folder: Path) -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     rows = read_labelled(folder)
-    sources = list(dict.fromkeys(row.source for row in rows))
-    first, written = sentence_model(), written_answers()
-    learnt = Learnt(
-        rows,
-        describe(first, [row.answer for row in rows]),
-        describe(first, [text for text, _ in written]),
-        [abstains for _, abstains in written],
-    )
+    learnt = Learnt(rows, sentence_model())
+    validated = learnt.cross_validated("")
     print("| answers | classifier | accuracy | F1 | abstentions found | statements taken for abstentions |")
     print("|---|---|---|---|---|---|")
-    for source in sources:
-        here = np.array([row.source == source for row in rows])
+    for source, here in by_source(rows):
         for name, plain in (
             ("nearest exemplar, whole answer (`paper`)", NearestNeighbour().plain()),
             ("nearest exemplar, sentences", NearestNeighbour()),
             ("`cues`", Cues()),
         ):
             show(source, name, rows, labels(plain, rows), here)
-        show(source, "`linear`, cross-validated", rows, learnt.cross_validated(), here)
-        show(source, "`linear`, learnt from the other source", rows, learnt.said(~here), here)
+        show(source, "`linear`, cross-validated", rows, validated, here)
+        other = np.zeros(len(rows), dtype=bool)
+        other[here] = learnt.said(~here, here)
+        show(source, "`linear`, learnt from the other source", rows, other, here)
         show(source, "`linear` as it ships (has seen these)", rows, labels(Linear(), rows), here)
+    abstains = np.array([row.abstains for row in rows])
+    for split in SPLITS:
+        said = learnt.cross_validated(split)
+        found = [f"{f1(said[here], abstains[here]):.3f} ({source})" for source, here in by_source(rows)]
+        print(f"cross-validated by other folds ({split}): F1 {', '.join(found)}")
     for classifier in (NearestNeighbour(), Cues(), Linear()):
-        for source in sources:
+        for source, _ in by_source(rows):
             rate = speed(classifier, [row.answer for row in rows if row.source == source])
             print(f"{classifier.kind}, {source}: {rate:.0f} answers a second of one core")
     print(f"load {os.getloadavg()[0]:.1f}")
@@ -64,32 +77,47 @@ def main(folder: Path) -> None:
 class Learnt:
     """The second step of `linear`, learnt from some of the labelled answers."""
 
-    def __init__(self, rows: Sequence[Row], features: Any, written: Any, abstains: Sequence[bool]) -> None:
-        self.rows, self.features, self.written, self.abstains = rows, features, written, abstains
+    def __init__(self, rows: Sequence[Row], first: SentenceModel) -> None:
+        written = written_answers()
+        self.rows, self.first = rows, first
+        self.seen = describe(first, [row.answer for row in rows])
+        self.written = describe(first, [text for text, _ in written])
+        self.abstains = [abstains for _, abstains in written]
 
-    def said(self, taken: Any) -> list[bool]:
-        """Whether every answer is said to abstain by weights that are learnt from those `taken`."""
-        chosen = [row for row, one in zip(self.rows, taken, strict=True) if one]
-        weights, threshold = fit(
-            self.features[taken],
+    def said(self, learnt_from: Any, tried: Any) -> list[bool]:
+        """Whether each of the answers `tried` is said to abstain by weights that are learnt from others."""
+        chosen = [row for row, one in zip(self.rows, learnt_from, strict=True) if one]
+        found = fit(
+            self.seen.of(learnt_from),
             [row.abstains for row in chosen],
             [row.question for row in chosen],
             self.written,
             self.abstains,
         )
-        return [bool(one) for one in self.features @ weights > threshold]
+        weights = self.first.weights._replace(**found._asdict())
+        texts = [row.answer for row, one in zip(self.rows, tried, strict=True) if one]
+        return [verdict.label != "statement" for verdict in classify(weights, texts)]
 
-    def cross_validated(self) -> list[bool]:
-        """Whether every answer is said to abstain by weights learnt from other models and other questions."""
-        models = np.array([number_of(f"model {row.model.split('_')[0]}") % GROUPS for row in self.rows])
-        questions = np.array([number_of(f"q {row.question}") % GROUPS for row in self.rows])
-        said = [False] * len(self.rows)
+    def cross_validated(self, split: str) -> Any:
+        """Whether every answer is said to abstain by weights learnt from other models and other questions.
+        `split` decides which of them are in one fold."""
+        models = np.array(
+            [number_of(f"{split}model {row.model.split('_')[0]}") % GROUPS for row in self.rows]
+        )
+        questions = np.array([number_of(f"{split}q {row.question}") % GROUPS for row in self.rows])
+        said = np.zeros(len(self.rows), dtype=bool)
         for model in range(GROUPS):
             for question in range(GROUPS):
-                found = self.said((models != model) & (questions != question))
-                for place in np.nonzero((models == model) & (questions == question))[0]:
-                    said[place] = found[place]
+                here = (models == model) & (questions == question)
+                if here.any():
+                    said[here] = self.said((models != model) & (questions != question), here)
         return said
+
+
+def by_source(rows: Sequence[Row]) -> list[tuple[str, Any]]:
+    """Every source, and which of the answers are from it."""
+    sources = dict.fromkeys(row.source for row in rows)
+    return [(source, np.array([row.source == source for row in rows])) for source in sources]
 
 
 def labels(classifier: Classifier, rows: Sequence[Row]) -> list[bool]:

@@ -5,10 +5,11 @@
 1. The sentence scores are learnt only from text that was written for fathoms: the templates in
    `sentences.yaml`, the answers in tests/metrics/abstention_answers.yaml, and fathoms/metrics/exemplars.yaml.
    The words that they know are those of the same text and of `words.yaml`. No answer of a model is read here.
-2. The features of whole answers are weighed by a logistic regression on the written answers and on two
-   labelled sets: `dev.jsonl` (answers that FATHOMS-RAG released, without a licence) and `other-domains.jsonl`
-   (answers of MMDocRAG's repository, CC-BY-NC-4.0). What is kept of these is one number per feature, and the
-   threshold.
+2. The features and n-grams of whole answers are weighed by a logistic regression on the written answers and
+   on two labelled sets: `dev.jsonl` (answers that FATHOMS-RAG released, without a licence) and
+   `other-domains.jsonl` (answers of MMDocRAG's repository, CC-BY-NC-4.0). What is kept of these is one number
+   per feature, one per bucket of n-grams that at least three answers have, and the threshold. A bucket is a
+   hash, so no text can be recovered from it.
 
 It needs scikit-learn, which is not a dependency of fathoms. The result depends on nothing random.
 """
@@ -28,12 +29,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import yaml
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix, diags, hstack, vstack
 from sklearn.linear_model import LogisticRegression
 
-from fathoms.metrics.answer_features import BUCKETS, HEADS, Lexicon, features, split_sentences
+from fathoms.metrics.answer_features import BUCKETS, HEADS, WIDE, Lexicon, features, split_sentences
 from fathoms.metrics.linear import WEIGHTS
-from fathoms.metrics.linear_weights import Weights, sentence_matrix
+from fathoms.metrics.linear_weights import Hashed, Weights, sentence_matrix
 from fathoms.paths import sha256_file
 
 HERE = Path(__file__).parent
@@ -44,6 +45,10 @@ WRITTEN_WEIGHT = 0.3
 """What a written answer counts for, where an answer of a model counts 1."""
 STRENGTH = 0.02
 """The inverse strength of the regularisation of the second model (scikit-learn's C)."""
+NGRAM_SCALE = 20.0
+"""How freely the weights of n-grams may grow beside those of the standardised features."""
+LEAST_ANSWERS = 3
+"""The number of answers that must have an n-gram, or it gets no weight."""
 STEP = 1 / 512
 WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|[\u3040-\u30ff\u3400-\u9fff]")
 UNABLE = re.compile(
@@ -65,6 +70,26 @@ class Row(NamedTuple):
     id: str
 
 
+class Seen(NamedTuple):
+    """What the classifier sees of some answers, one row each: the features of their sentences, and whether
+    they have an n-gram, as a whole (the first half of the columns) or at the end."""
+
+    features: Any
+    ngrams: Any
+
+    def of(self, rows: Any) -> Seen:
+        """Return the given rows."""
+        return Seen(self.features[rows], self.ngrams[rows])
+
+
+class Fitted(NamedTuple):
+    """The weights of the second step."""
+
+    answers: Any
+    ngrams: Any
+    threshold: float
+
+
 class SentenceModel(NamedTuple):
     """The weights of the first step."""
 
@@ -77,7 +102,7 @@ def main(folder: Path) -> None:
     """Write the weights, and print their hash."""
     first = sentence_model()
     labelled, written = read_labelled(folder), written_answers()
-    answers, threshold = fit(
+    found = fit(
         describe(first, [row.answer for row in labelled]),
         [row.abstains for row in labelled],
         [row.question for row in labelled],
@@ -91,8 +116,10 @@ def main(folder: Path) -> None:
         sentences=first.weights.sentences,
         step=np.float64(STEP),
         bias=first.weights.bias,
-        answers=answers,
-        threshold=np.float64(threshold),
+        answers=found.answers,
+        known=np.array(np.nonzero(found.ngrams), dtype=np.uint32),
+        ngrams=found.ngrams[np.nonzero(found.ngrams)],
+        threshold=np.float64(found.threshold),
     )
     print(f"{WEIGHTS}: {WEIGHTS.stat().st_size} bytes, WEIGHTS_SHA256 = {sha256_file(WEIGHTS)}")
 
@@ -185,7 +212,8 @@ def sentence_model() -> SentenceModel:
     table = np.stack([models[head].coef_[0] for head in HEADS], axis=1)
     bias = np.array([models[head].intercept_[0] for head in HEADS]).round(4)
     steps = np.clip(np.round(table / STEP), -32767, 32767).astype(np.int16)
-    weights = Weights(lexicon, steps, STEP, bias, np.zeros(0), 0.0)
+    nothing = np.zeros((2, WIDE), dtype=np.int16)
+    weights = Weights(lexicon, steps, STEP, bias, np.zeros(0), nothing, 0.0)
     return SentenceModel(classes, words, weights)
 
 
@@ -200,28 +228,56 @@ def to_matrix(lexicon: Lexicon, texts: Sequence[str]) -> Any:
     return csr_matrix((values, (rows, columns)), shape=(len(texts), BUCKETS))
 
 
-def describe(first: SentenceModel, texts: Sequence[str]) -> Any:
-    """The features of answers, one row each."""
-    return np.array(
-        [features(first.weights.score_sentences(split_sentences(text) or ["?"]), len(text)) for text in texts]
+def describe(first: SentenceModel, texts: Sequence[str]) -> Seen:
+    """Return what the classifier sees of answers."""
+    parts = [split_sentences(text) or ["?"] for text in texts]
+    read = first.weights.read(parts)
+    places = np.cumsum([0, *map(len, parts)])
+    values = [
+        features(read.sentences[start:end], len(text))
+        for start, end, text in zip(places, places[1:], texts, strict=False)
+    ]
+    return Seen(
+        np.array(values), hstack([_has(found, len(texts)) for found in (read.whole, read.ending)]).tocsr()
     )
 
 
+def _has(found: Hashed, count: int) -> Any:
+    """Which n-grams the answers have, as a sparse matrix of 0 and 1."""
+    pairs = np.unique(found.owners * WIDE + found.hashes)
+    return csr_matrix((np.ones(len(pairs)), (pairs // WIDE, pairs % WIDE)), (count, WIDE))
+
+
+def _shares(ngrams: Any, known: Any) -> Any:
+    """The known n-grams of answers, divided by the root of their number, apart for both halves."""
+    halves = []
+    for half in (known[known < WIDE], known[known >= WIDE]):
+        part = ngrams[:, half]
+        halves.append(diags(1 / np.sqrt(np.maximum(part.sum(axis=1).A1, 1))) @ part)
+    return hstack(halves).tocsr()
+
+
 def fit(
-    rows: Any, abstains: Sequence[bool], groups: Sequence[str], written: Any, written_abstain: Sequence[bool]
-) -> tuple[Any, float]:
-    """Learn the weights of the features of answers, and the threshold, which is chosen by inner folds that
-    keep `groups` together."""
+    rows: Seen,
+    abstains: Sequence[bool],
+    groups: Sequence[str],
+    written: Seen,
+    written_abstain: Sequence[bool],
+) -> Fitted:
+    """Learn the weights of the features and n-grams of answers, and the threshold, which is chosen by inner
+    folds that keep `groups` together."""
     labels = np.array(abstains)
     folds = np.array([number_of(group) % 5 for group in groups])
-    scores = np.zeros(len(rows))
+    scores = np.zeros(len(labels))
     for fold in range(5):
         held = folds == fold
         if held.any():
-            weights, bias = _logistic(rows[~held], labels[~held], written, written_abstain)
-            scores[held] = rows[held] @ weights + bias
-    weights, bias = _logistic(rows, labels, written, written_abstain)
-    return weights.round(6), round(best_threshold(scores, labels) - bias, 6)
+            found, bias = _logistic(rows.of(~held), labels[~held], written, written_abstain)
+            one, known = rows.of(held), np.nonzero(found.ngrams.ravel())[0]
+            by_ngrams = _shares(one.ngrams, known) @ found.ngrams.ravel()[known] * STEP
+            scores[held] = one.features @ found.answers + by_ngrams + bias
+    found, bias = _logistic(rows, labels, written, written_abstain)
+    return found._replace(threshold=round(best_threshold(scores, labels) - bias, 6))
 
 
 def best_threshold(scores: Any, labels: Any) -> float:
@@ -242,16 +298,24 @@ def number_of(text: str) -> int:
     return int.from_bytes(sha256(text.encode()).digest()[:4], "big")
 
 
-def _logistic(rows: Any, labels: Any, written: Any, written_abstain: Sequence[bool]) -> tuple[Any, float]:
-    """A logistic regression on standardised features: weights of the features as they are, and the bias."""
-    every = np.vstack([rows, written])
-    weight = np.r_[np.ones(len(rows)), np.full(len(written), WRITTEN_WEIGHT)]
-    base = rows if len(rows) else written
-    mean, spread = base.mean(axis=0), base.std(axis=0) + 1e-6
-    model = LogisticRegression(C=STRENGTH, max_iter=2000, tol=1e-8)
-    model.fit((every - mean) / spread, np.r_[labels, written_abstain].astype(bool), sample_weight=weight)
-    weights = model.coef_[0] / spread
-    return weights, float(model.intercept_[0] - mean @ weights)
+def _logistic(
+    rows: Seen, labels: Any, written: Seen, written_abstain: Sequence[bool]
+) -> tuple[Fitted, float]:
+    """A logistic regression on standardised features and n-grams: the weights, and the bias."""
+    plain = np.vstack([rows.features, written.features])
+    mean, spread = rows.features.mean(axis=0), rows.features.std(axis=0) + 1e-6
+    ngrams = vstack([rows.ngrams, written.ngrams]).tocsc()
+    known = np.nonzero(np.diff(ngrams.indptr) >= LEAST_ANSWERS)[0]
+    every = hstack([csr_matrix((plain - mean) / spread), NGRAM_SCALE * _shares(ngrams, known)]).tocsr()
+    weight = np.r_[np.ones(len(labels)), np.full(len(written_abstain), WRITTEN_WEIGHT)]
+    model = LogisticRegression(C=STRENGTH, max_iter=2000, tol=1e-5)
+    model.fit(every, np.r_[labels, written_abstain].astype(bool), sample_weight=weight)
+    answers, steps = np.split(model.coef_[0], [plain.shape[1]])
+    answers = answers / spread
+    steps = np.clip(np.round(NGRAM_SCALE * steps / STEP), -32767, 32767)
+    kept = np.zeros(2 * WIDE, dtype=np.int16)
+    kept[known] = np.where(steps == 0, 1, steps)  # 0 stands for an n-gram that is not known
+    return Fitted(answers.round(6), kept.reshape(2, WIDE), 0.0), float(model.intercept_[0] - mean @ answers)
 
 
 if __name__ == "__main__":

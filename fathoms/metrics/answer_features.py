@@ -4,7 +4,8 @@ A sentence becomes two rows of tokens. In the first, words of the same use share
 and `doesn't state` are the same), determiners are left out, and a run of other words is one token. In the
 second, words that are common in the training text stand for themselves. N-grams of both are hashed into
 `BUCKETS` numbers. The classifier gives each sentence a score per `HEADS`, and `features` sums up the scores
-of an answer.
+of an answer. The words of the whole answer (`whole_ngrams`) and all words at its end (`ending_ngrams`) are
+weighed beside these.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,9 @@ HEADS = ("silent", "unable", "commits", "refuses")
 """What a sentence may do: say that something is missing (or refuse), say that the question cannot be
 answered, give an answer, or refuse."""
 BUCKETS = 1 << 16
+WIDE = 1 << 20
+"""The buckets of the n-grams of whole answers. There are so many because few n-grams have a weight, and the
+others must not fall into their buckets."""
 
 _MARKS = str.maketrans(
     dict.fromkeys("\u2019\u2018\u00b4\u02bc", "'")
@@ -44,6 +49,9 @@ _TOKEN = rf"{_IDEOGRAPHS}|\d+(?:[.,:]\d+)*%?|[^\W\d_]+(?:'[^\W\d_]+)*|[:,;?\"(]"
 _OTHER, _NUMBER, _EDGE, _FIRST_CLASS = 1, 2, 3, 4
 _BITS = 16
 _LONGEST_OF_CLASSES, _LONGEST_OF_WORDS = 5, 3
+_ENDING = 2
+"""The last sentences of an answer, of which the plain words count."""
+_PLAIN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+")
 _LONG = 60
 """The n-grams of a sentence from which on it is checked for loops."""
 _FACTOR, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
@@ -127,8 +135,8 @@ def ngrams(tokens: Tokens) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
     In a long sentence that says the same again and again, as small models do, each counts once.
     """
-    dropped = _hashed(tokens.classes, tokens.owners, _LONGEST_OF_CLASSES, 11, runs=True)
-    kept = _hashed(tokens.words, tokens.owners, _LONGEST_OF_WORDS, 29, runs=False)
+    dropped = _hashed(tokens.classes, tokens.owners, _LONGEST_OF_CLASSES, 11, BUCKETS, runs=True)
+    kept = _hashed(tokens.words, tokens.owners, _LONGEST_OF_WORDS, 29, BUCKETS, runs=False)
     hashes, owners = np.concatenate([dropped[0], kept[0]]), np.concatenate([dropped[1], kept[1]])
     totals = np.bincount(owners)
     long = (totals > _LONG)[owners]
@@ -140,11 +148,32 @@ def ngrams(tokens: Tokens) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.concatenate([hashes[rest], once % BUCKETS]), np.concatenate([owners[rest], once // BUCKETS])
 
 
+def whole_ngrams(tokens: Tokens, answers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the hashed n-grams of the known words of whole answers, and the number of the answer that each
+    belongs to. `answers` has the number of the answer of each sentence."""
+    return _hashed(tokens.words, answers[tokens.owners], _LONGEST_OF_WORDS, 29, WIDE, runs=False)
+
+
+def ending_ngrams(answers: Sequence[Sequence[str]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the hashed n-grams of all words in the last sentences of answers, and the number of the answer
+    that each belongs to. `answers` holds the sentences of each answer."""
+    codes, lengths = [], []
+    for sentences in answers:
+        found = _PLAIN.findall(" ".join(sentences[-_ENDING:]))
+        codes.extend([crc32(word.encode()) for word in found])
+        lengths.append(len(found))
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    return _hashed(np.array(codes, dtype=np.uint64), owners, _LONGEST_OF_WORDS, 47, WIDE, runs=False)
+
+
 def _hashed(
-    flat: NDArray[np.uint64], owner: NDArray[np.int64], longest: int, salt: int, *, runs: bool
+    flat: NDArray[np.uint64], owner: NDArray[np.int64], longest: int, salt: int, buckets: int, *, runs: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Hash the n-grams of up to `longest` tokens. Runs of equal tokens count once: with `runs` of any token,
-    otherwise of unknown words and numbers. With `runs`, the first class is left out."""
+    """Hash the n-grams of up to `longest` tokens into `buckets` numbers.
+
+    Runs of equal tokens count once: with `runs` of any token, otherwise of unknown words and numbers. With
+    `runs`, the first class is left out.
+    """
     if runs:
         stays = flat != _FIRST_CLASS
         flat, owner = flat[stays], owner[stays]
@@ -160,7 +189,7 @@ def _hashed(
         mixed = (mixed[:size] * _FACTOR + flat[more:] + np.uint64(1)) * _MIX
         mixed ^= mixed >> np.uint64(29)
         within = owner[:size] == owner[more:]
-        found.append(((mixed >> np.uint64(40)) & np.uint64(BUCKETS - 1))[within].astype(np.int64))
+        found.append(((mixed >> np.uint64(40)) & np.uint64(buckets - 1))[within].astype(np.int64))
         owners.append(owner[:size][within])
     if not found:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)

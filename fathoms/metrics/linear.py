@@ -2,8 +2,9 @@
 
 Each sentence is scored by the hashed n-grams of its words (`answer_features.py`): does it say that something
 is missing, that the question cannot be answered, does it give an answer, does it refuse? A second linear
-model weighs these scores by their places in the answer. `benchmarks/abstention/train.py` makes the weights;
-docs/abstention.md says what they were learnt from and how often they are right.
+model weighs these scores by their places in the answer, and the n-grams of the answer and of its end.
+`benchmarks/abstention/train.py` makes the weights; docs/abstention.md says what they were learnt from and how
+often they are right.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from fathoms.models import Embedder, LexicalEmbedder
 from fathoms.types import Verdict
 
 WEIGHTS = Path(__file__).with_name("linear.npz")
-WEIGHTS_SHA256 = "67bc6ecc7c07f9f356b15307d00d0d6e64c451941e6dcc5cd6fe09be8c9afc4e"
+WEIGHTS_SHA256 = "1c14b21e19a39130e0d887ae4064a0777b679bec4316f71fd4dfae5b96d9946e"
 """The hash of `linear.npz`; `train.py` prints it."""
 
 
@@ -30,7 +31,7 @@ class Linear(Component):
     It sees neither the question nor the gold answer, and needs no model.
     """
 
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
 
     kind: Literal["linear"] = "linear"
     exemplars: Path | None = None

@@ -16,12 +16,15 @@ from fathoms.errors import DataError
 from fathoms.metrics.answer_features import (
     BUCKETS,
     HEADS,
+    WIDE,
     Lexicon,
     Sentence,
     described,
+    ending_ngrams,
     features,
     ngrams,
     split_sentences,
+    whole_ngrams,
 )
 from fathoms.metrics.clauses import normalise
 from fathoms.metrics.grammar import read_grammar
@@ -37,11 +40,29 @@ _NONE = frozenset({"yes", "no", "none", "nothing", "nobody", "neither", "no one"
 _AROUND = " .!?\"'()[]_-:\u3002\uff01\uff1f"
 
 
+class Hashed(NamedTuple):
+    """Hashed n-grams, and the number of the answer that each belongs to."""
+
+    hashes: NDArray[np.int64]
+    owners: NDArray[np.int64]
+
+
+class Read(NamedTuple):
+    """What the classifier sees of some answers: the scores of all sentences in a row, the n-grams of whole
+    answers, and those of their ends."""
+
+    sentences: list[Sentence]
+    whole: Hashed
+    ending: Hashed
+
+
 class Weights(NamedTuple):
     """The weights of the classifier.
 
     `sentences` has one row per hashed n-gram and one column per head, in steps of `step`; `bias` is added to
-    the scores of the heads. `answers` weighs the features of an answer, and `threshold` is subtracted.
+    the scores of the heads. `answers` weighs the features of an answer. `ngrams` weighs, in steps of `step`,
+    the hashed n-grams of a whole answer (first row) and of its end (second row); those that are not known
+    have 0. `threshold` is subtracted from the sum.
     """
 
     lexicon: Lexicon
@@ -49,12 +70,15 @@ class Weights(NamedTuple):
     step: float
     bias: NDArray[np.float64]
     answers: NDArray[np.float64]
+    ngrams: NDArray[np.int16]
     threshold: float
 
-    def score_sentences(self, texts: Sequence[str]) -> list[Sentence]:
-        """Return the scores of sentences; those of a sentence do not depend on the others."""
+    def read(self, answers: Sequence[Sequence[str]]) -> Read:
+        """Read some answers, each given by its sentences."""
+        texts = [sentence for sentences in answers for sentence in sentences]
         if not texts:
-            return []
+            none = Hashed(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+            return Read([], none, none)
         tokens = self.lexicon.read(texts)
         hashes, owners = ngrams(tokens)
         found = self.sentences[hashes]
@@ -64,7 +88,26 @@ class Weights(NamedTuple):
             np.bincount(owners, weights=found[:, head], minlength=len(texts)) for head in range(len(HEADS))
         ]
         scores = np.stack(sums, axis=1) * self.step / np.sqrt(np.maximum(counts, 1))[:, None] + self.bias
-        return described(self.lexicon, tokens, scores)
+        answer = np.repeat(np.arange(len(answers)), [len(sentences) for sentences in answers])
+        return Read(
+            described(self.lexicon, tokens, scores),
+            Hashed(*whole_ngrams(tokens, answer)),
+            Hashed(*ending_ngrams(answers)),
+        )
+
+    def weigh_ngrams(self, read: Read, count: int) -> NDArray[np.float64]:
+        """Return what the n-grams of each of `count` answers add to its certainty.
+
+        Each known n-gram of an answer counts once, and their sum is divided by the root of their number.
+        """
+        added = np.zeros(count)
+        for weights, (hashes, owners) in zip(self.ngrams, (read.whole, read.ending), strict=True):
+            known = weights[hashes] != 0
+            once = np.unique(owners[known] * WIDE + hashes[known])
+            owners, hashes = once // WIDE, once % WIDE
+            sums = np.bincount(owners, weights=weights[hashes], minlength=count) * self.step
+            added += sums / np.sqrt(np.maximum(np.bincount(owners, minlength=count), 1))
+        return added
 
 
 @lru_cache(maxsize=1)
@@ -76,12 +119,15 @@ def read_weights(path: Path, sha256: str) -> Weights:
         )
     with np.load(path, allow_pickle=False) as data:
         words = json.loads(bytes(data["words"]).decode())
+        ngrams = np.zeros((2, WIDE), dtype=np.int16)
+        ngrams[tuple(data["known"])] = data["ngrams"]
         return Weights(
             Lexicon(words["classes"], words["words"]),
             data["sentences"],
             float(data["step"]),
             data["bias"],
             data["answers"],
+            ngrams,
             float(data["threshold"]),
         )
 
@@ -92,16 +138,20 @@ def classify(weights: Weights, texts: Sequence[str]) -> list[Verdict]:
     for start in range(0, len(texts), _BLOCK):
         block = texts[start : start + _BLOCK]
         parts = [split_sentences(text) for text in block]
-        scored = weights.score_sentences([sentence for each in parts for sentence in each])
+        read = weights.read(parts)
+        added = weights.weigh_ngrams(read, len(parts)).tolist()
         place = 0
-        for text, sentences in zip(block, parts, strict=True):
-            verdicts.append(_decide(weights, text, sentences, scored[place : place + len(sentences)]))
+        for text, sentences, by_ngrams in zip(block, parts, added, strict=True):
+            scored = read.sentences[place : place + len(sentences)]
+            verdicts.append(_decide(weights, text, sentences, scored, by_ngrams))
             place += len(sentences)
     return verdicts
 
 
-def _decide(weights: Weights, text: str, sentences: Sequence[str], scored: Sequence[Sentence]) -> Verdict:
-    """Return the verdict on one answer, given the scores of its sentences."""
+def _decide(
+    weights: Weights, text: str, sentences: Sequence[str], scored: Sequence[Sentence], by_ngrams: float
+) -> Verdict:
+    """Return the verdict on one answer, given the scores of its sentences and the weight of its n-grams."""
 
     def verdict(label: str, premise: str, why: str) -> Verdict:
         return Verdict(claim=text, premise=premise, label=label, why=why)
@@ -116,7 +166,7 @@ def _decide(weights: Weights, text: str, sentences: Sequence[str], scored: Seque
             return verdict("statement", whole, "the whole answer")
     if not scored:
         return verdict("statement", "", "no sentence abstains")
-    certainty = float(np.dot(weights.answers, features(scored, len(text)))) - weights.threshold
+    certainty = float(np.dot(weights.answers, features(scored, len(text)))) + by_ngrams - weights.threshold
     share = f"probability {1 / (1 + math.exp(-certainty)):.2f}"
     places = range(len(scored))
     if certainty <= 0:

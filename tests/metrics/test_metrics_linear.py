@@ -100,7 +100,16 @@ def test_the_weights_are_small_and_hold_no_text_but_words(tmp_path: Path) -> Non
     assert WEIGHTS.stat().st_size < 300_000
     with np.load(WEIGHTS, allow_pickle=False) as data:
         words = json.loads(bytes(data["words"]).decode())
-        assert set(data.files) == {"words", "sentences", "step", "bias", "answers", "threshold"}
+        assert set(data.files) == {
+            "words",
+            "sentences",
+            "step",
+            "bias",
+            "answers",
+            "known",
+            "ngrams",
+            "threshold",
+        }
     assert all(" " not in word for word in words["words"])
 
 
