@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import math
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
+from fathoms.stats.noninferiority import Answers, judge
 from fathoms.stats.pooled import pooled_tail
 from fathoms.stats.sequential import SHIFTS, e_values, evidence, needed, night_p
 
@@ -83,3 +87,48 @@ def test_p_values_of_two_nights_are_independent_and_uniform() -> None:
             below.append(np.clip((points - low) / (high - low), 0, 1))
         joint += np.outer(*below) / len(orders) ** 2
     assert joint == pytest.approx(np.outer(points, points))
+
+
+@pytest.fixture(scope="module")
+def simulation(root: Path) -> ModuleType:
+    """The script that simulates years of nights."""
+    spec = importlib.util.spec_from_file_location("simulate", root / "benchmarks" / "simulate_statistics.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_simulation_ranks_nights_as_fathoms_does(simulation: ModuleType) -> None:
+    rng = np.random.default_rng(1)
+    ones = rng.integers(1, 7, (5, 9))  # of 7 answers, tonight's included
+    seen = rng.integers(0, 10, 5)
+    found = np.transpose(simulation.lower_tail(ones, 7, 1, seen))
+    for row, right, tail in zip(ones, seen, found, strict=True):
+        tonight = [[1.0] if place < right else [0.0] for place in range(9)]
+        before = [int(number - now[0]) for number, now in zip(row, tonight, strict=True)]
+        earlier = [[1.0] * number + [0.0] * (6 - number) for number in before]
+        assert tail == pytest.approx(pooled_tail(earlier, tonight, [1.0] * 9))
+
+
+@pytest.mark.parametrize("repeats", [1, 5])
+def test_the_simulation_decides_as_the_gate_does(simulation: ModuleType, repeats: int) -> None:
+    rng = np.random.default_rng(2)
+    n, count = 7, 12
+    base = rng.binomial(repeats, 0.8, (3, n))
+    nights = rng.random((3, count, n)) < 0.35
+    failed, unsure = simulation.fails_of_last(3, base, repeats, nights)
+    assert 0 < failed.sum() < failed.size
+    for history, night in itertools.product(range(3), range(count)):
+        answers = Answers(
+            (0,) * n,
+            tuple((1.0,) * int(right) + (0.0,) * int(repeats - right) for right in base[history]),
+            tuple(
+                tuple((float(score),) for score in each)
+                for each in nights[history, max(0, night - 2) : night + 1]
+            ),
+        )
+        (check,) = judge([answers], 0.02, 0.025)
+        assert (check.verdict == "FAIL") == failed[history, night]
+        assert unsure[history, night] == (check.verdict == "UNDECIDED" and check.nights[-1].delta <= -0.25)
