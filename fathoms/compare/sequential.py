@@ -11,10 +11,11 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fathoms.compare.against_baseline import Gated, SequenceCheck
 from fathoms.compare.question_scores import QuestionScores
@@ -57,6 +58,16 @@ class State(_Stored):
     seed: int = Field(ge=0)
     checks: tuple[Check, ...]
     nights: tuple[JudgedNight, ...] = ()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> State:
+        """Refuse nights that lack a check or are not in the order of time."""
+        metrics = {metric for metric, _ in self.checks}
+        if any(len(night.p) != len(self.checks) or set(night.scores) != metrics for night in self.nights):
+            raise ValueError("a night does not have all checks")
+        if any(one.created >= two.created for one, two in pairwise(self.nights)):
+            raise ValueError("the nights are not in the order of time")
+        return self
 
 
 def state_path(baseline: Path) -> Path:
@@ -146,10 +157,8 @@ def _night_p(
     metric, category = check
     first = _scores(baseline, baseline, metric)
     asked = [name for name in tonight if category in (None, baseline.questions[name].category)]
-    earlier = [
-        sum((night.scores[metric].get(name, ()) for night in state.nights), first.get(name, ()))
-        for name in asked
-    ]
+    sides = [first, *(night.scores[metric] for night in state.nights)]
+    earlier = [list(chain.from_iterable(side.get(name, ()) for side in sides)) for name in asked]
     # the same seed, run and check give the same number in every process
     text = json.dumps([state.seed, run, metric, category])
     draw = int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
@@ -184,13 +193,11 @@ def _read(path: Path, baseline: Path, checks: tuple[Check, ...]) -> State:
         state = State.model_validate(data)
         if any(True for _ in misread(state, data)):
             raise ValueError("a value of another type")
-        if any(len(night.p) != len(state.checks) for night in state.nights):
-            raise ValueError("p values are missing")
     except ValueError as error:
         where = ""
         if isinstance(error, ValidationError):
             first = error.errors()[0]
-            where = f" ({'.'.join(map(str, first['loc']))}: {first['msg']})"
+            where = f" ({': '.join(filter(None, ['.'.join(map(str, first['loc'])), first['msg']]))})"
         raise DataError(
             f"{path} is not a state of 'fathoms gate --sequential'{where}: delete it to begin again"
         ) from error
@@ -213,7 +220,7 @@ def _listed(checks: Sequence[Check]) -> str:
 
 def _write(state: State, path: Path) -> None:
     """Write the state, such that a reader sees the old file or the new one; raises StoreError."""
-    text = json.dumps(state.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n"
+    text = json.dumps(state.model_dump(mode="json"), ensure_ascii=False) + "\n"
     try:
         write_atomic(path, text.encode("utf-8", "replace"))
     except OSError as error:

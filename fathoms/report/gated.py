@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from fathoms.compare.against_baseline import GateCheck, Gated, SequenceCheck
+from fathoms.compare.against_baseline import LARGE_LOSS, GateCheck, Gated, SequenceCheck
 from fathoms.compare.floors import LimitCheck
 from fathoms.report.comparison import listed, p_text, version_lines
 from fathoms.report.junit import Case, Suite
@@ -143,7 +143,7 @@ def undecided_check(found: Gated, check: GateCheck) -> str:
             f"{name} fell by {-newest.delta:.2f} on {check.questions} questions, which is too few to be sure:"
             " run it again now, and gate both runs together"
         )
-    if check.p < found.level and found.sequence:
+    if found.sequence and (check.p < found.level or newest.delta <= -LARGE_LOSS):
         return (
             f"{name} fell by {-newest.delta:.2f}, but the evidence of all nights is not yet an alarm: run it"
             " again now, and gate that run too"

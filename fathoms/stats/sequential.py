@@ -11,9 +11,8 @@ values depend on nothing else (they are smoothed conformal p values: Vovk, Gamme
 **The evidence.** An e-value is a number >= 0 that is at most 1 on average if nothing has changed. Here it is
 exp(shift z - shift^2 / 2), where z is the normal quantile of 1 - p: the likelihood ratio of a normal shift.
 For each shift the evidence after night t is R_t = (1 + R_(t-1)) e_t, the sum over all first nights s of the
-product e_s ... e_t (the Shiryaev-Roberts e-detector of Shin, Ramdas & Rinaldo 2023). The
-evidence that counts is the mean over the shifts. Large shifts find a collapse soonest, small ones a slow
-loss.
+product e_s ... e_t (the Shiryaev-Roberts e-detector of Shin, Ramdas & Rinaldo 2023). The evidence that counts
+is the mean over the shifts. Large shifts find a collapse soonest, small ones a slow loss.
 
 **What is guaranteed.** If nothing has changed, the probability of an alarm within the first T nights is at
 most T / `needed`, for every T. Proof: each product has mean 1, so R_T has mean T; R is a submartingale, and
@@ -47,14 +46,16 @@ def night_p(
 
     `earlier` holds, for each question, all its scores so far (baseline and earlier nights), and `tonight` the
     new ones, all in [0, 1]. Questions without scores on both sides are left out; the result is `None` if none
-    is left. Every other question counts alike, whatever its category. `draw` is a random number in [0, 1)
-    that decides among equal sums.
+    is left. Every other question counts alike, whatever its category: what is ranked is the sum over the
+    questions of the mean score tonight minus the mean score so far, and where all questions have equally many
+    scores that is the rank of the sum of tonight's scores. `draw` is a random number in [0, 1) that decides
+    among equal sums.
     """
     both = [(ours, theirs) for ours, theirs in zip(earlier, tonight, strict=True) if ours and theirs]
     if not both:
         return None
     below, at_most = pooled_tail([ours for ours, _ in both], [now for _, now in both], [1.0] * len(both))
-    return max(_LEAST, below + (1 - draw) * (at_most - below))
+    return min(1.0, max(_LEAST, below + (1 - draw) * (at_most - below)))
 
 
 def e_values(p: float) -> list[float]:

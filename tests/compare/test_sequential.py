@@ -132,9 +132,10 @@ def test_another_baseline_is_refused(baseline: Path) -> None:
         ('"kind"', '"kine"', "is not a state .*kind: Field required"),
         ('"seed": ', '"seed": -', "is not a state .*seed: "),
         ('"schema_version": 1', '"schema_version": 2', "was written by a newer fathoms"),
-        ("{", "[", "json:2:.*not valid JSON"),
+        ("{", "[", "json:1:.*not valid JSON"),
         ('"nights"', '"extra": 1, "nights"', "extra: Extra inputs are not permitted"),
-        ('"p": [', '"p": [0.5, ', "is not a state"),
+        ('"p": [', '"p": [0.5, ', "a night does not have all checks"),
+        ('"scores": {"correctness"', '"scores": {"other"', "a night does not have all checks"),
     ],
 )
 def test_a_damaged_state_is_an_error(baseline: Path, old: str, new: str, said: str) -> None:
