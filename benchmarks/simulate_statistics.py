@@ -313,6 +313,26 @@ def year_rows(histories: int, rng: np.random.Generator) -> list[Row]:
     return rows
 
 
+def together_rows(histories: int, rng: np.random.Generator) -> list[Row]:
+    """Years without a lasting change, in which all questions are a little better or worse together from night
+    to night: the chance of every question to be right is moved by one normal number each night."""
+    rows = []
+    for n in (20, 93):
+        for points in (1, 2, 4):
+            found: dict[str, list[Array]] = {"--sequential": [], "--last 3": []}
+            for noise in NOISES:
+                chances = np.array([identical(n, noise, rng) for _ in range(histories)])
+                moved = chances[:, None] + rng.normal(0, points / 100, (histories, 5 + YEAR, 1))
+                right = rng.random(moved.shape) < moved
+                base, nights = right[:, :5].sum(axis=1), right[:, 5:]
+                found["--sequential"].append(alarms(base, 5, nights, rng).any(axis=1).astype(float))
+                found["--last 3"].append(fails_of_last(3, base, 5, nights)[0].any(axis=1).astype(float))
+            row: Row = {"questions": n, "standard deviation of a night, points": points}
+            row |= {f"false year, {rule}": share(np.concatenate(years)) for rule, years in found.items()}
+            rows.append(row)
+    return rows
+
+
 def share(hits: Array) -> str:
     """A share in percent with its standard error."""
     return f"{100 * hits.mean():.1f} ± {100 * hits.std() / np.sqrt(hits.size):.1f}"
@@ -439,7 +459,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=20261122)
     parser.add_argument("--json", type=Path)
     parser.add_argument(
-        "tables", nargs="*", metavar="TABLE", help="coverage, clusters, size, gate, years, delays"
+        "tables", nargs="*", metavar="TABLE", help="coverage, clusters, size, gate, years, delays, together"
     )
     options = parser.parse_args()
     makers: dict[str, Callable[[np.random.Generator], list[Row]]] = {
@@ -453,6 +473,7 @@ def main() -> None:
         "gate": lambda rng: gate_rows(options.histories, rng),
         "years": lambda rng: year_rows(options.histories, rng),
         "delays": lambda rng: delay_rows(options.histories, rng),
+        "together": lambda rng: together_rows(options.histories, rng),
     }
     found = {}
     for name in options.tables or makers:
