@@ -64,8 +64,8 @@ def evidence_text(check: SequenceCheck) -> str:
     if check.alarm is not None:
         return (
             f"{name}: alarm with {plain(check.alarm)}: evidence {check.evidence:,.1f} after {nights}, and"
-            f" {check.needed:,.0f} is an alarm; FAIL stays, and later runs are not counted, until there is a"
-            " new baseline"
+            f" {check.needed:,.0f} is an alarm; FAIL stays, and later runs are not counted, until the state"
+            " beside the baseline is deleted, with a new baseline if the loss is intended"
         )
     p = "" if check.p is None else f"p {p_text(check.p)} tonight; "
     return f"{name}: {p}evidence {check.evidence:,.1f} of {check.needed:,.0f} after {nights}"
