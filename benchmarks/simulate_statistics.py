@@ -16,14 +16,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import binom
+from scipy.special import bdtrc, ndtri
+from scipy.stats import binom, hypergeom
 
 from fathoms.stats.clusters import cr2_interval
 from fathoms.stats.difference import bounds, macro_weights, pair
 from fathoms.stats.intervals import stratified_interval, wilson
-from fathoms.stats.noninferiority import Answers, judge
+from fathoms.stats.noninferiority import FEW, LEVELS, LOST_LEVEL, WAVERING, Answers, judge
 from fathoms.stats.paired import mcnemar_p, sign_flip_p
+from fathoms.stats.sequential import SHIFTS, YEAR, needed
 
 Array = NDArray[np.float64]
 Row = dict[str, Any]
@@ -270,6 +271,173 @@ def verdict_of(codes: NDArray[np.int64], base: Array, nights: list[Array]) -> st
     return judge([answers], MARGIN, ALPHA)[0].verdict
 
 
+# ----- the gate, night after night
+
+CASES = [(n, repeats) for n in (6, 20, 50, 93) for repeats in (1, 5)]
+NOISES = ("spread", "coins", "beta")
+DROPS = {1.0: "collapse", 0.2: "20 points", 0.05: "5 points"}
+LONGEST = 90
+"""How many nights after a change are looked at."""
+LARGE = 0.25
+"""The loss from which on the gate ends with 101 although it is undecided (`LARGE_LOSS`)."""
+
+
+def year_rows(histories: int, rng: np.random.Generator) -> list[Row]:
+    """Years without a change: the share with a false alarm, by `--sequential`, `--last 3` and a gate of the
+    newest run alone."""
+    rows = []
+    for n, repeats in CASES:
+        found: dict[str, list[Array]] = {
+            "--sequential": [],
+            "--last 3": [],
+            "--last 3, or exit code 101": [],
+            "one run": [],
+            "one run, or exit code 101": [],
+        }
+        for noise in NOISES:
+            chances = np.array([identical(n, noise, rng) for _ in range(histories)])
+            base = rng.binomial(repeats, chances)
+            nights = rng.random((histories, YEAR, n)) < chances[:, None]
+            found["--sequential"].append(alarms(base, repeats, nights, rng).any(axis=1).astype(float))
+            for name, most in (("--last 3", 3), ("one run", 1)):
+                failed, unsure = fails_of_last(most, base, repeats, nights)
+                found[name].append(failed.any(axis=1).astype(float))
+                found[f"{name}, or exit code 101"].append((failed | unsure).any(axis=1).astype(float))
+        row: Row = {"questions": n, "baseline runs": repeats, "histories": histories * len(NOISES)}
+        for name, years in found.items():
+            row[f"false year, {name}"] = share(np.concatenate(years))
+        row["--sequential, highest of the three noises"] = 100 * max(
+            float(years.mean()) for years in found["--sequential"]
+        )
+        rows.append(row)
+    return rows
+
+
+def together_rows(histories: int, rng: np.random.Generator) -> list[Row]:
+    """Years without a lasting change, in which all questions are a little better or worse together from night
+    to night: the chance of every question to be right is moved by one normal number each night."""
+    rows = []
+    for n in (20, 93):
+        for points in (1, 2, 4):
+            found: dict[str, list[Array]] = {"--sequential": [], "--last 3": []}
+            for noise in NOISES:
+                chances = np.array([identical(n, noise, rng) for _ in range(histories)])
+                moved = chances[:, None] + rng.normal(0, points / 100, (histories, 5 + YEAR, 1))
+                right = rng.random(moved.shape) < moved
+                base, nights = right[:, :5].sum(axis=1), right[:, 5:]
+                found["--sequential"].append(alarms(base, 5, nights, rng).any(axis=1).astype(float))
+                found["--last 3"].append(fails_of_last(3, base, 5, nights)[0].any(axis=1).astype(float))
+            row: Row = {"questions": n, "standard deviation of a night, points": points}
+            row |= {f"false year, {rule}": share(np.concatenate(years)) for rule, years in found.items()}
+            rows.append(row)
+    return rows
+
+
+def share(hits: Array) -> str:
+    """A share in percent with its standard error."""
+    return f"{100 * hits.mean():.1f} ± {100 * hits.std() / np.sqrt(hits.size):.1f}"
+
+
+def delay_rows(histories: int, rng: np.random.Generator) -> list[Row]:
+    """Nights until a loss is found that begins after some good nights: the median, and the shares found
+    within 7 and 30 nights."""
+    rows = []
+    for n, repeats in CASES:
+        for good in (0, 30):
+            row: Row = {"questions": n, "baseline runs": repeats, "good nights before": good}
+            for drop, name in DROPS.items():
+                delays: dict[str, list[Any]] = {"--sequential": [], "--last 3": []}
+                for noise in NOISES:
+                    chances = np.array([identical(n, noise, rng) for _ in range(histories)])
+                    worse = np.array([dropped(each, drop, rng) for each in chances])
+                    base = rng.binomial(repeats, chances)
+                    of_nights = np.stack([chances] * good + [worse] * LONGEST, axis=1)
+                    nights = rng.random(of_nights.shape) < of_nights
+                    seen = {
+                        "--sequential": alarms(base, repeats, nights, rng),
+                        "--last 3": fails_of_last(3, base, repeats, nights)[0],
+                    }
+                    for rule, each in seen.items():
+                        hit = each[:, good:]
+                        delays[rule].append(np.where(hit.any(axis=1), hit.argmax(axis=1) + 1, LONGEST + 1))
+                for rule, each in delays.items():
+                    row[f"{name}, {rule}"] = delay(np.concatenate(each))
+            order = [f"{name}, {rule}" for rule in ("--sequential", "--last 3") for name in DROPS.values()]
+            rows.append({key: row[key] for key in [*list(row)[:3], *order]})
+    return rows
+
+
+def delay(nights: NDArray[np.int64]) -> str:
+    """The median delay, and the percentages found within 7 and 30 nights."""
+    median = np.median(nights)
+    shown = f"> {LONGEST}" if median > LONGEST else f"{median:.0f}"
+    return f"{shown}; {100 * (nights <= 7).mean():.0f}; {100 * (nights <= 30).mean():.0f}"
+
+
+def alarms(base: NDArray[np.int64], repeats: int, nights: Any, rng: np.random.Generator) -> Any:
+    """On which nights of which histories the evidence of `--sequential` is an alarm.
+
+    `base` counts the right answers to each question in the baseline, and `nights` holds those of each night.
+    """
+    ones = base.copy()
+    sums = np.zeros((len(SHIFTS), base.shape[0]))
+    found = np.zeros(nights.shape[:2], bool)
+    for number in range(nights.shape[1]):
+        tonight = nights[:, number]
+        ones += tonight
+        below, at_most = lower_tail(ones, repeats + number + 1, 1, tonight.sum(axis=1))
+        z = -ndtri(np.maximum(below + rng.random(below.size) * (at_most - below), 1e-12))
+        sums = (1 + sums) * np.array([np.exp(shift * z - shift**2 / 2) for shift in SHIFTS])
+        sums = np.minimum(sums, 1e200)  # long after an alarm it would overflow
+        found[:, number] = sums.mean(axis=0) >= needed()
+    return found
+
+
+def fails_of_last(most: int, base: NDArray[np.int64], repeats: int, nights: Any) -> tuple[Any, Any]:
+    """On which nights the gate with `--last 3`, or another number, says FAIL, and on which it is UNDECIDED
+    after a large loss."""
+    changes = nights.mean(axis=2) - (base / repeats).mean(axis=1)[:, None]
+    lost = changes <= -MARGIN
+    found = np.zeros(lost.shape, bool)
+    for last, level in enumerate(LEVELS[:most], 1):
+        sums = sum(nights[:, place : nights.shape[1] - last + 1 + place].astype(int) for place in range(last))
+        all_lost = np.logical_and.reduce(
+            [lost[:, place : lost.shape[1] - last + 1 + place] for place in range(last)]
+        )
+        history, night = np.nonzero(all_lost)
+        for part in np.array_split(np.arange(history.size), history.size // 20_000 + 1):
+            rows, columns = history[part], night[part]
+            drawn = sums[rows, columns]
+            p = lower_tail(base[rows] + drawn, repeats + last, last, drawn.sum(axis=1))[1]
+            found[rows, columns + last - 1] |= p < level
+    if repeats == 1:
+        right = base.sum(axis=1)[:, None]
+        gone = (base[:, None] > nights).sum(axis=2)
+        few = (right > 0) & (right < FEW) & (gone > 0) & lost
+        found |= few & (bdtrc(np.maximum(gone - 1, 0), np.maximum(right, 1), WAVERING) < LOST_LEVEL)
+    return found, ~found & (changes <= -LARGE)
+
+
+def lower_tail(ones: NDArray[np.int64], size: int, draws: int, seen: Any) -> tuple[Array, Array]:
+    """The probabilities that fewer than `seen` answers are right, and at most so many, where for each
+    question so many `draws` are taken from a pool of `size` answers of which `ones` are right. One row is one
+    case; `pooled_tail` of fathoms does the same for one case with any scores."""
+    table = hypergeom.pmf(np.arange(draws + 1), size, np.arange(size + 1)[:, None], draws)
+    rows, n = ones.shape
+    chances = np.zeros((n * draws + 1, rows))
+    chances[0] = 1
+    for question in range(n):
+        pmf = table[ones[:, question]].T
+        top = question * draws + 1
+        before = chances[:top].copy()
+        chances[: top + draws] = 0
+        for right in range(draws + 1):
+            chances[right : top + right] += before * pmf[right]
+    up_to = np.cumsum(chances, axis=0)
+    place = np.arange(rows)
+    return np.where(seen > 0, up_to[np.maximum(seen - 1, 0), place], 0.0), up_to[seen, place]
+
+
 # ----- printing
 
 
@@ -290,7 +458,9 @@ def main() -> None:
     parser.add_argument("--histories", type=int, default=400)
     parser.add_argument("--seed", type=int, default=20261122)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("tables", nargs="*", metavar="TABLE", help="coverage, clusters, size, gate")
+    parser.add_argument(
+        "tables", nargs="*", metavar="TABLE", help="coverage, clusters, size, gate, years, delays, together"
+    )
     options = parser.parse_args()
     makers: dict[str, Callable[[np.random.Generator], list[Row]]] = {
         "coverage": lambda rng: [
@@ -301,6 +471,9 @@ def main() -> None:
         "clusters": lambda rng: cluster_rows(options.replications, rng),
         "size": lambda rng: size_rows(options.replications, rng),
         "gate": lambda rng: gate_rows(options.histories, rng),
+        "years": lambda rng: year_rows(options.histories, rng),
+        "delays": lambda rng: delay_rows(options.histories, rng),
+        "together": lambda rng: together_rows(options.histories, rng),
     }
     found = {}
     for name in options.tables or makers:

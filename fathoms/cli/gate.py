@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -59,6 +59,14 @@ def gate(
             help="Judge this many nights: the run, and those of its name before it, back to the baseline.",
         ),
     ] = 1,
+    sequential: Annotated[
+        bool,
+        typer.Option(
+            "--sequential",
+            help="Judge the run by the evidence of all nights, with at most 5 % false alarms a year; they are"
+            " remembered in a file beside the baseline.",
+        ),
+    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="End with exit code 101 if the verdict is UNDECIDED.")
     ] = False,
@@ -98,8 +106,10 @@ def gate(
     from fathoms.runs.finding import find_run, oldest_first, with_earlier
 
     limits = read_limits(least or (), most or ())
-    if save_baseline is not None and (limits or baseline is not None):
-        raise UsageError("--save-baseline judges nothing: leave out --baseline, --min and --max-rate")
+    if save_baseline is not None and (limits or baseline is not None or sequential):
+        raise UsageError(
+            "--save-baseline judges nothing: leave out --baseline, --min, --max-rate and --sequential"
+        )
     if baseline is None and save_baseline is None and not limits:
         raise UsageError(
             "gate needs --baseline RUN to compare with, --min or --max-rate as fixed limits, or"
@@ -107,6 +117,8 @@ def gate(
         )
     if last > 1 and (len(runs) > 1 or save_baseline is not None):
         raise UsageError("--last finds the earlier runs itself: name one run, and no --save-baseline")
+    if sequential:
+        _require_alone(baseline, runs, last)
     metrics = list(dict.fromkeys(metric or ["correctness"]))
     allowed = allowance(fail_on_error)
     stored = oldest_first(find_run(name, out) for name in runs)
@@ -119,6 +131,8 @@ def gate(
 
     def judge() -> Gated:
         from fathoms.compare.against_baseline import gate, without_baseline
+        from fathoms.compare.sequential import judge_in_sequence
+        from fathoms.runs.reading import read_manifest
 
         nights = [read_scores(run, profile) for run in stored]
         checked = check_limits(nights[-1], limits, by_category=by_category)
@@ -129,7 +143,7 @@ def gate(
         if last > 1:
             earlier = with_earlier(stored[0], out, last, pooled.runs)[:-1]
             nights = [*(read_scores(run, profile) for run in earlier), *nights]
-        return gate(
+        found = gate(
             nights,
             pooled,
             metrics,
@@ -138,9 +152,27 @@ def gate(
             by_category=by_category,
             allowed=allowed,
             allow_unchecked=allow_unchecked,
-        ).with_limits(checked)
+        )
+        if sequential:
+            created = read_manifest(stored[0].path).created
+            found = judge_in_sequence(found, nights[0], created, pooled, Path(baseline[0]))
+        return found.with_limits(checked)
 
     return _judge_and_report(judge, strict=strict, log_file=log_file, junit=junit, as_json=as_json)
+
+
+def _require_alone(baseline: Sequence[str] | None, runs: Sequence[str], last: int) -> None:
+    """Raise UsageError unless --sequential has what it needs: a saved baseline, and one run at a time."""
+    if baseline is None or len(baseline) != 1 or not Path(baseline[0]).is_file():
+        raise UsageError(
+            "--sequential remembers the nights in a file beside the baseline: name one saved baseline with"
+            " --baseline FILE ('fathoms gate RUN --save-baseline FILE' makes one)"
+        )
+    if len(runs) > 1 or last > 1:
+        raise UsageError(
+            "--sequential judges one run at a time and remembers the earlier ones itself: name one run, and"
+            " no --last"
+        )
 
 
 def _judge_and_report(

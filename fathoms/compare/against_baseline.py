@@ -82,6 +82,25 @@ class GateCheck:
 
 
 @dataclass(frozen=True)
+class SequenceCheck:
+    """What `gate --sequential` found for one metric, over all categories or in one `category`.
+
+    `p` is the randomised p value of the newest run among the answers of the baseline and of all earlier
+    nights, `None` where the run was not counted. `evidence` is that for a loss after so many `nights`, and
+    `needed` the evidence that is an alarm. `alarm` is the id of the run with which it was reached, `None` if
+    it was not.
+    """
+
+    metric: str
+    category: str | None
+    p: float | None
+    evidence: float
+    needed: float
+    nights: int
+    alarm: str | None
+
+
+@dataclass(frozen=True)
 class Gated:
     """The verdict of a gate with its settings and checks.
 
@@ -91,7 +110,7 @@ class Gated:
     whose newest run lost at least `LARGE_LOSS` of the range of the metric. `versions` are those of the
     service behind the pipeline in each run, and `baseline_versions` those in the baseline; empty where they
     are not known. `limits` are the fixed limits that were asked for; without a baseline there are no
-    `checks`.
+    `checks`. `sequence` has an entry for each check with `--sequential`, which then decides about FAIL.
     """
 
     verdict: GateVerdict
@@ -108,12 +127,31 @@ class Gated:
     versions: tuple[tuple[str, ...], ...] = ()
     baseline_versions: tuple[str, ...] = ()
     limits: tuple[LimitCheck, ...] = ()
+    sequence: tuple[SequenceCheck, ...] = ()
 
     def with_limits(self, limits: Iterable[LimitCheck]) -> Gated:
         """Return the same with fixed limits, of which each that is not kept makes the verdict FAIL."""
         found = tuple(limits)
         verdict = self.verdict if all(limit.kept for limit in found) else "FAIL"
         return replace(self, verdict=verdict, limits=found)
+
+    def with_sequence(self, sequence: Iterable[SequenceCheck]) -> Gated:
+        """Return the same with FAIL decided by the evidence of all nights, one entry per check.
+
+        A check that FAILs by its newest run alone becomes UNDECIDED, because such verdicts are not within the
+        budget of false alarms; neither is the call for another run after a large loss.
+        """
+        found = tuple(sequence)
+        checks = tuple(
+            replace(
+                check,
+                verdict="FAIL" if each.alarm else "UNDECIDED" if check.verdict == "FAIL" else check.verdict,
+            )
+            for check, each in zip(self.checks, found, strict=True)
+        )
+        verdicts = {check.verdict for check in checks}
+        worst: GateVerdict = "FAIL" if "FAIL" in verdicts else "PASS" if verdicts == {"PASS"} else "UNDECIDED"
+        return replace(self, verdict=worst, checks=checks, sequence=found, large_losses=())
 
 
 def without_baseline(run: QuestionScores) -> Gated:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from fathoms.compare.against_baseline import GateCheck, Gated
+from fathoms.compare.against_baseline import LARGE_LOSS, GateCheck, Gated, SequenceCheck
 from fathoms.compare.floors import LimitCheck
 from fathoms.report.comparison import listed, p_text, version_lines
 from fathoms.report.junit import Case, Suite
@@ -35,6 +35,7 @@ def gated_panel(found: Gated) -> list[RenderableType]:
         Text(found.verdict, style=f"bold {STYLES[found.verdict]}"),
         *([with_blank_lines(table)] if found.checks else [Text()]),
         *map(limit_text, found.limits),
+        *(Text(evidence_text(each), style="red" if each.alarm else "") for each in found.sequence),
         *map(with_ids, [*runs, *(f"baseline: {run}" for run in found.baseline)]),
         *version_lines({"the baseline": found.baseline_versions} | versions),
         *([note(meaning(found))] if found.checks else []),
@@ -54,6 +55,20 @@ def _limited(check: LimitCheck) -> str:
     questions = f"{check.questions} question{'s' * (check.questions != 1)}"
     verdict = "PASS" if check.kept else "FAIL"
     return f"{name} {check.found:.2f} ({questions}), {side} {check.limit.value:g}: {verdict}"
+
+
+def evidence_text(check: SequenceCheck) -> str:
+    """Say how much evidence for a loss there is: `correctness: evidence 812 of 7,300 after 12 nights`."""
+    name = _name(check)
+    nights = f"{check.nights} night{'s' * (check.nights != 1)}"
+    if check.alarm is not None:
+        return (
+            f"{name}: alarm with {plain(check.alarm)}: evidence {check.evidence:,.1f} after {nights}, and"
+            f" {check.needed:,.0f} is an alarm; FAIL stays, and later runs are not counted, until the state"
+            " beside the baseline is deleted, with a new baseline if the loss is intended"
+        )
+    p = "" if check.p is None else f"p {p_text(check.p)} tonight; "
+    return f"{name}: {p}evidence {check.evidence:,.1f} of {check.needed:,.0f} after {nights}"
 
 
 def check_rows(check: GateCheck, several: bool) -> Iterator[list[str | Text]]:
@@ -76,17 +91,25 @@ def meaning(found: Gated) -> str:
     of_classifier = {"hallucination", "abstention"} & set(found.reversed)
     judge = f", abstentions classified by {found.judge}" if of_classifier else ""
     holm = f", after Holm over the {len(found.checks)} checks" if len(found.checks) > 1 else ""
+    fails = f"FAIL takes p < {found.level:g}{holm}"
+    if found.sequence:
+        from fathoms.stats.sequential import BUDGET, YEAR
+
+        fails = (
+            f"FAIL takes the evidence of all nights: a false alarm within {YEAR} nights has a probability of"
+            f" at most {BUDGET:.0%}"
+        )
     return (
         f"profile {found.profile}{judge}; change is run minus baseline{sign}; low and high are one-sided"
         f" {1 - found.alpha:.1%} bounds; p is the probability that the same pipeline loses so much; the"
-        f" margin is {found.margin:g}; FAIL takes p < {found.level:g}{holm}"
+        f" margin is {found.margin:g}; {fails}"
     )
 
 
 def reasons(found: Gated) -> Iterator[Text]:
     """Explain each check that did not pass, and list the questions that were left out."""
     for check in found.checks:
-        if check.verdict == "FAIL":
+        if check.verdict == "FAIL" and not found.sequence:
             yield Text(f"{_name(check)} is worse by {found.margin:g} or more: {_proof(check)}", style="red")
         elif check.verdict == "UNDECIDED":
             yield Text(undecided_check(found, check), style="yellow")
@@ -120,6 +143,11 @@ def undecided_check(found: Gated, check: GateCheck) -> str:
             f"{name} fell by {-newest.delta:.2f} on {check.questions} questions, which is too few to be sure:"
             " run it again now, and gate both runs together"
         )
+    if found.sequence and (check.p < found.level or newest.delta <= -LARGE_LOSS):
+        return (
+            f"{name} fell by {-newest.delta:.2f}, but the evidence of all nights is not yet an alarm: run it"
+            " again now, and gate that run too"
+        )
     if check.alone < found.level:
         return (
             f"{name} alone would FAIL, but not after Holm over the {len(found.checks)} checks asked for (p"
@@ -145,6 +173,10 @@ def gate_line(found: Gated) -> str:
     check = _deciding(found)
     several = f", {len(found.runs)} runs" if len(found.runs) > 1 else ""
     runs = f"{len(found.baseline)} baseline run{'s' * (len(found.baseline) != 1)}"
+    if found.sequence:
+        each = found.sequence[found.checks.index(check)]
+        since = f" since {plain(each.alarm)}" if each.alarm not in (None, found.runs[-1]) else ""
+        several = f", evidence {each.evidence:,.1f} of {each.needed:,.0f}{since}"
     return (
         f"{plain(found.runs[-1])}: {_name(check)} {_figures(check)} against {runs}{several}: {found.verdict}"
     )
@@ -164,7 +196,7 @@ def _figures(check: GateCheck) -> str:
     return f"{night.delta:+.3f} [{night.low:+.3f}, {night.high:+.3f}]"
 
 
-def _name(check: GateCheck) -> str:
+def _name(check: GateCheck | SequenceCheck) -> str:
     """Name the metric and the category of a check: `correctness in Tables`."""
     return check.metric + (f" in {plain(check.category)}" if check.category else "")
 

@@ -5,6 +5,7 @@
 - `difference`: intervals for a weighted mean of paired differences (Tango)
 - `paired`: tests of paired differences, Holm's correction, the smallest detectable difference
 - `gate`: the verdict of a gate from paired differences
+- `sequential`: evidence for a loss over many nights, with a budget of false alarms
 - `kappa`: agreement of two raters beyond chance
 
 The unit is the question. Scores are in [0, 1] and differences in [-1, 1]; repeats must be averaged first.

@@ -44,16 +44,30 @@ def pooled_p(
     the weight of each question in the mean. The p value is exact as long as the sums that are possible can be
     enumerated; otherwise they are rounded to a grid of 1/2700 of their standard deviation.
     """
+    return pooled_tail(baseline, candidate, weights)[1]
+
+
+def pooled_tail(
+    baseline: Sequence[Sequence[float]], candidate: Sequence[Sequence[float]], weights: Sequence[float]
+) -> tuple[float, float]:
+    """Return the probabilities of a difference below the observed one, and of one at most as large.
+
+    The second is the p value of `pooled_p`, which explains the arguments. Where sums had to be rounded to a
+    grid, equal sums cannot be told, and both are the second one.
+    """
     observed = 0.0
     alike: dict[tuple[float, int, int], list[Scores]] = {}
     for ours, theirs, weight in zip(baseline, candidate, weights, strict=True):
         observed += weight * (math.fsum(theirs) / len(theirs) - math.fsum(ours) / len(ours))
         scores = tuple(sorted([*ours, *theirs]))
         alike.setdefault((weight, len(theirs), len(ours)), []).append(scores)
-    limit = observed + 10.0**-_DIGITS * len(weights)
+    slack = 10.0**-_DIGITS * len(weights)
     groups = [group for (weight, k, r), each in alike.items() for group in _groups(each, weight, k, r)]
     exact = _enumerated(groups)
-    return min(1.0, _on_grid(groups, limit) if exact is None else _at_most(*exact, limit))
+    if exact is None:
+        p = min(1.0, _on_grid(groups, observed + slack))
+        return p, p
+    return _at_most(*exact, observed - slack), min(1.0, _at_most(*exact, observed + slack))
 
 
 def _groups(questions: Sequence[Scores], weight: float, k: int, r: int) -> list[Outcomes]:

@@ -42,12 +42,13 @@ OF_RUNS = [
     "fathoms compare gpt-4.1 gpt-4o",
     "fathoms compare A B C --metric correctness --profile fathoms --json",
     "fathoms gate nightly nightly~1 nightly~2 nightly~3 nightly~4 --save-baseline baseline.json",
+    "fathoms gate night --sequential --baseline baseline.json --log-file night.jsonl --junit night.xml",
     "fathoms run nightly.yaml",
+    "fathoms gate nightly --sequential --baseline baseline.json",
     "fathoms run nightly.yaml",
     "fathoms gate nightly --last 3 --baseline baseline.json",
-    "fathoms gate night --last 3 --baseline baseline.json --log-file night.jsonl --junit night.xml",
 ]
-"""In this order: a baseline is written, then come two nights."""
+"""In this order: a baseline is written, then come nights, judged in the order of time."""
 OF_RELEASED_FILES = [
     "fathoms import fathoms-rag results/*Docling*.json",
     "fathoms import fathoms-rag results/*.json --documents papers",

@@ -73,6 +73,23 @@ def test_twenty_points_on_fifty_questions_are_caught_by_the_second_night(tables:
         assert caught(row, "20 points")[1] >= 85, row
 
 
+def test_a_year_of_nights_keeps_its_budget_of_false_alarms(tables: Tables) -> None:
+    for row in tables["years"]:
+        found, error = map(float, row["false year, --sequential"].split(" ± "))
+        assert found <= 5 + 3 * error, row
+        assert row["--sequential, highest of the three noises"] <= 5 + 3 * error * 3**0.5, row
+
+
+def test_evidence_of_many_nights_finds_what_three_nights_do_not(tables: Tables) -> None:
+    """Five of 100 answers, on fifty questions, after a month of good nights."""
+    wanted = rows(tables, "delays", lambda row: row["questions"] >= 50 and row["good nights before"] == 30)
+    for row in wanted:
+        in_sequence, last_three = (
+            float(row[f"5 points, {rule}"].split("; ")[2]) for rule in ("--sequential", "--last 3")
+        )
+        assert in_sequence >= max(90, last_three), row
+
+
 def caught(row: dict[str, Any], drop: str) -> list[float]:
     """How often a drop is caught by the first, second and third night."""
     return list(map(float, row[f"{drop} caught on night 1 / 2 / 3"].split(" / ")))

@@ -1,0 +1,227 @@
+"""`gate --sequential`: judges night after night, and remembers the nights in a file beside the baseline.
+
+`stats.sequential` has the statistics and says what they guarantee. This module keeps the scores of the nights
+that were judged, each once and in the order of time, in the state file: `baseline.sequential.json` beside
+`baseline.json`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from fathoms.compare.against_baseline import Gated, SequenceCheck
+from fathoms.compare.question_scores import QuestionScores
+from fathoms.config import misread
+from fathoms.errors import DataError, StoreError, UsageError
+from fathoms.paths import sha256_file, write_atomic
+from fathoms.runs.reading import range_of
+from fathoms.safety.inputs import parse_json, read_text
+
+SCHEMA: Literal[1] = 1
+"""The version of the format of the state file."""
+
+Check = tuple[str, str | None]
+"""A metric, and the category in which it is checked or `None` for all."""
+
+
+class _Stored(BaseModel):
+    """Base class of what the state file holds; unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class JudgedNight(_Stored):
+    """One run that was judged: its id, when it was made, its scores by metric and question (one for each
+    repeat), and the p value of each check, `null` where it has no scores."""
+
+    run: str
+    created: AwareDatetime
+    scores: dict[str, dict[str, tuple[float, ...]]]
+    p: tuple[Annotated[float, Field(gt=0, le=1)] | None, ...]
+
+
+class State(_Stored):
+    """What is remembered between nights. `baseline` is the sha256 of the baseline file. `seed` is that of the
+    random numbers that decide among equal ranks. `nights` are in the order of time."""
+
+    kind: Literal["sequential"]
+    schema_version: Literal[1]
+    baseline: str
+    seed: int = Field(ge=0)
+    checks: tuple[Check, ...]
+    nights: tuple[JudgedNight, ...] = ()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> State:
+        """Refuse nights that lack a check or are not in the order of time."""
+        metrics = {metric for metric, _ in self.checks}
+        if any(len(night.p) != len(self.checks) or set(night.scores) != metrics for night in self.nights):
+            raise ValueError("a night does not have all checks")
+        if any(one.created >= two.created for one, two in pairwise(self.nights)):
+            raise ValueError("the nights are not in the order of time")
+        return self
+
+
+def state_path(baseline: Path) -> Path:
+    """Return where the state is kept: `baseline.sequential.json` beside `baseline.json`."""
+    return baseline.with_name(f"{baseline.stem}.sequential.json")
+
+
+def judge_in_sequence(
+    found: Gated, run: QuestionScores, created: str | None, baseline: QuestionScores, file: Path
+) -> Gated:
+    """Count a run as the next night after those that were judged before, and decide by all of them.
+
+    `found` is what `gate` says of the run alone; it has the checks. `created` is the run's time, and `file`
+    the saved baseline. A run that was judged before is not counted again, and after an alarm no run is
+    counted. Raises DataError for a state file that does not fit the baseline, the checks or the run, and
+    StoreError if it cannot be written.
+    """
+    path = state_path(file)
+    checks = tuple((check.metric, check.category) for check in found.checks)
+    for metric, _ in checks:
+        if baseline.adds_counts(metric):
+            raise UsageError(
+                f"--sequential ranks the scores of each question, and {metric} has none because it is a ratio"
+                " of counts: judge it without --sequential"
+            )
+    state = _read(path, file, checks)
+    scores = {metric: _scores(run, baseline, metric) for metric, _ in dict.fromkeys(checks)}
+    place = next((i for i, night in enumerate(state.nights) if night.run == run.runs[0]), None)
+    if place is not None:
+        if state.nights[place].scores != scores:
+            raise DataError(
+                f"{run.runs[0]} was judged before with other scores, so it was scored again in the meantime:"
+                f" delete {path} to begin again, and judge the runs in the order of time"
+            )
+        return found.with_sequence(_decided(state, state.nights[: place + 1], counted=True))
+    if any(check.alarm for check in _decided(state, state.nights, counted=False)):
+        return found.with_sequence(_decided(state, state.nights, counted=False))
+    made = _time(created, run.runs[0])
+    if state.nights and made <= state.nights[-1].created:
+        raise DataError(
+            f"{run.runs[0]} is not newer than {state.nights[-1].run}, the last run that was judged:"
+            f" --sequential judges runs in the order of time; delete {path} to begin again"
+        )
+    p = tuple(_night_p(state, run.runs[0], check, scores[check[0]], baseline) for check in checks)
+    night = JudgedNight(run=run.runs[0], created=made, scores=scores, p=p)
+    state = state.model_copy(update={"nights": (*state.nights, night)})
+    _write(state, path)
+    return found.with_sequence(_decided(state, state.nights, counted=True))
+
+
+def _time(created: str | None, run: str) -> datetime:
+    """Read the time of a run; raises DataError if its manifest has none."""
+    try:
+        made = datetime.fromisoformat(created or "")
+    except ValueError as error:
+        raise DataError(
+            f"{run} does not say when it was made, and --sequential judges runs in the order of time:"
+            " judge it without --sequential"
+        ) from error
+    return made if made.tzinfo else made.replace(tzinfo=UTC)
+
+
+def _scores(run: QuestionScores, baseline: QuestionScores, metric: str) -> dict[str, tuple[float, ...]]:
+    """Return the scores of the questions that have the same gold answer in the baseline, scaled to [0, 1] and
+    turned round where lower ones are better."""
+    low, high = range_of(baseline.kind_of(metric).unit) or (0.0, 1.0)
+    better = baseline.higher_is_better(metric)
+    found = {}
+    for name, asked in baseline.questions.items():
+        answered = run.questions.get(name)
+        if answered is not None and answered.gold == asked.gold and answered.values.get(metric):
+            shares = ((value - low) / (high - low) for value in answered.values[metric])
+            found[name] = tuple(share if better else 1 - share for share in shares)
+    return found
+
+
+def _night_p(
+    state: State,
+    run: str,
+    check: Check,
+    tonight: dict[str, tuple[float, ...]],
+    baseline: QuestionScores,
+) -> float | None:
+    """Return the p value of one check of a run that follows the nights of the state."""
+    from fathoms.stats.sequential import night_p
+
+    metric, category = check
+    first = _scores(baseline, baseline, metric)
+    asked = [name for name in tonight if category in (None, baseline.questions[name].category)]
+    sides = [first, *(night.scores[metric] for night in state.nights)]
+    earlier = [list(chain.from_iterable(side.get(name, ()) for side in sides)) for name in asked]
+    # the same seed, run and check give the same number in every process
+    text = json.dumps([state.seed, run, metric, category])
+    draw = int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
+    return night_p(earlier, [tonight[name] for name in asked], draw)
+
+
+def _decided(state: State, nights: Sequence[JudgedNight], *, counted: bool) -> Iterator[SequenceCheck]:
+    """Yield the evidence after the last of some nights for each check; `counted` says whether that is the run
+    in question."""
+    from fathoms.stats.sequential import evidence, needed
+
+    limit = needed(len(state.checks))
+    for number, (metric, category) in enumerate(state.checks):
+        found = evidence(night.p[number] for night in nights)
+        alarm = next((night.run for night, level in zip(nights, found, strict=True) if level >= limit), None)
+        p = nights[-1].p[number] if counted else None
+        yield SequenceCheck(metric, category, p, found[-1] if found else 0.0, limit, len(nights), alarm)
+
+
+def _read(path: Path, baseline: Path, checks: tuple[Check, ...]) -> State:
+    """Read the state, or begin a new one if there is no file; raises DataError for one that does not fit."""
+    key = sha256_file(baseline)
+    if not path.exists():
+        return State(
+            kind="sequential", schema_version=SCHEMA, baseline=key, seed=int(key[:8], 16), checks=checks
+        )
+    data = parse_json(read_text(path), str(path))
+    schema = data.get("schema_version") if isinstance(data, dict) else None
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise DataError(f"{path} was written by a newer fathoms (schema {schema})")
+    try:
+        state = State.model_validate(data)
+        if any(True for _ in misread(state, data)):
+            raise ValueError("a value of another type")
+    except ValueError as error:
+        where = ""
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            where = f" ({': '.join(filter(None, ['.'.join(map(str, first['loc'])), first['msg']]))})"
+        raise DataError(
+            f"{path} is not a state of 'fathoms gate --sequential'{where}: delete it to begin again"
+        ) from error
+    if state.baseline != key:
+        raise DataError(
+            f"{path} belongs to another baseline than {baseline}: delete it to begin again with the new one"
+        )
+    if state.checks != checks:
+        raise DataError(
+            f"{path} watches {_listed(state.checks)}, not {_listed(checks)}: give the same --metric and"
+            " --by-category every night, or delete it to begin again"
+        )
+    return state
+
+
+def _listed(checks: Sequence[Check]) -> str:
+    """Name checks for a message."""
+    return ", ".join(f"{metric} in {category}" if category else metric for metric, category in checks)
+
+
+def _write(state: State, path: Path) -> None:
+    """Write the state, such that a reader sees the old file or the new one; raises StoreError."""
+    text = json.dumps(state.model_dump(mode="json"), ensure_ascii=False) + "\n"
+    try:
+        write_atomic(path, text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
