@@ -9,7 +9,8 @@
    on two labelled sets: `dev.jsonl` (answers that FATHOMS-RAG released, without a licence) and
    `other-domains.jsonl` (answers of MMDocRAG's repository, CC-BY-NC-4.0). What is kept of these is one number
    per feature, one per bucket of n-grams that at least three answers have, and the threshold. A bucket is a
-   hash, so no text can be recovered from it.
+   hash, so no text can be recovered from it. The features alone are weighed once more, for answers whose
+   n-grams are hardly known, as in other languages.
 
 It needs scikit-learn, which is not a dependency of fathoms. The result depends on nothing random.
 """
@@ -88,6 +89,7 @@ class Fitted(NamedTuple):
     answers: Any
     ngrams: Any
     threshold: float
+    alone: Any
 
 
 class SentenceModel(NamedTuple):
@@ -120,6 +122,7 @@ def main(folder: Path) -> None:
         known=np.array(np.nonzero(found.ngrams), dtype=np.uint32),
         ngrams=found.ngrams[np.nonzero(found.ngrams)],
         threshold=np.float64(found.threshold),
+        alone=found.alone,
     )
     print(f"{WEIGHTS}: {WEIGHTS.stat().st_size} bytes, WEIGHTS_SHA256 = {sha256_file(WEIGHTS)}")
 
@@ -213,7 +216,7 @@ def sentence_model() -> SentenceModel:
     bias = np.array([models[head].intercept_[0] for head in HEADS]).round(4)
     steps = np.clip(np.round(table / STEP), -32767, 32767).astype(np.int16)
     nothing = np.zeros((2, WIDE), dtype=np.int16)
-    weights = Weights(lexicon, steps, STEP, bias, np.zeros(0), nothing, 0.0)
+    weights = Weights(lexicon, steps, STEP, bias, np.zeros(0), nothing, 0.0, np.zeros(1))
     return SentenceModel(classes, words, weights)
 
 
@@ -264,20 +267,29 @@ def fit(
     written: Seen,
     written_abstain: Sequence[bool],
 ) -> Fitted:
-    """Learn the weights of the features and n-grams of answers, and the threshold, which is chosen by inner
-    folds that keep `groups` together."""
+    """Learn the weights of the features and n-grams of answers, and those of the features alone."""
     labels = np.array(abstains)
     folds = np.array([number_of(group) % 5 for group in groups])
+    answers, ngrams, threshold = _fit(rows, labels, folds, written, written_abstain)
+    bare, nothing = (Seen(each.features, each.ngrams * 0) for each in (rows, written))
+    alone, _, limit = _fit(bare, labels, folds, nothing, written_abstain)
+    return Fitted(answers, ngrams, threshold, np.r_[alone, limit])
+
+
+def _fit(
+    rows: Seen, labels: Any, folds: Any, written: Seen, written_abstain: Sequence[bool]
+) -> tuple[Any, Any, float]:
+    """The weights of features and of n-grams, and the threshold, which is chosen by inner folds."""
     scores = np.zeros(len(labels))
     for fold in range(5):
         held = folds == fold
         if held.any():
-            found, bias = _logistic(rows.of(~held), labels[~held], written, written_abstain)
-            one, known = rows.of(held), np.nonzero(found.ngrams.ravel())[0]
-            by_ngrams = _shares(one.ngrams, known) @ found.ngrams.ravel()[known] * STEP
-            scores[held] = one.features @ found.answers + by_ngrams + bias
-    found, bias = _logistic(rows, labels, written, written_abstain)
-    return found._replace(threshold=round(best_threshold(scores, labels) - bias, 6))
+            answers, ngrams, bias = _logistic(rows.of(~held), labels[~held], written, written_abstain)
+            one, known = rows.of(held), np.nonzero(ngrams.ravel())[0]
+            by_ngrams = _shares(one.ngrams, known) @ ngrams.ravel()[known] * STEP
+            scores[held] = one.features @ answers + by_ngrams + bias
+    answers, ngrams, bias = _logistic(rows, labels, written, written_abstain)
+    return answers, ngrams, round(best_threshold(scores, labels) - bias, 6)
 
 
 def best_threshold(scores: Any, labels: Any) -> float:
@@ -300,11 +312,12 @@ def number_of(text: str) -> int:
 
 def _logistic(
     rows: Seen, labels: Any, written: Seen, written_abstain: Sequence[bool]
-) -> tuple[Fitted, float]:
+) -> tuple[Any, Any, float]:
     """A logistic regression on standardised features and n-grams: the weights, and the bias."""
     plain = np.vstack([rows.features, written.features])
     mean, spread = rows.features.mean(axis=0), rows.features.std(axis=0) + 1e-6
     ngrams = vstack([rows.ngrams, written.ngrams]).tocsc()
+    ngrams.eliminate_zeros()
     known = np.nonzero(np.diff(ngrams.indptr) >= LEAST_ANSWERS)[0]
     every = hstack([csr_matrix((plain - mean) / spread), NGRAM_SCALE * _shares(ngrams, known)]).tocsr()
     weight = np.r_[np.ones(len(labels)), np.full(len(written_abstain), WRITTEN_WEIGHT)]
@@ -315,7 +328,7 @@ def _logistic(
     steps = np.clip(np.round(NGRAM_SCALE * steps / STEP), -32767, 32767)
     kept = np.zeros(2 * WIDE, dtype=np.int16)
     kept[known] = np.where(steps == 0, 1, steps)  # 0 stands for an n-gram that is not known
-    return Fitted(answers.round(6), kept.reshape(2, WIDE), 0.0), float(model.intercept_[0] - mean @ answers)
+    return answers.round(6), kept.reshape(2, WIDE), float(model.intercept_[0] - mean @ answers)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,9 @@ from fathoms.types import Verdict
 _BLOCK = 256
 # Only an answer of at most this many characters can be the text of a failure as a whole, or `N/A`.
 _SHORT = 400
+# The least share of the n-grams at the end of an answer that must be known for them to count: English answers
+# have 13 % at least, most answers in other languages less than 10 %.
+_LEAST_KNOWN = 0.12
 # One word of these is an answer: `none` may be the number of something.
 _NONE = frozenset({"yes", "no", "none", "nothing", "nobody", "neither", "no one", "never"})
 _AROUND = " .!?\"'()[]_-:\u3002\uff01\uff1f"
@@ -62,7 +65,8 @@ class Weights(NamedTuple):
     `sentences` has one row per hashed n-gram and one column per head, in steps of `step`; `bias` is added to
     the scores of the heads. `answers` weighs the features of an answer. `ngrams` weighs, in steps of `step`,
     the hashed n-grams of a whole answer (first row) and of its end (second row); those that are not known
-    have 0. `threshold` is subtracted from the sum.
+    have 0. `threshold` is subtracted from the sum. `alone` weighs the features of an answer whose n-grams are
+    hardly known, as in another language; its last number is the threshold for these.
     """
 
     lexicon: Lexicon
@@ -72,6 +76,7 @@ class Weights(NamedTuple):
     answers: NDArray[np.float64]
     ngrams: NDArray[np.int16]
     threshold: float
+    alone: NDArray[np.float64]
 
     def read(self, answers: Sequence[Sequence[str]]) -> Read:
         """Read some answers, each given by its sentences."""
@@ -96,7 +101,7 @@ class Weights(NamedTuple):
         )
 
     def weigh_ngrams(self, read: Read, count: int) -> NDArray[np.float64]:
-        """Return what the n-grams of each of `count` answers add to its certainty.
+        """Return what the n-grams of each of `count` answers add to its certainty, or NaN if few are known.
 
         Each known n-gram of an answer counts once, and their sum is divided by the root of their number.
         """
@@ -104,10 +109,17 @@ class Weights(NamedTuple):
         for weights, (hashes, owners) in zip(self.ngrams, (read.whole, read.ending), strict=True):
             known = weights[hashes] != 0
             once = np.unique(owners[known] * WIDE + hashes[known])
-            owners, hashes = once // WIDE, once % WIDE
-            sums = np.bincount(owners, weights=weights[hashes], minlength=count) * self.step
-            added += sums / np.sqrt(np.maximum(np.bincount(owners, minlength=count), 1))
+            sums = np.bincount(once // WIDE, weights=weights[once % WIDE], minlength=count) * self.step
+            added += sums / np.sqrt(np.maximum(np.bincount(once // WIDE, minlength=count), 1))
+        totals, found = (np.bincount(each, minlength=count) for each in (owners, owners[known]))
+        added[found < _LEAST_KNOWN * totals] = np.nan
         return added
+
+    def certainty(self, values: Sequence[float], by_ngrams: float) -> float:
+        """Return the log-odds that an answer with these features abstains."""
+        if math.isnan(by_ngrams):
+            return float(np.dot(self.alone[:-1], values) - self.alone[-1])
+        return float(np.dot(self.answers, values)) + by_ngrams - self.threshold
 
 
 @lru_cache(maxsize=1)
@@ -129,6 +141,7 @@ def read_weights(path: Path, sha256: str) -> Weights:
             data["answers"],
             ngrams,
             float(data["threshold"]),
+            data["alone"],
         )
 
 
@@ -166,7 +179,7 @@ def _decide(
             return verdict("statement", whole, "the whole answer")
     if not scored:
         return verdict("statement", "", "no sentence abstains")
-    certainty = float(np.dot(weights.answers, features(scored, len(text)))) + by_ngrams - weights.threshold
+    certainty = weights.certainty(features(scored, len(text)), by_ngrams)
     share = f"probability {1 / (1 + math.exp(-certainty)):.2f}"
     places = range(len(scored))
     if certainty <= 0:

@@ -109,6 +109,7 @@ def test_the_weights_are_small_and_hold_no_text_but_words(tmp_path: Path) -> Non
             "known",
             "ngrams",
             "threshold",
+            "alone",
         }
     assert all(" " not in word for word in words["words"])
 
