@@ -125,7 +125,9 @@ class Lexicon:
 
 def split_sentences(text: str) -> list[str]:
     """Split an answer into sentences and lines, in lower case, without mark-up, pictures and citations."""
-    plain = _ASIDE.sub(" ", text.translate(_MARKS).lower())
+    # The marks that ASCII has are left out faster one by one.
+    marked = text.replace("*", "").replace("`", "") if text.isascii() else text.translate(_MARKS)
+    plain = _ASIDE.sub(" ", marked.lower())
     end = _SENTENCE_END if plain.isascii() else _SENTENCE_END_ANYWHERE
     return [part.strip() for part in end.split(plain) if _LETTER.search(part)]
 
@@ -142,10 +144,16 @@ def ngrams(tokens: Tokens) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     long = (totals > _LONG)[owners]
     if not long.any():
         return hashes, owners
-    once = np.unique(owners[long] * BUCKETS + hashes[long])
+    once = distinct(owners[long] * BUCKETS + hashes[long])
     loops = np.bincount(once // BUCKETS, minlength=len(totals)) * 2 < totals
     rest, once = ~(long & loops[owners]), once[loops[once // BUCKETS]]
     return np.concatenate([hashes[rest], once % BUCKETS]), np.concatenate([owners[rest], once // BUCKETS])
+
+
+def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the distinct values in ascending order; several times faster than `numpy.unique` here."""
+    ordered: NDArray[np.int64] = np.sort(values)
+    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]]
 
 
 def whole_ngrams(tokens: Tokens, answers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

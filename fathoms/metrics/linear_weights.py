@@ -20,6 +20,7 @@ from fathoms.metrics.answer_features import (
     Lexicon,
     Sentence,
     described,
+    distinct,
     ending_ngrams,
     features,
     ngrams,
@@ -108,7 +109,7 @@ class Weights(NamedTuple):
         added = np.zeros(count)
         for weights, (hashes, owners) in zip(self.ngrams, (read.whole, read.ending), strict=True):
             known = weights[hashes] != 0
-            once = np.unique(owners[known] * WIDE + hashes[known])
+            once = distinct(owners[known] * WIDE + hashes[known])
             sums = np.bincount(once // WIDE, weights=weights[once % WIDE], minlength=count) * self.step
             added += sums / np.sqrt(np.maximum(np.bincount(once // WIDE, minlength=count), 1))
         totals, found = (np.bincount(each, minlength=count) for each in (owners, owners[known]))
