@@ -23,7 +23,7 @@ TIMES = 500
 _STEPS = 9
 _COUNTABLE = 500
 # How many questions the mean of all categories counts as in the rate of each single one.
-_BORROWED = 5.0
+_BORROWED = 2.0
 
 Test = Literal["sign-flip", "mcnemar"]
 
