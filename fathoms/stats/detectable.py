@@ -2,8 +2,10 @@
 
 The simulated runs differ on as many questions of each category, and by as much, as the given ones; two
 pseudo-differences are added, one in each direction. A true difference turns the direction of these
-differences; where it is larger than all of them together, more questions differ, by 1. Each simulated
-comparison is judged by the same test as the real one.
+differences, and where it is larger than all of them together, more questions differ, by 1. Where a change of
+the pipeline adds differences to those of chance instead, the test finds it less often. Each simulated
+comparison is judged by the same test as the real one (with unequal numbers of repeats, by the sign-flip test
+alone).
 """
 
 from __future__ import annotations
