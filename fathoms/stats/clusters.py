@@ -119,8 +119,8 @@ def cr2_difference(
     The differences are in [-1, 1]. The interval has Tango's form (see `difference`), so that it has a width
     and stays within [-1, 1], but with CR2's variance, to which the same pseudo-differences are added, and a t
     quantile with the degrees of freedom of independent questions, or of questions that go the same way within
-    each group if these are fewer. The interval excludes 0 where p is below 1 - `confidence`. If nothing differs,
-    each group counts as one question.
+    each group if these are fewer. The interval excludes 0 where p is below 1 - `confidence`. If nothing
+    differs, each group counts as one question.
     """
     weights, kinds = macro_weights(strata), int(strata.max()) + 1
     found, plain = cr2(differences, strata, groups, np.full(kinds, 1 / kinds)), pair(differences, weights)
