@@ -11,6 +11,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,13 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc, ndtri
 from scipy.stats import binom, hypergeom
 
-from fathoms.stats.clusters import cr2_interval
+from fathoms.stats.clusters import cr2_difference, cr2_interval, usable
+from fathoms.stats.detectable import detectable, sign_flip_ps
 from fathoms.stats.difference import bounds, macro_weights, pair
 from fathoms.stats.intervals import stratified_interval, wilson
 from fathoms.stats.noninferiority import FEW, LEVELS, LOST_LEVEL, WAVERING, Answers, judge
 from fathoms.stats.paired import mcnemar_p, sign_flip_p
+from fathoms.stats.pooled import pooled_p
 from fathoms.stats.sequential import SHIFTS, YEAR, needed
 
 Array = NDArray[np.float64]
@@ -191,6 +194,191 @@ def size_of_sign_flip(differences: Array, weights: Array) -> float:
     """In percent."""
     found = [sign_flip_p(row, weights, resamples=1_999, seed=seed) for seed, row in enumerate(differences)]
     return 100 * float(np.mean(np.array(found) < 0.05))
+
+
+# ----- comparisons at the edges
+
+EDGES = (0.02, 0.5, 0.9, 0.98)
+CHANGES = ((0.02, 0.02), (0.98, 0.98), (0.98, 0.90), (0.02, 0.10), (0.90, 0.50), (0.98, 0.50), (0.5, 0.5))
+
+
+def share(hits: Iterable[Any]) -> str:
+    """A share in percent, with its standard error."""
+    found = np.array(list(hits), dtype=float)
+    rate = found.mean()
+    return f"{100 * rate:.1f} ± {100 * np.sqrt(rate * (1 - rate) / found.size):.1f}"
+
+
+def figure(text: str) -> float:
+    """The figure of a share."""
+    return float(text.split()[0])
+
+
+def edge_codes(n: int) -> NDArray[np.int64]:
+    """3 questions are one category; 15 are 3 in each category."""
+    return np.zeros(3, int) if n == 3 else np.repeat(np.arange(CATEGORIES), 3) if n == 15 else strata(n)
+
+
+def repeat_rows(replications: int, rng: np.random.Generator) -> list[Row]:
+    """The highest size, and the lowest coverage of no difference, over shares of right answers (`EDGES`).
+
+    Neither run is better. `equal`: both answer all questions with the same chance; `mixed`: both with the
+    same chances, from a beta distribution; `traded`: each run with its own, from that distribution.
+    """
+    rows = []
+    for n, (first, second) in product((15, 93), ((1, 1), (5, 5), (5, 1))):
+        for world in ("equal", "mixed", "traded"):
+            cases = [repeated(n, first, second, world, rate, replications, rng) for rate in EDGES]
+            flip, drawn, used, held = zip(*cases, strict=True)
+            row: Row = {"questions": n, "answers": f"{first} and {second}", "runs": world}
+            row |= {"sign-flip": max(flip, key=figure), "pooled": max(drawn, key=figure)}
+            row |= {"used by compare": max(used, key=figure), "coverage": min(held, key=figure)}
+            rows.append(row)
+    return rows
+
+
+def repeated(
+    n: int, first: int, second: int, world: str, rate: float, times: int, rng: np.random.Generator
+) -> tuple[str, str, str, str]:
+    """How often the tests find a difference, and how often the interval holds 0."""
+    weights, found = macro_weights(edge_codes(n)), []
+    for seed in range(times):
+        ours = np.full(n, rate) if world == "equal" else rng.beta(BETA * rate, BETA * (1 - rate), n)
+        theirs = rng.beta(BETA * rate, BETA * (1 - rate), n) if world == "traded" else ours
+        one, two = answered(ours, first, rng), answered(theirs, second, rng)
+        differences = np.mean(two, axis=1) - np.mean(one, axis=1)
+        low, high = bounds(pair(differences, weights), Z)
+        flip = sign_flip_p(differences, weights, resamples=1_999, seed=seed)
+        drawn = pooled_two_sided(one, two, weights) if max(first, second) > 1 else flip
+        used = max(flip, drawn) if first != second else flip
+        found.append((flip < 0.05, drawn < 0.05, used < 0.05, low <= 0 <= high))
+    flips, draws, chosen, held = map(share, zip(*found, strict=True))
+    return flips, draws, chosen, held
+
+
+def answered(chances: Array, repeats: int, rng: np.random.Generator) -> list[list[float]]:
+    """Right or wrong answers to each question."""
+    drawn = rng.binomial(1, np.repeat(chances[:, None], repeats, axis=1))
+    answers: list[list[float]] = drawn.astype(float).tolist()
+    return answers
+
+
+def pooled_two_sided(one: list[list[float]], two: list[list[float]], weights: Array) -> float:
+    """Twice the smaller side of the permutation test of the gate."""
+    listed = weights.tolist()
+    return min(1.0, 2 * min(pooled_p(one, two, listed), pooled_p(two, one, listed)))
+
+
+def shifted_rows(replications: int, rng: np.random.Generator) -> list[Row]:
+    """The lowest coverage of the interval of a difference, over pairs of rates at the edges (`CHANGES`)."""
+    rows = []
+    for n, (first, second), parts in product((3, 15, 93), ((1, 1), (5, 1)), (1, 3)):
+        held = [shifted(n, first, second, parts, *rates, replications, rng) for rates in CHANGES]
+        at = min(range(len(held)), key=lambda place: figure(held[place]))
+        row: Row = {"questions": n, "answers": f"{first} and {second}"}
+        row |= {"scores": "thirds" if parts > 1 else "right or wrong", "lowest coverage": held[at]}
+        rows.append(row | {"between": "{:.2f} and {:.2f}".format(*CHANGES[at])})
+    return rows
+
+
+def shifted(
+    n: int,
+    first: int,
+    second: int,
+    parts: int,
+    start: float,
+    end: float,
+    times: int,
+    rng: np.random.Generator,
+) -> str:
+    """One case: every question has the same chance, and each answer 1 or 3 parts to get right."""
+    sides = [
+        rng.binomial(parts * repeats, rate, (times, n)) / (parts * repeats)
+        for repeats, rate in ((first, start), (second, end))
+    ]
+    low, high = bounds(pair(sides[1] - sides[0], macro_weights(edge_codes(n))), Z)
+    return share((low <= end - start) & (end - start <= high))
+
+
+def document_rows(replications: int, rng: np.random.Generator) -> list[Row]:
+    """How often p < 0.05 if each run is better on some documents: the share of differing questions that one
+    of them wins is close to 0 or 1 on most documents and .5 on average (beta distribution with 1/2 and 1/2).
+    Questions fall into the categories at random. `unequal`: 1, 2, 3, 5 and 14 questions per document."""
+    return [
+        document_row(groups, sizes, kinds, rate, replications, rng)
+        for groups in (20, 40, 100)
+        for sizes in ("5", "unequal")
+        for kinds in (1, CATEGORIES)
+        for rate in (0.05, 0.2, 0.6)
+        if (groups, sizes) != (20, "unequal")  # too few degrees of freedom
+    ]
+
+
+def document_row(
+    groups: int, sizes: str, kinds: int, rate: float, times: int, rng: np.random.Generator
+) -> Row:
+    """One case; question sets that cannot be used are drawn again."""
+    counts = np.full(groups, 5) if sizes == "5" else np.resize([1, 2, 3, 5, 14], groups)
+    documents = np.repeat(np.arange(groups), counts)
+    found: list[tuple[bool, bool, bool]] = []
+    while len(found) < times:
+        drawn = rng.choice(CATEGORIES, documents.size, p=SHARES) * (kinds > 1)
+        codes = np.unique(drawn, return_inverse=True)[1]
+        if usable(codes, documents) is not None:
+            continue
+        won = rng.random(documents.size) < rng.beta(0.5, 0.5, groups)[documents]
+        differences = (rng.random(documents.size) < rate) * np.where(won, 1.0, -1.0)
+        flip = sign_flip_p(differences, macro_weights(codes), resamples=999, seed=len(found))
+        wide = cr2_difference(differences, codes, documents)
+        found.append((flip < 0.05, wide.p < 0.05, wide.low <= 0 <= wide.high))
+    names = ("sign-flip", "CR2", "coverage of CR2")
+    return {
+        "documents": groups,
+        "questions per document": sizes,
+        "categories": kinds,
+        "differ": f"{rate:.2f}",
+    } | dict(zip(names, map(share, zip(*found, strict=True)), strict=True))
+
+
+def detectable_rows(histories: int, rng: np.random.Generator) -> list[Row]:
+    """The power of the test at the difference that is printed: each history is a comparison without a true
+    difference, from which the smallest difference is computed; then 500 fresh comparisons have this true
+    difference. 6 and 20 questions are one category."""
+    return [
+        detectable_row(n, rate, level, max(20, histories // 8), rng)
+        for n in (6, 20, 50, 93, 500)
+        for rate in (0.05, 0.1, 0.3, 0.6)
+        for level in ((0.05, 0.025) if n == 6 else (0.05,))
+    ]
+
+
+def detectable_row(n: int, rate: float, level: float, histories: int, rng: np.random.Generator) -> Row:
+    """One size of question set; a share `rate` of the questions differs."""
+    codes = strata(n) if n >= 50 else np.zeros(n, int)
+    weights, printed, powers = macro_weights(codes), [], []
+    for history in compared(n, rate, 0.0, histories, rng):
+        least = detectable(history, codes, "sign-flip", level)
+        if least is not None:
+            printed.append(least)
+            fresh = compared(n, rate, least, 500, rng)
+            powers.append(float(np.mean(sign_flip_ps(fresh * weights) <= level)))
+    error = np.std(powers) / np.sqrt(len(powers)) if powers else 0.0
+    return {
+        "questions": n,
+        "differ": f"{rate:.2f}",
+        "level": f"{level:.3f}",
+        "unreachable": 100 * (histories - len(printed)) / histories,
+        "printed (mean)": f"{np.mean(printed):.3f}" if printed else "-",
+        "power there": f"{100 * np.mean(powers):.1f} ± {100 * error:.1f}" if powers else "-",
+    }
+
+
+def compared(n: int, rate: float, change: float, times: int, rng: np.random.Generator) -> Array:
+    """Differences of right or wrong answers, with a true change; more questions differ if it needs them."""
+    differ = max(rate, change)
+    luck = rng.random((times, n))
+    gained = luck < (differ + change) / 2
+    return gained.astype(float) - (~gained & (luck < differ))
 
 
 # ----- the gate
@@ -459,7 +647,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=20261122)
     parser.add_argument("--json", type=Path)
     parser.add_argument(
-        "tables", nargs="*", metavar="TABLE", help="coverage, clusters, size, gate, years, delays, together"
+        "tables",
+        nargs="*",
+        metavar="TABLE",
+        help="coverage, clusters, size, repeats, shifted, documents, detectable, gate, years, delays, together",
     )
     options = parser.parse_args()
     makers: dict[str, Callable[[np.random.Generator], list[Row]]] = {
@@ -470,6 +661,10 @@ def main() -> None:
         ],
         "clusters": lambda rng: cluster_rows(options.replications, rng),
         "size": lambda rng: size_rows(options.replications, rng),
+        "repeats": lambda rng: repeat_rows(options.replications // 10, rng),
+        "shifted": lambda rng: shifted_rows(options.replications, rng),
+        "documents": lambda rng: document_rows(options.replications // 2, rng),
+        "detectable": lambda rng: detectable_rows(options.histories, rng),
         "gate": lambda rng: gate_rows(options.histories, rng),
         "years": lambda rng: year_rows(options.histories, rng),
         "delays": lambda rng: delay_rows(options.histories, rng),

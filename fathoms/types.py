@@ -385,6 +385,11 @@ class Question(StoredValue):
     def __hash__(self) -> int:
         return hash((self.id, self.text))  # `metadata` cannot be hashed
 
+    @property
+    def gold_documents(self) -> frozenset[str]:
+        """The documents of the evidence, or else all files; questions that share one are not independent."""
+        return frozenset(item.document for item in self.evidence) or frozenset(self.files)
+
 
 class Hit(StoredValue):
     """A retrieved chunk. `rank` counts from 1, and a higher `score` is better."""

@@ -47,14 +47,34 @@ class Flip:
 
 
 @dataclass(frozen=True)
+class OtherDocuments:
+    """What the comparison says about other documents: the 95 % interval of the difference of Overall, its p
+    value, and the same after Holm's correction over all such tests of the comparison.
+
+    `groups` counts the groups of questions that share no gold document, and `df` are the degrees of freedom.
+    """
+
+    groups: int
+    difference: float
+    low: float
+    high: float
+    df: float
+    p: float
+    p_holm: float
+
+
+@dataclass(frozen=True)
 class Tested:
     """The comparison of one run with the first on one metric.
 
     - `overall` is the effect on the macro mean, `micro` the effect on the mean over all questions. For a
       metric that adds up counts, both are the effect on the ratio over all questions.
-    - `p` is the p value of `test`, and `p_holm` is `p` after Holm's correction over all tests of the
-      comparison. `detectable` is the smallest difference that these data could have shown. These refer to
-      `overall`, or to `micro` if the test is McNemar's.
+    - `p` is the p value of `test`, for other questions on the same documents, and `p_holm` is `p` after
+      Holm's correction over all such tests of the comparison. `detectable` is the smallest true difference
+      that the test finds with a probability of 80 %, `None` if it finds none so often. These refer to
+      `overall`, or to `micro` if the test is McNemar's. `sign-flip-and-pooled` is the larger of two p values
+      (`repeats_p`).
+    - `other_documents` is `None` where the documents do not allow it; `no_other_documents` then says why.
     - `wins` counts the questions on which the second run is better.
     - `left_out` are the questions for which the metric is not defined in both runs.
     """
@@ -64,10 +84,12 @@ class Tested:
     overall: Effect
     micro: Effect
     categories: dict[str, Effect]
-    test: Literal["sign-flip", "mcnemar"]
+    test: Literal["sign-flip", "sign-flip-and-pooled", "mcnemar"]
     p: float
     p_holm: float
-    detectable: float
+    detectable: float | None
+    other_documents: OtherDocuments | None
+    no_other_documents: str | None
     wins: int
     losses: int
     ties: int
@@ -129,6 +151,9 @@ def compare(runs: Sequence[QuestionScores], metrics: Sequence[str]) -> Compariso
     corrected = ALPHA / (len(others) * len(metrics))
     tests = [_test(first, other, metric, corrected) for other in others for metric in metrics]
     adjusted = holm([test.p for test in tests])
+    clustered = [test.other_documents for test in tests]
+    corrected_too = iter(holm([found.p for found in clustered if found]))
+    others_adjusted = [found and replace(found, p_holm=float(next(corrected_too))) for found in clustered]
     return Comparison(
         first=first.runs[0],
         profile=first.profile,
@@ -136,7 +161,10 @@ def compare(runs: Sequence[QuestionScores], metrics: Sequence[str]) -> Compariso
         runs=tuple(
             AnswerCounts(names(run), run.answers, run.failed, run.cached, run.versions) for run in runs
         ),
-        tests=tuple(replace(test, p_holm=float(p)) for test, p in zip(tests, adjusted, strict=True)),
+        tests=tuple(
+            replace(test, p_holm=float(p), other_documents=found)
+            for test, p, found in zip(tests, adjusted, others_adjusted, strict=True)
+        ),
         unshared=tuple(_unshared(first, other) for other in others),
     )
 
@@ -157,8 +185,9 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
     after correction for the number of tests; it decides `detectable`."""
     import numpy as np
 
-    from fathoms.stats.difference import macro_weights, pair
-    from fathoms.stats.paired import mcnemar_p, sign_flip_p, smallest_detectable
+    from fathoms.stats.detectable import detectable
+    from fathoms.stats.difference import macro_weights
+    from fathoms.stats.paired import mcnemar_p, repeats_p
 
     theirs = other.questions
     shared = [name for name, q in first.questions.items() if name in theirs and q.gold == theirs[name].gold]
@@ -167,7 +196,8 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
     matched = match(first, other, metric, shared)
     differences = np.array(matched.second) - np.array(matched.first)
     # the tests and the score intervals are made for differences in [-1, 1]
-    scale = 1.0 if first.kind_of(metric).unit == "share" else float(np.abs(differences).max()) or 1.0
+    share = first.kind_of(metric).unit == "share"
+    scale = 1.0 if share else float(np.abs(differences).max()) or 1.0
     ups, downs = int((differences > 0).sum()), int((differences < 0).sum())
     wins, losses = (ups, downs) if first.higher_is_better(metric) else (downs, ups)
     macro, micro = macro_weights(_codes(matched.categories)), _alike(len(differences))
@@ -175,17 +205,30 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
     flags = metric == "hallucination" and all(
         len(side.questions[name].values[metric]) == 1 for side in (first, other) for name in matched.ids
     )
-    weights = micro if flags else macro
+    sides = [
+        [[value / scale for value in run.questions[name].values[metric]] for name in matched.ids]
+        for run in (first, other)
+    ]
+    equal = all(len(ours) == len(theirs) for ours, theirs in zip(*sides, strict=True))
+    codes, everything = np.array(_codes(matched.categories)), np.arange(len(differences))
+    whole, by_question = (_effect(matched, everything, weights, scale) for weights in (macro, micro))
+    # a share that is 0.8 cannot rise by more than 0.2
+    start = (by_question if flags else whole).first
+    most = min(1.0, max(start, 1 - start)) if share else 1.0
+    least = detectable(differences / scale, codes, "mcnemar" if flags else "sign-flip", alpha, most)
+    found, why_not = _other_documents(first, matched.ids, differences / scale, codes, scale)
     return Tested(
         run=names(other),
         metric=metric,
-        overall=_effect(matched, np.arange(len(differences)), macro, scale),
-        micro=_effect(matched, np.arange(len(differences)), micro, scale),
+        overall=whole,
+        micro=by_question,
         categories=_by_category(matched, scale),
-        test="mcnemar" if flags else "sign-flip",
-        p=float(mcnemar_p(ups, downs)) if flags else sign_flip_p(differences / scale, weights),
+        test="mcnemar" if flags else "sign-flip" if equal else "sign-flip-and-pooled",
+        p=float(mcnemar_p(ups, downs)) if flags else repeats_p(sides[0], sides[1], macro),
         p_holm=1.0,
-        detectable=smallest_detectable(scale * float(pair(differences / scale, weights).error), alpha),
+        detectable=least and least * scale,
+        other_documents=found,
+        no_other_documents=why_not,
         wins=wins,
         losses=losses,
         ties=len(differences) - ups - downs,
@@ -204,8 +247,8 @@ def _test_ratios(
     """Compare a metric that adds up counts over all questions, by the linearised difference of the ratios."""
     import numpy as np
 
-    from fathoms.stats.difference import pair
-    from fathoms.stats.paired import sign_flip_p, smallest_detectable
+    from fathoms.stats.detectable import detectable
+    from fathoms.stats.paired import sign_flip_p
     from fathoms.stats.ratio import linearised
 
     matched = match_ratios(first, other, metric, shared)
@@ -213,6 +256,10 @@ def _test_ratios(
     values = linearised(ours, theirs)
     scale, weights = float(np.abs(values).max()) or 1.0, _alike(len(values))
     whole = _ratio_effect(ours, theirs)
+    one_category = np.zeros(len(values), dtype=np.int64)
+    most = min(1.0, max(whole.first, 1 - whole.first) / scale)
+    least = detectable(values / scale, one_category, "sign-flip", alpha, most)
+    found, why_not = _other_documents(first, matched.ids, values / scale, one_category, scale)
     listed = np.array(matched.categories)
     parts = {name: listed == name for name in dict.fromkeys(matched.categories)}
     # a change counts for the run in whose favour it moves the ratio of both together
@@ -233,7 +280,9 @@ def _test_ratios(
         test="sign-flip",
         p=sign_flip_p(values / scale, weights),
         p_holm=1.0,
-        detectable=smallest_detectable(scale * float(pair(values / scale, weights).error), alpha),
+        detectable=least and least * scale,
+        other_documents=found,
+        no_other_documents=why_not,
         wins=wins,
         losses=losses,
         ties=len(values) - ups - downs,
@@ -264,6 +313,31 @@ def _ratio_effect(first: NDArray[float64], second: NDArray[float64]) -> Effect:
     ours, theirs = (float(top / bottom) for top, bottom in (first.sum(axis=0), second.sum(axis=0)))
     ends = max(float(low) * scale, -1.0), min(float(high) * scale, 1.0)
     return Effect(len(values), ours, theirs, theirs - ours, *ends)
+
+
+def _other_documents(
+    first: QuestionScores,
+    ids: Sequence[str],
+    differences: NDArray[float64],
+    codes: NDArray[Any],
+    scale: float,
+) -> tuple[OtherDocuments | None, str | None]:
+    """Compare for other documents, or say why that is not possible."""
+    import numpy as np
+
+    from fathoms.stats.clusters import connected, cr2_difference, usable
+    from fathoms.stats.difference import macro_weights
+
+    documents = [first.questions[name].documents for name in ids]
+    if not all(documents):
+        return None, "not all questions name their documents"
+    groups = np.array(connected(documents))
+    if (why_not := usable(codes, groups)) is not None:
+        return None, why_not
+    low, high, p, df = cr2_difference(differences, codes, groups)
+    mean = float(differences @ macro_weights(codes))
+    count = int(groups.max()) + 1
+    return OtherDocuments(count, mean * scale, low * scale, high * scale, df, p, 1.0), None
 
 
 def _codes(categories: Sequence[str]) -> list[int]:

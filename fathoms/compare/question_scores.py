@@ -65,13 +65,15 @@ class QuestionScore(StoredValue):
     """The scores of one question: for each metric, one value per repeat in which the metric is defined. For a
     metric that adds up counts over all questions, `ratios` has one numerator and denominator per repeat.
 
-    `gold` is a fingerprint of the question's text, category, gold answers and answerability.
+    `gold` is a fingerprint of the question's text, category, gold answers and answerability. `documents` are
+    the gold documents, none where they are not known, as in baselines of earlier versions.
     """
 
     category: str
     gold: str
     values: dict[str, tuple[float, ...]]
     ratios: dict[str, tuple[tuple[float, float], ...]] = Field(default_factory=dict)
+    documents: tuple[str, ...] = ()
 
     def ratio(self, metric: str) -> tuple[float, float] | None:
         """Return the mean numerator and the mean denominator over the repeats, `None` if there is none."""
@@ -216,6 +218,7 @@ def _question(run: Run, view: ScoredQuestion, profile: str, metrics: Iterable[st
             for metric in metrics
             if (pairs := tuple(pair for repeat in view.repeats if (pair := repeat.ratio(metric)) is not None))
         },
+        documents=tuple(sorted(question.gold_documents)),
     )
 
 

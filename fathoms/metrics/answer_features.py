@@ -153,7 +153,8 @@ def ngrams(tokens: Tokens) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the distinct values in ascending order; several times faster than `numpy.unique` here."""
     ordered: NDArray[np.int64] = np.sort(values)
-    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]]
+    kept: NDArray[np.int64] = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]]
+    return kept
 
 
 def whole_ngrams(tokens: Tokens, answers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

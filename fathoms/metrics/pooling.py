@@ -52,7 +52,7 @@ class Pool:
 
     def add(self, question: Question, score: Score) -> None:
         """Add the score of one record."""
-        new = QuestionScores(question.category, documents_of(question))
+        new = QuestionScores(question.category, question.gold_documents)
         scores = self._questions.setdefault(question.id, new)
         scores.values.append(score.value)
         if (ratio := self.metric.ratio(score)) is not None:
@@ -106,11 +106,6 @@ class Pool:
         # failed calls have no answer, but that is the reason only if all calls failed
         what = max(self._lacking, key=lambda name: (name != "an answer", self._lacking[name]))
         return f"{self.metric.name} needs {what}, which no record of this run has"
-
-
-def documents_of(question: Question) -> frozenset[str]:
-    """Return the gold documents of a question; questions that share one are not independent."""
-    return frozenset(item.document for item in question.evidence) or frozenset(question.files)
 
 
 def pooled(questions: Sequence[QuestionScores], pooling: Pooling, unit: str) -> dict[str, Any]:

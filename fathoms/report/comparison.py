@@ -15,8 +15,11 @@ from fathoms.report.text import plain, shorten
 CATEGORY = 25
 SHOWN = 20
 LETTERS = "BCDEFGHIJKLMNOPQRSTUVWXYZ"
-TESTS = {"sign-flip": "sign-flip permutation of Overall", "mcnemar": "McNemar, mid-p, of Micro"}
-TESTED = {"sign-flip": "Overall", "mcnemar": "Micro"}
+TESTS = {
+    "sign-flip": "sign-flip permutation of Overall",
+    "sign-flip-and-pooled": "sign-flip or pooled permutation of Overall, the larger p",
+    "mcnemar": "McNemar, mid-p, of Micro",
+}
 
 
 def comparison_panel(found: Comparison) -> list[RenderableType]:
@@ -37,9 +40,16 @@ def comparison_panel(found: Comparison) -> list[RenderableType]:
             if test.run == unshared.run:
                 parts += tested_parts(test, letter)
     count = len(found.tests)
-    several = f"p after Holm is over the {count} tests above" if count > 1 else "one test, no correction"
+    several = (
+        f"p after Holm is over the {count} tests above, for other documents by themselves"
+        if count > 1
+        else "one test, no correction"
+    )
     parts.append(
-        note(f"\n[low, high]: 95 % intervals of the difference, for other questions like these; {several}")
+        note(
+            "\n[low, high]: 95 % intervals of the difference; those of the categories are descriptive, not"
+            f" corrected for their number; {several}"
+        )
     )
     return parts
 
@@ -83,18 +93,31 @@ def tested_parts(test: Tested, letter: str) -> Iterator[RenderableType]:
     for category, effect in test.categories.items():
         table.add_row(Text(shorten(category, CATEGORY)), *effect_cells(effect))
     yield with_blank_lines(table)
-    verdict = "a difference" if test.p_holm < ALPHA else "no difference shown"
-    yield Text(f"{verdict}: p {p_text(test.p)}, after Holm {p_text(test.p_holm)} ({TESTS[test.test]})")
     yield Text(
-        f"smallest difference in {TESTED[test.test]} these data could have shown: {test.detectable:.2f} (80 %"
-        " power)"
+        f"for other questions on the same documents: {verdict(test.p, test.p_holm)} ({TESTS[test.test]})"
     )
+    least = "unreachable" if test.detectable is None else f"{test.detectable:.2f}"
+    of = "Micro" if test.test == "mcnemar" else "Overall"
+    yield Text(f"smallest true difference in {of} that this test finds in 80 % of cases: {least}")
+    if (wider := test.other_documents) is not None:
+        yield Text(
+            f"for other documents: {wider.difference:+.2f} {signed_bracket(wider.low, wider.high)},"
+            f" {verdict(wider.p, wider.p_holm)} (CR2 of Overall, {wider.groups} groups of documents)"
+        )
+    else:
+        yield Text(f"for other documents: not known ({test.no_other_documents})")
     yield Text(f"{letter} wins {test.wins}, loses {test.losses}, ties {test.ties}")
     if test.left_out:
         yield note(f"left out, {test.metric} does not apply on both sides: {listed(test.left_out)}")
     if test.flips:
         flips = [f"{flip.question} {figure(flip.first)} to {figure(flip.second)}" for flip in test.flips]
         yield note(f"differ: {listed(flips)}")
+
+
+def verdict(p: float, p_holm: float) -> str:
+    """Say what a test shows: `no difference shown, p .040, after Holm .080`."""
+    shown = "a difference" if p_holm < ALPHA else "no difference shown"
+    return f"{shown}, p {p_text(p)}, after Holm {p_text(p_holm)}"
 
 
 def effect_cells(effect: Effect) -> list[str]:

@@ -12,7 +12,7 @@ from fathoms.config import suggest
 from fathoms.errors import StoreError, UsageError
 from fathoms.metrics import RecordScore, Scores, Scoring, summarise_funnels
 from fathoms.metrics.aggregate import ScoredRecord, figures_of
-from fathoms.metrics.pooling import QuestionScores, documents_of, pooled
+from fathoms.metrics.pooling import QuestionScores, pooled
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import Json, MetricScore, ScoredQuestion, ScoredRepeat, misfit, scored_question
 from fathoms.types import Record, Scalar
@@ -127,7 +127,7 @@ def _regrouped_metric(
     rows = []
     for group, view in questions:
         values = [repeat.metrics[name].value if name in repeat.metrics else None for repeat in view.repeats]
-        rows.append(QuestionScores(group, documents_of(view.question), values))
+        rows.append(QuestionScores(group, view.question.gold_documents, values))
     return pooled(rows, pooling, str(figures.get("unit")))
 
 

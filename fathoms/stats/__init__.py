@@ -1,9 +1,10 @@
 """Statistical methods as pure functions on arrays, independent of runs, questions and files.
 
 - `intervals`: intervals for one mean (Wilson) and for a mean of category means (stratified BCa, MOVER)
-- `clusters`: intervals for means of grouped questions (CR2)
+- `clusters`: intervals and tests for means of grouped questions (CR2)
 - `difference`: intervals for a weighted mean of paired differences (Tango)
-- `paired`: tests of paired differences, Holm's correction, the smallest detectable difference
+- `paired`: tests of paired differences, Holm's correction
+- `detectable`: the smallest difference that such a test would find
 - `gate`: the verdict of a gate from paired differences
 - `sequential`: evidence for a loss over many nights, with a budget of false alarms
 - `kappa`: agreement of two raters beyond chance

@@ -5,19 +5,23 @@ These intervals describe how far a figure would vary with other documents, so th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
+from fathoms.stats.difference import macro_weights, pair, tango
 from fathoms.stats.intervals import CONFIDENCE, score_interval
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 ENOUGH = 20
 """The least number of groups for which a clustered interval is computed."""
+LEAST_FREEDOM = 8.0
+"""The fewest degrees of freedom for which a comparison speaks about other documents."""
 # Smaller values are rounding errors of 0.
 _TINY = 1e-10
 
@@ -27,6 +31,15 @@ class Clustered(NamedTuple):
 
     low: float
     high: float
+    df: float
+
+
+class ClusteredDifference(NamedTuple):
+    """The bounds of a mean difference, its two-sided p value, and the degrees of freedom of both."""
+
+    low: float
+    high: float
+    p: float
     df: float
 
 
@@ -78,6 +91,55 @@ def cr2_interval(
     n, df = (spread / found.error**2, found.df) if seen else (float(count), float(count - 1))
     low, high = score_interval(found.mean, n, float(stdtrit(df, 0.5 + confidence / 2)))
     return Clustered(float(low), float(high), df)
+
+
+def usable(strata: Codes, groups: Codes) -> str | None:
+    """Say why nothing can be said about other documents; `None` if it can.
+
+    A category on a single group shows nothing of how its mean varies with the documents, and with few degrees
+    of freedom the variance itself is hardly known.
+    """
+    count = int(groups.max()) + 1
+    if count < ENOUGH:
+        return f"{count} group{'s' * (count != 1)} of documents, fewer than {ENOUGH}"
+    if any(np.unique(groups[strata == code]).size < 2 for code in np.unique(strata)):
+        return "a category has all its questions on one group of documents"
+    kinds = int(strata.max()) + 1
+    found = cr2(np.zeros(strata.size), strata, groups, np.full(kinds, 1 / kinds))
+    if _fewest(found.df, strata, groups) < LEAST_FREEDOM:
+        return "most questions are on a few of the groups of documents"
+    return None
+
+
+def cr2_difference(
+    differences: Array, strata: Codes, groups: Codes, confidence: float = CONFIDENCE
+) -> ClusteredDifference:
+    """Return the cluster-robust interval and p value of the mean of the category means of paired differences.
+
+    The differences are in [-1, 1]. The interval has Tango's form (see `difference`), so that it has a width
+    and stays within [-1, 1], but with CR2's variance, to which the same pseudo-differences are added, and a t
+    quantile with the degrees of freedom of independent questions, or of questions that go the same way within
+    each group if these are fewer. The interval excludes 0 where p is below 1 - `confidence`. If nothing
+    differs, each group counts as one question.
+    """
+    weights, kinds = macro_weights(strata), int(strata.max()) + 1
+    found, plain = cr2(differences, strata, groups, np.full(kinds, 1 / kinds)), pair(differences, weights)
+    differ = float(plain.gains + plain.losses)
+    if differ < _TINY:
+        n, score = 1 / float(np.sum(np.bincount(groups, weights) ** 2)), 0.0
+    else:
+        n = (differ + 2 / weights.size) / (found.error**2 + 2 * float(np.mean(weights**2)))
+        score = abs(found.mean) * math.sqrt(n / differ)
+    df = _fewest(found.df, strata, groups)
+    low, high = tango(plain.gains, plain.losses, n, float(stdtrit(df, 0.5 + confidence / 2)))
+    return ClusteredDifference(float(low), float(high), 2 * float(stdtr(df, -score)), df)
+
+
+def _fewest(df: float, strata: Codes, groups: Codes) -> float:
+    """Return the smaller one of two degrees of freedom: `df`, for independent questions, and those for
+    questions of one group that all go the same way, which are fewer where groups are of unlike size."""
+    variances = np.bincount(groups, macro_weights(strata)) ** 2
+    return min(df, float(np.sum(variances) ** 2 / np.sum(variances**2)))
 
 
 def cr2(values: Array, strata: Codes, groups: Codes, weights: Array) -> Estimate:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, gammaln, ndtri
+from scipy.special import bdtr, gammaln
+
+from fathoms.stats.pooled import pooled_p
 
 Array = NDArray[np.float64]
 EXACT = 200_000
@@ -29,25 +32,49 @@ def sign_flip_p(
     """
     steps = np.asarray(differences, dtype=float) * np.asarray(weights, dtype=float)
     sizes, counts = np.unique(np.round(np.abs(steps[steps != 0]), 12), return_counts=True)
-    observed = abs(math.fsum(steps)) - _SLACK
+    observed = abs(math.fsum(steps))
     if math.prod(int(count) + 1 for count in counts) <= EXACT:
-        return _exact(sizes, counts, observed)
+        return exact_sign_flip_p(sizes, counts, observed)
     rng = np.random.default_rng(seed)
     totals = np.zeros(resamples)
     for size, count in zip(sizes, counts, strict=True):
         totals += size * (2 * rng.binomial(count, 0.5, resamples) - count)
-    return float(1 + np.count_nonzero(np.abs(totals) >= observed)) / (resamples + 1)
+    return float(1 + np.count_nonzero(np.abs(totals) >= observed - _SLACK)) / (resamples + 1)
 
 
-def _exact(sizes: Array, counts: NDArray[np.int64], observed: float) -> float:
-    """Return the share of sign patterns with a sum at least as extreme as observed. The signs of steps of
-    equal size are drawn together from a binomial distribution."""
+def repeats_p(
+    first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], weights: Array, *, seed: int = 0
+) -> float:
+    """Return the two-sided p value of the weighted mean difference of two runs with repeated answers.
+
+    `first` and `second` hold the scores of each question, at least one each. With as many answers to each
+    question on both sides, this is `sign_flip_p` of the differences of their means. With unequal numbers, the
+    differences are not symmetric: the mean of five answers cannot stray as far as a single one. The p value
+    is then the larger one of `sign_flip_p` and of `pooled_p` (twice the smaller side). The latter draws which
+    answers to a question are whose. It is exact if both pipelines answer each question alike, but it takes
+    answers to one question for independent evidence where the pipelines differ on single questions without
+    one of them being better.
+    """
+    differences = [math.fsum(b) / len(b) - math.fsum(a) / len(a) for a, b in zip(first, second, strict=True)]
+    p = sign_flip_p(differences, weights, seed=seed)
+    if all(len(a) == len(b) for a, b in zip(first, second, strict=True)):
+        return p
+    shares = weights.tolist()
+    return max(p, min(1.0, 2 * min(pooled_p(first, second, shares), pooled_p(second, first, shares))))
+
+
+def exact_sign_flip_p(sizes: Array, counts: NDArray[np.int64], observed: float) -> float:
+    """Return the share of sign patterns with a sum at least as extreme as `observed`, which is not negative.
+
+    `sizes` are the distinct sizes of the steps, and `counts` how many steps have them. The signs of steps of
+    equal size are drawn together from a binomial distribution.
+    """
     totals, chances = np.zeros(1), np.ones(1)
     for size, count in zip(sizes, counts, strict=True):
         ups = np.arange(count + 1)
         totals = np.add.outer(totals, size * (2 * ups - count)).ravel()
         chances = np.outer(chances, _half_binomial(ups, count)).ravel()
-    return min(1.0, float(chances[np.abs(totals) >= observed].sum()))
+    return min(1.0, float(chances[np.abs(totals) >= observed - _SLACK].sum()))
 
 
 def _half_binomial(k: ArrayLike, n: ArrayLike) -> Array:
@@ -77,11 +104,3 @@ def holm(p: ArrayLike) -> Array:
     adjusted = np.empty_like(values)
     adjusted[order] = np.minimum(raised, 1)
     return adjusted
-
-
-def smallest_detectable(error: float, alpha: float, power: float = 0.8) -> float:
-    """Return the true difference that a two-sided test at level `alpha` detects with probability `power`.
-
-    `error` is the standard error if nothing has changed. This is a normal approximation.
-    """
-    return float((ndtri(1 - alpha / 2) + ndtri(power)) * error)

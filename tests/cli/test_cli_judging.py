@@ -145,7 +145,7 @@ def test_a_comparison_names_what_flipped(fathoms: Any) -> None:
     assert (code, err) == (0, "")
     text = " ".join(out.split())
     assert "Overall (category mean) 60 1.00 0.67 -0.33 [-.46, -.23]" in text
-    assert "a difference: p < .001, after Holm < .001 (sign-flip permutation of Overall)" in text
+    assert "a difference, p < .001, after Holm < .001 (sign-flip permutation of Overall)" in text
     assert "B wins 0, loses 20, ties 40" in text
     assert "differ: 20 (q0 1.00 to 0.00, " in text
     assert "C wins 0, loses 0, ties 60" in text
@@ -185,6 +185,28 @@ def test_documents_are_grouped_and_enough_of_them_are_clustered(tmp_path: Path, 
     assert overall["clustered"]["low"] < overall["low"] < overall["high"] < overall["clustered"]["high"]
     assert main(["show", "many", "--out", str(tmp_path)]) == 0
     assert "for other documents too: [" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_comparison_speaks_of_other_documents_where_there_are_enough(tmp_path: Path, capsys: Any) -> None:
+    on_documents = [
+        question.model_copy(update={"files": (f"{i // 3}.pdf",)}) for i, question in enumerate(QUESTIONS)
+    ]
+    for name, wrong in (("before", 0), ("after", 9)):
+        made(tmp_path, name, wrong, on_documents)
+    arguments = ["compare", "before", "after", "--metric", "correctness", "--out", str(tmp_path)]
+    assert main([*arguments, "--json"]) == 0
+    (test,) = json.loads(capsys.readouterr().out)["tests"]
+    # all nine losses are on three of 20 documents: 2^-8 for other questions, but little for other documents
+    assert test["p"] == pytest.approx(2**-8)
+    found = test["other_documents"]
+    assert (found["groups"], found["difference"]) == (20, test["overall"]["difference"])
+    assert 0.05 < found["p"] == found["p_holm"] < 0.2
+    assert found["low"] < test["overall"]["low"] < test["overall"]["high"] < 0 < found["high"]
+    assert main(arguments) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "for other questions on the same documents: a difference, p .004, after Holm .004" in shown
+    assert "for other documents: -0.15 [" in shown
+    assert "(CR2 of Overall, 20 groups of documents)" in shown
 
 
 def test_a_question_is_read_with_its_values_and_its_answers_are_counted(nights: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from rich.text import Text
 from scipy import stats
 
 from fathoms.compare.compare import compare
@@ -46,10 +47,13 @@ def test_flags_of_single_calls_take_mcnemar_and_fewer_are_wins():
         for part in comparison_panel(compare([first, second], ["hallucination"]))
         if "p .0" in str(part)
     ]
-    assert line == "a difference: p .039, after Holm .039 (McNemar, mid-p, of Micro)"
+    assert line == (
+        "for other questions on the same documents: a difference, p .039, after Holm .039 (McNemar, mid-p, of"
+        " Micro)"
+    )
     twice = pool([second, scores_of("three", [0.5] * 21, twos)])
     (test,) = compare([first, twice], ["hallucination"]).tests
-    assert test.test == "sign-flip"
+    assert test.test == "sign-flip-and-pooled"
 
 
 def test_holm_is_over_every_test():
@@ -147,7 +151,18 @@ def test_two_released_runs(released):
     assert 0.03 < right.p < 0.05 < right.p_holm
     # 2 and 6 flags that only one of them has
     assert wrong.p == pytest.approx(stats.binomtest(2, 8).pvalue - stats.binom.pmf(2, 8, 0.5))
-    assert right.overall.high < right.detectable
+    assert right.detectable is not None
+    assert abs(right.overall.difference) < right.detectable
+
+
+def test_the_docs_show_what_two_released_runs_print(released, root):
+    page = (root / "docs" / "statistics.md").read_text()
+    lines = comparison_panel(
+        compare([read_scores(run, "paper") for run in released], ["correctness", "hallucination"])
+    )
+    told = [str(line) for line in lines if isinstance(line, Text)]
+    start = next(number for number, line in enumerate(told) if line.startswith("for other questions"))
+    assert "\n".join(told[start : start + 4]) in page
 
 
 def test_the_intervals_of_a_released_run(released):

@@ -14,7 +14,7 @@ from fathoms.stats.clusters import connected, cr2, cr2_interval
 from fathoms.stats.difference import bounds, macro_weights, pair, tango
 from fathoms.stats.intervals import mean_interval, mover, stratified_interval, wilson
 from fathoms.stats.noninferiority import Answers, judge, overall
-from fathoms.stats.paired import holm, mcnemar_p, sign_flip_p, smallest_detectable
+from fathoms.stats.paired import holm, mcnemar_p, sign_flip_p
 from fathoms.stats.power import questions_needed, resolvable
 
 Z = float(stats.norm.ppf(0.975))
@@ -242,12 +242,6 @@ def test_holm_by_hand():
     # Holm's steps: 4 * .01, 3 * .02, 2 * .03, then the larger of .04 and what came before
     assert holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
     assert holm([0.5, 0.9]) == pytest.approx([1, 1])
-
-
-def test_the_smallest_difference_by_hand():
-    # 8 flips of 100 and two pseudo-flips: sqrt(10) / 100; 1.95996 + 0.84162 of it
-    found = pair([1.0] * 4 + [-1.0] * 4 + [0.0] * 92, np.full(100, 0.01))
-    assert smallest_detectable(float(found.error), 0.05) == pytest.approx(2.80159 * 10**0.5 / 100, rel=1e-5)
 
 
 # ----- the gate

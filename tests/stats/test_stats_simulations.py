@@ -55,6 +55,44 @@ def test_tests_find_nothing_where_there_is_nothing(tables: Tables) -> None:
             assert min(sizes) >= 2.5, row
 
 
+def test_repeats_find_nothing_where_neither_run_is_better(tables: Tables) -> None:
+    for row in tables["repeats"]:
+        assert at_most(row["used by compare"], 5.5), row
+        assert at_least(row["coverage"], 93), row
+
+
+def test_the_interval_of_a_difference_holds_at_the_edges(tables: Tables) -> None:
+    for row in tables["shifted"]:
+        assert at_least(row["lowest coverage"], 93), row
+
+
+def test_other_documents_are_not_confused_with_other_questions(tables: Tables) -> None:
+    for row in tables["documents"]:
+        assert at_most(row["CR2"], 5.5), row
+        assert at_least(row["coverage of CR2"], 93), row
+        if row["differ"] == "0.60":
+            assert not at_most(row["sign-flip"], 10), row
+
+
+def test_the_smallest_difference_is_found_as_often_as_said(tables: Tables) -> None:
+    for row in tables["detectable"]:
+        if row["unreachable"] < 100:
+            assert at_least(row["power there"], 75), row
+            assert at_most(row["power there"], 85), row
+
+
+def at_most(share: str, limit: float) -> bool:
+    """Whether a figure with its standard error, such as `5.7 ± 0.3`, is at most a limit, but for chance."""
+    figure, error = map(float, share.split(" ± "))
+    return figure <= limit + 3 * error
+
+
+def at_least(share: str, limit: float) -> bool:
+    """Whether a figure with its standard error is at least a limit, but for chance."""
+    figure, error = map(float, share.split(" ± "))
+    return figure >= limit - 3 * error
+
+
 def test_a_month_of_nights_without_a_change_seldom_fails(tables: Tables) -> None:
     found = [row["false month"] * row["histories"] / 100 for row in tables["gate"]]
     assert sum(found) / sum(row["histories"] for row in tables["gate"]) <= 0.05

@@ -1,0 +1,108 @@
+"""The smallest true difference that a comparison would find with a probability of 80 %, by simulation.
+
+The simulated runs differ on as many questions of each category, and by as much, as the given ones; two
+pseudo-differences are added, one in each direction. A true difference turns the direction of these
+differences, and where it is larger than all of them together, more questions differ, by 1. Where a change of
+the pipeline adds differences to those of chance instead, the test finds it less often. Each simulated
+comparison is judged by the same test as the real one (with unequal numbers of repeats, by the sign-flip test
+alone).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from fathoms.stats.difference import Array, macro_weights
+from fathoms.stats.paired import exact_sign_flip_p, mcnemar_p
+
+POWER = 0.8
+TIMES = 500
+"""The number of simulated comparisons for each true difference that is tried."""
+_STEPS = 9
+_COUNTABLE = 500
+# How many questions the mean of all categories counts as in the rate of each single one.
+_BORROWED = 2.0
+
+Test = Literal["sign-flip", "mcnemar"]
+
+
+def detectable(
+    differences: Array, strata: NDArray[np.int64], test: Test, alpha: float, most: float = 1.0
+) -> float | None:
+    """Return the smallest true difference that `test` finds at level `alpha` with a probability of 80 %.
+
+    `differences` are those of the questions, in [-1, 1], and `strata` their categories, numbered from 0. The
+    difference is that of the mean of the categories, for McNemar's test that of all questions. `None` if no
+    difference up to `most` is found so often. The seed is fixed.
+    """
+    found = _Simulated(differences, strata, test)
+    low, high = 0.0, most
+    if found.power(high, alpha) < POWER:
+        return None
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if found.power(middle, alpha) >= POWER else (middle, high)
+    return high
+
+
+class _Simulated:
+    """Comparisons like the given one, with a true difference to be chosen."""
+
+    def __init__(self, differences: Array, strata: NDArray[np.int64], test: Test) -> None:
+        rng = np.random.default_rng(0)
+        n = differences.size
+        self.test = test
+        self.weights = np.full(n, 1 / n) if test == "mcnemar" else macro_weights(strata)
+        sizes = np.abs(differences)
+        everywhere = np.concatenate([sizes, np.ones(2)])
+        self.sizes = np.empty((TIMES, n))
+        for code in np.unique(strata):
+            inside = np.flatnonzero(strata == code)
+            shape = (TIMES, inside.size)
+            own = rng.random(shape) < inside.size / (inside.size + _BORROWED)
+            self.sizes[:, inside] = np.where(
+                own, rng.choice(sizes[inside], shape), rng.choice(everywhere, shape)
+            )
+        self.luck = rng.random((TIMES, n))
+        self.added = rng.random((TIMES, n))
+
+    def power(self, difference: float, alpha: float) -> float:
+        """Return how often the test finds a true difference."""
+        mean = float(np.mean(self.sizes @ self.weights))
+        # the share of questions that differ by 1 in addition
+        more = 0.0 if difference <= mean else (difference - mean) / (1 - mean)
+        up = 1.0 if difference >= mean else (1 + difference / mean) / 2
+        changes = np.where(self.added < more, 1.0, np.where(self.luck < up, self.sizes, -self.sizes))
+        if self.test == "mcnemar":
+            p = mcnemar_p((changes > 0).sum(axis=1), (changes < 0).sum(axis=1))
+        else:
+            p = sign_flip_ps(changes * self.weights)
+        return float(np.mean(p <= alpha))
+
+
+def sign_flip_ps(steps: Array) -> Array:
+    """Return the p values of many sign-flip tests, of rows of weighted differences.
+
+    They are exact where there are few outcomes to count. Otherwise they are those of the normal distribution
+    with Edgeworth's correction for the fourth moment (the sum of random signs has no third one).
+    """
+    squares = np.sum(steps**2, axis=1)
+    safe = np.where(squares > 0, squares, 1)
+    z = np.abs(steps.sum(axis=1)) / np.sqrt(safe)
+    excess = -2 * np.sum(steps**4, axis=1) / safe**2
+    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    p: Array = np.clip(2 * (ndtr(-z) + density * excess / 24 * (z**3 - 3 * z)), 0, 1)
+    known: dict[bytes, float] = {}
+    for row, values in enumerate(np.round(steps, 12)):
+        moved = values[values != 0]
+        sizes, counts = np.unique(np.abs(moved), return_counts=True)
+        if np.prod(counts + 1.0) <= _COUNTABLE:
+            key = sizes.tobytes() + counts.tobytes() + np.round(abs(moved.sum()), 9).tobytes()
+            if key not in known:
+                known[key] = exact_sign_flip_p(sizes, counts, abs(float(moved.sum())))
+            p[row] = known[key]
+    return p
