@@ -521,11 +521,6 @@ def together_rows(histories: int, rng: np.random.Generator) -> list[Row]:
     return rows
 
 
-def share(hits: Array) -> str:
-    """A share in percent with its standard error."""
-    return f"{100 * hits.mean():.1f} ± {100 * hits.std() / np.sqrt(hits.size):.1f}"
-
-
 def delay_rows(histories: int, rng: np.random.Generator) -> list[Row]:
     """Nights until a loss is found that begins after some good nights: the median, and the shares found
     within 7 and 30 nights."""
@@ -650,7 +645,8 @@ def main() -> None:
         "tables",
         nargs="*",
         metavar="TABLE",
-        help="coverage, clusters, size, repeats, shifted, documents, detectable, gate, years, delays, together",
+        help="coverage, clusters, size, repeats, shifted, documents, detectable, gate, years, delays,"
+        " together",
     )
     options = parser.parse_args()
     makers: dict[str, Callable[[np.random.Generator], list[Row]]] = {
