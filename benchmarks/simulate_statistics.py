@@ -23,7 +23,7 @@ from scipy.stats import binom, hypergeom
 from fathoms.stats.clusters import cr2_difference, cr2_interval, usable
 from fathoms.stats.detectable import detectable, sign_flip_ps
 from fathoms.stats.difference import bounds, macro_weights, pair
-from fathoms.stats.intervals import stratified_interval, wilson
+from fathoms.stats.intervals import blaker, stratified_interval
 from fathoms.stats.noninferiority import FEW, LEVELS, LOST_LEVEL, WAVERING, Answers, judge
 from fathoms.stats.paired import mcnemar_p, sign_flip_p
 from fathoms.stats.pooled import pooled_p
@@ -34,6 +34,7 @@ Row = dict[str, Any]
 SHARES = np.array([31, 13, 14, 25, 10]) / 93
 CATEGORIES = len(SHARES)
 GRID = np.round(np.arange(0.05, 0.951, 0.1), 2)
+EDGES = np.round(np.arange(0.01, 0.991, 0.01), 2)
 ALPHA, MARGIN, NIGHTS = 0.025, 0.02, 30
 BETA = 0.26
 """Concentration of the beta distribution: 2 p (1 - p) is 0.1 on average, 0.48 * BETA / (1 + BETA)."""
@@ -56,14 +57,14 @@ def coverage(name: str, covered: Iterable[float]) -> Row:
 # ----- intervals
 
 
-def wilson_rows() -> list[Row]:
-    """Exact, from the binomial distribution."""
+def blaker_rows() -> list[Row]:
+    """Exact, from the binomial distribution, on the grid and at the edges."""
     rows = []
-    for n in (10, 13, 31, 93):
+    for n in (3, 10, 13, 31, 93):
         seen = np.arange(n + 1)
-        low, high = wilson(seen / n, np.full(n + 1, n))
-        rates = [float(binom.pmf(seen, n, p)[(low <= p) & (p <= high)].sum()) for p in GRID]
-        rows.append(coverage(f"Wilson, {n} questions (exact)", rates))
+        low, high = np.array([blaker(count / n, n) for count in seen]).T
+        rates = [float(binom.pmf(seen, n, p)[(low <= p) & (p <= high)].sum()) for p in EDGES]
+        rows.append(coverage(f"Blaker, {n} questions (exact)", rates))
     return rows
 
 
@@ -104,9 +105,9 @@ def macro_coverage(draw: Callable[..., Any], p: float, n: int, times: int, rng: 
     """How often the interval holds the truth."""
     codes, hits = strata(n), 0
     edges, weights = np.flatnonzero(np.diff(codes)) + 1, np.full(CATEGORIES, 1 / CATEGORIES)
-    for seed in range(times):
+    for _ in range(times):
         values, truth = draw(float(p), codes, rng)
-        found = stratified_interval(np.split(values, edges), weights, resamples=999, seed=seed)
+        found = stratified_interval(np.split(values, edges), weights)
         hits += found.low <= truth <= found.high
     return hits / times
 
@@ -117,19 +118,19 @@ def cluster_rows(replications: int, rng: np.random.Generator) -> list[Row]:
     for groups in (20, 40):
         levels = (cluster_coverage(groups, p, replications, rng) for p in GRID[::3])
         naive, robust = zip(*levels, strict=True)
-        rows.append(coverage(f"BCa, {groups} documents of 5 questions, other documents", naive))
+        rows.append(coverage(f"questions alone, {groups} documents of 5 questions, other documents", naive))
         rows.append(coverage(f"CR2, {groups} documents of 5 questions, other documents", robust))
     return rows
 
 
 def cluster_coverage(groups: int, p: float, times: int, rng: np.random.Generator) -> tuple[float, float]:
-    """How often BCa and CR2 hold the mean over all documents there could be."""
+    """How often the interval without groups and CR2 hold the mean over all documents there could be."""
     documents, one = np.repeat(np.arange(groups), 5), np.ones(1)
     hits = np.zeros(2)
-    for seed in range(times):
+    for _ in range(times):
         level = rng.beta(4 * p, 4 * (1 - p), groups)
         values = (rng.random(documents.size) < level[documents]).astype(float)
-        plain = stratified_interval([values], one, resamples=999, seed=seed)
+        plain = stratified_interval([values], one)
         found = cr2_interval(values, np.zeros(values.size, int), documents, one)
         hits += plain.low <= p <= plain.high, found.low <= p <= found.high
     return float(hits[0] / times), float(hits[1] / times)
@@ -651,7 +652,7 @@ def main() -> None:
     options = parser.parse_args()
     makers: dict[str, Callable[[np.random.Generator], list[Row]]] = {
         "coverage": lambda rng: [
-            *wilson_rows(),
+            *blaker_rows(),
             *macro_rows(options.replications, rng),
             *difference_rows(options.replications, rng),
         ],

@@ -19,7 +19,11 @@ METRICS = (
     ("Recall in the documents as parsed", "metrics.ingestion", ("gold_text_recall",)),
     ("Categories and runs", "metrics.aggregate", ("summarise", "_abstention_rates")),
     ("Intervals of a run", "metrics.intervals", ()),
-    ("Intervals of one mean", "stats.intervals", ("wilson", "mean_interval", "mover", "stratified_interval")),
+    (
+        "Intervals of one mean",
+        "stats.intervals",
+        ("blaker", "stratified_interval", "ratio_interval", "wilson"),
+    ),
     ("Intervals for groups of documents", "stats.clusters", ("usable", "cr2_difference")),
     ("Intervals of a difference", "stats.difference", ()),
     ("Tests of a difference", "stats.paired", ("sign_flip_p", "repeats_p", "mcnemar_p", "holm")),

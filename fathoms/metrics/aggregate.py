@@ -139,7 +139,7 @@ def _samples(questions: Iterable[QuestionMeans]) -> dict[str, list[Sample]]:
     for question in questions:
         for metric, known in samples.items():
             if (value := getattr(question, metric)) is not None:
-                known.append(Sample(value, question.repeats > 1, question.documents))
+                known.append(Sample(value, question.documents))
     return samples
 
 
@@ -188,8 +188,8 @@ def _abstention_rates(rows: Iterable[ScoredRecord]) -> dict[str, Any]:
 
     `coverage` is the share of answers to answerable questions that do not abstain. `selective_accuracy` is
     the share of those that are fully correct (correctness 1). Failed calls and refusals count in neither.
-    `<rate>_n` is the number of answers in the denominator; the rate is `None` if that is 0. `intervals` are
-    Wilson intervals with the number of questions as n, which is conservative if questions were repeated.
+    `<rate>_n` is the number of answers in the denominator; the rate is `None` if that is 0. The `n` of the
+    `intervals` is the number of questions.
     """
     known = [row for row in rows if row.record.question.answerable and row.score.abstained is not None]
     answered = [row for row in known if not row.score.abstained and row.score.correctness is not None]
@@ -198,12 +198,7 @@ def _abstention_rates(rows: Iterable[ScoredRecord]) -> dict[str, Any]:
         "selective_accuracy": [(row.record.question.id, row.score.correctness == 1) for row in answered],
     }
     rates: dict[str, Any] = {name: mean(flag for _, flag in pairs) for name, pairs in flags.items()}
-    intervals = {
-        name: rate_interval(rates[name], len({question for question, _ in pairs}), len(pairs))
-        if pairs
-        else None
-        for name, pairs in flags.items()
-    }
+    intervals = {name: rate_interval(pairs) for name, pairs in flags.items()}
     return {**rates, **{f"{name}_n": len(pairs) for name, pairs in flags.items()}, "intervals": intervals}
 
 

@@ -176,26 +176,23 @@ def _ratio(part: float, whole: float) -> float | None:
 def intervals(counts: Counts, seed: int = 0) -> dict[str, tuple[float, float] | None]:
     """Return the 95 % interval of each figure, or `None` where the figure is `None`.
 
-    Rates have Wilson's score interval; `f1` and `kappa` have a smoothed percentile bootstrap over rows
+    Rates have Blaker's exact interval; `f1` and `kappa` have a smoothed percentile bootstrap over rows
     (10,000 draws, random seed `seed`). Rows are assumed to be independent.
     """
     values, drawn = figures(counts), _bootstrap(counts, seed)
     return {
-        "accuracy": _wilson(counts.hits + counts.agreed, sum(counts)),
-        "precision": _wilson(counts.hits, counts.hits + counts.false),
-        "recall": _wilson(counts.hits, counts.hits + counts.missed),
+        "accuracy": _blaker(counts.hits + counts.agreed, sum(counts)),
+        "precision": _blaker(counts.hits, counts.hits + counts.false),
+        "recall": _blaker(counts.hits, counts.hits + counts.missed),
         **{name: None if values[name] is None else bounds for name, bounds in drawn.items()},
     }
 
 
-def _wilson(successes: int, n: int) -> tuple[float, float] | None:
-    """Return Wilson's 95 % score interval, or `None` for n = 0."""
-    from fathoms.stats.intervals import wilson
+def _blaker(successes: int, n: int) -> tuple[float, float] | None:
+    """Return Blaker's 95 % interval, or `None` for n = 0."""
+    from fathoms.stats.intervals import blaker
 
-    if not n:
-        return None
-    low, high = wilson(successes / n, n)
-    return float(low), float(high)
+    return blaker(successes / n, n) if n else None
 
 
 def _bootstrap(counts: Counts, seed: int) -> dict[str, tuple[float, float] | None]:

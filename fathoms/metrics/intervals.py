@@ -1,15 +1,13 @@
 """Compute the 95 % confidence intervals of a run's figures.
 
-They describe how far a figure would vary with other questions of the same kind on the same documents. The
-mean of a category has Wilson's interval. The overall figure is a mean of categories and has a BCa bootstrap
-interval, or MOVER if the scores of a category are all equal. If there are enough groups of documents, the
-macro means have a second interval, `clustered`, for other documents as well. Questions that share a document,
-directly or through other questions, form one group.
+They describe how far a figure would vary with other questions of the same kind on the same documents. If
+there are enough groups of documents, the macro means have a second interval, `clustered`, for other documents
+as well. Questions that share a document, directly or through other questions, form one group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -18,10 +16,9 @@ if TYPE_CHECKING:
 
 
 class Sample(NamedTuple):
-    """The value of a metric for one question, whether it is a mean over repeats, and its gold documents."""
+    """The value of a metric for one question, in [0, 1], and its gold documents."""
 
     value: float
-    repeated: bool
     documents: frozenset[str]
 
 
@@ -55,34 +52,38 @@ def overall_intervals(categories: Sequence[Samples]) -> dict[str, dict[str, Any]
     return found
 
 
-def rate_interval(rate: float, questions: int, answers: int) -> dict[str, Any]:
-    """Return Wilson's interval of a share of answers, with the number of questions as n.
+def rate_interval(flags: Iterable[tuple[str, bool]]) -> dict[str, Any] | None:
+    """Return the interval of a share of answers, each with the id of its question; `None` without answers.
 
-    Repeats of a question are not independent of one another, so they do not increase n.
+    The share is a ratio of counts that are added up over the questions, because answers to one question are
+    not independent. `n` is the number of questions.
     """
-    from fathoms.stats.intervals import Interval, wilson
+    import numpy as np
 
-    low, high = wilson(rate, questions)
-    method = "wilson" if answers == questions else "wilson-conservative"
-    return {**Interval(float(low), float(high), method)._asdict(), "n": questions}
+    from fathoms.stats.intervals import ratio_interval
+
+    counts: dict[str, list[bool]] = {}
+    for question, flag in flags:
+        counts.setdefault(question, []).append(flag)
+    if not counts:
+        return None
+    tops, bottoms = np.array([(sum(found), len(found)) for found in counts.values()], dtype=float).T
+    return {**ratio_interval(tops, bottoms)._asdict(), "n": len(counts)}
 
 
 def _plain(samples: Sequence[Sample]) -> dict[str, Any]:
     """Return the interval of a plain mean over questions."""
     from fathoms.stats.intervals import mean_interval
 
-    repeated = any(sample.repeated for sample in samples)
-    return {**mean_interval(_values(samples), repeated=repeated)._asdict(), "n": len(samples)}
+    return {**mean_interval(_values(samples))._asdict(), "n": len(samples)}
 
 
 def _stratified(strata: Sequence[Sequence[Sample]], weights: Sequence[float]) -> dict[str, Any]:
-    """Return the interval of a weighted mean of category means; for one category, its own interval."""
+    """Return the interval of a weighted mean of category means."""
     import numpy as np
 
     from fathoms.stats.intervals import stratified_interval
 
-    if len(strata) == 1:
-        return _plain(strata[0])
     found = stratified_interval([_values(samples) for samples in strata], np.array(weights))
     return {**found._asdict(), "n": sum(map(len, strata))}
 

@@ -131,8 +131,8 @@ class Metric(Component):
         """Score a record that has everything the metric needs."""
 
     def ratio(self, score: Score) -> tuple[float, float] | None:
-        """Return the numerator and the denominator of a score if `pooling` is `counts`; `None` if the score
-        does not count."""
+        """Return the numerator, at least 0, and the denominator, at least the numerator, of a score if
+        `pooling` is `counts`; `None` if the score does not count."""
         return None
 
 

@@ -15,6 +15,7 @@ from fathoms.config import fingerprint
 from fathoms.metrics.aggregate import mean
 from fathoms.metrics.intervals import Sample, mean_intervals, overall_intervals
 from fathoms.metrics.metric import JudgedMetric, Metric, Pooling
+from fathoms.runs.reading import range_of
 from fathoms.types import Question, Score
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Figure = dict[str, Any]
+Ends = tuple[float, float] | None
+"""The lowest and the highest value of a metric, `None` if it has no bounds."""
 
 
 @dataclass
@@ -118,9 +121,11 @@ def pooled(questions: Sequence[QuestionScores], pooling: Pooling, unit: str) -> 
         categories = {name: _ratio(group) for name, group in groups.items()}
         return {"overall": overall, "micro": overall, "categories": categories}
     values = [question.mean for question in questions if question.mean is not None]
-    shares = unit == "share" and all(0 <= value <= 1 for value in values)
-    categories = {name: _mean(group, shares) for name, group in groups.items()}
-    overall, micro = _overall(list(groups.values()), shares)
+    ends = range_of(unit)
+    if ends and not all(ends[0] <= value <= ends[1] for value in values):
+        ends = None
+    categories = {name: _mean(group, ends) for name, group in groups.items()}
+    overall, micro = _overall(list(groups.values()), ends)
     return {
         "overall": micro if pooling == "questions" else overall,
         "micro": micro,
@@ -134,40 +139,55 @@ def _figure(value: float | None, n: int, interval: Mapping[str, Any] | None) -> 
     return {"value": value, **{name: bounds[name] for name in ("low", "high", "method")}, "n": n}
 
 
-def _samples(questions: Iterable[QuestionScores]) -> list[Sample]:
-    """Return one value per question to which the metric applies."""
-    return [
-        Sample(question.mean, len(question.values) > 1, question.documents)
-        for question in questions
-        if question.mean is not None
-    ]
+def _values(questions: Iterable[QuestionScores]) -> list[tuple[float, frozenset[str]]]:
+    """Return one value per question to which the metric applies, with its gold documents."""
+    return [(question.mean, question.documents) for question in questions if question.mean is not None]
 
 
-def _mean(questions: Sequence[QuestionScores], shares: bool) -> Figure:
+def _mean(questions: Sequence[QuestionScores], ends: Ends) -> Figure:
     """Return the mean over the questions of one category."""
-    samples = _samples(questions)
-    value = mean(sample.value for sample in samples)
-    found = mean_intervals({"it": samples})["it"] if shares else _bootstrap([samples], [1.0])
-    return _figure(value, len(samples), found)
+    known = _values(questions)
+    value = mean(value for value, _ in known)
+    if ends:
+        found = _scaled(mean_intervals({"it": _samples(known, ends)})["it"], ends)
+    else:
+        found = _bootstrap([known], [1.0])
+    return _figure(value, len(known), found)
 
 
-def _overall(groups: Sequence[Sequence[QuestionScores]], shares: bool) -> tuple[Figure, Figure]:
+def _overall(groups: Sequence[Sequence[QuestionScores]], ends: Ends) -> tuple[Figure, Figure]:
     """Return the mean of the category means (macro) and the mean over all questions (micro)."""
-    strata = [samples for group in groups if (samples := _samples(group))]
-    values = [sample.value for samples in strata for sample in samples]
-    means = [mean(sample.value for sample in samples) for samples in strata]
+    strata = [known for group in groups if (known := _values(group))]
+    values = [value for known in strata for value, _ in known]
+    means = [mean(value for value, _ in known) for known in strata]
     macro: Mapping[str, Any] | None = None
     micro: Mapping[str, Any] | None = None
-    if shares:
-        found = overall_intervals([{"it": samples} for samples in strata])
-        macro, micro = found.get("it"), found.get("micro_it")
+    if ends:
+        found = overall_intervals([{"it": _samples(known, ends)} for known in strata])
+        macro, micro = _scaled(found.get("it"), ends), _scaled(found.get("micro_it"), ends)
     elif strata:
         macro = _bootstrap(strata, [1 / len(strata)] * len(strata))
-        micro = _bootstrap(strata, [len(samples) / len(values) for samples in strata])
+        micro = _bootstrap(strata, [len(known) / len(values) for known in strata])
     return _figure(mean(means), len(values), macro), _figure(mean(values), len(values), micro)
 
 
-def _bootstrap(strata: Sequence[Sequence[Sample]], weights: Sequence[float]) -> Mapping[str, Any] | None:
+def _samples(known: Iterable[tuple[float, frozenset[str]]], ends: tuple[float, float]) -> list[Sample]:
+    """Return the values on a scale from 0 to 1, on which the intervals are computed."""
+    low, high = ends
+    return [Sample((value - low) / (high - low), documents) for value, documents in known]
+
+
+def _scaled(interval: Mapping[str, Any] | None, ends: tuple[float, float]) -> Mapping[str, Any] | None:
+    """Return the interval on the scale of the metric."""
+    if interval is None:
+        return None
+    low, high = ends
+    return {**interval, **{name: low + (high - low) * interval[name] for name in ("low", "high")}}
+
+
+def _bootstrap(
+    strata: Sequence[Sequence[tuple[float, Any]]], weights: Sequence[float]
+) -> Mapping[str, Any] | None:
     """Return the BCa interval of a weighted mean of means of values without bounds, such as seconds.
 
     `None` if a stratum has fewer than two values or only equal ones, because its spread is then not known.
@@ -176,14 +196,14 @@ def _bootstrap(strata: Sequence[Sequence[Sample]], weights: Sequence[float]) -> 
 
     from fathoms.stats.intervals import bootstrap_interval
 
-    arrays = [np.array([sample.value for sample in samples], dtype=float) for samples in strata]
+    arrays = [np.array([value for value, _ in known], dtype=float) for known in strata]
     if not arrays or any(len(values) < 2 or np.ptp(values) == 0 for values in arrays):
         return None
     return bootstrap_interval(arrays, np.array(weights))._asdict()
 
 
 def _ratio(questions: Sequence[QuestionScores]) -> Figure:
-    """Return the ratio of counts added up over some questions, with a bootstrap interval over questions."""
+    """Return the ratio of counts added up over some questions."""
     import numpy as np
 
     from fathoms.stats.intervals import ratio_interval
@@ -197,5 +217,4 @@ def _ratio(questions: Sequence[QuestionScores]) -> Figure:
     top, bottom = counts.sum(axis=0)
     if not bottom:
         return _figure(None, 0, None)
-    found = ratio_interval(counts[:, 0], counts[:, 1])
-    return _figure(float(top / bottom), len(pairs), found._asdict() if found else None)
+    return _figure(float(top / bottom), len(pairs), ratio_interval(counts[:, 0], counts[:, 1])._asdict())

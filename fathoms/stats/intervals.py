@@ -5,21 +5,28 @@ They describe how far a figure would vary with other questions of the same kind 
 
 from __future__ import annotations
 
+import bisect
+import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
+from scipy.optimize import brentq
+from scipy.special import betainc, betaincinv, ndtr, ndtri
 
 Array = NDArray[np.float64]
 CONFIDENCE = 0.95
 RESAMPLES = 9_999
 """The number of bootstrap resamples."""
+PSEUDO = 2.0
+"""How many pseudo-questions at 0, and how many at 1, smooth the variance of fractional scores."""
+_SLACK, _ROOT = 1e-9, 1e-13
 
 
 class Interval(NamedTuple):
-    """The bounds of a mean; `method` is `wilson`, `wilson-conservative`, `mover` or `bca`."""
+    """The bounds of a mean; `method` is `blaker`, `score` or `bca`."""
 
     low: float
     high: float
@@ -64,36 +71,155 @@ def mover(means: Array, lows: Array, highs: Array, weights: Array) -> tuple[Arra
     return total - below, total + above
 
 
-def mean_interval(values: Array, *, repeated: bool = False, confidence: float = CONFIDENCE) -> Interval:
-    """Return Wilson's interval of the mean of `values`.
+def blaker(mean: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return the lower and upper bound of Blaker's exact interval for a rate `mean` of `n` trials.
 
-    Its method is `wilson-conservative` if some scores are fractions, or means over repeats (`repeated`).
+    It holds the true rate with at least the stated probability, whatever rate and `n`, and it lies within the
+    exact interval of Clopper & Pearson (Blaker 2000). An effective `n` is rounded down, to 1 at least. Where
+    `mean` is between two counts, the bounds are interpolated between theirs.
     """
-    low, high = wilson(values.mean(), values.size, confidence)
-    flags = not repeated and bool(np.isin(values, (0.0, 1.0)).all())
-    return Interval(float(low), float(high), "wilson" if flags else "wilson-conservative")
+    size = max(1, math.floor(n * (1 + _SLACK)))
+    count = min(max(mean, 0.0), 1.0) * size
+    count = round(count) if abs(count - round(count)) < _SLACK * size else count
+    below, above = math.floor(count), math.ceil(count)
+    part, alpha = count - below, 1 - confidence
+
+    def low(hits: int, misses: int) -> float:
+        return (1 - part) * _blaker_low(hits, size, alpha) + part * _blaker_low(misses, size, alpha)
+
+    # Rounding errors must not leave the mean outside its interval.
+    return min(low(below, above), mean), max(1 - low(size - below, size - above), mean)
+
+
+@lru_cache(maxsize=4096)
+def _blaker_low(hits: int, n: int, alpha: float) -> float:
+    """Return Blaker's lower bound for `hits` of `n`.
+
+    It is the smallest rate whose acceptability exceeds alpha: the chance of `hits` or more, plus that of the
+    largest lower tail which is no more probable. It lies between the bounds of Clopper & Pearson at alpha / 2
+    and at alpha. The lower tail grows by one count where the two tails are equal, and with it the
+    acceptability jumps to more than alpha; up to there it can cross alpha only once.
+    """
+    if hits == 0:
+        return 0.0
+
+    def upper_tail(rate: float) -> float:
+        return float(betainc(hits, n - hits + 1, rate))
+
+    def lower_tail(count: int, rate: float) -> float:
+        return 0.0 if count < 0 else float(betainc(n - count, count + 1, 1 - rate))
+
+    start, end = (float(betaincinv(hits, n - hits + 1, level)) for level in (alpha / 2, alpha))
+    tail = bisect.bisect_right(range(hits), alpha / 2, key=lambda count: lower_tail(count, start)) - 1
+    if upper_tail(end) > lower_tail(tail + 1, end):
+        end = brentq(lambda rate: upper_tail(rate) - lower_tail(tail + 1, rate), start, end, xtol=_ROOT)
+    if upper_tail(end) + lower_tail(tail, end) <= alpha:
+        return end
+    return float(
+        brentq(lambda rate: upper_tail(rate) + lower_tail(tail, rate) - alpha, start, end, xtol=_ROOT)
+    )
+
+
+def mean_interval(values: Array, *, confidence: float = CONFIDENCE) -> Interval:
+    """Return the interval of the mean of `values` in [0, 1]; see `stratified_interval`."""
+    return stratified_interval([values], np.ones(1), confidence=confidence)
 
 
 def stratified_interval(
-    strata: Sequence[Array],
-    weights: Array,
-    *,
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    strata: Sequence[Array], weights: Array, *, confidence: float = CONFIDENCE
 ) -> Interval:
-    """Return the interval of the sum of `weights` times the means of `strata`.
+    """Return the interval of the sum of `weights` times the means of `strata`, whose values are in [0, 1].
 
     With weights 1/C this is the macro mean of C categories; with weights n_c/n it is the mean of all
-    questions. The method is the BCa bootstrap, resampled within the strata. If all scores of a stratum are
-    equal, it is MOVER of Wilson's intervals, because a bootstrap would treat that stratum as without error.
+    questions. `weights` add up to 1. One stratum of zeros and ones has Blaker's exact interval; the others:
+
+    Each stratum counts as the number of right-or-wrong questions whose mean would vary as much as that of its
+    values; for zeros and ones this is their number. The score interval ends at the truths from which the
+    observed mean is z standard errors away, where the means of the strata are the most probable ones for such
+    a truth (Miettinen & Nurminen 1985 for two rates). At either end, the standard error gives the number of
+    questions of a single category that would have it, and the bound is Blaker's for this effective number, as
+    Korn & Graubard (1998) do with the bounds of Clopper & Pearson.
     """
-    if any(np.ptp(values) == 0 for values in strata):
-        means = np.array([values.mean() for values in strata])
-        lows, highs = wilson(means, [values.size for values in strata], confidence)
-        low, high = mover(means, lows, highs, weights)
-        return Interval(max(float(low), 0.0), min(float(high), 1.0), "mover")
-    return _bca(strata, weights, confidence, resamples, np.random.default_rng(seed))
+    ones = [np.ones(values.size) for values in strata]
+    return _combined(list(zip(strata, ones, strict=True)), weights, confidence)
+
+
+def ratio_interval(tops: Array, bottoms: Array, *, confidence: float = CONFIDENCE) -> Interval:
+    """Return the interval of `sum(tops) / sum(bottoms)`, where each question has one numerator and one
+    denominator, and no numerator exceeds its denominator; not all denominators are 0.
+
+    It is the interval of a mean in which a question counts as much as its denominator. Questions with a
+    denominator of 0 do not change the ratio and are left out.
+    """
+    counted = bottoms > 0
+    return _combined([(tops[counted] / bottoms[counted], bottoms[counted])], np.ones(1), confidence)
+
+
+def _combined(strata: Sequence[tuple[Array, Array]], weights: Array, confidence: float) -> Interval:
+    """Return the interval of a weighted mean of strata, each with its values and how much each counts."""
+    found = [_Stratum.of(values, sizes) for values, sizes in strata]
+    mean = float(sum(weight * one.mean for weight, one in zip(weights, found, strict=True)))
+    mean = min(max(mean, 0.0), 1.0)
+    centres, counts = np.array([(one.centre, one.questions) for one in found]).T
+    z = normal_quantile(confidence)
+    low = blaker(mean, _effective(mean, centres, counts, weights, z), confidence)[0]
+    high = blaker(mean, _effective(1 - mean, 1 - centres, counts, weights, z), confidence)[1]
+    plain = len(strata) == 1 and all(
+        np.isin(values, (0.0, 1.0)).all() and (sizes == sizes[0]).all() for values, sizes in strata
+    )
+    return Interval(low, high, "blaker" if plain else "score")
+
+
+class _Stratum(NamedTuple):
+    """The mean of a stratum, the same with half a pseudo-question at 0 and at 1, so that it is inside (0, 1),
+    and the number of right-or-wrong questions whose mean would vary as much."""
+
+    mean: float
+    centre: float
+    questions: float
+
+    @classmethod
+    def of(cls, values: Array, sizes: Array) -> _Stratum:
+        """Estimate them from values in [0, 1] that count as much as their sizes.
+
+        The variance is that of a ratio (Woodruff 1971), with `PSEUDO` questions at 0 and as many at 1: few
+        fractional scores that are nearly equal do not show how rare the others are.
+        """
+        n, size, square = values.size, sizes.mean(), (sizes**2).mean()
+        total = float(sizes @ values) / size
+        smooth = (total + PSEUDO) / (n + 2 * PSEUDO)
+        spread = float(sizes**2 @ (values - smooth) ** 2)
+        spread += PSEUDO * square * (smooth**2 + (1 - smooth) ** 2)
+        questions = smooth * (1 - smooth) * n * (n + 2 * PSEUDO) * size**2 / spread
+        return cls(total / n, (total + 0.5) / (n + 1), float(questions))
+
+
+def _effective(mean: float, centres: Array, counts: Array, weights: Array, z: float) -> float:
+    """Return the effective number of questions at the lower bound of the score interval.
+
+    Of all means of the strata with one weighted sum, the most probable are those with
+    `counts * (centre - p) / (p * (1 - p))` in proportion to their weights; the factor is the root to find.
+    """
+    if mean < _SLACK:
+        return 1.0  # the lower bound is 0 for any number
+
+    def likely(power: float) -> Array:
+        pull = math.sinh(power) * weights / counts
+        start, pull = np.where(pull < 0, 1 - centres, centres), np.abs(pull)
+        rates = 2 * start / (1 + pull + np.sqrt((1 + pull) ** 2 - 4 * pull * start))
+        return np.asarray(np.where(power < 0, 1 - rates, rates))
+
+    def variance(rates: Array) -> float:
+        return float(np.sum(weights**2 * rates * (1 - rates) / counts))
+
+    def excess(power: float) -> float:
+        rates = likely(power)
+        return mean - float(weights @ rates) - z * math.sqrt(variance(rates))
+
+    # At these ends the rates are within 1e-12 of 1, but not rounded to it, and within 1e-24 of 0.
+    rates = likely(brentq(excess, -30, 60, xtol=1e-12))
+    truth = float(weights @ rates)
+    return truth * (1 - truth) / variance(rates)
 
 
 def bootstrap_interval(
@@ -104,41 +230,6 @@ def bootstrap_interval(
     It suits values without bounds, such as seconds. Each stratum must hold at least two different values.
     """
     return _bca(strata, weights, confidence, RESAMPLES, np.random.default_rng(seed))
-
-
-def ratio_interval(
-    tops: Array, bottoms: Array, *, confidence: float = CONFIDENCE, seed: int = 0
-) -> Interval | None:
-    """Return the interval of `sum(tops) / sum(bottoms)`, where each question has one numerator and one
-    denominator.
-
-    It is Wilson's interval if every question counts 0 or 1 out of 1. Otherwise it is the BCa bootstrap over
-    questions, or `None` if the ratios of all questions are equal, because their spread is then not known.
-    """
-    from scipy.stats import bootstrap
-
-    if (bottoms == 1).all() and np.isin(tops, (0.0, 1.0)).all():
-        low, high = wilson(tops.mean(), tops.size, confidence)
-        return Interval(float(low), float(high), "wilson")
-    counted = bottoms > 0  # the other questions do not change the ratio
-    tops, bottoms = tops[counted], bottoms[counted]
-    if tops.size < 2 or np.ptp(tops / bottoms) == 0:
-        return None
-
-    def ratio(top: Array, bottom: Array, axis: int = -1) -> Array:
-        found: Array = top.sum(axis=axis) / bottom.sum(axis=axis)
-        return found
-
-    found = bootstrap(
-        (tops, bottoms),
-        ratio,
-        paired=True,
-        vectorized=True,
-        n_resamples=RESAMPLES,
-        confidence_level=confidence,
-        rng=np.random.default_rng(seed),
-    ).confidence_interval
-    return Interval(float(found.low), float(found.high), "bca")
 
 
 def _bca(

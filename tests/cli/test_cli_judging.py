@@ -163,7 +163,7 @@ def test_intervals_are_in_the_summary_the_table_and_the_report(
 ) -> None:
     run = next(Run(path) for path in nights.iterdir() if "_bad_" in path.name)
     overall = (run.summary() or {})["profiles"]["fathoms"]["overall"]["intervals"]["correctness"]
-    assert (overall["method"], overall["n"], overall["groups"]) == ("bca", N, None)
+    assert (overall["method"], overall["n"], overall["groups"]) == ("score", N, None)
     # 20 of 30 right in either category: Wilson's interval
     out = fathoms("show", "bad")[1]
     assert "0.67 [.49, .81]" in out

@@ -73,7 +73,7 @@ def test_truthfulness_by_category_and_overall() -> None:
     assert found["micro"]["value"] == pytest.approx(1 / 9)
     assert found["unit"] == "score -1 to 1"
     assert -1 <= found["overall"]["low"] < 0 < found["overall"]["high"] <= 1
-    assert found["overall"]["method"] == "bca"
+    assert found["overall"]["method"] == "score"
 
 
 def test_another_penalty_stands_beside_the_plain_one() -> None:

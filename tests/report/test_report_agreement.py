@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from fathoms.report import leaderboard_panel, report_json, report_markdown, summary_panel, write_report
-from fathoms.report.review.agreement import Mean, agreement, average, mean_rating, rated_alike
+from fathoms.report.review.agreement import agreement, average, mean_rating, rated_alike
 from fathoms.runs.ratings import FILE, Rating, append_rating
 from fathoms.runs.reading import ScoredRun
 
@@ -193,14 +193,16 @@ def test_kappa_is_scikit_learns(pairs: list[tuple[int, int]]) -> None:
 
 
 @pytest.mark.parametrize(("agreeing", "n"), [(18, 18), (17, 18), (0, 3), (1, 1), (5, 12)])
-def test_the_interval_is_wilsons(agreeing: int, n: int) -> None:
-    """Of ratings 1 and 5 alone the mean is a rate on another scale, and SciPy has its interval."""
+def test_the_interval_is_within_clopper_and_pearsons(agreeing: int, n: int) -> None:
+    """Of ratings 1 and 5 alone the mean is a rate on another scale. Its exact interval by Blaker is never
+    wider than that of Clopper and Pearson, which SciPy has, nor narrower than theirs of 90 %."""
     from scipy.stats import binomtest
 
     found = mean_rating([5] * agreeing + [1] * (n - agreeing))
     assert found is not None
-    theirs = binomtest(agreeing, n).proportion_ci(method="wilson")
-    assert (found.low, found.high) == pytest.approx((1 + 4 * theirs.low, 1 + 4 * theirs.high))
+    wide, narrow = (binomtest(agreeing, n).proportion_ci(level, method="exact") for level in (0.95, 0.9))
+    assert 1 + 4 * wide.low <= found.low + 1e-9 <= 1 + 4 * narrow.low + 2e-9
+    assert 1 + 4 * narrow.high <= found.high + 1e-9 <= 1 + 4 * wide.high + 2e-9
 
 
 @given(st.lists(LIKERT, min_size=1, max_size=50))
@@ -213,11 +215,13 @@ def test_an_interval_holds_its_mean_and_has_a_width(ratings: list[int]) -> None:
 
 def test_no_ratings_no_mean() -> None:
     assert mean_rating([]) is None
-    assert average([None, None]) is None
+    assert average([[], []]) is None
 
 
 def test_the_average_of_pipelines() -> None:
-    """By hand: (4 + 3) / 2, and the root of 0.3 squared and 0.4 squared, halved."""
-    found = average([Mean(4, 3.7, 4.6, 10), None, Mean(3, 2.6, 3.8, 5)])
-    assert found is not None
-    assert (found.mean, found.low, found.high, found.n) == pytest.approx((3.5, 3.25, 4.0, 2))
+    """Each pipeline counts alike: (4 + 3) / 2. The more ratings, the shorter the interval."""
+    few, many = (average([[5, 3] * n, [], [5, 2, 2] * n]) for n in (1, 20))
+    assert few is not None
+    assert many is not None
+    assert (few.mean, few.n, many.mean, many.n) == pytest.approx((3.5, 2, 3.5, 2))
+    assert 1 <= few.low < many.low < 3.5 < many.high < few.high <= 5

@@ -48,8 +48,10 @@ def test_the_abstention_table_has_intervals(small_run: Callable[..., ScoredRun])
     assert (line["answered"], line["abstained"]) == (2, 1)
     share = line["share"]["answered"]
     assert share["mean"] == pytest.approx(2 / 3)
-    # Wilson for 2 of 3 is the interval that the summary has for coverage
-    assert (share["low"], share["high"]) == (pytest.approx(0.2077, abs=1e-4), pytest.approx(0.9385, abs=1e-4))
+    # 2 or 3 of 3 has the chance 3 p^2 - 2 p^3, which is .05 at the lower bound; 3 of 3 and none at the upper
+    low, high = share["low"], share["high"]
+    assert 3 * low**2 - 2 * low**3 == pytest.approx(0.05)
+    assert 1 - high**3 == pytest.approx(0.05)
     assert run["abstention"]["unanswerable"]["share"] == {"answered": None, "abstained": None}
     assert run["abstention"]["coverage"]["n"] == 3
 

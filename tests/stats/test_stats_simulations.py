@@ -35,11 +35,11 @@ def rows(tables: Tables, name: str, wanted: Callable[[dict[str, Any]], bool]) ->
 
 def test_intervals_hold_the_truth_as_often_as_they_say(tables: Tables) -> None:
     for row in tables["coverage"]:
-        assert row["mean"] == pytest.approx(95, abs=1.5), row
-        assert row["lowest"] >= 89, row
+        assert 93.5 <= row["mean"] <= 99.5, row
+        assert row["lowest"] >= 92, row  # 93, and three standard errors of 5,000 replications
 
 
-def test_cr2_holds_the_mean_of_other_documents_where_bca_does_not(tables: Tables) -> None:
+def test_cr2_holds_the_mean_of_other_documents_where_questions_alone_do_not(tables: Tables) -> None:
     for groups in (20, 40):
         naive, robust = rows(tables, "clusters", lambda row, n=groups: f"{n} documents" in row["interval"])
         assert robust["mean"] == pytest.approx(95, abs=2)

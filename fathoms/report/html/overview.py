@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fathoms.metrics.intervals import rate_interval
 from fathoms.metrics.stages import STAGES
 from fathoms.report.funnel import funnel_of, notes
 from fathoms.report.html.config import flat
@@ -158,19 +157,19 @@ def abstention_of(figures: ProfileFigures, repeats: int) -> Json | None:
 
 
 def _line(counts: AbstentionCounts, repeats: int) -> Json:
-    """Return a line of the abstention table: counts, and shares with Wilson's interval (`None` without
-    answers).
+    """Return a line of the abstention table: counts, and shares with their interval (`None` without answers).
 
-    Repeats of one question are not independent, so the intervals use the number of questions, not of answers.
+    Which answers belong to one question is not known here. Answers / repeats is the least effective number of
+    questions (Kish) that such counts can have, however unequally the questions were answered.
     """
+    from fathoms.stats.intervals import blaker
+
     cells = {name: getattr(counts, name) for name in OUTCOMES}
     answers = sum(cells.values())
-    questions = -(-answers // repeats)  # rounded up
     shares: Json = dict.fromkeys(cells)
     for name, count in cells.items() if answers else ():
-        interval = rate_interval(count / answers, questions, answers)
-        bounds = (interval["low"], interval["high"]) if interval else None
-        shares[name] = figure_of(count / answers, bounds, answers)
+        rate = count / answers
+        shares[name] = figure_of(rate, blaker(rate, answers / repeats), answers)
     return {**cells, "share": shares}
 
 

@@ -22,7 +22,7 @@ HEADERS = ("Pipeline", "Score", "Flag", "n")
 KAPPA_HEADERS = ("Reviewers", "About", "Same rating", "Kappa", "Weighted", "n")
 MEANING = (
     "Agreement of people with the score and with the flag, from 1 (strongly disagree) to 5 (strongly agree),"
-    " by pipeline; n answers. [low, high]: 95 %, Wilson's interval on the scale from 1 to 5, conservative."
+    " by pipeline; n answers. [low, high]: 95 %, for other answers of these pipelines."
 )
 LOWEST, HIGHEST = 1, 5
 
@@ -106,7 +106,7 @@ def agreement(runs: Sequence[ScoredRun], scores: str | None = None) -> Agreement
     ratings = [rating for part in read for rating in part.ratings]
     return Agreement(
         pipelines=rows,
-        average={"score": average(row.score for row in rows), "flag": average(row.flag for row in rows)},
+        average={column: average(_given(group, column) for group in groups.values()) for column in COLUMNS},
         reviewers=tuple(sorted({rating.reviewer for rating in ratings})),
         kappas=tuple(kappas(ratings)),
         outdated=sum(part.outdated for part in read),
@@ -141,9 +141,13 @@ def shown_now(run: ScoredRun, profile: str) -> dict[tuple[str, int], tuple[Any, 
 
 def pipeline_row(name: str, group: Sequence[Reviewed]) -> PipelineRow:
     """Compute the mean ratings of one pipeline over all its runs."""
-    ratings = [rating for part in group for rating in part.ratings]
-    score, flag = (mean_rating(answers(ratings, column)) for column in COLUMNS)
+    score, flag = (mean_rating(_given(group, column)) for column in COLUMNS)
     return PipelineRow(name, tuple(part.run.run for part in group), score, flag)
+
+
+def _given(group: Sequence[Reviewed], column: Column) -> list[float]:
+    """Return the mean rating of every answer of one pipeline."""
+    return answers((rating for part in group for rating in part.ratings), column)
 
 
 def value(rating: Rating, column: Column) -> int | None:
@@ -161,35 +165,30 @@ def answers(ratings: Iterable[Rating], column: Column) -> list[float]:
 
 
 def mean_rating(values: Sequence[float]) -> Mean | None:
-    """Return the mean of ratings, with Wilson's score interval on the scale from 1 to 5; `None` without
-    ratings.
+    """Return the mean of ratings with its interval; `None` without ratings."""
+    return _mean([values], len(values)) if values else None
 
-    A value between two bounds has at most the variance of a two-valued variable with the same mean, so the
-    interval is conservative. A t interval would have no width if all ratings agree, as in the first row of
-    the paper's table.
+
+def average(pipelines: Iterable[Sequence[float]]) -> Mean | None:
+    """Return the unweighted mean of pipelines, from the ratings of each; `None` without ratings."""
+    known = [values for values in pipelines if values]
+    return _mean(known, len(known)) if known else None
+
+
+def _mean(pipelines: Sequence[Sequence[float]], n: int) -> Mean:
+    """Return the mean of means with the interval of scores (`stats.intervals`) on the scale from 1 to 5.
+
+    A t interval would have no width if all ratings agree, as in the first row of the paper's table.
     """
-    from fathoms.stats.intervals import wilson
-
-    if not values:
-        return None
-    mean, width = fmean(values), HIGHEST - LOWEST
-    low, high = (LOWEST + width * float(end) for end in wilson((mean - LOWEST) / width, len(values)))
-    return Mean(mean, min(low, mean), max(high, mean), len(values))
-
-
-def average(means: Iterable[Mean | None]) -> Mean | None:
-    """Return the unweighted mean of pipelines, with a MOVER interval (Zou & Donner 2008)."""
-    known = [mean for mean in means if mean]
-    if not known:
-        return None
     import numpy as np
 
-    from fathoms.stats.intervals import mover
+    from fathoms.stats.intervals import stratified_interval
 
-    centres, lows, highs = np.array([(mean.mean, mean.low, mean.high) for mean in known]).T
-    low, high = mover(centres, lows, highs, np.full(len(known), 1 / len(known)))
-    middle = fmean(mean.mean for mean in known)
-    return Mean(middle, max(float(low), LOWEST), min(float(high), HIGHEST), len(known))
+    width, count = HIGHEST - LOWEST, len(pipelines)
+    scores = [(np.array(values, dtype=float) - LOWEST) / width for values in pipelines]
+    found = stratified_interval(scores, np.full(count, 1 / count))
+    mean = fmean(map(fmean, pipelines))
+    return Mean(mean, min(LOWEST + width * found.low, mean), max(LOWEST + width * found.high, mean), n)
 
 
 def kappas(ratings: Sequence[Rating]) -> Iterator[Kappa]:
