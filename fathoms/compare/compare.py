@@ -216,7 +216,7 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
     start = (by_question if flags else whole).first
     most = min(1.0, max(start, 1 - start)) if share else 1.0
     least = detectable(differences / scale, codes, "mcnemar" if flags else "sign-flip", alpha, most)
-    found, why_not = _other_documents(first, matched.ids, differences / scale, codes, scale)
+    found, why_not = _other_documents(first, matched.ids, differences / scale, matched.categories, scale)
     return Tested(
         run=names(other),
         metric=metric,
@@ -259,7 +259,7 @@ def _test_ratios(
     one_category = np.zeros(len(values), dtype=np.int64)
     most = min(1.0, max(whole.first, 1 - whole.first) / scale)
     least = detectable(values / scale, one_category, "sign-flip", alpha, most)
-    found, why_not = _other_documents(first, matched.ids, values / scale, one_category, scale)
+    found, why_not = _other_documents(first, matched.ids, values / scale, ["all"] * len(values), scale)
     listed = np.array(matched.categories)
     parts = {name: listed == name for name in dict.fromkeys(matched.categories)}
     # a change counts for the run in whose favour it moves the ratio of both together
@@ -319,7 +319,7 @@ def _other_documents(
     first: QuestionScores,
     ids: Sequence[str],
     differences: NDArray[float64],
-    codes: NDArray[Any],
+    categories: Sequence[str],
     scale: float,
 ) -> tuple[OtherDocuments | None, str | None]:
     """Compare for other documents, or say why that is not possible."""
@@ -331,8 +331,8 @@ def _other_documents(
     documents = [first.questions[name].documents for name in ids]
     if not all(documents):
         return None, "not all questions name their documents"
-    groups = np.array(connected(documents))
-    if (why_not := usable(codes, groups)) is not None:
+    groups, codes = np.array(connected(documents)), np.array(_codes(categories))
+    if (why_not := usable(codes, groups, list(dict.fromkeys(categories)))) is not None:
         return None, why_not
     low, high, p, df = cr2_difference(differences, codes, groups)
     mean = float(differences @ macro_weights(codes))

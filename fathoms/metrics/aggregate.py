@@ -103,7 +103,7 @@ def figures_of(rows: Sequence[ScoredRecord], profile: str) -> dict[str, Any]:
         **micro,
         **macro,
         **{f"micro_{metric}": micro[metric] for metric in METRICS},
-        "intervals": overall_intervals([_samples(group) for group in groups.values()]),
+        "intervals": overall_intervals({name: _samples(group) for name, group in groups.items()}),
     }
     figures: dict[str, Any] = {"overall": overall, "categories": categories}
     if profile == "fathoms":

@@ -30,22 +30,23 @@ def mean_intervals(samples: Samples) -> dict[str, dict[str, Any] | None]:
     return {metric: _plain(known) if known else None for metric, known in samples.items()}
 
 
-def overall_intervals(categories: Sequence[Samples]) -> dict[str, dict[str, Any] | None]:
+def overall_intervals(categories: Mapping[str, Samples]) -> dict[str, dict[str, Any] | None]:
     """Return the intervals of the macro means as `<metric>` and of the micro means as `micro_<metric>`.
 
     Macro intervals also have `groups`, the number of document groups (`None` if a question names no
-    document), and `clustered` with `low`, `high` and `df` (`None` if there are too few groups).
+    document), and `clustered` with `low`, `high` and `df`, which is `None` where the documents do not allow
+    it; `not_clustered` then says why.
     """
-    metrics = list(categories[0]) if categories else []
+    metrics = list(next(iter(categories.values()), {}))
     found: dict[str, dict[str, Any] | None] = {}
     for metric in metrics:
-        strata = [list(samples[metric]) for samples in categories if samples[metric]]
+        named = {name: list(samples[metric]) for name, samples in categories.items() if samples[metric]}
+        strata = list(named.values())
         if not strata:
             found[metric] = found[f"micro_{metric}"] = None
             continue
-        groups, clustered = _clustered(strata)
         macro = _stratified(strata, [1 / len(strata)] * len(strata))
-        found[metric] = {**macro, "groups": groups, "clustered": clustered}
+        found[metric] = {**macro, **_clustered(named)}
         # The sizes of the categories are taken as fixed.
         total = sum(map(len, strata))
         found[f"micro_{metric}"] = _stratified(strata, [len(samples) / total for samples in strata])
@@ -88,23 +89,23 @@ def _stratified(strata: Sequence[Sequence[Sample]], weights: Sequence[float]) ->
     return {**found._asdict(), "n": sum(map(len, strata))}
 
 
-def _clustered(strata: Sequence[Sequence[Sample]]) -> tuple[int | None, dict[str, float] | None]:
-    """Return the number of document groups (`None` if a question names no document), and the clustered
-    interval if there are enough of them."""
+def _clustered(categories: Mapping[str, Sequence[Sample]]) -> dict[str, Any]:
+    """Return the number of document groups, the clustered interval, and why there is none."""
     import numpy as np
 
-    from fathoms.stats.clusters import ENOUGH, connected, cr2_interval
+    from fathoms.stats.clusters import connected, cr2_interval, usable
 
+    strata = list(categories.values())
     samples = [sample for stratum in strata for sample in stratum]
     if not all(sample.documents for sample in samples):
-        return None, None
+        return {"groups": None, "clustered": None, "not_clustered": "not all questions name their documents"}
     groups = np.array(connected([sample.documents for sample in samples]))
     count = int(groups.max()) + 1
-    if count < ENOUGH:
-        return count, None
     codes = np.repeat(np.arange(len(strata)), [len(stratum) for stratum in strata])
+    if (why_not := usable(codes, groups, list(categories))) is not None:
+        return {"groups": count, "clustered": None, "not_clustered": why_not}
     found = cr2_interval(_values(samples), codes, groups, np.full(len(strata), 1 / len(strata)))
-    return count, found._asdict()
+    return {"groups": count, "clustered": found._asdict(), "not_clustered": None}
 
 
 def _values(samples: Sequence[Sample]) -> NDArray[float64]:

@@ -125,7 +125,7 @@ def pooled(questions: Sequence[QuestionScores], pooling: Pooling, unit: str) -> 
     if ends and not all(ends[0] <= value <= ends[1] for value in values):
         ends = None
     categories = {name: _mean(group, ends) for name, group in groups.items()}
-    overall, micro = _overall(list(groups.values()), ends)
+    overall, micro = _overall(groups, ends)
     return {
         "overall": micro if pooling == "questions" else overall,
         "micro": micro,
@@ -155,15 +155,16 @@ def _mean(questions: Sequence[QuestionScores], ends: Ends) -> Figure:
     return _figure(value, len(known), found)
 
 
-def _overall(groups: Sequence[Sequence[QuestionScores]], ends: Ends) -> tuple[Figure, Figure]:
+def _overall(groups: Mapping[str, Sequence[QuestionScores]], ends: Ends) -> tuple[Figure, Figure]:
     """Return the mean of the category means (macro) and the mean over all questions (micro)."""
-    strata = [known for group in groups if (known := _values(group))]
+    named = {name: known for name, group in groups.items() if (known := _values(group))}
+    strata = list(named.values())
     values = [value for known in strata for value, _ in known]
     means = [mean(value for value, _ in known) for known in strata]
     macro: Mapping[str, Any] | None = None
     micro: Mapping[str, Any] | None = None
     if ends:
-        found = overall_intervals([{"it": _samples(known, ends)} for known in strata])
+        found = overall_intervals({name: {"it": _samples(known, ends)} for name, known in named.items()})
         macro, micro = _scaled(found.get("it"), ends), _scaled(found.get("micro_it"), ends)
     elif strata:
         macro = _bootstrap(strata, [1 / len(strata)] * len(strata))

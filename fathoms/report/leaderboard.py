@@ -131,15 +131,13 @@ def interval_note(run: ScoredRun, profile: str) -> str | None:
     if not found:
         return None
     parts = ["[low, high]: 95 % intervals, for other questions on these documents"]
-    intervals = [means.intervals.get("correctness") for means in figures.categories.values()]
-    methods = [interval.method for interval in intervals if interval]
-    if "wilson-conservative" in methods:
-        parts.append("conservative for means of fractions")
     groups = found.groups
     if found.clustered:
         wide = bracket(found.clustered.pair).strip()
         parts.append(f"overall correctness for other documents too: {wide}, {groups} groups")
-    elif groups is not None:
+    elif found.not_clustered:
+        parts.append(f"for other documents too: not known ({found.not_clustered})")
+    elif groups is not None:  # a run that was scored before the reason was stored
         parts.append(f"{groups} group{'s' * (groups != 1)} of documents, not clustered")
     return "; ".join(parts)
 

@@ -41,7 +41,7 @@ _Kind = TypeVar("_Kind", bound=_Part)
 class Bounds(_Part):
     """A confidence interval; `n` is the number of questions behind it. Intervals of macro means also have the
     number of `groups` of questions that share no document, and a `clustered` interval that also covers other
-    documents."""
+    documents, or in `not_clustered` why there is none."""
 
     low: Number
     high: Number
@@ -49,6 +49,7 @@ class Bounds(_Part):
     n: int | None = None
     groups: int | None = None
     clustered: Bounds | None = None
+    not_clustered: str | None = None
 
     @property
     def pair(self) -> tuple[Number, Number]:

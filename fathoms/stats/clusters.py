@@ -88,22 +88,24 @@ def cr2_interval(
     spread = found.mean * (1 - found.mean)
     count = groups.max() + 1
     seen = found.error > _TINY and spread > _TINY and found.df > _TINY
-    n, df = (spread / found.error**2, found.df) if seen else (float(count), float(count - 1))
+    fewest = _fewest(found.df, strata, groups)
+    n, df = (spread / found.error**2, fewest) if seen else (float(count), float(count - 1))
     low, high = score_interval(found.mean, n, float(stdtrit(df, 0.5 + confidence / 2)))
     return Clustered(float(low), float(high), df)
 
 
-def usable(strata: Codes, groups: Codes) -> str | None:
+def usable(strata: Codes, groups: Codes, names: Sequence[str] | None = None) -> str | None:
     """Say why nothing can be said about other documents; `None` if it can.
 
     A category on a single group shows nothing of how its mean varies with the documents, and with few degrees
-    of freedom the variance itself is hardly known.
+    of freedom the variance itself is hardly known. `names` are those of the strata, by default their numbers.
     """
     count = int(groups.max()) + 1
     if count < ENOUGH:
         return f"{count} group{'s' * (count != 1)} of documents, fewer than {ENOUGH}"
-    if any(np.unique(groups[strata == code]).size < 2 for code in np.unique(strata)):
-        return "a category has all its questions on one group of documents"
+    for code, name in enumerate(names or range(int(strata.max()) + 1)):
+        if np.unique(groups[strata == code]).size < 2:
+            return f"the category {name} rests on a single group of documents"
     kinds = int(strata.max()) + 1
     found = cr2(np.zeros(strata.size), strata, groups, np.full(kinds, 1 / kinds))
     if _fewest(found.df, strata, groups) < LEAST_FREEDOM:

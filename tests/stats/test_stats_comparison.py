@@ -118,8 +118,8 @@ def test_why_nothing_is_said_about_other_documents() -> None:
     assert usable(one, np.repeat(np.arange(20), 3)) is None
     assert usable(one, np.repeat(np.arange(6), 10)) == "6 groups of documents, fewer than 20"
     alone = np.array([1] * 3 + [0] * 57)
-    assert usable(alone, np.repeat(np.arange(20), 3)) == (
-        "a category has all its questions on one group of documents"
+    assert usable(alone, np.repeat(np.arange(20), 3), ["Text", "Tables"]) == (
+        "the category Tables rests on a single group of documents"
     )
     # 41 questions on one document, and 19 documents with a single one
     assert usable(one, np.maximum(np.arange(60) - 40, 0)) == (
