@@ -52,6 +52,7 @@ _LONGEST_OF_CLASSES, _LONGEST_OF_WORDS = 5, 3
 _ENDING = 2
 """The last sentences of an answer, of which the plain words count."""
 _PLAIN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+")
+_MOST_KEPT = 100_000
 _LONG = 60
 """The n-grams of a sentence from which on it is checked for loops."""
 _FACTOR, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
@@ -72,10 +73,14 @@ class Sentence(NamedTuple):
 
 
 class _Codes(dict[str, int]):
-    """The code of every known word: its class, and the number of the word itself in the lower bits."""
+    """The code of every known word: its class, and the number of the word itself in the lower bits. The codes
+    of other words are kept too, up to a limit, because looking one up is faster than finding it out."""
 
     def __missing__(self, token: str) -> int:
-        return _NUMBER << _BITS | _NUMBER if token[0].isdigit() else _OTHER << _BITS | _OTHER
+        code = _NUMBER << _BITS | _NUMBER if token[0].isdigit() else _OTHER << _BITS | _OTHER
+        if len(self) < _MOST_KEPT:
+            self[token] = code
+        return code
 
 
 class Tokens(NamedTuple):
