@@ -59,18 +59,6 @@ def score_interval(mean: ArrayLike, n: ArrayLike, z: float) -> tuple[Array, Arra
     return np.minimum(np.maximum(centre - half, 0), p), np.maximum(np.minimum(centre + half, 1), p)
 
 
-def mover(means: Array, lows: Array, highs: Array, weights: Array) -> tuple[Array, Array]:
-    """Return the bounds of the sum of `weights * means` over the last axis, from the interval of each mean.
-
-    MOVER is the method of variance estimates recovery (Zou & Donner 2008; Zou, Huang & Zhang 2009). The means
-    must be independent and the weights non-negative.
-    """
-    total = np.sum(weights * means, axis=-1)
-    below = np.sqrt(np.sum((weights * (means - lows)) ** 2, axis=-1))
-    above = np.sqrt(np.sum((weights * (highs - means)) ** 2, axis=-1))
-    return total - below, total + above
-
-
 def blaker(mean: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Return the lower and upper bound of Blaker's exact interval for a rate `mean` of `n` trials.
 

@@ -241,12 +241,12 @@ def test_a_question_of_all_documents_finds_its_phrase_in_any(tmp_path: Path) -> 
 
 
 def test_few_questions(tmp_path: Path) -> None:
-    rows = [{**GOOD, "question": f"How tall is tower {number}?"} for number in range(12)]
+    rows = [{**GOOD, "question": f"How tall is tower {number}?"} for number in range(15)]
     assert checked(tmp_path, *rows, ignore=[]).findings == ()
     (finding,) = checked(tmp_path, *rows[:10], ignore=[]).findings
-    assert finding.message == (  # z / sqrt(10 + z²) with z = 1.96 is 0.527
-        "'Uncategorised' has 10 answerable questions: the 95 % interval of its mean can be 53 points wide;"
-        " 12 make it 50"
+    assert finding.message == (  # Blaker: .2224 to .7776 for 5 of 10
+        "'Uncategorised' has 10 answerable questions: the 95 % interval of its mean can be 56 points wide;"
+        " 15 make it 50"
     )
 
 
@@ -278,7 +278,7 @@ HOSTILE: dict[str, tuple[str, bytes, tuple[int | None, int | None, str]]] = {
         (1, None, "the key 'question' occurs"),
     ),
     "utf-16": ("q.json", "[]".encode("utf-16"), (1, None, "not UTF-8 (it is UTF-16): save it as UTF-8")),
-    "latin-1": ("q.csv", b"question,answers\nW\xe9?,x\n", (2, None, "not UTF-8: save it as UTF-8")),
+    "no-encoding": ("q.csv", b"question,answers\nW\x81?,x\n", (2, None, "not UTF-8: save it as UTF-8")),
     "a-number": ("q.json", b"7", (1, None, "expected {category: [questions]} or a list")),
     "a-wrong-type": ("q.jsonl", b'{"question": 7, "answers": "x"}', (1, None, "question: input should be")),
     "nul": ("q.json", b'[{"question": "a\x00", "answers": "x"}]', (1, 17, "not valid JSON: Invalid control")),

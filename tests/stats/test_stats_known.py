@@ -16,7 +16,6 @@ from fathoms.stats.intervals import (
     blaker,
     bootstrap_interval,
     mean_interval,
-    mover,
     ratio_interval,
     stratified_interval,
     wilson,
@@ -47,12 +46,6 @@ def test_wilson_as_newcombe_prints_it(successes, n, low, high):
 def test_wilson_is_scipys(successes):
     theirs = stats.binomtest(successes, 10).proportion_ci(method="wilson")
     assert wilson(successes / 10, 10) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
-
-
-def test_mover_by_hand():
-    # 0.5 * 0.8 + 0.5 * 0.2 = 0.5; below: 0.5 * (0.3, 0.4), above: 0.5 * (0.12, 0.16)
-    means, lows, highs = np.array([0.8, 0.2]), np.array([0.5, -0.2]), np.array([0.92, 0.36])
-    assert mover(means, lows, highs, np.array([0.5, 0.5])) == pytest.approx((0.25, 0.6))
 
 
 def test_bca_is_scipys():
