@@ -78,6 +78,14 @@ def gate(
         str,
         typer.Option("--fail-on-error", help="How many questions may fail: a number, or a share such as 2%."),
     ] = "2%",
+    changed: Annotated[
+        str,
+        typer.Option(
+            "--changed",
+            help="How many questions may differ from those of the baseline, such as 3 or 10%. They are left"
+            " out.",
+        ),
+    ] = "10%",
     allow_unchecked: Annotated[
         bool,
         typer.Option(
@@ -151,6 +159,7 @@ def gate(
             alpha=alpha,
             by_category=by_category,
             allowed=allowed,
+            allowed_changes=allowance(changed, "--changed"),
             allow_unchecked=allow_unchecked,
         )
         if sequential:

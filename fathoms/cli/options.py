@@ -52,8 +52,8 @@ Trust = Annotated[
 ]
 
 
-def allowance(text: str) -> Callable[[int], float]:
-    """Parse `--fail-on-error` (`3` or `2%`) into a function from questions asked to failures allowed.
+def allowance(text: str, option: str = "--fail-on-error") -> Callable[[int], float]:
+    """Parse the value of an option (`3` or `2%`) into a function from questions asked to failures allowed.
 
     Raises UsageError for other texts.
     """
@@ -63,7 +63,7 @@ def allowance(text: str) -> Callable[[int], float]:
     except ValueError:
         number = -1
     if not number >= 0:
-        raise UsageError(f"--fail-on-error {text}: expected a count such as 3 or a share such as 2%")
+        raise UsageError(f"{option} {text}: expected a count such as 3 or a share such as 2%")
     return lambda asked: asked * number / 100 if share else number
 
 

@@ -16,10 +16,12 @@ from fathoms.compare.question_scores import (
     Matched,
     MatchedRatios,
     QuestionScores,
+    changed_questions,
     match,
     match_ratios,
     names,
-    require_alike,
+    require_rules,
+    some_of,
 )
 from fathoms.errors import DataError, UsageError
 from fathoms.runs.reading import range_of
@@ -111,6 +113,7 @@ class Gated:
     service behind the pipeline in each run, and `baseline_versions` those in the baseline; empty where they
     are not known. `limits` are the fixed limits that were asked for; without a baseline there are no
     `checks`. `sequence` has an entry for each check with `--sequential`, which then decides about FAIL.
+    `changed` are the questions that were left out because a run and the baseline do not agree about them.
     """
 
     verdict: GateVerdict
@@ -128,6 +131,7 @@ class Gated:
     baseline_versions: tuple[str, ...] = ()
     limits: tuple[LimitCheck, ...] = ()
     sequence: tuple[SequenceCheck, ...] = ()
+    changed: tuple[str, ...] = ()
 
     def with_limits(self, limits: Iterable[LimitCheck]) -> Gated:
         """Return the same with fixed limits, of which each that is not kept makes the verdict FAIL."""
@@ -187,14 +191,16 @@ def gate(
     alpha: float,
     by_category: bool = False,
     allowed: Callable[[int], float] = lambda asked: 0,
+    allowed_changes: Callable[[int], float] = lambda asked: 0,
     allow_unchecked: bool = False,
 ) -> Gated:
     """Judge successive runs, oldest first, against a baseline.
 
-    `allowed` returns how many of n calls may have failed. Raises UsageError if `margin` or `alpha` is out of
-    range, or if a run is named twice or is its own baseline. Raises DataError if a verdict would be
-    meaningless: too many failed calls, different questions, another profile or other rules, or replies reused
-    from an earlier run.
+    `allowed` returns how many of n calls may have failed, and `allowed_changes` how many questions may have
+    changed since a baseline of n questions; these are left out. Raises UsageError if `margin` or `alpha` is
+    out of range, or if a run is named twice or is its own baseline. Raises DataError if a verdict would be
+    meaningless: too many failed calls, too many changed questions, another profile or other rules, or replies
+    reused from an earlier run.
     """
     from fathoms.stats.noninferiority import LEVEL, judge, overall
 
@@ -203,7 +209,9 @@ def gate(
     for run in runs:
         _check_cache(run)
         _check_failures(run, allowed)
-        require_alike(baseline, run, metrics)
+        require_rules(baseline, run, metrics)
+    changed = _changed(runs, baseline, allowed_changes)
+    runs, baseline = [_without(run, changed) for run in runs], _without(baseline, changed)
     for metric in metrics:
         for scores in () if allow_unchecked else (baseline, *runs):
             _check_judge(scores, metric)
@@ -236,11 +244,39 @@ def gate(
         large_losses=tuple(
             check
             for family, check in zip(families, found, strict=True)
-            if check.verdict == "UNDECIDED" and check.nights[-1].delta <= -LARGE_LOSS * family.limit
+            if check.verdict == "UNDECIDED" and is_large(check.nights[-1].delta / family.limit)
         ),
         versions=tuple(run.versions for run in runs),
         baseline_versions=baseline.versions,
+        changed=changed,
     )
+
+
+def is_large(delta: float) -> bool:
+    """Return whether a change, as a share of a metric's range, is a loss of `LARGE_LOSS` or more."""
+    # a loss of 5 of 20 may be 0.24999999999999997
+    return delta <= -LARGE_LOSS + 1e-9
+
+
+def _changed(
+    runs: Sequence[QuestionScores], baseline: QuestionScores, allowed: Callable[[int], float]
+) -> tuple[str, ...]:
+    """Return the questions about which a run and the baseline do not agree; raises DataError if they are
+    more than are allowed."""
+    found = dict.fromkeys(name for run in runs for name in changed_questions(baseline, run))
+    asked = len(baseline.questions)
+    if len(found) > allowed(asked) or (found and found.keys() >= baseline.questions.keys()):
+        raise DataError(
+            f"{len(found)} questions differ between the baseline ({asked} questions) and the runs, more than"
+            f" --changed allows: {some_of(list(found))}; make a new baseline with --save-baseline"
+        )
+    return tuple(found)
+
+
+def _without(scores: QuestionScores, left_out: Sequence[str]) -> QuestionScores:
+    """Return the scores without some questions."""
+    kept = {name: question for name, question in scores.questions.items() if name not in set(left_out)}
+    return scores.model_copy(update={"questions": kept})
 
 
 def _gate_check(family: _Family, check: Check, margin: float, alpha: float) -> GateCheck:

@@ -266,16 +266,25 @@ def pool(parts: Sequence[QuestionScores]) -> QuestionScores:
 def require_alike(first: QuestionScores, other: QuestionScores, metrics: Iterable[str]) -> None:
     """Raise DataError unless both have the same questions, gold answers, profile and scoring rules."""
     require_rules(first, other, metrics)
-    differing = [
+    if differing := changed_questions(first, other):
+        raise DataError(
+            f"{names(first)} and {names(other)} did not ask the same questions: {some_of(differing)}"
+        )
+
+
+def changed_questions(first: QuestionScores, other: QuestionScores) -> list[str]:
+    """Return the questions that only one side asked, or whose text, category or gold answer differs."""
+    ours, theirs = first.questions, other.questions
+    return [
         name
-        for name in {**first.questions, **other.questions}
-        if name not in first.questions
-        or name not in other.questions
-        or first.questions[name].gold != other.questions[name].gold
+        for name in {**ours, **theirs}
+        if name not in ours or name not in theirs or ours[name].gold != theirs[name].gold
     ]
-    if differing:
-        some = ", ".join(differing[:5]) + (" ..." if len(differing) > 5 else "")
-        raise DataError(f"{names(first)} and {names(other)} did not ask the same questions: {some}")
+
+
+def some_of(ids: Sequence[str]) -> str:
+    """Return the first few ids, for a message."""
+    return ", ".join(ids[:5]) + (" ..." if len(ids) > 5 else "")
 
 
 def require_rules(first: QuestionScores, other: QuestionScores, metrics: Iterable[str]) -> None:

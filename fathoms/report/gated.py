@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from fathoms.compare.against_baseline import LARGE_LOSS, GateCheck, Gated, SequenceCheck
+from fathoms.compare.against_baseline import GateCheck, Gated, SequenceCheck, is_large
 from fathoms.compare.floors import LimitCheck
 from fathoms.report.comparison import listed, p_text, version_lines
 from fathoms.report.junit import Case, Suite
@@ -38,6 +38,7 @@ def gated_panel(found: Gated) -> list[RenderableType]:
         *(Text(evidence_text(each), style="red" if each.alarm else "") for each in found.sequence),
         *map(with_ids, [*runs, *(f"baseline: {run}" for run in found.baseline)]),
         *version_lines({"the baseline": found.baseline_versions} | versions),
+        *([note(changes(found))] if found.changed else []),
         *([note(meaning(found))] if found.checks else []),
         *reasons(found),
     ]
@@ -120,6 +121,11 @@ def reasons(found: Gated) -> Iterator[Text]:
                 )
 
 
+def changes(found: Gated) -> str:
+    """Name the questions that were left out because they changed."""
+    return f"questions left out, because the baseline and a run differ about them: {listed(found.changed)}"
+
+
 def _proof(check: GateCheck) -> str:
     """Name the p values behind a FAIL."""
     over = ("the newest run", "the last two runs", "the last three runs")
@@ -143,7 +149,7 @@ def undecided_check(found: Gated, check: GateCheck) -> str:
             f"{name} fell by {-newest.delta:.2f} on {check.questions} questions, which is too few to be sure:"
             " run it again now, and gate both runs together"
         )
-    if found.sequence and (check.p < found.level or newest.delta <= -LARGE_LOSS):
+    if found.sequence and (check.p < found.level or is_large(newest.delta)):
         return (
             f"{name} fell by {-newest.delta:.2f}, but the evidence of all nights is not yet an alarm: run it"
             " again now, and gate that run too"
@@ -177,8 +183,10 @@ def gate_line(found: Gated) -> str:
         each = found.sequence[found.checks.index(check)]
         since = f" since {plain(each.alarm)}" if each.alarm not in (None, found.runs[-1]) else ""
         several = f", evidence {each.evidence:,.1f} of {each.needed:,.0f}{since}"
+    changed = f", {len(found.changed)} changed left out" if found.changed else ""
     return (
-        f"{plain(found.runs[-1])}: {_name(check)} {_figures(check)} against {runs}{several}: {found.verdict}"
+        f"{plain(found.runs[-1])}: {_name(check)} {_figures(check)} against {runs}{several}{changed}:"
+        f" {found.verdict}"
     )
 
 

@@ -123,7 +123,7 @@ def test_few_questions_leave_it_undecided(fathoms: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["few", "--baseline", "good"], 1, "did not ask the same questions: q50, q52, q54, q56, q58 ..."),
+        (["few", "--baseline", "good"], 1, "more than --changed allows: q50, q52, q54, q56, q58 ..."),
         (["cached", "--baseline", "good"], 1, "60 replies of"),
         (["good"], 2, "gate needs --baseline RUN"),
         (["good", "--baseline", "same", "--save-baseline", "b.json"], 2, "--save-baseline judges nothing"),
@@ -164,12 +164,12 @@ def test_intervals_are_in_the_summary_the_table_and_the_report(
     run = next(Run(path) for path in nights.iterdir() if "_bad_" in path.name)
     overall = (run.summary() or {})["profiles"]["fathoms"]["overall"]["intervals"]["correctness"]
     assert (overall["method"], overall["n"], overall["groups"]) == ("score", N, None)
-    # 20 of 30 right in either category: Wilson's interval
+    # 20 of 30 right in either category: Blaker's interval
     out = fathoms("show", "bad")[1]
-    assert "0.67 [.49, .81]" in out
+    assert "0.67 [.48, .82]" in out
     assert "95 % intervals" in out
     write_report([load(run.path)], tmp_path)
-    assert "| Odd | Correctness | ↑ | 0.67 | [.49, .81] | 30 |" in (tmp_path / "report.md").read_text()
+    assert "| Odd | Correctness | ↑ | 0.67 | [.48, .82] | 30 |" in (tmp_path / "report.md").read_text()
     (row,) = json.loads(fathoms("report", "bad", "--json")[1])
     assert row["categories"]["Odd"]["intervals"]["correctness"]["n"] == 30
 

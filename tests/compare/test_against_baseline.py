@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from fathoms.compare.against_baseline import gate, require_sound
+from fathoms.compare.against_baseline import gate, is_large, require_sound
 from fathoms.compare.question_scores import pool
 from fathoms.errors import DataError, UsageError
-from fathoms.report.gated import check_rows, gate_suite, meaning, reasons, undecided
+from fathoms.report.gated import (
+    changes,
+    check_rows,
+    gate_line,
+    gate_suite,
+    meaning,
+    reasons,
+    undecided,
+)
 from tests.support.project import RULES, scores_of
 
 N = 200
@@ -157,13 +165,33 @@ def test_baselines_pool_as_repeats():
         (worse("n1", 0, cached=1), "1 replies of n1 came from an earlier run's cache"),
         (worse("n1", 0, profile="paper"), "--profile"),
         (worse("n1", 0, rules={**RULES, "match": "substring"}), "different rules"),
-        (scores_of("n1", [1] * (N + 1)), "did not ask the same questions: q200"),
+        (scores_of("n1", [1] * (N + 1)), "1 questions differ between the baseline .200 questions.*: q200;"),
     ],
 )
 def test_no_verdict_where_it_would_say_nothing(run, match):
     with pytest.raises(DataError, match=match) as caught:
         judge(run, allowed=lambda asked: 0.02 * asked)
     assert caught.value.exit_code == 1
+
+
+def test_changed_questions_are_left_out_up_to_a_share():
+    # q0 is worse, q200 is new: what is left has no loss
+    run = scores_of("n1", [0] + [1] * N)
+    other = run.questions["q0"].model_copy(update={"gold": "another"})
+    run = run.model_copy(update={"questions": {**run.questions, "q0": other}})
+    found = judge(run, allowed_changes=lambda asked: 0.01 * asked)
+    assert found.changed == ("q0", "q200")
+    assert found.checks[0].nights[0].delta == 0
+    assert found.checks[0].questions == N - 1
+    assert changes(found).endswith("differ about them: 2 (q0, q200)")
+    assert ", 2 changed left out: " in gate_line(found)
+    with pytest.raises(DataError, match="make a new baseline"):
+        judge(run, allowed_changes=lambda asked: 1)
+
+
+@pytest.mark.parametrize(("lost", "large"), [(4, False), (5, True)])
+def test_a_loss_of_exactly_a_quarter_is_large(lost, large):
+    assert is_large(sum([-1 / 20] * lost)) == large
 
 
 def test_failures_within_what_is_allowed_are_judged():
