@@ -17,6 +17,7 @@ from fathoms.build.precision import interval_width, macro_width, needed
 from fathoms.build.similar_text import nearest
 from fathoms.corpora import read_questions
 from fathoms.errors import DataError
+from fathoms.stats.power import smallest_margin
 from fathoms.types import Document, Evidence, Page, Question
 
 
@@ -66,6 +67,7 @@ def test_statistics_by_hand() -> None:
         "phrases": 4,
         "phrase_words": {"least": 1, "median": 1.5, "most": 3},
         "width": pytest.approx(macro_width([1, 1])),
+        "margin": smallest_margin((1, 1), 0.025),
     }
     assert {name: row["answerable"] for name, row in found["categories"].items()} == {"A": 1, "B": 1}
     assert found["documents"] == {
@@ -84,6 +86,7 @@ def test_statistics_by_hand() -> None:
 def test_unanswerable_questions_have_no_width() -> None:
     found = describe([ASKED[1]], [], {})
     assert found["overall"]["width"] is None
+    assert found["overall"]["margin"] is None
     assert found["categories"]["A"]["width"] is None
     assert found["overall"]["phrase_words"] is None
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fathoms.cli import main
+from fathoms.stats.power import smallest_margin
 from tests.support.project import Project, write_pdf
 
 CONFIG = """\
@@ -129,3 +131,42 @@ def test_a_damaged_section_of_a_stored_run(project: Project, capsys: pytest.Capt
         capsys.readouterr()
         assert main(["gate", "night", "--min", "correctness=0.1"]) in (1, 2)
         assert said in " ".join(capsys.readouterr().err.split())
+
+
+def printed(capsys: pytest.CaptureFixture[str], *command: str) -> str:
+    capsys.readouterr()
+    assert main(list(command)) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("command", ["validate", "doctor"])
+def test_a_margin_that_the_questions_cannot_resolve(
+    command: str, project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    margin = math.ceil(1000 * smallest_margin((12, 12), 0.025)) / 1000
+    project.write("night.yaml", CONFIG)
+    said = printed(capsys, command, "night.yaml")
+    assert f"in 80% of the nights is {margin:.3f}, if 60% of its answers are right" in said
+    assert "The default margin of 0.02 is smaller" in said
+    project.write("night.yaml", CONFIG + "gate: {margin: 0.05}\n")
+    said = printed(capsys, command, "night.yaml")
+    assert "warning: gate.margin, 0.05, is smaller" in said
+    project.write("night.yaml", CONFIG + f"gate: {{margin: {margin}}}\n")
+    said = printed(capsys, command, "night.yaml")
+    assert "With 24 answerable questions" in said
+    assert "is smaller" not in said
+    project.write("night.yaml", CONFIG + f"gate: {{margin: {margin}, by_category: true}}\n")
+    said = printed(capsys, command, "night.yaml")
+    assert "in the smallest category (Known, 12)" in said
+    assert "warning: gate.margin" in said
+
+
+def test_the_margin_of_a_question_file(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    said = printed(capsys, "questions", "stats", "questions.json", "pdfs")
+    assert "The default margin of 0.02 is smaller" in said
+    found = json.loads(printed(capsys, "questions", "stats", "questions.json", "pdfs", "--json"))
+    assert found["overall"]["margin"] == smallest_margin((12, 12), 0.025)
+    assert found["categories"]["Known"]["margin"] == smallest_margin((12,), 0.025)
+    project.write("night.yaml", CONFIG)
+    report = json.loads(printed(capsys, "doctor", "night.yaml", "--json"))
+    assert report["configs"][0]["checks"][-1]["name"] == "gate"
