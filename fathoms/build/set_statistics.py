@@ -22,6 +22,8 @@ def describe(
     `names` are the names of all documents, `documents` holds those that could be parsed. `width` is the
     largest possible width of the 95 % interval of the mean correctness, from 0 to 1, and `None` without an
     answerable question. The overall `width` is that of the unweighted mean of the categories.
+    `margin` is the smallest margin of a gate that the answerable questions can resolve, by
+    `stats.power.smallest_margin` with the default alpha, and `None` likewise.
     """
     from fathoms.stats.power import smallest_margin
 

@@ -133,7 +133,7 @@ def gate(
     stored = oldest_first(find_run(name, out) for name in runs)
     settings = _settings(stored[-1])
     metrics = list(dict.fromkeys(metric or settings.metric))
-    allowed = allowance(fail_on_error or settings.fail_on_error)
+    allowed = allowance(settings.fail_on_error if fail_on_error is None else fail_on_error)
     limits = read_limits(least or _pairs(settings.min), most or _pairs(settings.max_rate))
     if baseline is None and save_baseline is None and not limits:
         raise UsageError(
