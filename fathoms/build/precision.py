@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
+
+from fathoms.compare.gate_settings import GateSettings
+from fathoms.types import Question
 
 WIDEST = 0.5
 """An interval wider than this hardly tells a good pipeline from a bad one."""
@@ -42,3 +46,41 @@ def needed(width: float) -> int:
     while interval_width(n) > width:
         n += 1
     return n
+
+
+def answerable_sizes(questions: Sequence[Question]) -> dict[str, int]:
+    """Return the number of answerable questions in each category that has any."""
+    return dict(Counter(question.category for question in questions if question.answerable))
+
+
+def margin_lines(questions: Sequence[Question], gate: GateSettings | None) -> list[str]:
+    """Say the smallest margin with which an unchanged pipeline would pass a gate, and whether that of `gate`
+    (or the default without one) is too small; empty without an answerable question."""
+    from fathoms.stats.power import DIFFERENT, POWER, RIGHT, RUNS, smallest_margin
+
+    settings = gate or GateSettings()
+    sizes = answerable_sizes(questions)
+    if not sizes:
+        return []
+    least, where = smallest_margin(tuple(sizes.values()), settings.alpha), ""
+    if settings.by_category:
+        name = min(sizes, key=lambda each: sizes[each])
+        alone = smallest_margin((sizes[name],), settings.alpha)
+        if alone > least:
+            least, where = alone, f" in the smallest category ({name}, {sizes[name]})"
+    shown = math.ceil(least * 1000) / 1000
+    lines = [
+        f"With {sum(sizes.values())} answerable questions, the smallest margin with which an unchanged"
+        f" pipeline passes 'fathoms gate' in {POWER:.0%} of the nights is {shown:.3f}{where}, if {RIGHT:.0%}"
+        f" of its answers are right, two runs differ in {DIFFERENT:.0%} of the questions, and the baseline"
+        f" has {RUNS} runs."
+    ]
+    if settings.margin < least:
+        often = "is smaller: the gate will often say UNDECIDED although nothing has changed."
+        if gate is None:
+            lines.append(f"The default margin of {settings.margin:g} {often}")
+        else:
+            lines.append(
+                f"warning: gate.margin, {settings.margin:g}, {often} Raise it, or ask more questions."
+            )
+    return lines

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from fathoms.build.precision import interval_width, macro_width
+from fathoms.compare.gate_settings import ALPHA
 from fathoms.metrics.folding import fold_words
 from fathoms.types import Document, Question
 
@@ -21,19 +22,28 @@ def describe(
     `names` are the names of all documents, `documents` holds those that could be parsed. `width` is the
     largest possible width of the 95 % interval of the mean correctness, from 0 to 1, and `None` without an
     answerable question. The overall `width` is that of the unweighted mean of the categories.
+    `margin` is the smallest margin of a gate that the answerable questions can resolve, by
+    `stats.power.smallest_margin` with the default alpha, and `None` likewise.
     """
+    from fathoms.stats.power import smallest_margin
+
     groups: dict[str, list[Question]] = {}
     for question in questions:
         groups.setdefault(question.category, []).append(question)
     sizes = [sum(question.answerable for question in group) for group in groups.values()]
     measured = [size for size in sizes if size]
     categories = {
-        name: {**_counts(group), "width": interval_width(size) if size else None}
+        name: {
+            **_counts(group),
+            "width": interval_width(size) if size else None,
+            "margin": smallest_margin((size,), ALPHA) if size else None,
+        }
         for (name, group), size in zip(groups.items(), sizes, strict=True)
     }
     width = macro_width(measured) if measured else None
+    margin = smallest_margin(tuple(measured), ALPHA) if measured else None
     return {
-        "overall": {**_counts(questions), "width": width},
+        "overall": {**_counts(questions), "width": width, "margin": margin},
         "categories": categories,
         "documents": _documents(questions, names, documents),
     }

@@ -76,11 +76,13 @@ def config_checks(
         return
     yield _row("config", True, experiment.name)
     stages = {**experiment.checks(), "scoring": experiment.check_scoring}
-    yield _checked("data", lambda: _data(experiment, config))
+    yield (data := _checked("data", lambda: _data(experiment, config)))
     reached = True
     for stage, check in stages.items():
         yield (row := _checked(stage, partial(_stage, experiment, stage, check)))
         reached = reached and (row["ok"] or stage != "pipeline")
+    if data["ok"]:
+        yield _checked("gate", lambda: _margin(experiment, config))
     is_service = isinstance(experiment, ExternalExperiment) and experiment.pipeline.kind == "http"
     if is_service and reached and not offline:
         yield _checked("trial", lambda: _trial(experiment, config, settings))
@@ -113,6 +115,15 @@ def _data(experiment: AnyExperiment, config: Path) -> str:
     asked, about = len(corpus.questions), len(corpus.documents)
     amount = f"{console.amount(asked, 'question')} on {console.amount(about, 'document')} of {corpus.name}"
     return "\n".join([amount, *_documents(experiment, corpus.documents)])
+
+
+def _margin(experiment: AnyExperiment, config: Path) -> str:
+    """Say which margin of a gate the questions can resolve."""
+    from fathoms import corpora
+    from fathoms.build.precision import margin_lines
+
+    questions = corpora.load(experiment.data, config.parent).questions
+    return "\n".join(margin_lines(questions, experiment.gate)) or "no question is answerable"
 
 
 def _documents(experiment: AnyExperiment, documents: Mapping[str, Path]) -> Iterator[str]:

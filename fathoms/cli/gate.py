@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,11 +11,13 @@ import typer
 
 from fathoms.cli import console, nightly
 from fathoms.cli.options import RUNS, Json, LogFile, Out, References, allowance
-from fathoms.errors import ExitCode, FathomsError, UsageError
+from fathoms.errors import ExitCode, FathomsError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from fathoms.compare.against_baseline import Gated
+    from fathoms.compare.gate_settings import GateSettings
     from fathoms.compare.question_scores import QuestionScores
+    from fathoms.runs.store import Run
 from fathoms.cli.options import Metrics, Profile
 
 
@@ -26,16 +28,26 @@ def gate(
         typer.Option("--baseline", help="A run or a saved baseline; several are pooled as repeats."),
     ] = None,
     metric: Metrics = None,
-    margin: Annotated[float, typer.Option("--margin", help="The smallest loss that counts as worse.")] = 0.02,
+    margin: Annotated[
+        float | None,
+        typer.Option("--margin", help="The smallest loss that counts as worse.", show_default="0.02"),
+    ] = None,
     alpha: Annotated[
-        float,
+        float | None,
         typer.Option(
-            "--alpha", help="The accepted chance of PASS although the loss is as large as the margin."
+            "--alpha",
+            help="The accepted chance of PASS although the loss is as large as the margin.",
+            show_default="0.025",
         ),
-    ] = 0.025,
+    ] = None,
     by_category: Annotated[
-        bool, typer.Option("--by-category", help="Judge every category, too, and not only the overall mean.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--by-category/--no-by-category",
+            help="Judge every category, too, and not only the overall mean.",
+            show_default="no-by-category",
+        ),
+    ] = None,
     least: Annotated[
         list[str] | None,
         typer.Option(
@@ -75,9 +87,13 @@ def gate(
         typer.Option("--save-baseline", help="Save the scores of the runs as a baseline, and judge nothing."),
     ] = None,
     fail_on_error: Annotated[
-        str,
-        typer.Option("--fail-on-error", help="How many questions may fail: a number, or a share such as 2%."),
-    ] = "2%",
+        str | None,
+        typer.Option(
+            "--fail-on-error",
+            help="How many questions may fail: a number, or a share such as 2%.",
+            show_default="2%",
+        ),
+    ] = None,
     changed: Annotated[
         str,
         typer.Option(
@@ -107,29 +123,32 @@ def gate(
 
     Several RUNs count as successive nights: the newest one is judged alone, and pooled with those before it.
     UNDECIDED after a loss of a quarter or more ends with exit code 101, because another run is needed.
+    Options that are not given are those of the section `gate` in the newest run's config.
     """
     from fathoms.compare.against_baseline import require_sound
     from fathoms.compare.floors import check_limits, read_limits
     from fathoms.compare.question_scores import pool, read_scores, write_baseline
     from fathoms.runs.finding import find_run, oldest_first, with_earlier
 
-    limits = read_limits(least or (), most or ())
-    if save_baseline is not None and (limits or baseline is not None or sequential):
+    if save_baseline is not None and (least or most or baseline is not None or sequential):
         raise UsageError(
             "--save-baseline judges nothing: leave out --baseline, --min, --max-rate and --sequential"
-        )
-    if baseline is None and save_baseline is None and not limits:
-        raise UsageError(
-            "gate needs --baseline RUN to compare with, --min or --max-rate as fixed limits, or"
-            " --save-baseline FILE to save one"
         )
     if last > 1 and (len(runs) > 1 or save_baseline is not None):
         raise UsageError("--last finds the earlier runs itself: name one run, and no --save-baseline")
     if sequential:
         _require_alone(baseline, runs, last)
-    metrics = list(dict.fromkeys(metric or ["correctness"]))
-    allowed = allowance(fail_on_error)
     stored = oldest_first(find_run(name, out) for name in runs)
+    settings = _settings(stored[-1])
+    metrics = list(dict.fromkeys(metric or settings.metric))
+    allowed = allowance(settings.fail_on_error if fail_on_error is None else fail_on_error)
+    limits = read_limits(least or _pairs(settings.min), most or _pairs(settings.max_rate))
+    if baseline is None and save_baseline is None and not limits:
+        raise UsageError(
+            "gate needs --baseline RUN to compare with, --min or --max-rate as fixed limits, or"
+            " --save-baseline FILE to save one"
+        )
+    each_category = settings.by_category if by_category is None else by_category
     if save_baseline is not None:
         kept = pool([read_scores(run, profile) for run in stored])
         require_sound(kept, allowed)
@@ -143,7 +162,7 @@ def gate(
         from fathoms.runs.reading import read_manifest
 
         nights = [read_scores(run, profile) for run in stored]
-        checked = check_limits(nights[-1], limits, by_category=by_category)
+        checked = check_limits(nights[-1], limits, by_category=each_category)
         if baseline is None:
             require_sound(nights[-1], allowed)
             return without_baseline(nights[-1]).with_limits(checked)
@@ -155,9 +174,9 @@ def gate(
             nights,
             pooled,
             metrics,
-            margin=margin,
-            alpha=alpha,
-            by_category=by_category,
+            margin=settings.margin if margin is None else margin,
+            alpha=settings.alpha if alpha is None else alpha,
+            by_category=each_category,
             allowed=allowed,
             allowed_changes=allowance(changed, "--changed"),
             allow_unchecked=allow_unchecked,
@@ -168,6 +187,25 @@ def gate(
         return found.with_limits(checked)
 
     return _judge_and_report(judge, strict=strict, log_file=log_file, junit=junit, as_json=as_json)
+
+
+def _settings(run: Run) -> GateSettings:
+    """Return the section `gate` of the config that a run was made with, or the defaults if it has none."""
+    from fathoms.compare.gate_settings import GateSettings
+    from fathoms.config import Source, validate
+    from fathoms.runs.reading import read_manifest
+
+    section = read_manifest(run.path).config.get("gate")
+    if section is None:
+        return GateSettings()
+    if not isinstance(section, dict):
+        raise StoreError(f"{run.path}/manifest.json: the section 'gate' of its config is not a mapping")
+    return validate(GateSettings, Source(f"{run.path}/manifest.json, config.gate", section))
+
+
+def _pairs(limits: Mapping[str, float]) -> list[str]:
+    """Write limits as they are written on the command line."""
+    return [f"{metric}={value}" for metric, value in limits.items()]
 
 
 def _require_alone(baseline: Sequence[str] | None, runs: Sequence[str], last: int) -> None:

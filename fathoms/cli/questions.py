@@ -163,6 +163,7 @@ def _judged_run(name: str, out: Path) -> ScoredRun:
 def stats(name: Name, pdfs: Pdfs = None, parser: ParserKind = None, as_json: Json = False) -> int:
     """Count what the questions cover, and estimate how precise a score over them can be."""
     from fathoms.build import describe, find_source
+    from fathoms.build.precision import margin_lines
     from fathoms.corpora import read_questions
 
     source = find_source(name, pdfs or (), parser=parser)
@@ -173,6 +174,8 @@ def stats(name: Name, pdfs: Pdfs = None, parser: ParserKind = None, as_json: Jso
         console.show_json(figures)
     else:
         _print_figures(figures)
+        for line in margin_lines(questions, None):
+            console.say(line)
     return 0
 
 

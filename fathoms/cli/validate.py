@@ -16,17 +16,21 @@ if TYPE_CHECKING:
 def validate(config: Config, settings: Set = None, offline: Offline = False, as_json: Json = False) -> int:
     """Check a config and its data.
 
-    Prints the config with every default filled in, and the number of questions and documents. To a service
+    Prints the config with every default filled in, the number of questions and documents, and the
+    smallest margin of a gate that so many questions can resolve. To a service
     (`pipeline: {kind: http}`), sends one trial question and prints what the mapping finds in the reply; a
     path that matches nothing is an error.
     """
+    from fathoms.build.precision import margin_lines
+
     experiment, corpus = load(config, settings)
     data = experiment.model_dump(mode="json")
     if as_json:
         console.show_json(data)
     else:
         _show(data, corpus)
-    for line in [] if offline else trial(config, settings, experiment, corpus):
+    remarks = margin_lines(corpus.questions, experiment.gate)
+    for line in remarks if offline else [*remarks, *trial(config, settings, experiment, corpus)]:
         (console.note if as_json else console.say)(f"# {line}")
     return 0
 

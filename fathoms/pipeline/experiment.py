@@ -10,17 +10,18 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pydantic import Field, field_validator
 
-from fathoms.config import Component, override, read_yaml, validate
+from fathoms.compare.gate_settings import GateSettings
+from fathoms.config import Component, Source, override, read_yaml, validate
 from fathoms.corpora import DataSource
 from fathoms.errors import ConfigError, DocumentError, UsageError
 from fathoms.judges import AnyJudge
 from fathoms.metrics import Scoring
 from fathoms.metrics.metric import JudgedMetric
-from fathoms.metrics.registry import Metrics, distinct
+from fathoms.metrics.registry import SETS, Metrics, distinct
 from fathoms.models import Generator
 from fathoms.models.caller import Caller, provider_of
 from fathoms.models.calling.provider_calls import ExecutionSettings
@@ -85,6 +86,8 @@ class Measured(Component):
     """Seconds that one answer may take, all attempts included, before the question counts as failed."""
     execution: ExecutionSettings = ExecutionSettings()
     """Retries and rate limits of the requests to each provider."""
+    gate: GateSettings | None = None
+    """How `fathoms gate` judges the runs of this configuration; options on the command line win."""
 
     def _placed(self, base: Path) -> dict[str, Any]:
         """The scoring and the metrics with relative paths resolved from a folder."""
@@ -225,6 +228,7 @@ class ExternalExperiment(Measured):
 
 
 AnyExperiment = Experiment | ExternalExperiment
+E = TypeVar("E", bound=Measured)
 
 
 def load_experiment(
@@ -243,7 +247,7 @@ def load_experiment(
             for key in get_close_matches("pipeline", map(str, source.data), 1, 0.8):
                 raise source.complain((key,), f"unknown key '{key}' (did you mean 'pipeline'?)")
         source = override(source, _shortcuts("generate", model, concurrency))
-        return validate(Experiment, source).at(path.parent)
+        return _with_known_metrics(validate(Experiment, source), source).at(path.parent)
     for stage in Pipeline.model_fields:
         if stage in source.data:
             raise source.complain(
@@ -255,11 +259,20 @@ def load_experiment(
     if model is not None and isinstance(section, dict) and section.get("kind") == "python":
         raise UsageError(f"another model, {model}: a pipeline of the kind 'python' has no key 'model'")
     source = override(source, _shortcuts("pipeline", model, concurrency))
-    experiment = validate(ExternalExperiment, source)
+    experiment = _with_known_metrics(validate(ExternalExperiment, source), source)
     try:
         return experiment.at(path.parent)
     except ConfigError as error:
         raise source.complain(("pipeline", "target"), str(error)) from error
+
+
+def _with_known_metrics(experiment: E, source: Source) -> E:
+    """Return the experiment; raises ConfigError if its gate names a metric that its runs will not have."""
+    known = dict.fromkeys([*SETS["fathoms"], *(metric.name for metric in experiment.metrics)])
+    if experiment.gate is not None:
+        for place, message in experiment.gate.unknown(known):
+            raise source.complain(("gate", *place), message)
+    return experiment
 
 
 def _shortcuts(section: str, model: str | None, concurrency: int | None) -> Iterator[str]:

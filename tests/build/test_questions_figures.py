@@ -18,6 +18,7 @@ from fathoms.build.precision import interval_width, macro_width, needed
 from fathoms.build.similar_text import nearest
 from fathoms.corpora import read_questions
 from fathoms.errors import DataError
+from fathoms.stats.power import smallest_margin
 from fathoms.types import Document, Evidence, Page, Question
 
 
@@ -75,6 +76,7 @@ def test_statistics_by_hand() -> None:
         "phrases": 4,
         "phrase_words": {"least": 1, "median": 1.5, "most": 3},
         "width": pytest.approx(macro_width([1, 1])),
+        "margin": smallest_margin((1, 1), 0.025),
     }
     assert {name: row["answerable"] for name, row in found["categories"].items()} == {"A": 1, "B": 1}
     assert found["documents"] == {
@@ -93,6 +95,7 @@ def test_statistics_by_hand() -> None:
 def test_unanswerable_questions_have_no_width() -> None:
     found = describe([ASKED[1]], [], {})
     assert found["overall"]["width"] is None
+    assert found["overall"]["margin"] is None
     assert found["categories"]["A"]["width"] is None
     assert found["overall"]["phrase_words"] is None
 

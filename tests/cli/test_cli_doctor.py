@@ -20,7 +20,7 @@ data: {questions: questions.json, documents: pdfs}
 embed: {kind: ollama, model: nomic-embed-text}
 generate: {kind: ollama, model: "gemma3:4b"}
 """
-STAGES = ["config", "data", "ingest", "chunk", "embed", "retrieve", "generate", "scoring"]
+STAGES = ["config", "data", "ingest", "chunk", "embed", "retrieve", "generate", "scoring", "gate"]
 
 
 def findings(project: Project, *arguments: str) -> tuple[int, dict[str, dict[str, Any]], str]:

@@ -1,0 +1,58 @@
+"""The section `gate:` of a configuration: the settings with which its runs are judged.
+
+It changes no answer, so it is not part of any fingerprint. It can name no file, because the runs that it is
+stored with may come from somebody else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from fathoms.config import Key, suggest
+
+MARGIN = 0.02
+ALPHA = 0.025
+FAIL_ON_ERROR = "2%"
+
+
+def _allowance(value: Any) -> Any:
+    """Accept a count, as a number or text, or a share in percent."""
+    text = str(value)
+    if isinstance(value, bool) or not re.fullmatch(r"\d+(\.\d+)?%?", text):
+        raise ValueError("expected a count such as 3 or a share such as 2%")
+    return text
+
+
+class GateSettings(BaseModel):
+    """Settings of `fathoms gate` for the runs of this configuration; options on the command line win."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    metric: tuple[str, ...] = Field(default=("correctness",), min_length=1)
+    """The metrics that are compared with the baseline."""
+    margin: float = Field(default=MARGIN, ge=0, lt=1)
+    """The smallest loss that counts as worse, as a difference of shares."""
+    alpha: float = Field(default=ALPHA, gt=0, lt=0.5)
+    """The accepted chance of PASS although the loss is as large as the margin."""
+    by_category: bool = False
+    """Judge every category, too, and not only the overall mean."""
+    min: dict[str, float] = Field(default_factory=dict)
+    """FAIL if the newest run has less than this, by metric, for example `{correctness: 0.6}`."""
+    max_rate: dict[str, float] = Field(default_factory=dict)
+    """FAIL if the newest run has more than this, by metric, for example `{hallucination: 0.2}`."""
+    fail_on_error: Annotated[str, BeforeValidator(_allowance)] = FAIL_ON_ERROR
+    """How many questions may fail: a number, or a share such as `2%`."""
+
+    def unknown(self, known: Collection[str]) -> Iterator[tuple[Key, str]]:
+        """Yield each metric that is not among those that a run of the configuration has, with a message."""
+        places: list[tuple[Key, str]] = [
+            (("metric", number), name) for number, name in enumerate(self.metric)
+        ]
+        places += [((key, name), name) for key in ("min", "max_rate") for name in getattr(self, key)]
+        for place, name in places:
+            if name not in known:
+                yield place, f"no metric of this configuration is called '{name}'{suggest(name, known)}"
