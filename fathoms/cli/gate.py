@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathoms.cli import console, nightly
-from fathoms.cli.options import RUNS, Json, LogFile, Out, References, allowance
+from fathoms.cli.options import RUNS, Json, JUnitBy, LogFile, Out, References, allowance
 from fathoms.errors import ExitCode, FathomsError, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ def gate(
         Path | None,
         typer.Option("--junit", help="Add the verdicts to a JUnit XML file, which may be that of `run`."),
     ] = None,
+    junit_by: JUnitBy = "category",
     profile: Profile = None,
     out: Out = RUNS,
     as_json: Json = False,
@@ -186,7 +187,14 @@ def gate(
             found = judge_in_sequence(found, nights[0], created, pooled, Path(baseline[0]))
         return found.with_limits(checked)
 
-    return _judge_and_report(judge, strict=strict, log_file=log_file, junit=junit, as_json=as_json)
+    return _judge_and_report(
+        judge,
+        strict=strict,
+        log_file=log_file,
+        junit=junit,
+        by_question=junit_by == "question",
+        as_json=as_json,
+    )
 
 
 def _settings(run: Run) -> GateSettings:
@@ -223,7 +231,13 @@ def _require_alone(baseline: Sequence[str] | None, runs: Sequence[str], last: in
 
 
 def _judge_and_report(
-    judge: Callable[[], Gated], *, strict: bool, log_file: Path | None, junit: Path | None, as_json: bool
+    judge: Callable[[], Gated],
+    *,
+    strict: bool,
+    log_file: Path | None,
+    junit: Path | None,
+    by_question: bool,
+    as_json: bool,
 ) -> int:
     """Judge, and report the verdict to the terminal, log and JUnit file; returns the exit code."""
     from fathoms.report.gated import gate_line, gate_suite, gated_panel, undecided
@@ -240,7 +254,9 @@ def _judge_and_report(
         else:
             console.show(*gated_panel(found))
             console.say(line)
-        written = nightly.report_verdict(found, line, gate_suite(found, strict=strict), junit)
+        written = nightly.report_verdict(
+            found, line, gate_suite(found, strict=strict, by_question=by_question), junit
+        )
     if found.verdict == "FAIL":
         return ExitCode.GATE_FAILED
     if found.verdict == "UNDECIDED":

@@ -121,7 +121,7 @@ def report_failure(names: Sequence[str], error: BaseException, junit: Path | Non
 
 
 def report_end(
-    outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], junit: Path | None
+    outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], junit: Path | None, *, by_question: bool = False
 ) -> tuple[list[str], bool]:
     """Report the end of all runs: in the log, the JUnit file and the step summary.
 
@@ -139,7 +139,7 @@ def report_end(
         found = ending(read_manifest(path), read_summary(path), verdict, outcome.asked, outcome.done)
         endings.append(found)
         happened("run-reported", run=outcome.run.id, verdict=verdict, line=found.line)
-    suites = [_suite(*row) for row in zip(outcomes, endings, strict=True)] if junit else []
+    suites = [_suite(*row, by_question) for row in zip(outcomes, endings, strict=True)] if junit else []
     written = _write_junit(suites, junit)
     views = []
     for outcome in outcomes:
@@ -175,17 +175,18 @@ def report_error(error: FathomsError, junit: Path | None) -> None:
     _write_junit([Suite(KIND, [Case(KIND, error=(kind, message))])], junit, beside=True)
 
 
-def _suite(outcome: Outcome, end: Ending) -> Suite:
-    """The test suite of a run: one case per category, or a single case if the run was not scored."""
+def _suite(outcome: Outcome, end: Ending, by_question: bool) -> Suite:
+    """The test suite of a run: one case per category or question, or a single one if it was not scored."""
     from fathoms import report
-    from fathoms.report.junit import Case, Suite, category_cases
+    from fathoms.report.junit import Case, Suite, category_cases, question_cases
 
     run = outcome.run
     if run.summary() is None:
         trouble = None if end.verdict == "OK" else (end.verdict.lower(), end.line)
         return Suite(end.name, [Case("run", end.seconds or 0.0, error=trouble, said=end.line)])
     view = report.load(run.path)
-    cases = list(category_cases(view, too_many_failed=end.verdict == "FAILED"))
+    cases_of = question_cases if by_question else category_cases
+    cases = list(cases_of(view, too_many_failed=end.verdict == "FAILED"))
     return Suite(end.name, cases, view.manifest.created)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -74,6 +74,10 @@ Metrics = Annotated[
         help="A metric that the runs have, such as correctness or hallucination (repeatable).",
         autocompletion=completion.metrics,
     ),
+]
+JUnitBy = Annotated[
+    Literal["category", "question"],
+    typer.Option("--junit-by", help="What a test case of the JUnit file is."),
 ]
 Profile = Annotated[
     str | None,

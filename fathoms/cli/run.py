@@ -17,7 +17,7 @@ from fathoms.cli import console, nightly, progress, results
 from fathoms.cli.cache import opened
 from fathoms.cli.dry_run import print_plans
 from fathoms.cli.loading import CORES, Set, Workers, load
-from fathoms.cli.options import RUNS, LogFile, NoCache, Out, Partial, Refresh, Trust, allowance
+from fathoms.cli.options import RUNS, JUnitBy, LogFile, NoCache, Out, Partial, Refresh, Trust, allowance
 from fathoms.cli.results import show_results, write_reports
 from fathoms.errors import ExitCode, UsageError
 from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_REPEATS
@@ -90,7 +90,8 @@ MaxTokens = Annotated[
     ),
 ]
 JUnit = Annotated[
-    Path | None, typer.Option("--junit", help="Write a JUnit XML file with one test case per category.")
+    Path | None,
+    typer.Option("--junit", help="Write a JUnit XML file with one test case per category."),
 ]
 NoScore = Annotated[
     bool, typer.Option("--no-score", help="Do not score the answers (`fathoms score` does it later).")
@@ -135,6 +136,7 @@ def run(
     partial: Partial = False,
     log_file: LogFile = None,
     junit: JUnit = None,
+    junit_by: JUnitBy = "category",
     trust: Trust = False,
 ) -> int:
     """Ask the questions, score the answers and print a table.
@@ -163,7 +165,7 @@ def run(
         results, judged = ([], True) if no_score else _scored(outcomes, options.max_cost)
         reports = write_reports(results, out) if results else ([], ())
         verdicts = [_verdict(outcome, allowed, partial_is_ok=partial) for outcome in outcomes]
-        lines, written = nightly.report_end(outcomes, verdicts, junit)
+        lines, written = nightly.report_end(outcomes, verdicts, junit, by_question=junit_by == "question")
     show_results(*reports)  # printed last: if stdout is closed, all files are written already
     for outcome in outcomes if no_score else ():
         console.say(str(outcome.run.path))

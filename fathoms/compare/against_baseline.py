@@ -67,7 +67,8 @@ class GateCheck:
     `questions` is the number of questions on which the newest run was compared. For an UNDECIDED check,
     `resolvable` is the smallest margin with which an unchanged pipeline would pass with a probability of
     80 %, and `needed` the number of questions with which it would pass with the given margin, `None` if more
-    than 10,000.
+    than 10,000. `scores` has each of these questions with its scores in the baseline and in the newest run,
+    means over repeats; it is empty for a ratio of counts.
     """
 
     metric: str
@@ -81,6 +82,7 @@ class GateCheck:
     questions: int
     resolvable: float | None
     needed: int | None
+    scores: tuple[tuple[str, float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -306,7 +308,15 @@ def _gate_check(family: _Family, check: Check, margin: float, alpha: float) -> G
         len(family.matched[-1].ids),
         resolvable(family.answers, alpha) * family.width if undecided else None,
         questions_needed(family.answers, margin / family.width, alpha) if undecided else None,
+        _scores(family.matched[-1]),
     )
+
+
+def _scores(found: Matched | MatchedRatios) -> tuple[tuple[str, float, float], ...]:
+    """Return the scores of each question on both sides."""
+    if isinstance(found, MatchedRatios):
+        return ()
+    return tuple(zip(found.ids, found.first, found.second, strict=True))
 
 
 def require_sound(baseline: QuestionScores, allowed: Callable[[int], float]) -> None:

@@ -209,15 +209,22 @@ def _name(check: GateCheck | SequenceCheck) -> str:
     return check.metric + (f" in {plain(check.category)}" if check.category else "")
 
 
-def gate_suite(found: Gated, *, strict: bool) -> Suite:
+def gate_suite(found: Gated, *, strict: bool, by_question: bool = False) -> Suite:
     """Build a JUnit suite with a test case per check; FAIL is a failure, and so is UNDECIDED with
-    `strict` or after a large loss."""
+    `strict` or after a large loss. With `by_question`, each question of a check is a test case too: where the
+    check is a failure, so are the questions that are worse than in the baseline."""
     bad = {"FAIL", "UNDECIDED"} if strict or found.large_losses else {"FAIL"}
     cases = []
     for check in found.checks:
         said = f"{_figures(check)}, n {check.questions}: {check.verdict}"
         failure = (check.verdict, said) if check.verdict in bad else None
         cases.append(Case(f"{KIND} {_name(check)}", failure=failure, said=said))
+        better = -1 if check.metric in found.reversed else 1
+        for question, before, now in check.scores if by_question else ():
+            said = f"{before:.2f} in the baseline, {now:.2f} in the newest run"
+            worse = failure is not None and better * (now - before) < -1e-9
+            name = f"{KIND} {_name(check)}: {question}"
+            cases.append(Case(name, failure=("worse", said) if worse else None, said=said))
     for limit in found.limits:
         said = _limited(limit)
         name = f"{limit.limit.side} {limit.limit.metric}" + (

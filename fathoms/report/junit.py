@@ -1,4 +1,4 @@
-"""Writes a run as a JUnit XML file for CI servers: one test case per category, and one per other check.
+"""Writes a run as a JUnit XML file for CI servers: one test case per category or question, and one per check.
 
 There is no standard for the format; this uses the elements that its common readers share.
 """
@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from fathoms.report.ending import short
 from fathoms.report.metrics_table import metric_table
@@ -143,13 +144,43 @@ def category_cases(run: ScoredRun, *, too_many_failed: bool) -> Iterator[Case]:
         )
 
 
-def _trouble(asked: int, found: int, failed: Sequence[Failure]) -> tuple[str, str] | None:
-    """Return the kind and message of a category's error, `None` if there is none."""
+def question_cases(run: ScoredRun, *, too_many_failed: bool) -> Iterator[Case]:
+    """Yield a test case for each question that has an answer, with errors as in `category_cases`, and one for
+    each category in which questions have no answer yet."""
+    profile, wanted = run.profile(), run.manifest.repeats
+    metrics = ["correctness", "hallucination", *(line.metric for line in metric_table([run]).lines)]
+    answered: Counter[str] = Counter()
+    for view in run.questions():
+        question, found = view.question, view.repeats
+        answered[question.category] += 1
+        failed = [repeat.error for repeat in found if repeat.error]
+        figures = (
+            f"{metric} {short(fmean(known))}"
+            for metric in metrics
+            if (known := [value for value in view.values(metric, profile) if value is not None])
+        )
+        yield Case(
+            name=f"{question.category}: {question.id}",
+            seconds=sum(repeat.timings.get("generate", 0.0) for repeat in found),
+            error=_trouble(max(wanted, len(found)), len(found), failed if too_many_failed else [], "answers"),
+            said=f"{', '.join(figures)} ({len(found)} of {wanted} answers, {len(failed)} failed)",
+        )
+    for name, number in (run.manifest.data.asked_categories or {}).items():
+        if answered[name] < number:
+            missing = f"{number - answered[name]} of {number} questions have no answer yet"
+            yield Case(name=f"{name}: not answered", error=("incomplete", missing))
+
+
+def _trouble(
+    asked: int, found: int, failed: Sequence[Failure], what: str = "questions"
+) -> tuple[str, str] | None:
+    """Return the kind and message of an error, `None` if there is none."""
     if found < asked:
-        return "incomplete", f"{asked - found} of {asked} questions have no answer yet"
+        missing = "are missing" if what == "answers" else "have no answer yet"
+        return "incomplete", f"{asked - found} of {asked} {what} {missing}"
     if not failed:
         return None
     kinds = Counter(error.kind for error in failed)
     which = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
     first = shorten(failed[0].message, _MESSAGE)
-    return "failed", f"{len(failed)} of {found} questions failed ({which}); the first: {first}"
+    return "failed", f"{len(failed)} of {found} {what} failed ({which}); the first: {first}"

@@ -102,6 +102,9 @@ def test_fixed_limits_need_no_baseline(fathoms: Any, tmp_path: Path) -> None:
     arguments = ("--baseline", "good", "--margin", "0.1", "--max-rate", "hallucination=0.1")
     assert fathoms("gate", "same", *arguments, "--junit", str(junit))[0] == 0
     assert 'name="gate max hallucination"' in junit.read_text()
+    assert "gate correctness: q0" not in junit.read_text()
+    assert fathoms("gate", "same", *arguments, "--junit", str(junit), "--junit-by", "question")[0] == 0
+    assert 'name="gate correctness: q0"' in junit.read_text()
     assert fathoms("gate", "same", *arguments[:4], "--min", "correctness=1.1")[0] == 100
     code, _, err = fathoms("gate", "good", "--min", "correctness")
     assert (code, "expected METRIC=VALUE" in err) == (2, True)

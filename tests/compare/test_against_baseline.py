@@ -53,6 +53,17 @@ def test_a_large_loss_on_few_questions_calls_for_another_run():
     assert judge(worse("n1", 3)).large_losses == ()
 
 
+def test_a_gate_by_question_fails_the_questions_that_were_lost():
+    found = judge(worse("n1", 20), metrics=["hallucination"])
+    check, *cases = gate_suite(found, strict=False, by_question=True).cases
+    assert check.failure is not None
+    assert len(cases) == N
+    assert [case.name for case in cases if case.failure] == [f"gate hallucination: q{i}" for i in range(20)]
+    assert cases[0].failure == ("worse", "0.00 in the baseline, 1.00 in the newest run")
+    kept = gate_suite(judge(worse("n1", 1)), strict=False, by_question=True)
+    assert not any(case.failure for case in kept.cases)
+
+
 def test_hallucination_is_turned_round():
     up = judge(worse("n1", 20), metrics=["hallucination"])
     assert (up.verdict, up.checks[0].nights[0].delta) == ("FAIL", pytest.approx(-0.1))

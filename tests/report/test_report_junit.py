@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from fathoms.report.ending import Ending, dollars, duration, ending, short
-from fathoms.report.junit import Case, Suite, category_cases, junit
+from fathoms.report.junit import Case, Suite, category_cases, junit, question_cases
 from fathoms.runs.reading import Manifest, Totals, load
 
 
@@ -87,6 +87,20 @@ def test_a_case_a_category(run_dir) -> None:
         "failed",
         "1 of 2 questions failed (Timeout 1); the first: no answer within 300 s",
     )
+
+
+def test_a_case_a_question(run_dir) -> None:
+    view = load(run_dir)
+    data = {"asked_categories": {"Tables": 2, "Images": 2, "Text-Only": 3}}
+    view = dataclasses.replace(view, manifest_json={**view.manifest_json, "data": data})
+    cases = list(question_cases(view, too_many_failed=True))
+    assert len(cases) == 5
+    assert "correctness 1.00, hallucination .00 (1 of 1 answers, 0 failed)" in {case.said for case in cases}
+    assert {case.name.partition(":")[0]: case.error for case in cases if case.error} == {
+        "Images": ("failed", "1 of 1 answers failed (Timeout 1); the first: no answer within 300 s"),
+        "Text-Only": ("incomplete", "3 of 3 questions have no answer yet"),
+    }
+    assert not any(case.error for case in question_cases(load(run_dir), too_many_failed=False))
 
 
 def test_a_category_that_lacks_answers_is_in_error(run_dir) -> None:
