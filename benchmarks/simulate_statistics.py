@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from scipy.stats import binom, hypergeom
 from fathoms.stats.clusters import cr2_difference, cr2_interval, usable
 from fathoms.stats.detectable import detectable, sign_flip_ps
 from fathoms.stats.difference import bounds, macro_weights, pair
-from fathoms.stats.intervals import blaker, stratified_interval
+from fathoms.stats.intervals import blaker, mean_interval, stratified_interval
 from fathoms.stats.noninferiority import FEW, LEVELS, LOST_LEVEL, WAVERING, Answers, judge
 from fathoms.stats.paired import mcnemar_p, sign_flip_p
 from fathoms.stats.pooled import pooled_p
@@ -34,7 +34,7 @@ Row = dict[str, Any]
 SHARES = np.array([31, 13, 14, 25, 10]) / 93
 CATEGORIES = len(SHARES)
 GRID = np.round(np.arange(0.05, 0.951, 0.1), 2)
-EDGES = np.round(np.arange(0.01, 0.991, 0.01), 2)
+FINE_GRID = np.round(np.arange(0.01, 0.991, 0.01), 2)
 ALPHA, MARGIN, NIGHTS = 0.025, 0.02, 30
 BETA = 0.26
 """Concentration of the beta distribution: 2 p (1 - p) is 0.1 on average, 0.48 * BETA / (1 + BETA)."""
@@ -63,7 +63,7 @@ def blaker_rows() -> list[Row]:
     for n in (3, 10, 13, 31, 93):
         seen = np.arange(n + 1)
         low, high = np.array([blaker(count / n, n) for count in seen]).T
-        rates = [float(binom.pmf(seen, n, p)[(low <= p) & (p <= high)].sum()) for p in EDGES]
+        rates = [float(binom.pmf(seen, n, p)[(low <= p) & (p <= high)].sum()) for p in FINE_GRID]
         rows.append(coverage(f"Blaker, {n} questions (exact)", rates))
     return rows
 
@@ -110,6 +110,46 @@ def macro_coverage(draw: Callable[..., Any], p: float, n: int, times: int, rng: 
         found = stratified_interval(np.split(values, edges), weights)
         hits += found.low <= truth <= found.high
     return hits / times
+
+
+def edge_rows(replications: int, rng: np.random.Generator) -> list[Row]:
+    """Overall of few questions and of extreme rates: coverage of each rate, and the mean width at .5."""
+    kinds: dict[str, Callable[..., Array]] = {
+        "right or wrong": lambda p, n: (rng.random(n) < p).astype(float),
+        "thirds": lambda p, n: rng.binomial(3, p, n) / 3,
+        "means of 5 repeats": lambda p, n: rng.binomial(5, rng.beta(p, 1 - p, n)) / 5,
+        # a question has 1, or with a chance of 2 (1 - p) any score from 0 to 1
+        "mostly 1": lambda p, n: np.where(rng.random(n) < 2 * (1 - p), rng.random(n), 1.0),
+    }
+    rows = []
+    for sizes in ((3,), (10,), (3,) * 5, (10,) * 5, (30,) * 5, (31, 13, 14, 25, 10)):
+        weights = np.full(len(sizes), 1 / len(sizes))
+        for kind, draw in kinds.items():
+            rates = [p for p in EDGE_RATES if kind != "mostly 1" or p >= 0.5]
+            found = {}
+            for p in rates:
+                drawn = ([draw(p, n) for n in sizes] for _ in range(replications))
+                ends = [interval_of(strata, weights) for strata in drawn]
+                found[p] = share(low <= p <= high for low, high in ends)
+                if p == 0.5:
+                    width = np.mean([high - low for low, high in ends])
+            worst = min(rates, key=lambda p: figure(found[p]))
+            rows.append(
+                {
+                    "questions": "+".join(map(str, sizes)),
+                    "scores": kind,
+                    **{f"rate {p:g}": found.get(p, "-") for p in EDGE_RATES},
+                    "lowest": found[worst],
+                    "mean width at .5": f"{width:.3f}",
+                }
+            )
+    return rows
+
+
+def interval_of(strata: Sequence[Array], weights: Array) -> tuple[float, float]:
+    """The default interval of a category, or of the mean of several."""
+    found = mean_interval(strata[0]) if len(strata) == 1 else stratified_interval(strata, weights)
+    return found.low, found.high
 
 
 def cluster_rows(replications: int, rng: np.random.Generator) -> list[Row]:
@@ -200,6 +240,7 @@ def size_of_sign_flip(differences: Array, weights: Array) -> float:
 # ----- comparisons at the edges
 
 EDGES = (0.02, 0.5, 0.9, 0.98)
+EDGE_RATES = (0.02, 0.1, 0.5, 0.9, 0.98)
 CHANGES = ((0.02, 0.02), (0.98, 0.98), (0.98, 0.90), (0.02, 0.10), (0.90, 0.50), (0.98, 0.50), (0.5, 0.5))
 
 
@@ -646,7 +687,7 @@ def main() -> None:
         "tables",
         nargs="*",
         metavar="TABLE",
-        help="coverage, clusters, size, repeats, shifted, documents, detectable, gate, years, delays,"
+        help="coverage, clusters, edges, size, repeats, shifted, documents, detectable, gate, years, delays,"
         " together",
     )
     options = parser.parse_args()
@@ -657,6 +698,7 @@ def main() -> None:
             *difference_rows(options.replications, rng),
         ],
         "clusters": lambda rng: cluster_rows(options.replications, rng),
+        "edges": lambda rng: edge_rows(options.replications // 5, rng),
         "size": lambda rng: size_rows(options.replications, rng),
         "repeats": lambda rng: repeat_rows(options.replications // 10, rng),
         "shifted": lambda rng: shifted_rows(options.replications, rng),
