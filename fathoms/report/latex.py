@@ -111,7 +111,11 @@ def caption(scored: Leaderboard, intervals: bool) -> str:
         f"Correctness (C) and hallucination rate (H) under the profile {profiles}.",
         "Overall is the unweighted mean of the categories.",
     ]
-    parts += ["The best of each column is bold."] if len(scored.rows) > 1 else []
+    parts += (
+        ["The best figure of each column is bold; the ranks below say what is shown."]
+        if len(scored.rows) > 1
+        else []
+    )
     parts += ["In brackets: 95\\,\\% intervals."] if intervals else []
     return " ".join([*parts, "$n$: questions behind a figure."])
 

@@ -80,9 +80,35 @@ def leaderboard(runs: Sequence[ScoredRun], scores: str | None = None) -> Leaderb
     profiles = sorted({row.profile for row in rows})
     if len(profiles) > 1:
         notes.append(f"Not comparable: the runs are scored under {' and '.join(profiles)}; name one profile.")
+    elif len(runs) > 1 and (ranks := rank_note(runs, rows)):
+        notes.append(ranks)
     if keys := sorted({run.grouped_by for run in runs if run.grouped_by}):
         notes.append(f"Grouped by the metadata {', '.join(keys)} instead of the category.")
     return Leaderboard(tuple(dict.fromkeys(listed + scored)), tuple(rows), tuple(notes))
+
+
+def rank_note(runs: Sequence[ScoredRun], rows: Sequence[RunRow]) -> str | None:
+    """Say which ranks by Overall correctness each run can have, or why that is not known.
+
+    `None` if no run has a correctness.
+    """
+    import numpy as np
+
+    from fathoms.stats.difference import macro_weights
+    from fathoms.stats.ranks import rank_intervals
+
+    found = [run.correctness(row.profile) for run, row in zip(runs, rows, strict=True)]
+    first, asked = found[0], [{name: each.asked for name, each in one.items()} for one in found]
+    if not any(found):
+        return None
+    if any(each != asked[0] for each in asked):
+        return "Ranks are not known, because the runs were not asked the same questions."
+    codes = {name: code for code, name in enumerate(dict.fromkeys(each.category for each in first.values()))}
+    weights = macro_weights([codes[each.category] for each in first.values()])
+    scores = np.array([[each[name].mean for name in first] for each in found])
+    ranks = (f"{low}" if low == high else f"{low} to {high}" for low, high in rank_intervals(scores, weights))
+    told = ", ".join(f"{row.label} {rank}" for row, rank in zip(rows, ranks, strict=True))
+    return f"Ranks by correctness that these questions allow (95 %, all runs together): {told}."
 
 
 def footnote_mark(run: ScoredRun, marks: dict[str, str]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -517,6 +517,20 @@ class Manifest(_Part):
     sweep: Sweep = Sweep()
 
 
+class QuestionMean(NamedTuple):
+    """The mean of a metric over the repeats of a question; `asked` is the question as JSON, to compare."""
+
+    asked: str
+    category: str
+    mean: float
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the known values, `None` if there is none."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
 @dataclass(frozen=True)
 class ScoredRun:
     """One scored run.
@@ -552,6 +566,21 @@ class ScoredRun:
         from that in the summary.
         """
         return map(scored_question, self.views())
+
+    def correctness(self, profile: str) -> Mapping[str, QuestionMean]:
+        """Return the correctness of each question that has one, by its id; the files are read once."""
+        if profile not in self._correctness:
+            self._correctness[profile] = {
+                view.question.id: QuestionMean(view.question.model_dump_json(), view.question.category, mean)
+                for view in self.questions()
+                if (mean := _mean(view.values("correctness", profile))) is not None
+            }
+        return self._correctness[profile]
+
+    @cached_property
+    def _correctness(self) -> dict[str, dict[str, QuestionMean]]:
+        """What `correctness` has read."""
+        return {}
 
     @property
     def name(self) -> str:

@@ -99,7 +99,9 @@ def test_incomplete_runs_share_the_mark_of_a_shared_reason(small_run):
     assert table.notes == (
         "¹ incomplete: Cross has no question",
         "² incomplete: stopped; 2 questions are missing",
+        table.notes[-1],
     )
+    assert table.notes[-1].startswith("Ranks by correctness")
 
 
 def test_mixed_profiles_are_said_not_to_be_comparable(small_run, run_of):
@@ -107,7 +109,17 @@ def test_mixed_profiles_are_said_not_to_be_comparable(small_run, run_of):
     profiles = {"fathoms": ours.summary_json["profiles"]["paper"]}
     other = run_of({**ours.summary_json, "profile": "fathoms", "profiles": profiles})
     assert "fathoms and paper" in leaderboard([ours, other]).notes[-1]
-    assert leaderboard([ours, ours], "paper").notes == ()
+    assert not any("comparable" in note for note in leaderboard([ours, ours], "paper").notes)
+
+
+def test_ranks_are_intervals(small_run, paper_runs):
+    ours = small_run()
+    (note,) = leaderboard([ours, ours]).notes
+    assert note.startswith("Ranks by correctness that these questions allow (95 %, all runs together): ")
+    assert note.count(" 1 to 2") == 2
+    assert leaderboard([paper_runs[0], ours]).notes == (
+        "Ranks are not known, because the runs were not asked the same questions.",
+    )
 
 
 def test_labels_tell_runs_apart(small_run, run_of):
