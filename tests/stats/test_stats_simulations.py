@@ -39,6 +39,11 @@ def test_intervals_hold_the_truth_as_often_as_they_say(tables: Tables) -> None:
         assert row["lowest"] >= 92, row  # 93, and three standard errors of 5,000 replications
 
 
+def test_intervals_hold_at_the_edges(tables: Tables) -> None:
+    for row in tables["edges"]:
+        assert at_least(row["lowest"], 93), row
+
+
 def test_cr2_holds_the_mean_of_other_documents_where_questions_alone_do_not(tables: Tables) -> None:
     for groups in (20, 40):
         naive, robust = rows(tables, "clusters", lambda row, n=groups: f"{n} documents" in row["interval"])
