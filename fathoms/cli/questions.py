@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -175,7 +176,7 @@ def stats(name: Name, pdfs: Pdfs = None, parser: ParserKind = None, as_json: Jso
     else:
         _print_figures(figures)
         for line in margin_lines(questions, None):
-            console.say(line)
+            console.say(fill(line, 80))
     return 0
 
 

@@ -137,7 +137,7 @@ def test_figures(capfd: pytest.CaptureFixture[str]) -> None:
     assert questions("stats", "questions.json", "pdfs") == 0
     out = capfd.readouterr().out
     lines = [line.split() for line in out.splitlines()]
-    assert ["Tables", "2", "1", "-", "2,", "2,", "2", "0.89"] in lines  # 1.96 / sqrt(1 + 3.84)
+    assert ["Tables", "2", "1", "-", "2,", "2,", "2", "0.95"] in lines  # Blaker, one question: .025 to .975
     assert ["varn.pdf", "2", "0", "of", "2"] in lines
     assert max(map(len, out.splitlines())) <= 80
     assert questions("stats", "sample", "--json") == 0
