@@ -16,10 +16,10 @@ demo: $(VENV)/.demo
 	$(BIN)/fathoms models pull smollm2-135m minilm-l6-v2
 	$(BIN)/fathoms run configs/demo.yaml configs/closed-book.yaml
 
-# Runs all tests with coverage, except the long ones (`make slow`).
+# Runs all tests with coverage, except the long ones (`make slow`), and lists the 20 that took longest.
 test: $(VENV)/.test
 	$(BIN)/fathoms models pull smollm2-135m minilm-l6-v2 minilm-l6-v2-torch easyocr-en layout-cdla
-	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term:skip-covered --cov-fail-under=90
+	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term:skip-covered --cov-fail-under=90 --durations=20
 
 # Runs only the tests that take less than about five seconds each.
 test-fast: $(VENV)/.test

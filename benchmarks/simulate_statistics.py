@@ -22,12 +22,15 @@ from scipy.stats import binom, hypergeom
 
 from fathoms.stats.clusters import cr2_difference, cr2_interval, usable
 from fathoms.stats.detectable import detectable, sign_flip_ps
-from fathoms.stats.difference import bounds, macro_weights, pair
-from fathoms.stats.intervals import blaker, mean_interval, stratified_interval
+from fathoms.stats.difference import bounds, macro_weights, pair, score_p
+from fathoms.stats.intervals import blaker, log_t_interval, mean_interval, ratio_interval, stratified_interval
 from fathoms.stats.noninferiority import FEW, LEVELS, LOST_LEVEL, WAVERING, Answers, judge
-from fathoms.stats.paired import mcnemar_p, sign_flip_p
+from fathoms.stats.paired import difference_p, mcnemar_p, sign_flip_p
 from fathoms.stats.pooled import pooled_p
-from fathoms.stats.sequential import SHIFTS, YEAR, needed
+from fathoms.stats.ranks import rank_intervals
+from fathoms.stats.ratio import linearised
+from fathoms.stats.sequential import SHIFTS, YEAR, level_alone, needed
+from fathoms.stats.shrink import shrunk
 
 Array = NDArray[np.float64]
 Row = dict[str, Any]
@@ -152,6 +155,157 @@ def interval_of(strata: Sequence[Array], weights: Array) -> tuple[float, float]:
     return found.low, found.high
 
 
+def shrink_rows(replications: int, rng: np.random.Generator) -> list[Row]:
+    """How far raw and shrunk means of categories are from the true rates, by the spread of these."""
+    rows = []
+    sizes = np.bincount(strata(93))
+    for spread in (0.0, 0.05, 0.1, 0.2, 0.3):
+        raw, pulled = [], []
+        for _ in range(replications):
+            rates = np.clip(rng.normal(0.6, spread, CATEGORIES), 0.02, 0.98)
+            means = rng.binomial(sizes, rates) / sizes
+            within = float(np.sum(sizes * means * (1 - means))) / (93 - CATEGORIES)
+            raw.append(np.mean((means - rates) ** 2))
+            pulled.append(np.mean((shrunk(means, within / sizes) - rates) ** 2))
+        less = 100 * (1 - np.mean(pulled) / np.mean(raw))
+        rows.append(
+            {
+                "standard deviation of the true rates": f"{spread:.2f}",
+                "error of the raw means": f"{np.sqrt(np.mean(raw)):.3f}",
+                "of the shrunk means": f"{np.sqrt(np.mean(pulled)):.3f}",
+                "less squared error, percent": f"{less:.0f}",
+            }
+        )
+    return rows
+
+
+def ratio_rows(replications: int, rng: np.random.Generator) -> list[Row]:
+    """Shares of answers where questions have unlike numbers of them: coverage of each mean chance of a
+    question. `alike`: all questions have the same chance; `unlike`: chances from a beta distribution, nearly
+    all close to 0 or 1; `easy ones`, `hard ones`: the more, or the less, probable a question is right, the
+    more answers it has."""
+    cases: dict[str, tuple[int, Callable[[Array], Any]]] = {
+        "1 to 5": (5, lambda chances: rng.integers(1, 6, chances.size)),
+        "5, of a tenth 50": (50, lambda chances: np.where(rng.random(chances.size) < 0.1, 50, 5)),
+        "0 to 5, easy ones more": (5, lambda chances: rng.binomial(5, 0.2 + 0.8 * chances)),
+        "1 to 5, easy ones more": (5, lambda chances: 1 + rng.binomial(4, chances)),
+        "1 to 5, hard ones more": (5, lambda chances: 1 + rng.binomial(4, 1 - chances)),
+    }
+    rows = []
+    for n, (name, (most, count)), chances in product((10, 20, 93, 200), cases.items(), ("alike", "unlike")):
+        if "ones" in name and chances == "alike":
+            continue
+        found = {p: ratio_coverage(n, count, most, chances, p, replications, rng) for p in EDGE_RATES}
+        row: Row = {"questions": n, "answers to a question": name, "chances": chances}
+        row |= {f"rate {p:g}": held for p, held in found.items()}
+        rows.append(row | {"lowest": min(found.values(), key=figure)})
+    return rows
+
+
+def ratio_coverage(
+    n: int,
+    count: Callable[[Array], Any],
+    most: int,
+    kind: str,
+    p: float,
+    times: int,
+    rng: np.random.Generator,
+) -> str:
+    """One case; the truth is the mean chance, each question counting as much as it has answers."""
+    many = rng.beta(BETA * p, BETA * (1 - p), 10**6)
+    drawn = count(many)
+    truth = float(drawn @ many / drawn.sum()) if kind == "unlike" else p
+    held = []
+    while len(held) < times:
+        chances = rng.beta(BETA * p, BETA * (1 - p), n) if kind == "unlike" else np.full(n, p)
+        answers = count(chances)
+        if not answers.any():
+            continue
+        tops, bottoms = rng.binomial(answers, chances).astype(float), answers.astype(float)
+        found = ratio_interval(tops, bottoms, most=most)
+        held.append(found.low <= truth <= found.high)
+    return share(held)
+
+
+def f1_rows(replications: int, rng: np.random.Generator) -> list[Row]:
+    """`abstention-f1`: the coverage for each recall, the lowest over false abstentions of 0, .02 and .1 and
+    over whether the number of unanswerable questions is fixed or drawn, and the mean width at a recall of .5
+    and no false abstentions. With 5 answers, questions differ in their chance of an abstention (beta
+    distribution)."""
+    rows = []
+    for n, part, repeats in product((10, 20, 40, 93, 200), (0.1, 0.5), (1, 5)):
+        row: Row = {"questions": n, "unanswerable": f"{part:g}", "answers": repeats}
+        lowest = {}
+        for recall in EDGE_RATES:
+            cases = [
+                f1_case(n, part, recall, false, repeats, drawn, replications, rng)
+                for false, drawn in product((0.0, 0.02, 0.1), (False, True))
+            ]
+            lowest[recall] = min((held for held, _ in cases), key=figure)
+            if recall == 0.5:
+                width = cases[0][1]
+        row |= {f"recall {recall:g}": held for recall, held in lowest.items()}
+        rows.append(row | {"lowest": min(lowest.values(), key=figure), "mean width at .5": f"{width:.3f}"})
+    return rows
+
+
+def f1_case(
+    n: int,
+    part: float,
+    recall: float,
+    false: float,
+    repeats: int,
+    drawn: bool,
+    times: int,
+    rng: np.random.Generator,
+) -> tuple[str, float]:
+    """The coverage and the mean width of one case; if no question counts, there is no F1, and it is drawn
+    again."""
+    held, widths = [], []
+    known: dict[bytes, tuple[float, float]] = {}
+    hits, wrong = n * part * recall, n * (1 - part) * false
+    truth = 2 * hits / (n * part + hits + wrong)
+    while len(held) < times:
+        unanswerable = np.arange(n) < (rng.binomial(n, part) if drawn else n * part)
+        chances = np.where(unanswerable, recall, false)
+        if repeats > 1:
+            chances = np.where(chances > 0, rng.beta(np.maximum(chances, 1e-9), 1 - chances), 0.0)
+        abstained = rng.binomial(repeats, chances)
+        right = np.where(unanswerable, abstained, 0.0)
+        bottoms = 2 * right + np.where(unanswerable, repeats - abstained, abstained)
+        if not bottoms.any():
+            continue
+        # the order of the questions does not matter
+        order = np.lexsort((right, bottoms))
+        key = np.stack([right, bottoms])[:, order].tobytes()
+        if key not in known:
+            known[key] = ratio_interval(2 * right, bottoms, 2, repeats)[:2]
+        low, high = known[key]
+        held.append(low <= truth + 1e-9 and truth - 1e-9 <= high)
+        widths.append(high - low)
+    return share(held), float(np.mean(widths))
+
+
+def unbounded_rows(replications: int, rng: np.random.Generator) -> list[Row]:
+    """Coverage of the interval of values without bounds: positive ones that are ever more skewed."""
+    kinds: dict[str, tuple[Callable[[int], Array], float]] = {
+        "normal": (lambda n: rng.normal(10, 1, n), 10.0),
+        "log-normal, sd 0.5": (lambda n: rng.lognormal(0, 0.5, n), float(np.exp(0.125))),
+        "exponential": (lambda n: rng.exponential(1, n), 1.0),
+        "log-normal, sd 1": (lambda n: rng.lognormal(0, 1, n), float(np.exp(0.5))),
+        "a tenth 10 times as slow": (lambda n: rng.normal(1, 0.1, n) * (1 + 9 * (rng.random(n) < 0.1)), 1.9),
+    }
+    rows = []
+    for sizes in ((5,), (10,), (3,) * 5, (31,), (93,), (31, 13, 14, 25, 10)):
+        row: Row = {"questions": "+".join(map(str, sizes))}
+        weights = np.full(len(sizes), 1 / len(sizes))
+        for name, (draw, truth) in kinds.items():
+            found = [log_t_interval([draw(n) for n in sizes], weights) for _ in range(replications)]
+            row[name] = share(low <= truth <= high for low, high, _ in found)
+        rows.append(row)
+    return rows
+
+
 def cluster_rows(replications: int, rng: np.random.Generator) -> list[Row]:
     """Questions on one document that rise and fall together (intra-class correlation 0.2)."""
     rows = []
@@ -174,6 +328,75 @@ def cluster_coverage(groups: int, p: float, times: int, rng: np.random.Generator
         found = cr2_interval(values, np.zeros(values.size, int), documents, one)
         hits += plain.low <= p <= plain.high, found.low <= p <= found.high
     return float(hits[0] / times), float(hits[1] / times)
+
+
+def clustered_rows(replications: int, rng: np.random.Generator) -> list[Row]:
+    """CR2 at the edges: the coverage of each rate, the lower one of intra-class correlations of .2 and .5.
+    Questions fall into the categories at random. `refused`: the share of sets that cannot be used."""
+    cases = [
+        (groups, sizes, kind) for groups in (20, 40) for sizes in ("3", "5", "unequal") for kind in KINDS
+    ]
+    rows = []
+    for groups, sizes, kind in cases:
+        if (kind == KINDS[2] and sizes != "3") or (kind == KINDS[3] and (groups, sizes) != (40, "5")):
+            continue
+        row: Row = {"documents": groups, "questions per document": sizes, "categories": kind}
+        documents = documents_of(groups, sizes)
+        sets = [codes_of(kind, documents, rng) for _ in range(max(20, replications // 10))]
+        used = [codes for codes in sets if usable(codes, documents) is None]
+        row["refused"] = 100 * (len(sets) - len(used)) / len(sets)
+        # a set that is hardly ever usable is not simulated
+        rates = EDGE_RATES if row["refused"] < 90 else ()
+        found = {
+            p: min(
+                (clustered_coverage(used, documents, p, icc, replications, rng) for icc in (0.2, 0.5)),
+                key=figure,
+            )
+            for p in rates
+        }
+        row |= {f"rate {p:g}": found.get(p, "-") for p in EDGE_RATES}
+        rows.append(row | {"lowest": min(found.values(), key=figure, default="-")})
+    return rows
+
+
+KINDS = ("1", "5", "of 3 questions", "5, one of them on one document")
+
+
+def documents_of(groups: int, sizes: str) -> NDArray[np.int64]:
+    """The document of each question. `unequal`: 1, 2, 3, 5 and 14 questions per document."""
+    counts = np.resize([1, 2, 3, 5, 14], groups) if sizes == "unequal" else np.full(groups, int(sizes))
+    return np.repeat(np.arange(groups), counts)
+
+
+def codes_of(kind: str, documents: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """The category of each question, at random."""
+    if kind == "of 3 questions":
+        return rng.permutation(np.arange(documents.size) // 3)
+    drawn = rng.choice(CATEGORIES, documents.size, p=SHARES) * (kind != "1")
+    if kind == KINDS[3]:
+        drawn = np.where(documents == 0, CATEGORIES, drawn % (CATEGORIES - 1))
+    return np.unique(drawn, return_inverse=True)[1].astype(np.int64)
+
+
+def clustered_coverage(
+    sets: Sequence[NDArray[np.int64]],
+    documents: NDArray[np.int64],
+    p: float,
+    icc: float,
+    times: int,
+    rng: np.random.Generator,
+) -> str:
+    """How often CR2 holds the mean over all documents there could be, where the chances of documents have a
+    beta distribution with an intra-class correlation `icc`."""
+    held = []
+    for number in range(times):
+        codes = sets[number % len(sets)]
+        kinds = int(codes.max()) + 1
+        level = rng.beta((1 / icc - 1) * p, (1 / icc - 1) * (1 - p), documents.max() + 1)
+        values = (rng.random(documents.size) < level[documents]).astype(float)
+        found = cr2_interval(values, codes, documents, np.full(kinds, 1 / kinds))
+        held.append(found.low <= p <= found.high)
+    return share(held)
 
 
 def difference_rows(replications: int, rng: np.random.Generator) -> list[Row]:
@@ -225,6 +448,94 @@ def size_rows(replications: int, rng: np.random.Generator) -> list[Row]:
     return rows
 
 
+def skewed_rows(replications: int, rng: np.random.Generator) -> list[Row]:
+    """How often p < 0.05 where one run loses a little on most questions and gains much on a few, so that the
+    means are equal and the differences are not symmetric; and how often the interval has the difference 0."""
+    rows = []
+    for n, gains in ((30, 0.1), (93, 0.1), (93, 0.05), (93, 1 / 30), (500, 0.05)):
+        weights = np.full(n, 1 / n)
+        found = np.where(rng.random((replications, n)) < gains, 1 - gains, -gains)
+        low, high = bounds(pair(found, weights), Z)
+        flip = [sign_flip_p(row, weights, resamples=1_999, seed=seed) for seed, row in enumerate(found)]
+        p = np.maximum(flip, score_p(pair(found, weights)))
+        rows.append(
+            {
+                "questions": n,
+                "share that gains": f"{gains:.2f}",
+                "sign-flip": share(np.array(flip) < 0.05),
+                "used by compare": share(p < 0.05),
+                "coverage of the interval": share((low <= 0) & (high >= 0)),
+            }
+        )
+    return rows
+
+
+def f1_difference_rows(replications: int, rng: np.random.Generator) -> list[Row]:
+    """The difference of abstention-f1 between two runs of one pipeline, which agree on half of the luck: how
+    often p < 0.05, and how often the interval has the difference 0."""
+    kinds = np.array([(2.0, 2.0), (0.0, 0.0), (0.0, 1.0)])  # right abstention, right answer, either mistake
+    rows = []
+    for n, (recall, mistaken) in product(
+        (40, 100, 200), ((0.9, 0.1), (0.9, 0.05), (0.97, 0.02), (0.99, 0.01), (0.5, 0.1))
+    ):
+        p, held = [], []
+        while len(p) < replications:
+            unanswerable, one, other = rng.random(n) < 0.3, rng.random(n), rng.random(n)
+            sides = []
+            for luck in (one, np.where(rng.random(n) < 0.5, one, other)):
+                abstained = luck < np.where(unanswerable, recall, mistaken)
+                place = np.where(unanswerable & abstained, 0, np.where(unanswerable | abstained, 2, 1))
+                sides.append(kinds[place])
+            if not all(side[:, 1].any() for side in sides):
+                continue
+            values, weights = linearised(*sides), np.full(n, 1 / n)
+            scale = float(np.abs(values).max()) or 1.0
+            low, high = bounds(pair(values / scale, weights), Z)
+            held.append(bool(low <= 0 <= high))
+            p.append(difference_p(values / scale, weights, resamples=1_999, seed=len(p)))
+        row: Row = {"questions": n, "recall": f"{recall:g}", "false abstentions": f"{mistaken:g}"}
+        rows.append(row | {"p < .05": share(np.array(p) < 0.05), "coverage": share(held)})
+    return rows
+
+
+def rank_rows(replications: int, rng: np.random.Generator) -> list[Row]:
+    """How often the intervals of the ranks of four runs hold all true ranks; equal runs share rank 1."""
+    rows = []
+    for n, repeats, rates in product(
+        (15, 93), (1, 5), ((0.98,) * 4, (0.5,) * 4, (0.5, 0.6, 0.7, 0.8), (0.9, 0.9, 0.95, 0.95))
+    ):
+        weights = macro_weights(edge_codes(n))
+        truth = [1 + sum(other > rate for other in rates) for rate in rates]
+        held = []
+        for seed in range(replications):
+            # runs agree on half of the luck, as answers to one question do
+            luck = rng.random(n)
+            alone = rng.random((len(rates), n, repeats))
+            shared = rng.random(n) < 0.5
+            drawn = np.where(shared[None, :, None], luck[None, :, None], alone)
+            scores = (drawn < np.array(rates)[:, None, None]).mean(axis=2)
+            found = rank_intervals(scores, weights, seed=seed)
+            held.append(all(low <= rank <= high for (low, high), rank in zip(found, truth, strict=True)))
+        names = ", ".join(f"{rate:g}" for rate in rates)
+        rows.append({"questions": n, "answers": repeats, "true rates": names, "all held": share(held)})
+    return rows
+
+
+def pass_rows(replications: int, rng: np.random.Generator) -> list[Row]:
+    """How often PASS comes where the true loss is as large as the margin, at level 2.5 %."""
+    rows = []
+    for (n, rate, margin), repeats in product(
+        ((93, 0.9, 0.05), (93, 0.95, 0.05), (200, 0.95, 0.02), (500, 0.98, 0.02), (500, 0.6, 0.05)),
+        (1, 5, 20),
+    ):
+        new = rng.binomial(1, rate - margin, (replications, n))
+        old = rng.binomial(repeats, rate, (replications, n)) / repeats
+        low, _ = bounds(pair(new - old, np.full(n, 1 / n)), Z)
+        row: Row = {"questions": n, "rate": f"{rate:g}", "margin and loss": f"{margin:g}"}
+        rows.append(row | {"baseline runs": repeats, "PASS": share(low > -margin)})
+    return rows
+
+
 def flips(n: int, rate: float, times: int, rng: np.random.Generator) -> tuple[Any, Any]:
     """Which questions only the first, and only the second of two identical pipelines has right."""
     luck = rng.random((times, n))
@@ -233,7 +544,7 @@ def flips(n: int, rate: float, times: int, rng: np.random.Generator) -> tuple[An
 
 def size_of_sign_flip(differences: Array, weights: Array) -> float:
     """In percent."""
-    found = [sign_flip_p(row, weights, resamples=1_999, seed=seed) for seed, row in enumerate(differences)]
+    found = [difference_p(row, weights, resamples=1_999, seed=seed) for seed, row in enumerate(differences)]
     return 100 * float(np.mean(np.array(found) < 0.05))
 
 
@@ -292,7 +603,8 @@ def repeated(
         low, high = bounds(pair(differences, weights), Z)
         flip = sign_flip_p(differences, weights, resamples=1_999, seed=seed)
         drawn = pooled_two_sided(one, two, weights) if max(first, second) > 1 else flip
-        used = max(flip, drawn) if first != second else flip
+        both = max(flip, float(score_p(pair(differences, weights))))
+        used = max(both, drawn) if first != second else both
         found.append((flip < 0.05, drawn < 0.05, used < 0.05, low <= 0 <= high))
     flips, draws, chosen, held = map(share, zip(*found, strict=True))
     return flips, draws, chosen, held
@@ -356,30 +668,40 @@ def document_rows(replications: int, rng: np.random.Generator) -> list[Row]:
     ]
 
 
+HIGHEST = ((20, "5", 5, 0.6), (40, "unequal", 1, 0.6), (40, "unequal", 5, 0.6), (100, "5", 1, 0.6))
+HIGHEST += ((100, "5", 5, 0.2),)
+"""The lines of `document_rows` with more than 5.5 % in 1,500 replications."""
+
+
+def highest_rows(replications: int, rng: np.random.Generator) -> list[Row]:
+    """These lines again, with more replications and without the sign-flip test."""
+    return [document_row(*case, replications, rng, flip=False) for case in HIGHEST]
+
+
 def document_row(
-    groups: int, sizes: str, kinds: int, rate: float, times: int, rng: np.random.Generator
+    groups: int, sizes: str, kinds: int, rate: float, times: int, rng: np.random.Generator, flip: bool = True
 ) -> Row:
     """One case; question sets that cannot be used are drawn again."""
-    counts = np.full(groups, 5) if sizes == "5" else np.resize([1, 2, 3, 5, 14], groups)
-    documents = np.repeat(np.arange(groups), counts)
-    found: list[tuple[bool, bool, bool]] = []
-    while len(found) < times:
-        drawn = rng.choice(CATEGORIES, documents.size, p=SHARES) * (kinds > 1)
-        codes = np.unique(drawn, return_inverse=True)[1]
+    documents = documents_of(groups, sizes)
+    found: dict[str, list[bool]] = {"sign-flip": [], "CR2": [], "coverage of CR2": []}
+    while len(found["CR2"]) < times:
+        codes = codes_of(str(kinds), documents, rng)
         if usable(codes, documents) is not None:
             continue
         won = rng.random(documents.size) < rng.beta(0.5, 0.5, groups)[documents]
         differences = (rng.random(documents.size) < rate) * np.where(won, 1.0, -1.0)
-        flip = sign_flip_p(differences, macro_weights(codes), resamples=999, seed=len(found))
+        if flip:
+            weights, seed = macro_weights(codes), len(found["CR2"])
+            found["sign-flip"].append(sign_flip_p(differences, weights, resamples=999, seed=seed) < 0.05)
         wide = cr2_difference(differences, codes, documents)
-        found.append((flip < 0.05, wide.p < 0.05, wide.low <= 0 <= wide.high))
-    names = ("sign-flip", "CR2", "coverage of CR2")
+        found["CR2"].append(wide.p < 0.05)
+        found["coverage of CR2"].append(wide.low <= 0 <= wide.high)
     return {
         "documents": groups,
         "questions per document": sizes,
         "categories": kinds,
         "differ": f"{rate:.2f}",
-    } | dict(zip(names, map(share, zip(*found, strict=True)), strict=True))
+    } | {name: share(hits) for name, hits in found.items() if hits}
 
 
 def detectable_rows(histories: int, rng: np.random.Generator) -> list[Row]:
@@ -403,7 +725,8 @@ def detectable_row(n: int, rate: float, level: float, histories: int, rng: np.ra
         if least is not None:
             printed.append(least)
             fresh = compared(n, rate, least, 500, rng)
-            powers.append(float(np.mean(sign_flip_ps(fresh * weights) <= level)))
+            ps = np.maximum(sign_flip_ps(fresh * weights), score_p(pair(fresh, weights)))
+            powers.append(float(np.mean(ps <= level)))
     error = np.std(powers) / np.sqrt(len(powers)) if powers else 0.0
     return {
         "questions": n,
@@ -453,7 +776,7 @@ def gate_rows(histories: int, rng: np.random.Generator) -> list[Row]:
     """Months of nights against a baseline, without a change, and with a collapse or a drop of 20 points."""
     cases = [(6, 1), (6, 5), (20, 1), (20, 5), (50, 1), (50, 5), (93, 5), (500, 5)]
     return [
-        gate_row(n, repeats, noise, max(20, histories * 50 // max(n, 50)), rng)
+        gate_row(n, repeats, noise, max(histories // 2, histories * 50 // max(n, 50)), rng)
         for n, repeats in cases
         for noise in ("spread", "coins", "beta")
     ]
@@ -600,7 +923,7 @@ def delay(nights: NDArray[np.int64]) -> str:
 
 
 def alarms(base: NDArray[np.int64], repeats: int, nights: Any, rng: np.random.Generator) -> Any:
-    """On which nights of which histories the evidence of `--sequential` is an alarm.
+    """On which nights of which histories `--sequential` has an alarm.
 
     `base` counts the right answers to each question in the baseline, and `nights` holds those of each night.
     """
@@ -611,11 +934,22 @@ def alarms(base: NDArray[np.int64], repeats: int, nights: Any, rng: np.random.Ge
         tonight = nights[:, number]
         ones += tonight
         below, at_most = lower_tail(ones, repeats + number + 1, 1, tonight.sum(axis=1))
-        z = -ndtri(np.maximum(below + rng.random(below.size) * (at_most - below), 1e-12))
+        p = np.maximum(below + rng.random(below.size) * (at_most - below), 1e-12)
+        z = -ndtri(p)
         sums = (1 + sums) * np.array([np.exp(shift * z - shift**2 / 2) for shift in SHIFTS])
         sums = np.minimum(sums, 1e200)  # long after an alarm it would overflow
-        found[:, number] = sums.mean(axis=0) >= needed()
+        found[:, number] = (sums.mean(axis=0) >= needed()) | (p <= level_alone(number + 1))
+    if repeats == 1:
+        found[:, :1] |= lost_too_many(base, nights[:, :1])
     return found
+
+
+def lost_too_many(base: NDArray[np.int64], nights: Any) -> Any:
+    """On which nights `lost_p` is below its level, for a baseline of one run."""
+    right = base.sum(axis=1)[:, None]
+    gone = (base[:, None] > nights).sum(axis=2)
+    few = (right > 0) & (right < FEW) & (gone > 0)
+    return few & (bdtrc(np.maximum(gone - 1, 0), np.maximum(right, 1), WAVERING) < LOST_LEVEL)
 
 
 def fails_of_last(most: int, base: NDArray[np.int64], repeats: int, nights: Any) -> tuple[Any, Any]:
@@ -636,10 +970,7 @@ def fails_of_last(most: int, base: NDArray[np.int64], repeats: int, nights: Any)
             p = lower_tail(base[rows] + drawn, repeats + last, last, drawn.sum(axis=1))[1]
             found[rows, columns + last - 1] |= p < level
     if repeats == 1:
-        right = base.sum(axis=1)[:, None]
-        gone = (base[:, None] > nights).sum(axis=2)
-        few = (right > 0) & (right < FEW) & (gone > 0) & lost
-        found |= few & (bdtrc(np.maximum(gone - 1, 0), np.maximum(right, 1), WAVERING) < LOST_LEVEL)
+        found |= lost & lost_too_many(base, nights)
     return found, ~found & (changes <= -LARGE)
 
 
@@ -687,8 +1018,9 @@ def main() -> None:
         "tables",
         nargs="*",
         metavar="TABLE",
-        help="coverage, clusters, edges, size, repeats, shifted, documents, detectable, gate, years, delays,"
-        " together",
+        help="coverage, clusters, clustered, edges, ratios, f1, size, repeats, shifted, documents, sizes,"
+        " detectable, gate, years, delays, together, shrink, unbounded, skewed,"
+        " f1-differences, ranks, passes",
     )
     options = parser.parse_args()
     makers: dict[str, Callable[[np.random.Generator], list[Row]]] = {
@@ -699,15 +1031,25 @@ def main() -> None:
         ],
         "clusters": lambda rng: cluster_rows(options.replications, rng),
         "edges": lambda rng: edge_rows(options.replications // 5, rng),
+        "clustered": lambda rng: clustered_rows(options.replications // 5, rng),
+        "ratios": lambda rng: ratio_rows(options.replications // 5, rng),
+        "f1": lambda rng: f1_rows(options.replications // 5, rng),
         "size": lambda rng: size_rows(options.replications, rng),
         "repeats": lambda rng: repeat_rows(options.replications // 10, rng),
         "shifted": lambda rng: shifted_rows(options.replications, rng),
         "documents": lambda rng: document_rows(options.replications // 2, rng),
+        "sizes": lambda rng: highest_rows(options.replications * 4, rng),
         "detectable": lambda rng: detectable_rows(options.histories, rng),
+        "unbounded": lambda rng: unbounded_rows(options.replications // 2, rng),
+        "skewed": lambda rng: skewed_rows(options.replications // 2, rng),
+        "f1-differences": lambda rng: f1_difference_rows(options.replications // 2, rng),
+        "ranks": lambda rng: rank_rows(options.replications // 10, rng),
+        "passes": lambda rng: pass_rows(options.replications, rng),
         "gate": lambda rng: gate_rows(options.histories, rng),
         "years": lambda rng: year_rows(options.histories, rng),
         "delays": lambda rng: delay_rows(options.histories, rng),
         "together": lambda rng: together_rows(options.histories, rng),
+        "shrink": lambda rng: shrink_rows(options.replications, rng),
     }
     found = {}
     for name in options.tables or makers:

@@ -23,17 +23,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from fathoms import corpora, report
+from fathoms import corpora
 from fathoms.errors import MissingExtraError, UsageError
 from fathoms.models.calling.stop import Stop
 from fathoms.paths import load_env
 from fathoms.pipeline.experiment import AnyExperiment, load_experiment
+from fathoms.report.grouping import grouped
+from fathoms.report.radar import radar_figure
+from fathoms.report.write import write_report
 from fathoms.runner import runner
 from fathoms.runner.active_run import Outcome
 from fathoms.runner.budget import Budget
 from fathoms.runner.runner import Job, Selection
 from fathoms.runs.cache import Cache
 from fathoms.runs.finding import find_run
+from fathoms.runs.reading import ScoredRun
+from fathoms.runs.reading import load as load_scored
 from fathoms.runs.store import Run
 from fathoms.runs.views import ScoredRepeat
 from fathoms.safety.signals import result_of
@@ -130,7 +135,7 @@ class Result:
         metadata whose values take the place of the categories. Raises the same errors as `scores`, and
         UsageError for a key that no question has."""
         view = self._view()
-        figures = (view if by is None else report.grouped(view, by)).figures(profile)
+        figures = (view if by is None else grouped(view, by)).figures(profile)
         rows = {
             name: dict(means) for name, means in {"Overall": figures.overall, **figures.categories}.items()
         }
@@ -146,10 +151,10 @@ class Result:
 
         The scale of the paper compares runs, so it is an option of `fathoms report` only.
         """
-        return report.radar_figure([self._view()], metric, profile)
+        return radar_figure([self._view()], metric, profile)
 
-    def _view(self) -> report.ScoredRun:
-        return report.load(self.path)
+    def _view(self) -> ScoredRun:
+        return load_scored(self.path)
 
 
 COLUMNS: dict[str, str | None] = {
@@ -284,7 +289,7 @@ def score(
         found.trust()
     headline: Iterable[str] = [f"profile={profile}"] if profile else []
     _outside_loops(lambda: score_run(found, [*settings, *headline]))
-    report.write_report([report.load(found.path)], found.path, pdf=False)
+    write_report([load_scored(found.path)], found.path, plots=False)
     return Result(found.path.absolute())
 
 

@@ -25,7 +25,7 @@ from typing import Literal
 
 from platformdirs import user_cache_dir
 
-from fathoms.errors import ConfigError
+from fathoms.errors import ConfigError, DataError
 from fathoms.safety.masking import is_secret_name
 
 SEAL = "sha256.json"
@@ -99,6 +99,14 @@ def sha256_file(path: Path) -> str:
     """Hex sha256 of a file, read in blocks."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def require_own_file(path: Path, sha256: str) -> None:
+    """Raise DataError if a file of fathoms itself is not the one that belongs to this version."""
+    if sha256_file(path) != sha256:
+        raise DataError(
+            f"{path} is not the file that belongs to this version of fathoms: install fathoms again"
+        )
 
 
 def write_atomic(path: Path, data: bytes) -> None:

@@ -19,23 +19,15 @@ from fathoms.judges.agreement import last_check
 from fathoms.judges.asking import Judged as JudgeResults
 from fathoms.judges.asking import Spending
 from fathoms.judges.of_run import Judging, judge_run
-from fathoms.metrics import (
-    BareScores,
-    Judged,
-    RecordScore,
-    RunTexts,
-    Scores,
-    Scoring,
-    judge,
-    summarise,
-    summarise_funnels,
-    with_funnels,
-)
+from fathoms.metrics.aggregate import summarise
+from fathoms.metrics.funnel import RunTexts
+from fathoms.metrics.funnel_summary import summarise_funnels, with_funnels
 from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.metric import Facts, JudgedMetric, Metric
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import default_profiles, headline
 from fathoms.metrics.registry import SETS, Metrics, beside_default, default_metrics, distinct
+from fathoms.metrics.score_records import BareScores, Judged, RecordScore, Scores, Scoring, judge
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.runs.documents import read_documents
 from fathoms.runs.folder import SCHEMA
@@ -316,14 +308,17 @@ def _write_views(
 
 def _measured(facts: Facts, pools: Mapping[str, Pool]) -> dict[str, Any]:
     """Score one record by every metric, add the scores to their pools, and return them as JSON values."""
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for name, pool in pools.items():
         if not pool.metric.in_profile:
             score = pool.metric.of(facts)
             pool.add(facts.record.question, score)
-            found[name] = {"value": score.value} | score.model_dump(
-                mode="json", exclude_defaults=True, exclude={"metric", "value"}
-            )
+            found[name] = {"value": score.value}
+            if score.n != 1:
+                found[name]["n"] = score.n
+            if score.parts or score.why:
+                stored = score.model_dump(mode="json", include={"parts", "why"})
+                found[name] |= {key: part for key, part in stored.items() if part}
             if (ratio := pool.metric.ratio(score)) is not None:
                 found[name]["ratio"] = list(ratio)
     return found

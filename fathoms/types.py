@@ -31,6 +31,8 @@ from pydantic import (
 
 Box = tuple[float, float, float, float]
 Scalar = str | bool | int | float | None
+LOST_TEXT = "text may be missing"
+"""Part of every warning which says that a parser may have lost text of a file."""
 
 
 class StoredValue(BaseModel):
@@ -754,5 +756,5 @@ class Score(StoredValue):
     metric: str
     value: float | None
     n: int = 1
-    parts: dict[str, float | None] = {}
-    why: dict[str, object] = {}
+    parts: dict[str, float | None] = Field(default_factory=dict)  # faster than a default, which is copied
+    why: dict[str, object] = Field(default_factory=dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import sys
@@ -31,6 +32,12 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("FATHOMS_SHARED", ROOT.parent / "shared"))
 
 
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what stays until the end: the tests and what they have imported."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The checkout."""
@@ -55,7 +62,8 @@ def needs(asset: str) -> None:
 def smollm() -> Embedded:
     """The small language model, with short replies."""
     needs("smollm2-135m")
-    return Embedded(model="smollm2-135m", n_ctx=1024, max_tokens=12)
+    # one thread, because the processes of the tests share the CPUs, and threads that wait keep theirs busy
+    return Embedded(model="smollm2-135m", n_ctx=1024, max_tokens=12, threads=1)
 
 
 @pytest.fixture(scope="session")

@@ -32,9 +32,12 @@ from train import (
     written_answers,
 )
 
-from fathoms.metrics import Classifier, Cues, Linear, NearestNeighbour
+from fathoms.metrics.abstention import Classifier
 from fathoms.metrics.agreement import count, figures
+from fathoms.metrics.cues import Cues
+from fathoms.metrics.linear import Linear
 from fathoms.metrics.linear_weights import classify
+from fathoms.metrics.nearest_neighbour import NearestNeighbour
 
 GROUPS = 10
 SPLITS = ("a ", "b ", "c ", "d ")

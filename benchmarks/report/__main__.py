@@ -20,8 +20,9 @@ from pathlib import Path
 from corpus import Corpus
 from pipelines import PIPELINES, make_run
 
-from fathoms.report import ScoredRun, load, report_html
+from fathoms.report.html import report_html
 from fathoms.runs.finding import list_runs
+from fathoms.runs.reading import ScoredRun, load
 from fathoms.scoring import score_run
 
 CHROMIUM = Path("/usr/bin/chromium")

@@ -67,13 +67,14 @@ class Bench:
 
     @property
     def fathoms(self) -> Fathoms:
-        """Without scoring."""
+        """Without scoring and streams."""
         return Fathoms(self.work / "cache")
 
     @property
     def contestants(self) -> list[Contestant]:
         """All, in the order of their turns."""
         found: list[Contestant] = [Bare(stream=False), Bare(stream=True), self.fathoms]
+        found.append(Fathoms(self.work / "cache", stream=True))
         found.append(Fathoms(self.work / "cache", score=True))
         kinds: dict[str, Callable[[Path], Contestant]] = {"inspect-ai": InspectAI, "lm-eval": LmEval}
         return found + [kinds[name](program) for name, program in self.others.items()]

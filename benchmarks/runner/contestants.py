@@ -81,13 +81,14 @@ class Fathoms:
 
     cache: Path
     score: bool = False
+    stream: bool = False
 
     @property
     def name(self) -> str:
-        return "fathoms, with scoring" if self.score else "fathoms"
+        return "fathoms" + (", streamed" if self.stream else "") + (", with scoring" if self.score else "")
 
     def ask(self, server: Server, folder: Path, count: int, concurrency: int) -> Cost:
-        write_project(folder, server.base_url, count, concurrency)
+        write_project(folder, server.base_url, count, concurrency, stream=self.stream)
         return self.run(folder, "run", "benchmark.yaml", *([] if self.score else ["--no-score"]))
 
     def run(self, folder: Path, *arguments: str) -> Cost:

@@ -17,7 +17,8 @@ CONFIG = """\
 name: benchmark
 data: {{questions: questions.json, documents: pdfs}}
 retrieve: {{kind: whole-document, max_chars: {context}}}
-generate: {{kind: openai-compatible, base_url: "{base_url}", model: {model}, max_concurrency: {concurrency}}}
+generate: {{kind: openai-compatible, base_url: "{base_url}", model: {model}, max_concurrency: {concurrency},
+  stream: {stream}}}
 """
 
 
@@ -47,11 +48,12 @@ def prompts(count: int) -> list[str]:
     return [f"{instruction}\n\n{filler[: CONTEXT + 150]}\n\nQuestion: {question(n)}" for n in range(count)]
 
 
-def write_project(folder: Path, base_url: str, count: int, concurrency: int) -> Path:
+def write_project(folder: Path, base_url: str, count: int, concurrency: int, *, stream: bool = False) -> Path:
     """A folder with a configuration, its questions and one PDF; the configuration."""
     (folder / "pdfs").mkdir(parents=True, exist_ok=True)
     shutil.copy(SAMPLE / PDF, folder / "pdfs" / PDF)
     (folder / "questions.json").write_text(json.dumps(questions(count)))
     config = folder / "benchmark.yaml"
-    config.write_text(CONFIG.format(context=CONTEXT, model=MODEL, base_url=base_url, concurrency=concurrency))
+    options = {"concurrency": concurrency, "stream": str(stream).lower()}
+    config.write_text(CONFIG.format(context=CONTEXT, model=MODEL, base_url=base_url, **options))
     return config

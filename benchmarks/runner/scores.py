@@ -13,7 +13,9 @@ import json
 import time
 from collections.abc import Callable, Sequence
 
-from fathoms.metrics import PROFILES, Scoring, phrase_recall, score
+from fathoms.metrics.phrase_recall import phrase_recall
+from fathoms.metrics.profiles import PROFILES
+from fathoms.metrics.score_records import Scoring, score
 from fathoms.types import Question, Record, Reply
 
 SENTENCES = (

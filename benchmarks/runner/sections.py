@@ -37,8 +37,18 @@ def starting(bench: Bench) -> Section:
 
 def asking(bench: Bench) -> Section:
     """The request window at two concurrencies, and the CPU a question from two numbers of questions."""
+    return compared(bench, bench.contestants)
+
+
+def against_bare(bench: Bench) -> Section:
+    """The same for the bare client and fathoms alone, which decides the targets in a third of the time."""
+    return compared(bench, [Bare(stream=False), bench.fathoms])
+
+
+def compared(bench: Bench, who: Sequence[Contestant]) -> Section:
+    """The section for some contestants."""
     whole, few = bench.size.questions, bench.size.few
-    contestants = {who.name: who for who in bench.contestants}
+    contestants = {each.name: each for each in who}
     turns = {
         (name, count, width): partial(bench.ask, who, count, width)
         for count, width in ((whole, NARROW), (whole, WIDE), (few, NARROW))
@@ -67,9 +77,9 @@ def asking(bench: Bench) -> Section:
     heads = ["", f"window at {NARROW}, s", "x bare", f"window at {WIDE}, s", "x bare"]
     heads += ["CPU ms a question", f"whole process at {NARROW}, s", "bytes a request"]
     targets = [
-        Target(f"window at {NARROW} over the bare client's", 1.25, over_bare("fathoms", NARROW), "x"),
-        Target(f"window at {WIDE} over the bare client's", 2.5, over_bare("fathoms", WIDE), "x"),
-        Target("CPU a question", 3, median(cpu["fathoms"]), "ms"),
+        Target(f"window at {NARROW} over the bare client's", 1.1, over_bare("fathoms", NARROW), "x"),
+        Target(f"window at {WIDE} over the bare client's", 1.5, over_bare("fathoms", WIDE), "x"),
+        Target("CPU a question", 1, median(cpu["fathoms"]), "ms"),
     ]
     return Section(table(f"{whole:,} questions", heads, rows), targets)
 
@@ -77,6 +87,21 @@ def asking(bench: Bench) -> Section:
 def cpu_a_question(few: Sequence[Asked], whole: Sequence[Asked], more: int) -> list[float]:
     """Milliseconds, round by round, from what `more` questions cost more: starting up is not in it."""
     return [1000 * (b.cost.cpu - a.cost.cpu) / more for a, b in zip(few, whole, strict=True)]
+
+
+def one(bench: Bench) -> Section:
+    """A run of one question with scores and report: to its first request, and as a whole."""
+    scored = Fathoms(bench.fathoms.cache, score=True)
+    turns = bench.rounds({"one": partial(bench.ask, scored, 1, 1)})["one"]
+    first = [asked.first_request - asked.cost.started for asked in turns]
+    whole = [asked.cost.wall for asked in turns]
+    cpu = [asked.cost.cpu for asked in turns]
+    rows = [["first request", spread(first)], ["whole process", spread(whole)], ["its CPU", spread(cpu)]]
+    targets = [
+        Target("from the start to the first request", 0.5, median(first), "s"),
+        Target("a run of one question as a whole", 1, median(whole), "s"),
+    ]
+    return Section(table("One question", ["", "seconds"], rows), targets)
 
 
 def memory(bench: Bench) -> Section:
@@ -158,6 +183,7 @@ def scoring(bench: Bench) -> Section:
 SECTIONS: dict[str, Callable[[Bench], Section]] = {
     "help": starting,
     "asking": asking,
+    "one": one,
     "memory": memory,
     "resuming": resuming,
     "scoring": scoring,

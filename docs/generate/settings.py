@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 from pathlib import PurePath
+from textwrap import dedent
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -34,9 +37,10 @@ def config_page() -> str:
         " them. A heading such as `ingest: pdfium` means `ingest: {kind: pdfium}`. A key that is not listed"
         " here is an error. `fathoms validate CONFIG` prints a configuration with all its defaults."
     )
-    parts = ["# Configuration", MADE, head, _keys({key: top[key] for key in keys}, places)]
+    about = {**_described(ExternalExperiment), **_described(Experiment)}
+    parts = ["# Configuration", MADE, head, _keys({key: top[key] for key in keys}, about, places)]
     for model, title in places.items():
-        parts += [f"## {title}", plain(model.__doc__), _keys(model.model_fields, places)]
+        parts += [f"## {title}", plain(model.__doc__), _keys(model.model_fields, _described(model), places)]
     return join(parts)
 
 
@@ -70,9 +74,26 @@ def _anchor(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
-def _keys(fields: dict[str, FieldInfo], places: dict[type[BaseModel], str]) -> str:
+def _described(model: type[BaseModel]) -> dict[str, str]:
+    """The docstrings of the fields of a model, also of those that it inherits.
+
+    Pydantic could collect them (`use_attribute_docstrings`), but it reads the source of every model for this,
+    which would make each start of fathoms a tenth of a second longer.
+    """
+    found: dict[str, str] = {}
+    for owner in reversed(model.__mro__):
+        if issubclass(owner, BaseModel) and owner is not BaseModel:
+            (made,) = ast.parse(dedent(inspect.getsource(owner))).body
+            assert isinstance(made, ast.ClassDef)
+            for field, text in pairwise(made.body):
+                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                    found[ast.unparse(field.target)] = inspect.cleandoc(ast.literal_eval(text.value))
+    return found
+
+
+def _keys(fields: dict[str, FieldInfo], about: dict[str, str], places: dict[type[BaseModel], str]) -> str:
     rows = [
-        (code(name), _type(info, places), _default(info), info.description or "")
+        (code(name), _type(info, places), _default(info), info.description or about.get(name, ""))
         for name, info in fields.items()
         if name != "kind"
     ]

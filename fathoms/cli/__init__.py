@@ -1,8 +1,8 @@
 """The command line. Its commands are thin wrappers around the other packages, and only they print. The exit
 codes are those of `fathoms.errors.ExitCode`.
 
-Modules of this package import nothing slow at their head: each command imports what it needs when it is
-called, so that `--help` and completion stay fast.
+The module of a command is imported when the command is called (`commands.py`). It imports nothing slow at its
+head, but what it needs while it runs.
 """
 
 from __future__ import annotations
@@ -17,34 +17,14 @@ from pathlib import Path
 
 import typer
 
-from fathoms.cli import (
-    agree,
-    cache,
-    compare,
-    console,
-    data,
-    doctor,
-    gate,
-    import_,
-    ingest,
-    init,
-    ls,
-    metrics,
-    models,
-    questions,
-    report,
-    reproduce,
-    review,
-    run,
-    score,
-    show,
-    validate,
-)
+from fathoms.cli import console
+from fathoms.cli.commands import LazyGroup
 from fathoms.cli.harmless import harmless
 from fathoms.errors import ExitCode, FathomsError, UsageError
 
 app = typer.Typer(
     name="fathoms",
+    cls=LazyGroup,
     help="Benchmark RAG pipelines over PDFs: how correct the answers are, at which stage each answer was"
     " lost, and whether the pipeline abstained when it should have.",
     no_args_is_help=True,
@@ -52,26 +32,6 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: importing Rich for it would triple the time to the first word
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("init")(init.init)
-app.command("ingest")(ingest.ingest)
-app.command("run")(run.run)
-app.command("score")(score.score)
-app.command("report")(report.report)
-app.command("reproduce")(reproduce.reproduce)
-app.command("compare")(compare.compare)
-app.command("gate")(gate.gate)
-app.command("validate")(validate.validate)
-app.command("doctor")(doctor.doctor)
-app.command("review")(review.review)
-app.command("ls")(ls.ls)
-app.command("show")(show.show)
-app.command("metrics")(metrics.metrics)
-app.command("agree")(agree.agree)
-app.add_typer(import_.app, name="import")
-app.add_typer(data.data_app, name="data")
-app.add_typer(models.models_app, name="models")
-app.add_typer(cache.cache_app, name="cache")
-app.add_typer(questions.app, name="questions")
 
 
 def _version(wanted: bool) -> None:

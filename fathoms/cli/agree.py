@@ -71,9 +71,9 @@ def agree(
     if (judge is not None) != (abstention == "judge"):
         raise UsageError("--abstention judge needs a judge: name its file by --judge; other kinds need none")
     from fathoms.config import Source, override, validate
-    from fathoms.metrics import Scoring
     from fathoms.metrics.agreement import agree as compare
     from fathoms.metrics.agreement import read_labels
+    from fathoms.metrics.score_records import Scoring
 
     pairs = [f"abstention.{pair}" for pair in settings or ()]
     source = override(Source("--abstention", {"abstention": {"kind": abstention or "linear"}}), pairs)

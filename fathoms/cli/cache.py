@@ -20,7 +20,7 @@ from fathoms.errors import UsageError
 if TYPE_CHECKING:
     from fathoms.runs.cache import Cache
 
-cache_app = typer.Typer(
+app = typer.Typer(
     help="Inspect and shrink the cache of parsed documents, embeddings and replies.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -68,7 +68,7 @@ def opened(*, no_cache: bool = False, refresh: bool = False) -> Iterator[Cache]:
         LOGGER.removeHandler(notices)
 
 
-@cache_app.command("info")
+@app.command("info")
 def info(as_json: Json = False) -> int:
     """Show how much the cache holds, by kind of entry."""
     with opened() as cache:
@@ -82,7 +82,7 @@ def info(as_json: Json = False) -> int:
     return 0
 
 
-@cache_app.command("clear")
+@app.command("clear")
 def clear() -> int:
     """Delete everything in the cache. Model weights and data sets are not deleted."""
     with opened() as cache:
@@ -90,7 +90,7 @@ def clear() -> int:
     return 0
 
 
-@cache_app.command("prune")
+@app.command("prune")
 def prune(
     max_size: Annotated[
         str,

@@ -54,13 +54,20 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, folds:
     so that ids in it can be copied and searched for.
     """
     from rich.cells import cell_len
+
+    if not folds:
+        lines = [[str(cell) for cell in line] for line in (heads, *rows)]
+        widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+        for line in lines:
+            padded = (cell + " " * (w - cell_len(cell)) for cell, w in zip(line, widths, strict=True))
+            say(" ".join(padded).rstrip())
+        return
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
-    for position, head in enumerate(heads):
-        cells = (head, *(str(row[position]) for row in rows))
-        table.add_column(head, no_wrap=not folds, min_width=None if folds else max(map(cell_len, cells)))
+    for head in heads:
+        table.add_column(head)
     for row in rows:
         table.add_row(*(Text(str(cell), overflow="fold") for cell in row))
     show(table)

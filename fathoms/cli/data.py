@@ -11,9 +11,7 @@ from fathoms.cli import completion, console, progress
 from fathoms.cli.options import From, Json
 from fathoms.errors import ExitCode
 
-data_app = typer.Typer(
-    help="List, download and verify data sets.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(help="List, download and verify data sets.", no_args_is_help=True, rich_markup_mode=None)
 SetName = Annotated[
     str,
     typer.Argument(
@@ -24,7 +22,7 @@ SetName = Annotated[
 ]
 
 
-@data_app.command("list")
+@app.command("list")
 def data_list(as_json: Json = False) -> int:
     """List the data sets, and how much of each is on this machine."""
     from fathoms.corpora import list_sets
@@ -47,7 +45,7 @@ def data_list(as_json: Json = False) -> int:
     return 0
 
 
-@data_app.command("pull")
+@app.command("pull")
 def data_pull(
     name: SetName,
     source: From = None,
@@ -72,7 +70,7 @@ def data_pull(
     return ExitCode.OK if report.complete else ExitCode.FAILED
 
 
-@data_app.command("verify")
+@app.command("verify")
 def data_verify(name: SetName, as_json: Json = False) -> int:
     """Check that every file of a data set has the expected sha256."""
     from fathoms.corpora import verify

@@ -85,7 +85,7 @@ def _print_providers(plans: Sequence[Plan]) -> None:
 
 def _taken(found: Estimate) -> str:
     """Format as `about 32,050 tokens (28,850 of prompts, 3,200 of replies), ...; cost about $0.08`."""
-    from fathoms.report.ending import dollars
+    from fathoms.report.amounts import dollars
 
     tokens = found.prompt_tokens + found.reply_tokens
     parts = f"{found.prompt_tokens:,} of prompts, {found.reply_tokens:,} of replies"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +14,7 @@ from fathoms.cli.options import RUNS, Json, JUnitBy, LogFile, Out, References, a
 from fathoms.errors import ExitCode, FathomsError, StoreError, UsageError
 
 if TYPE_CHECKING:
-    from fathoms.compare.against_baseline import Gated
+    from fathoms.compare.against_baseline import Gated, SectionUsed
     from fathoms.compare.gate_settings import GateSettings
     from fathoms.compare.question_scores import QuestionScores
     from fathoms.runs.store import Run
@@ -95,13 +95,14 @@ def gate(
         ),
     ] = None,
     changed: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--changed",
             help="How many questions may differ from those of the baseline, such as 3 or 10%. They are left"
             " out.",
+            show_default="10%",
         ),
-    ] = "10%",
+    ] = None,
     allow_unchecked: Annotated[
         bool,
         typer.Option(
@@ -127,7 +128,7 @@ def gate(
     Options that are not given are those of the section `gate` in the newest run's config.
     """
     from fathoms.compare.against_baseline import require_sound
-    from fathoms.compare.floors import check_limits, read_limits
+    from fathoms.compare.floors import Limit, check_limits, read_limits
     from fathoms.compare.question_scores import pool, read_scores, write_baseline
     from fathoms.runs.finding import find_run, oldest_first, with_earlier
 
@@ -140,16 +141,26 @@ def gate(
     if sequential:
         _require_alone(baseline, runs, last)
     stored = oldest_first(find_run(name, out) for name in runs)
-    settings = _settings(stored[-1])
-    metrics = list(dict.fromkeys(metric or settings.metric))
-    allowed = allowance(settings.fail_on_error if fail_on_error is None else fail_on_error)
-    limits = read_limits(least or _pairs(settings.min), most or _pairs(settings.max_rate))
+    given = {
+        "metric": tuple(metric) if metric else None,
+        "margin": margin,
+        "alpha": alpha,
+        "by_category": by_category,
+        "min": read_limits("--min", least) if least else None,
+        "max_rate": read_limits("--max-rate", most) if most else None,
+        "fail_on_error": fail_on_error,
+        "changed": changed,
+    }
+    settings, section = _settings(stored[-1], given)
+    allowed = allowance(settings.fail_on_error)
+    allowed_changes = allowance(settings.changed, "--changed")
+    limits = [Limit(name, "min", value) for name, value in settings.min.items()]
+    limits += [Limit(name, "max", value) for name, value in settings.max_rate.items()]
     if baseline is None and save_baseline is None and not limits:
         raise UsageError(
             "gate needs --baseline RUN to compare with, --min or --max-rate as fixed limits, or"
             " --save-baseline FILE to save one"
         )
-    each_category = settings.by_category if by_category is None else by_category
     if save_baseline is not None:
         kept = pool([read_scores(run, profile) for run in stored])
         require_sound(kept, allowed)
@@ -163,7 +174,7 @@ def gate(
         from fathoms.runs.reading import read_manifest
 
         nights = [read_scores(run, profile) for run in stored]
-        checked = check_limits(nights[-1], limits, by_category=each_category)
+        checked = check_limits(nights[-1], limits, by_category=settings.by_category)
         if baseline is None:
             require_sound(nights[-1], allowed)
             return without_baseline(nights[-1]).with_limits(checked)
@@ -174,12 +185,12 @@ def gate(
         found = gate(
             nights,
             pooled,
-            metrics,
-            margin=settings.margin if margin is None else margin,
-            alpha=settings.alpha if alpha is None else alpha,
-            by_category=each_category,
+            list(dict.fromkeys(settings.metric)),
+            margin=settings.margin,
+            alpha=settings.alpha,
+            by_category=settings.by_category,
             allowed=allowed,
-            allowed_changes=allowance(changed, "--changed"),
+            allowed_changes=allowed_changes,
             allow_unchecked=allow_unchecked,
         )
         if sequential:
@@ -188,7 +199,7 @@ def gate(
         return found.with_limits(checked)
 
     return _judge_and_report(
-        judge,
+        lambda: replace(judge(), section=section),
         strict=strict,
         log_file=log_file,
         junit=junit,
@@ -197,23 +208,23 @@ def gate(
     )
 
 
-def _settings(run: Run) -> GateSettings:
-    """Return the section `gate` of the config that a run was made with, or the defaults if it has none."""
+def _settings(run: Run, given: Mapping[str, Any]) -> tuple[GateSettings, SectionUsed | None]:
+    """Return the settings to judge with: those that are given as options (not `None`), the others from the
+    section `gate` of the config that a run was made with, or the defaults if it has none. The second value
+    names that section."""
+    from fathoms.compare.against_baseline import SectionUsed
     from fathoms.compare.gate_settings import GateSettings
     from fathoms.config import Source, validate
     from fathoms.runs.reading import read_manifest
 
+    options = {key: value for key, value in given.items() if value is not None}
     section = read_manifest(run.path).config.get("gate")
     if section is None:
-        return GateSettings()
+        return GateSettings().model_copy(update=options), None
     if not isinstance(section, dict):
         raise StoreError(f"{run.path}/manifest.json: the section 'gate' of its config is not a mapping")
-    return validate(GateSettings, Source(f"{run.path}/manifest.json, config.gate", section))
-
-
-def _pairs(limits: Mapping[str, float]) -> list[str]:
-    """Write limits as they are written on the command line."""
-    return [f"{metric}={value}" for metric, value in limits.items()]
+    settings = validate(GateSettings, Source(f"{run.path}/manifest.json, config.gate", section))
+    return settings.model_copy(update=options), SectionUsed(run.id, tuple(options))
 
 
 def _require_alone(baseline: Sequence[str] | None, runs: Sequence[str], last: int) -> None:

@@ -15,7 +15,7 @@ from fathoms.errors import ExitCode
 
 if TYPE_CHECKING:
     from fathoms.corpora import Corpus
-    from fathoms.metrics import GoldText
+    from fathoms.metrics.ingestion import GoldText
     from fathoms.pipeline.experiment import AnyExperiment, Prepared
     from fathoms.runs.cache import Cache
 from fathoms.cli.loading import CORES, Configs, Set, Workers, load
@@ -37,7 +37,7 @@ def ingest(
     The results for the documents of every CONFIG are stored in the cache, so that a run or a second call
     does not compute them again.
     """
-    from fathoms.metrics import common_answers, summarise_gold_text
+    from fathoms.metrics.ingestion import common_answers, summarise_gold_text
 
     loaded = [load(config, settings) for config in configs]
     reports: list[dict[str, Any]] = []
@@ -80,7 +80,7 @@ def _ingest(
 
 def _gold(corpus: Corpus, ingested: Prepared) -> list[GoldText]:
     """How much of each gold answer the parsed text holds; empty if fathoms parses no documents."""
-    from fathoms.metrics import ParsedTexts, gold_text_recall
+    from fathoms.metrics.ingestion import ParsedTexts, gold_text_recall
 
     documents = {document.id: document for document in ingested.documents if document.pages}
     if not documents and not ingested.failures:

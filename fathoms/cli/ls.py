@@ -1,18 +1,20 @@
-"""`fathoms ls`: list the runs in a folder."""
+"""`fathoms ls`: list the runs in a folder.
+
+Folders hold thousands of runs, so their files are read without the checks that scoring and reports make.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from fathoms.cli import console
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.errors import StoreError, UsageError
-
-if TYPE_CHECKING:
-    from fathoms.runs.store import Run
 
 
 def ls(
@@ -27,13 +29,13 @@ def ls(
     as_json: Json = False,
 ) -> int:
     """List the runs, oldest first."""
-    from fathoms.runs.finding import list_runs
+    from fathoms.runs.order import in_order
 
     if out != RUNS and not out.is_dir():
         raise UsageError(f"{out} is not a folder")
     if sweep_id is not None and not sweep:
         raise UsageError(f"'{sweep_id}': ls takes the id of a sweep only with --sweep")
-    rows = [_row(run) for run in list_runs(out)]
+    rows = [_row(run) for run in in_order(out)]
     if sweep:
         rows = _of_sweep(rows, sweep_id)
     if as_json:
@@ -74,26 +76,48 @@ def _grid(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     return [*axes, "correct", "halluc.", "n", "errors", "cost", "seconds"], cells
 
 
-def _row(run: Run) -> dict[str, Any]:
+def _row(run: Path) -> dict[str, Any]:
     """The row of one run, as in the JSON output; a damaged run is reported, and gets a row with its id."""
+    from fathoms.runs.folder import read_object
+
+    manifest: dict[str, Any] = {}
+    summary: dict[str, Any] = {}
     try:
-        manifest, summary = run.manifest(), run.summary() or {}
+        manifest = read_object(run, "manifest.json")
+        if os.path.lexists(run / "summary.json"):
+            summary = read_object(run, "summary.json")
     except StoreError as error:
         console.complain(str(error))
-        manifest, summary = {"name": run.id}, {}
-    profile = summary.get("profile")
-    overall = summary.get("profiles", {}).get(profile, {}).get("overall", {})
-    row = {"run": run.id, "name": manifest["name"], "model": manifest.get("model"), "profile": profile}
-    figures = {key: overall.get(key) for key in ("correctness", "hallucination", "n", "errors")}
-    totals, sweep = manifest.get("totals") or {}, manifest.get("sweep") or {}
-    taken = {"cost": totals.get("cost"), "seconds": totals.get("seconds")}
-    together = {"sweep": sweep.get("id"), "cell": sweep.get("cell") or {}}
-    return {**row, **figures, **taken, "complete": summary.get("complete"), **together}
+    profile, sweep = summary.get("profile"), _part(manifest, "sweep")
+    overall = _part(summary, "profiles", str(profile), "overall")
+    totals = _part(manifest, "totals")
+    return {
+        "run": run.name,
+        "name": manifest.get("name", run.name),
+        "model": manifest.get("model"),
+        "profile": profile,
+        **{key: _number(overall.get(key)) for key in ("correctness", "hallucination", "n", "errors")},
+        **{key: _number(totals.get(key)) for key in ("cost", "seconds")},
+        "complete": summary.get("complete"),
+        "sweep": sweep.get("id"),
+        "cell": _part(sweep, "cell"),
+    }
+
+
+def _part(value: Any, *keys: str) -> dict[str, Any]:
+    """The object at the end of a path of keys; empty where there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _number(value: Any) -> int | float | None:
+    return value if isinstance(value, int | float) else None
 
 
 def _cell(key: str, value: Any) -> str:
     """Format one cell of the table."""
-    from fathoms.report.ending import dollars
+    from fathoms.report.amounts import dollars
 
     if value is None:
         return "-"

@@ -9,10 +9,10 @@ import typer
 from fathoms.cli import completion, console
 from fathoms.cli.options import From, Json
 
-models_app = typer.Typer(help="List and download model weights.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="List and download model weights.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@models_app.command("list")
+@app.command("list")
 def models_list(as_json: Json = False) -> int:
     """List the model weights that can be pulled, and which of them are on this machine."""
     from fathoms.models.weights.assets import ASSETS
@@ -29,7 +29,7 @@ def models_list(as_json: Json = False) -> int:
     return 0
 
 
-@models_app.command("pull")
+@app.command("pull")
 def models_pull(
     names: Annotated[
         list[str],

@@ -127,11 +127,10 @@ def report_end(
 
     Returns one line per run, to be printed, and whether the JUnit file was written, if one was requested.
     """
-    from fathoms import report
     from fathoms.report.ending import ending
     from fathoms.report.markdown import escape, score_lines
     from fathoms.runs.events import happened
-    from fathoms.runs.reading import read_manifest, read_summary
+    from fathoms.runs.reading import load, read_manifest, read_summary
 
     endings = []
     for outcome, verdict in zip(outcomes, verdicts, strict=True):
@@ -144,7 +143,7 @@ def report_end(
     views = []
     for outcome in outcomes:
         with suppress(FathomsError):  # a run without scores has no line in the table
-            views.append(report.load(outcome.run.path))
+            views.append(load(outcome.run.path))
     lines = [f"- {escape(end.line)}" for end in endings]
     _append_step_summary([*lines, "", *(score_lines(views) if views else [])])
     return [found.line for found in endings], written
@@ -177,14 +176,14 @@ def report_error(error: FathomsError, junit: Path | None) -> None:
 
 def _suite(outcome: Outcome, end: Ending, by_question: bool) -> Suite:
     """The test suite of a run: one case per category or question, or a single one if it was not scored."""
-    from fathoms import report
     from fathoms.report.junit import Case, Suite, category_cases, question_cases
+    from fathoms.runs.reading import load
 
     run = outcome.run
     if run.summary() is None:
         trouble = None if end.verdict == "OK" else (end.verdict.lower(), end.line)
         return Suite(end.name, [Case("run", end.seconds or 0.0, error=trouble, said=end.line)])
-    view = report.load(run.path)
+    view = load(run.path)
     cases_of = question_cases if by_question else category_cases
     cases = list(cases_of(view, too_many_failed=end.verdict == "FAILED"))
     return Suite(end.name, cases, view.manifest.created)

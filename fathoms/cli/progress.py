@@ -143,7 +143,7 @@ class Bars:
 
     def tally(self, tally: Tally) -> None:
         """Update the progress of the questions to one provider."""
-        from fathoms.report.ending import dollars
+        from fathoms.report.amounts import dollars
 
         counts = {
             "failed": tally.failed,

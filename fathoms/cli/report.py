@@ -50,6 +50,14 @@ def report(
             " the highest value of these runs on it.",
         ),
     ] = "plain",
+    shrink: Annotated[
+        bool,
+        typer.Option(
+            "--shrink",
+            help="Also show the correctness of each category pulled towards the mean of the categories, which"
+            " is closer to the truth on average if categories are small (empirical Bayes).",
+        ),
+    ] = False,
     by: By = None,
     reviews: Reviews = None,
     thumbnails: Annotated[
@@ -66,10 +74,15 @@ def report(
     to the folder of the run; several runs get one common report under `reports` in the folder of the runs,
     and so does a report with --by.
     """
-    from fathoms import report as room
+    from fathoms.report.as_json import report_json
+    from fathoms.report.grouping import grouped
+    from fathoms.report.radar import Scale
+    from fathoms.report.terminal import leaderboard_panel, shrunk_panel
+    from fathoms.report.write import write_report
     from fathoms.runs.finding import find_run
+    from fathoms.runs.reading import load
 
-    scale: room.Scale = "paper" if radar_scale == "paper" else "plain"
+    scale: Scale = "paper" if radar_scale == "paper" else "plain"
     if radar_scale != scale:
         raise UsageError(f"--radar-scale {radar_scale}: expected plain or paper")
     if as_json and (show or thumbnails):
@@ -80,15 +93,15 @@ def report(
     for path in reviews or ():
         if not path.is_file():
             raise UsageError(f"--reviews {path}: there is no such file")
-    views = [replace(room.load(run.path), reviews=tuple(reviews or ())) for run in found]
+    views = [replace(load(run.path), reviews=tuple(reviews or ())) for run in found]
     if by is not None:
-        views = [room.grouped(view, by) for view in views]
+        views = [grouped(view, by) for view in views]
     if as_json:
-        console.show_json(room.report_json(views, scores))
+        console.show_json(report_json(views, scores, shrink=shrink))
         return 0
     own = found[0].path if len(found) == 1 and by is None else None  # --by keeps the report of the run
     folder = to or own or out / "reports" / folder_name(found, by)
-    written = room.write_report(
+    written = write_report(
         views,
         folder,
         scores,
@@ -97,9 +110,12 @@ def report(
         intervals=intervals,
         scale=scale,
         metrics=metric or (),
+        shrink=shrink,
         warn=console.note,
     )
-    console.show(*room.leaderboard_panel(views, scores, metrics=metric or ()))
+    console.show(*leaderboard_panel(views, scores, metrics=metric or ()))
+    if shrink:
+        console.show(*shrunk_panel(views, scores))
     for path in written:
         console.say(str(path))
     if show:

@@ -53,7 +53,7 @@ def reproduce(
 
     The figures are computed from the result files that the authors released, or by running the pipelines.
     """
-    from fathoms.metrics import Scoring
+    from fathoms.metrics.score_records import Scoring
     from fathoms.reproduce import compare, find_results, load_table, released_figures
     from fathoms.reproduce.display import reproduced_json, reproduced_lines, reproduced_panel
 

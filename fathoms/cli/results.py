@@ -15,7 +15,7 @@ from fathoms.errors import FathomsError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from fathoms.report import ScoredRun
+    from fathoms.runs.reading import ScoredRun
     from fathoms.runs.store import Run
 
 
@@ -39,26 +39,28 @@ def write_reports(
     runs: Sequence[Run], out: Path, *, each: bool = True
 ) -> tuple[list[RenderableType], tuple[str, ...]]:
     """Write the reports of scored runs; returns the tables to print, and the lines to print after them."""
-    from fathoms import report
+    from fathoms.report.change import last_comparable
+    from fathoms.report.terminal import leaderboard_panel, summary_panel
+    from fathoms.report.write import write_report
+    from fathoms.runs.reading import load
 
-    views = [report.load(run.path) for run in runs]
+    views = [load(run.path) for run in runs]
     panels: list[RenderableType] = []
     for view, run in zip(views, runs, strict=True):
-        paths = report.write_report([view], run.path, pdf=False)
+        paths = write_report([view], run.path, plots=False)
         if each or len(runs) == 1:
             earlier = _earlier(run, out)
-            previous = report.last_comparable(view, earlier) or next(iter(earlier), None)
-            panels += report.summary_panel(view, previous)
+            previous = last_comparable(view, earlier) or next(iter(earlier), None)
+            panels += summary_panel(view, previous)
     if len(runs) > 1:
-        paths = report.write_report(views, out / "reports" / folder_name(runs), pdf=False)
-        panels += report.leaderboard_panel(views)
-    radar = next(path for path in paths if path.suffix == ".png")
-    lines = [f"report: {paths[0]}", f"radar:  {radar}"]
-    if paths[0].name != "report.html":  # skipped, because a page of so many answers takes too long
-        here = out.resolve()
-        names = [run.id if run.path.parent.resolve() == here else shlex.quote(str(run.path)) for run in runs]
-        where = "" if out == RUNS else f" --out {shlex.quote(str(out))}"
-        lines.append(f"page:   run 'fathoms report {' '.join(names)}{where}'")
+        paths = write_report(views, out / "reports" / folder_name(runs), plots=False)
+        panels += leaderboard_panel(views)
+    here = out.resolve()
+    names = [run.id if run.path.parent.resolve() == here else shlex.quote(str(run.path)) for run in runs]
+    where = "" if out == RUNS else f" --out {shlex.quote(str(out))}"
+    # plots take long, and so does a page of many answers: they are made when somebody wants them
+    later = "plots:" if paths[0].name == "report.html" else "page:"
+    lines = [f"report: {paths[0]}", f"{later:<7} run 'fathoms report {' '.join(names)}{where}'"]
     return panels, tuple(lines)
 
 
@@ -71,8 +73,8 @@ def show_results(panels: Sequence[RenderableType], lines: Sequence[str]) -> None
 
 def _earlier(run: Run, out: Path) -> list[ScoredRun]:
     """The earlier scored runs of the same name, newest first."""
-    from fathoms import report
     from fathoms.runs.finding import list_runs, run_name
+    from fathoms.runs.reading import load
 
     views = []
     listed = list_runs(out)
@@ -80,7 +82,7 @@ def _earlier(run: Run, out: Path) -> list[ScoredRun]:
     for other in reversed(listed[:at]):
         if run_name(other) == run_name(run):
             with suppress(FathomsError):  # skip damaged runs, and those without scores
-                views.append(report.load(other.path))
+                views.append(load(other.path))
     return views
 
 

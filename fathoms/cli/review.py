@@ -16,8 +16,8 @@ from fathoms.cli.options import RUNS, Out, References
 from fathoms.errors import DataError, ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from fathoms.report import ScoredRun
     from fathoms.report.review.sample import Item, Session
+    from fathoms.runs.reading import ScoredRun
 
 SCALE = "1 strongly disagree, 2 disagree, 3 neutral, 4 agree, 5 strongly agree"
 KEYS = "b back, s skip, c comment (before the last rating), x contexts in full, q quit"
@@ -57,12 +57,12 @@ def review(
     Shows a few random answers of each run, which you rate from 1 to 5. Each rating is saved at once; run the
     same command again to continue.
     """
-    from fathoms import report
     from fathoms.report.review.sample import Session, draw
     from fathoms.runs.finding import find_run
+    from fathoms.runs.reading import load
 
     paths = dict.fromkeys(find_run(reference, out).path.resolve() for reference in runs)
-    views = [report.load(path) for path in paths]
+    views = [load(path) for path in paths]
     items = [
         item
         for view in views
@@ -152,7 +152,7 @@ class _Reader:
 
 def _ask_about(session: Session, item: Item, reader: _Reader) -> None:
     """Show an item, and read its ratings, or a command to leave it."""
-    from fathoms.report import review_panel
+    from fathoms.report.review.answer import review_panel
 
     place = f"{session.position + 1} of {len(session.items)}"
     console.show(*review_panel(place, item.question, item.repeat, item.scores, session.before))
@@ -172,7 +172,7 @@ def _ask_about(session: Session, item: Item, reader: _Reader) -> None:
 
 def _leave(session: Session, item: Item, word: str) -> bool:
     """Execute a word that is not a rating; returns whether to leave the item. Raises QuitError for `q`."""
-    from fathoms.report import context_panel
+    from fathoms.report.review.answer import context_panel
 
     if word == "q":
         raise QuitError

@@ -33,27 +33,35 @@ def show(
 
     For a question: the gold answer, the retrieved chunks, the prompt, the answer and the scores.
     """
-    from fathoms import report as room
     from fathoms.runs.finding import find_run
-    from fathoms.runs.views import scored_question
+    from fathoms.runs.reading import load
 
     if by is not None and question is not None:
         raise UsageError("--by groups the figures of all questions: leave out --question")
     store = find_run(run, out)
     if question is not None:
+        from fathoms.report.question import question_panel
+        from fathoms.runs.views import scored_question
+
         view = _question(store, question)
         if as_json:
             console.show_json(view)
         else:
-            console.show(*room.question_panel(scored_question(view)))
+            console.show(*question_panel(scored_question(view)))
         return 0
-    regrouped = None if by is None else room.grouped(room.load(store.path), by)
+    regrouped = None
+    if by is not None:
+        from fathoms.report.grouping import grouped  # imports all of scoring
+
+        regrouped = grouped(load(store.path), by)
     if as_json:
         summary = store.summary() if regrouped is None else regrouped.summary_json
         console.show_json({"manifest": store.manifest(), "summary": summary})
         return 0
+    from fathoms.report.terminal import summary_panel
+
     console.say(str(store.path))
-    console.show(*room.summary_panel(regrouped or room.load(store.path), None))
+    console.show(*summary_panel(regrouped or load(store.path), None))
     return 0
 
 

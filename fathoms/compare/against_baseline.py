@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fathoms.compare.floors import LimitCheck
+from fathoms.compare.gate_settings import can_be_gated
 from fathoms.compare.question_scores import (
     Matched,
     MatchedRatios,
@@ -91,8 +92,9 @@ class SequenceCheck:
 
     `p` is the randomised p value of the newest run among the answers of the baseline and of all earlier
     nights, `None` where the run was not counted. `evidence` is that for a loss after so many `nights`, and
-    `needed` the evidence that is an alarm. `alarm` is the id of the run with which it was reached, `None` if
-    it was not.
+    `needed` the evidence that is an alarm. `alarm` is the id of the run that raised the alarm, and `alarm_by`
+    what did: the evidence, that `night` by itself, or the right answers that the first night `lost`; both are
+    `None` if there was none.
     """
 
     metric: str
@@ -102,6 +104,16 @@ class SequenceCheck:
     needed: float
     nights: int
     alarm: str | None
+    alarm_by: Literal["evidence", "night", "lost"] | None = None
+
+
+@dataclass(frozen=True)
+class SectionUsed:
+    """The section `gate` of a config that the settings come from: that of `run`. Options of the command line
+    replaced its keys `overridden`."""
+
+    run: str
+    overridden: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -116,6 +128,7 @@ class Gated:
     are not known. `limits` are the fixed limits that were asked for; without a baseline there are no
     `checks`. `sequence` has an entry for each check with `--sequential`, which then decides about FAIL.
     `changed` are the questions that were left out because a run and the baseline do not agree about them.
+    `section` says where the settings come from, if not from the command line alone.
     """
 
     verdict: GateVerdict
@@ -134,6 +147,7 @@ class Gated:
     limits: tuple[LimitCheck, ...] = ()
     sequence: tuple[SequenceCheck, ...] = ()
     changed: tuple[str, ...] = ()
+    section: SectionUsed | None = None
 
     def with_limits(self, limits: Iterable[LimitCheck]) -> Gated:
         """Return the same with fixed limits, of which each that is not kept makes the verdict FAIL."""
@@ -207,6 +221,8 @@ def gate(
     from fathoms.stats.noninferiority import LEVEL, judge, overall
 
     _check_call(runs, baseline, margin, alpha)
+    for metric in metrics:
+        _check_metric(baseline, metric)
     require_sound(baseline, allowed)
     for run in runs:
         _check_cache(run)
@@ -217,11 +233,6 @@ def gate(
     for metric in metrics:
         for scores in () if allow_unchecked else (baseline, *runs):
             _check_judge(scores, metric)
-        if range_of(unit := baseline.kind_of(metric).unit) is None:
-            raise UsageError(
-                f"{metric} is measured in {unit}, and the margin of a gate is a difference of shares:"
-                " use 'fathoms compare' for it"
-            )
     families = [
         _family(runs, baseline, metric, scope)
         for metric in metrics
@@ -252,6 +263,20 @@ def gate(
         baseline_versions=baseline.versions,
         changed=changed,
     )
+
+
+def _check_metric(baseline: QuestionScores, metric: str) -> None:
+    """Raise UsageError for a metric that the baseline does not have, or whose unit has no range."""
+    units = {name: kind.unit for name, kind in baseline.metrics.items()}
+    try:
+        unit = baseline.kind_of(metric).unit
+    except UsageError as error:
+        raise UsageError(f"{error}; {can_be_gated(units)}") from error
+    if range_of(unit) is None:
+        raise UsageError(
+            f"{metric} is measured in {unit}, and the margin of a gate is a difference of shares: use"
+            f" 'fathoms compare' for it; {can_be_gated(units)}"
+        )
 
 
 def is_large(delta: float) -> bool:

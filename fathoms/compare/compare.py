@@ -248,7 +248,7 @@ def _test_ratios(
     import numpy as np
 
     from fathoms.stats.detectable import detectable
-    from fathoms.stats.paired import sign_flip_p
+    from fathoms.stats.paired import difference_p
     from fathoms.stats.ratio import linearised
 
     matched = match_ratios(first, other, metric, shared)
@@ -278,7 +278,7 @@ def _test_ratios(
             if ours[chosen, 1].any() and theirs[chosen, 1].any()
         },
         test="sign-flip",
-        p=sign_flip_p(values / scale, weights),
+        p=difference_p(values / scale, weights),
         p_holm=1.0,
         detectable=least and least * scale,
         other_documents=found,

@@ -35,16 +35,15 @@ class LimitCheck:
     kept: bool
 
 
-def read_limits(least: Iterable[str], most: Iterable[str]) -> list[Limit]:
-    """Read limits in the form `METRIC=VALUE`; raises UsageError."""
-    found = []
-    for option, side, texts in (("--min", "min", least), ("--max-rate", "max", most)):
-        for text in texts:
-            metric, _, value = text.partition("=")
-            try:
-                found.append(Limit(metric.strip(), "min" if side == "min" else "max", float(value)))
-            except ValueError:
-                raise UsageError(f"{option} {text}: expected METRIC=VALUE, such as correctness=0.6") from None
+def read_limits(option: str, texts: Iterable[str]) -> dict[str, float]:
+    """Read the limits of an option in the form `METRIC=VALUE`; raises UsageError."""
+    found = {}
+    for text in texts:
+        metric, _, value = text.partition("=")
+        try:
+            found[metric.strip()] = float(value)
+        except ValueError:
+            raise UsageError(f"{option} {text}: expected METRIC=VALUE, such as correctness=0.6") from None
     return found
 
 

@@ -7,16 +7,23 @@ stored with may come from somebody else.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from fathoms.config import Key, suggest
+from fathoms.runs.reading import range_of
 
 MARGIN = 0.02
 ALPHA = 0.025
 FAIL_ON_ERROR = "2%"
+CHANGED = "10%"
+
+
+def can_be_gated(units: Mapping[str, str]) -> str:
+    """List the metrics whose unit has a range, for a message. `units` has the unit of each metric."""
+    return "can be gated: " + ", ".join(name for name, unit in units.items() if range_of(unit) is not None)
 
 
 def _allowance(value: Any) -> Any:
@@ -30,7 +37,7 @@ def _allowance(value: Any) -> Any:
 class GateSettings(BaseModel):
     """Settings of `fathoms gate` for the runs of this configuration; options on the command line win."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     metric: tuple[str, ...] = Field(default=("correctness",), min_length=1)
     """The metrics that are compared with the baseline."""
@@ -46,13 +53,30 @@ class GateSettings(BaseModel):
     """FAIL if the newest run has more than this, by metric, for example `{hallucination: 0.2}`."""
     fail_on_error: Annotated[str, BeforeValidator(_allowance)] = FAIL_ON_ERROR
     """How many questions may fail: a number, or a share such as `2%`."""
+    changed: Annotated[str, BeforeValidator(_allowance)] = CHANGED
+    """How many questions may differ from those of the baseline: a number, or a share such as `10%`. They are
+    left out."""
 
-    def unknown(self, known: Collection[str]) -> Iterator[tuple[Key, str]]:
-        """Yield each metric that is not among those that a run of the configuration has, with a message."""
-        places: list[tuple[Key, str]] = [
-            (("metric", number), name) for number, name in enumerate(self.metric)
-        ]
-        places += [((key, name), name) for key in ("min", "max_rate") for name in getattr(self, key)]
-        for place, name in places:
-            if name not in known:
-                yield place, f"no metric of this configuration is called '{name}'{suggest(name, known)}"
+    def mistakes(self, units: Mapping[str, str]) -> Iterator[tuple[Key, str]]:
+        """Yield each metric that cannot be judged, with a message: those that a run of the configuration does
+        not have, and in `metric` those whose unit has no range. `units` has the unit of each metric that it
+        has."""
+        for number, name in enumerate(self.metric):
+            place: Key = ("metric", number)
+            if name not in units:
+                yield place, f"{_unknown(name, units)}; {can_be_gated(units)}"
+            elif range_of(units[name]) is None:
+                yield (
+                    place,
+                    f"{name} is measured in {units[name]}, and the margin of a gate is a difference of"
+                    f" shares; {can_be_gated(units)}",
+                )
+        for key in ("min", "max_rate"):
+            for name in getattr(self, key):
+                if name not in units:
+                    yield (key, name), _unknown(name, units)
+
+
+def _unknown(name: str, units: Mapping[str, str]) -> str:
+    """Say that the runs of a configuration have no such metric."""
+    return f"no metric of this configuration is called '{name}'{suggest(name, units)}"

@@ -102,9 +102,10 @@ def judge_in_sequence(
                 f"{run.runs[0]} was judged before with other scores, so it was scored again in the meantime:"
                 f" delete {path} to begin again, and judge the runs in the order of time"
             )
-        return found.with_sequence(_decided(state, state.nights[: place + 1], counted=True))
-    if any(check.alarm for check in _decided(state, state.nights, counted=False)):
-        return found.with_sequence(_decided(state, state.nights, counted=False))
+        return found.with_sequence(_decided(state, state.nights[: place + 1], baseline, counted=True))
+    before = list(_decided(state, state.nights, baseline, counted=False))
+    if any(check.alarm for check in before):
+        return found.with_sequence(before)
     made = _time(created, run.runs[0])
     if state.nights and made <= state.nights[-1].created:
         raise DataError(
@@ -115,7 +116,7 @@ def judge_in_sequence(
     night = JudgedNight(run=run.runs[0], created=made, scores=scores, p=p)
     state = state.model_copy(update={"nights": (*state.nights, night)})
     _write(state, path)
-    return found.with_sequence(_decided(state, state.nights, counted=True))
+    return found.with_sequence(_decided(state, state.nights, baseline, counted=True))
 
 
 def _time(created: str | None, run: str) -> datetime:
@@ -165,17 +166,51 @@ def _night_p(
     return night_p(earlier, [tonight[name] for name in asked], draw)
 
 
-def _decided(state: State, nights: Sequence[JudgedNight], *, counted: bool) -> Iterator[SequenceCheck]:
-    """Yield the evidence after the last of some nights for each check; `counted` says whether that is the run
-    in question."""
-    from fathoms.stats.sequential import evidence, needed
+def _decided(
+    state: State, nights: Sequence[JudgedNight], baseline: QuestionScores, *, counted: bool
+) -> Iterator[SequenceCheck]:
+    """Yield the evidence after the last of some nights for each check, and the alarm if there was one;
+    `counted` says whether that night is the run in question."""
+    from fathoms.stats.sequential import evidence, level_alone, needed
 
     limit = needed(len(state.checks))
-    for number, (metric, category) in enumerate(state.checks):
-        found = evidence(night.p[number] for night in nights)
-        alarm = next((night.run for night, level in zip(nights, found, strict=True) if level >= limit), None)
-        p = nights[-1].p[number] if counted else None
-        yield SequenceCheck(metric, category, p, found[-1] if found else 0.0, limit, len(nights), alarm)
+    for place, check in enumerate(state.checks):
+        levels = evidence(night.p[place] for night in nights)
+        alarm: str | None = None
+        by: Literal["evidence", "night", "lost"] | None = None
+        for number, (night, level) in enumerate(zip(nights, levels, strict=True), 1):
+            p = night.p[place]
+            if level >= limit:
+                by = "evidence"
+            elif p is not None and p <= level_alone(number, len(state.checks)):
+                by = "night"
+            elif number == 1 and _lost_too_many(night, check, baseline, len(state.checks)):
+                by = "lost"
+            if by is not None:
+                alarm = night.run
+                break
+        tonight = nights[-1].p[place] if counted else None
+        found = levels[-1] if levels else 0.0
+        yield SequenceCheck(*check, tonight, found, limit, len(nights), alarm, by)
+
+
+def _lost_too_many(night: JudgedNight, check: Check, baseline: QuestionScores, checks: int) -> bool:
+    """Return whether a night lost so many right answers of a small baseline of one run that this is an alarm,
+    if so many checks are watched."""
+    from fathoms.stats.noninferiority import LOST_LEVEL, Answers, lost_p
+
+    metric, category = check
+    first = _scores(baseline, baseline, metric)
+    asked = [name for name in first if category in (None, baseline.questions[name].category)]
+    tonight = night.scores[metric]
+    found = lost_p(
+        Answers(
+            (0,) * len(asked),
+            tuple(first[name] for name in asked),
+            (tuple(tonight.get(name, ()) for name in asked),),
+        )
+    )
+    return found is not None and found[2] < LOST_LEVEL / checks
 
 
 def _read(path: Path, baseline: Path, checks: tuple[Check, ...]) -> State:

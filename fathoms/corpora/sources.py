@@ -15,7 +15,7 @@ from fathoms.corpora.manifests import is_path, known_sets
 class FileSource(BaseModel):
     """Your own questions and PDFs."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     questions: Path
     """The question file (`.json`, `.jsonl`, `.ndjson`, `.csv`, `.tsv`), relative to the configuration."""
@@ -30,7 +30,7 @@ class FileSource(BaseModel):
 class NamedSource(BaseModel):
     """A data set that has a manifest; its questions or documents may be replaced by your own."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     """The name of a data set that comes with fathoms, or the path of a manifest of yours (`.yaml`)."""

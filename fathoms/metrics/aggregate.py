@@ -183,7 +183,7 @@ def _abstention_table(rows: Iterable[ScoredRecord]) -> dict[str, dict[str, int]]
     return table
 
 
-def _abstention_rates(rows: Iterable[ScoredRecord]) -> dict[str, Any]:
+def _abstention_rates(rows: Sequence[ScoredRecord]) -> dict[str, Any]:
     """Compute coverage and selective accuracy, as in selective prediction (El-Yaniv and Wiener 2010).
 
     `coverage` is the share of answers to answerable questions that do not abstain. `selective_accuracy` is
@@ -198,7 +198,9 @@ def _abstention_rates(rows: Iterable[ScoredRecord]) -> dict[str, Any]:
         "selective_accuracy": [(row.record.question.id, row.score.correctness == 1) for row in answered],
     }
     rates: dict[str, Any] = {name: mean(flag for _, flag in pairs) for name, pairs in flags.items()}
-    intervals = {name: rate_interval(pairs) for name, pairs in flags.items()}
+    repeats = Counter(row.record.question.id for row in rows if row.record.question.answerable)
+    most = max(repeats.values(), default=0)
+    intervals = {name: rate_interval(pairs, most) for name, pairs in flags.items()}
     return {**rates, **{f"{name}_n": len(pairs) for name, pairs in flags.items()}, "intervals": intervals}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -16,10 +16,23 @@ _SLOT = re.compile(r"<(\w+)>")
 _LONGEST = 600
 
 
+class Patterns(dict[str, tuple[re.Pattern[str], ...]]):
+    """The patterns by kind of cue. Those of a kind are compiled when they are first needed, because compiling
+    all of them takes most of a second."""
+
+    def __init__(self, cues: Mapping[str, Sequence[str]]) -> None:
+        super().__init__()
+        self._cues = cues
+
+    def __missing__(self, kind: str) -> tuple[re.Pattern[str], ...]:
+        self[kind] = found = tuple(map(re.compile, self._cues[kind]))
+        return found
+
+
 class Grammar(NamedTuple):
     """The compiled patterns of all languages by kind of cue; `key` is a fingerprint of the file's content."""
 
-    patterns: Mapping[str, tuple[re.Pattern[str], ...]]
+    patterns: Patterns
     key: str
 
     def find(self, kind: str, text: str) -> str | None:
@@ -43,14 +56,14 @@ class Grammar(NamedTuple):
 
 @lru_cache(maxsize=1)
 def read_grammar() -> Grammar:
-    """Read and compile the cues that come with fathoms; cached."""
+    """Read the cues that come with fathoms; cached."""
     data = read_yaml(OWN_CUES).data
     slots = {name: f"(?:{'|'.join(parts)})" for name, parts in data["slots"].items()}
-    patterns: dict[str, list[re.Pattern[str]]] = {}
+    found: dict[str, list[str]] = {}
     for language in data["languages"].values():
         for kind, cues in language.items():
             for cue in cues:
                 while _SLOT.search(cue):  # a slot may contain slots
                     cue = _SLOT.sub(lambda slot: slots[slot[1]], cue)
-                patterns.setdefault(kind, []).append(re.compile(cue))
-    return Grammar({kind: tuple(cues) for kind, cues in patterns.items()}, fingerprint(data))
+                found.setdefault(kind, []).append(cue)
+    return Grammar(Patterns(found), fingerprint(data))

@@ -53,11 +53,11 @@ def overall_intervals(categories: Mapping[str, Samples]) -> dict[str, dict[str, 
     return found
 
 
-def rate_interval(flags: Iterable[tuple[str, bool]]) -> dict[str, Any] | None:
+def rate_interval(flags: Iterable[tuple[str, bool]], most: int) -> dict[str, Any] | None:
     """Return the interval of a share of answers, each with the id of its question; `None` without answers.
 
     The share is a ratio of counts that are added up over the questions, because answers to one question are
-    not independent. `n` is the number of questions.
+    not independent. `most` is the most answers that a question can have, and `n` the number of questions.
     """
     import numpy as np
 
@@ -69,7 +69,7 @@ def rate_interval(flags: Iterable[tuple[str, bool]]) -> dict[str, Any] | None:
     if not counts:
         return None
     tops, bottoms = np.array([(sum(found), len(found)) for found in counts.values()], dtype=float).T
-    return {**ratio_interval(tops, bottoms)._asdict(), "n": len(counts)}
+    return {**ratio_interval(tops, bottoms, most=most)._asdict(), "n": len(counts)}
 
 
 def _plain(samples: Sequence[Sample]) -> dict[str, Any]:

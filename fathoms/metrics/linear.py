@@ -18,6 +18,7 @@ from fathoms.metrics.grammar import read_grammar
 from fathoms.metrics.labels import Why
 from fathoms.metrics.nearest_neighbour import NearestNeighbour
 from fathoms.models import Embedder, LexicalEmbedder
+from fathoms.paths import require_own_file
 from fathoms.types import Verdict
 
 WEIGHTS = Path(__file__).with_name("linear.npz")
@@ -51,16 +52,14 @@ class Linear(Component):
 
     def check(self) -> None:
         """Check the weights, the exemplars and the embedder; raises the errors that scoring would raise."""
-        from fathoms.metrics.linear_weights import read_weights
-
-        read_weights(WEIGHTS, WEIGHTS_SHA256)
+        require_own_file(WEIGHTS, WEIGHTS_SHA256)  # reading them would load numpy before the first question
         self.plain().check()
 
     def classify(self, texts: Sequence[str]) -> list[Verdict]:
         """Return one verdict per text: `premise` is the sentence that decided, `why` the reason."""
-        from fathoms.metrics.linear_weights import classify, read_weights
+        from fathoms.metrics.classifying import classify_together
 
-        return classify(read_weights(WEIGHTS, WEIGHTS_SHA256), texts)
+        return classify_together(WEIGHTS, WEIGHTS_SHA256, texts)
 
     def explain(self, verdict: Verdict) -> Why:
         """Return the sentence and the reason behind a verdict's label."""

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fathoms.errors import DataError
 from fathoms.metrics.answer_features import (
     BUCKETS,
     HEADS,
@@ -29,7 +28,7 @@ from fathoms.metrics.answer_features import (
 )
 from fathoms.metrics.clauses import normalise
 from fathoms.metrics.grammar import read_grammar
-from fathoms.paths import sha256_file
+from fathoms.paths import require_own_file
 from fathoms.types import Verdict
 
 # Answers are scored in blocks, to bound the memory of their n-grams.
@@ -126,10 +125,7 @@ class Weights(NamedTuple):
 @lru_cache(maxsize=1)
 def read_weights(path: Path, sha256: str) -> Weights:
     """Read the weights that come with fathoms; raises DataError if the file is not the pinned one."""
-    if sha256_file(path) != sha256:
-        raise DataError(
-            f"{path} is not the file that belongs to this version of fathoms: install fathoms again"
-        )
+    require_own_file(path, sha256)
     with np.load(path, allow_pickle=False) as data:
         words = json.loads(bytes(data["words"]).decode())
         ngrams = np.zeros((2, WIDE), dtype=np.int16)

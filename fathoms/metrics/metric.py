@@ -57,6 +57,7 @@ class Metric(Component):
 
     The class variables describe a metric to readers: in which `direction` it is better, its `unit`, whether
     tables show it without being asked to (`headline`), what it `needs`, and the `source` that defines it.
+    `hit_weight` is how much a hit counts in a ratio of counts where a miss counts 1, such as 2 in F1.
     `failed` is the value of a failed call, `None` where failed calls are left out. `inert` says that scoring
     runs no code of the user and asks no server, `in_profile` that the figures are stored with those of the
     scoring profiles, and `follows_profile` that the values depend on the headline profile.
@@ -70,6 +71,7 @@ class Metric(Component):
     headline: ClassVar[bool] = False
     needs: ClassVar[tuple[Need, ...]] = ("answer",)
     pooling: ClassVar[Pooling] = "categories"
+    hit_weight: ClassVar[float] = 1.0
     failed: ClassVar[float | None] = None
     source: ClassVar[str] = ""
 

@@ -39,7 +39,7 @@ class QuestionScores:
     @property
     def mean(self) -> float | None:
         """The mean over the repeats to which the metric applies."""
-        return mean(self.values)
+        return self.values[0] if len(self.values) == 1 else mean(self.values)
 
 
 class Pool:
@@ -55,8 +55,10 @@ class Pool:
 
     def add(self, question: Question, score: Score) -> None:
         """Add the score of one record."""
-        new = QuestionScores(question.category, question.gold_documents)
-        scores = self._questions.setdefault(question.id, new)
+        scores = self._questions.get(question.id)
+        if scores is None:
+            scores = QuestionScores(question.category, question.gold_documents)
+            self._questions[question.id] = scores
         scores.values.append(score.value)
         if (ratio := self.metric.ratio(score)) is not None:
             scores.ratios.append(ratio)
@@ -86,7 +88,7 @@ class Pool:
             "rules": fingerprint(metric.identity(), *(judge[1:] if judge and rests_on_judge else ())),
             "missing": self._missing(),
             **({"judged": self._judged()} if rests_on_judge else {}),
-            **pooled(questions, metric.pooling, metric.measured_in),
+            **pooled(questions, metric.pooling, metric.measured_in, metric.hit_weight),
         }
 
     def _judged(self) -> dict[str, Any]:
@@ -111,16 +113,19 @@ class Pool:
         return f"{self.metric.name} needs {what}, which no record of this run has"
 
 
-def pooled(questions: Sequence[QuestionScores], pooling: Pooling, unit: str) -> dict[str, Any]:
-    """Return the figures of some questions: `overall`, `micro`, and `categories` in order of appearance."""
+def pooled(
+    questions: Sequence[QuestionScores], pooling: Pooling, unit: str, hit_weight: float = 1.0
+) -> dict[str, Any]:
+    """Return the figures of some questions: `overall`, `micro`, and `categories` in order of appearance.
+    `hit_weight` is that of the metric (`Metric`)."""
     groups: dict[str, list[QuestionScores]] = {}
     for question in questions:
         groups.setdefault(question.category, []).append(question)
     if pooling == "counts":
-        overall = _ratio(questions)
-        categories = {name: _ratio(group) for name, group in groups.items()}
+        overall = _ratio(questions, hit_weight)
+        categories = {name: _ratio(group, hit_weight) for name, group in groups.items()}
         return {"overall": overall, "micro": overall, "categories": categories}
-    values = [question.mean for question in questions if question.mean is not None]
+    values = [value for question in questions if (value := question.mean) is not None]
     ends = range_of(unit)
     if ends and not all(ends[0] <= value <= ends[1] for value in values):
         ends = None
@@ -141,7 +146,7 @@ def _figure(value: float | None, n: int, interval: Mapping[str, Any] | None) -> 
 
 def _values(questions: Iterable[QuestionScores]) -> list[tuple[float, frozenset[str]]]:
     """Return one value per question to which the metric applies, with its gold documents."""
-    return [(question.mean, question.documents) for question in questions if question.mean is not None]
+    return [(mean, question.documents) for question in questions if (mean := question.mean) is not None]
 
 
 def _mean(questions: Sequence[QuestionScores], ends: Ends) -> Figure:
@@ -151,7 +156,7 @@ def _mean(questions: Sequence[QuestionScores], ends: Ends) -> Figure:
     if ends:
         found = _scaled(mean_intervals({"it": _samples(known, ends)})["it"], ends)
     else:
-        found = _bootstrap([known], [1.0])
+        found = _unbounded([known], [1.0])
     return _figure(value, len(known), found)
 
 
@@ -167,8 +172,8 @@ def _overall(groups: Mapping[str, Sequence[QuestionScores]], ends: Ends) -> tupl
         found = overall_intervals({name: {"it": _samples(known, ends)} for name, known in named.items()})
         macro, micro = _scaled(found.get("it"), ends), _scaled(found.get("micro_it"), ends)
     elif strata:
-        macro = _bootstrap(strata, [1 / len(strata)] * len(strata))
-        micro = _bootstrap(strata, [len(known) / len(values) for known in strata])
+        macro = _unbounded(strata, [1 / len(strata)] * len(strata))
+        micro = _unbounded(strata, [len(known) / len(values) for known in strata])
     return _figure(mean(means), len(values), macro), _figure(mean(values), len(values), micro)
 
 
@@ -186,36 +191,39 @@ def _scaled(interval: Mapping[str, Any] | None, ends: tuple[float, float]) -> Ma
     return {**interval, **{name: low + (high - low) * interval[name] for name in ("low", "high")}}
 
 
-def _bootstrap(
+def _unbounded(
     strata: Sequence[Sequence[tuple[float, Any]]], weights: Sequence[float]
 ) -> Mapping[str, Any] | None:
-    """Return the BCa interval of a weighted mean of means of values without bounds, such as seconds.
+    """Return the interval of a weighted mean of means of values without bounds, such as seconds.
 
-    `None` if a stratum has fewer than two values or only equal ones, because its spread is then not known.
+    `None` if no two values of a stratum differ, because the spread is then not known.
     """
     import numpy as np
 
-    from fathoms.stats.intervals import bootstrap_interval
+    from fathoms.stats.intervals import log_t_interval
 
     arrays = [np.array([value for value, _ in known], dtype=float) for known in strata]
-    if not arrays or any(len(values) < 2 or np.ptp(values) == 0 for values in arrays):
+    if not any(values.size and np.ptp(values) for values in arrays):
         return None
-    return bootstrap_interval(arrays, np.array(weights))._asdict()
+    return log_t_interval(arrays, np.array(weights))._asdict()
 
 
-def _ratio(questions: Sequence[QuestionScores]) -> Figure:
+def _ratio(questions: Sequence[QuestionScores], hit_weight: float) -> Figure:
     """Return the ratio of counts added up over some questions."""
     import numpy as np
 
     from fathoms.stats.intervals import ratio_interval
 
+    counted = [question for question in questions if question.ratios]
     pairs = [
         (sum(top for top, _ in question.ratios), sum(bottom for _, bottom in question.ratios))
-        for question in questions
-        if question.ratios
+        for question in counted
     ]
     counts: NDArray[float64] = np.array(pairs, dtype=float).reshape(-1, 2)
     top, bottom = counts.sum(axis=0)
     if not bottom:
         return _figure(None, 0, None)
-    return _figure(float(top / bottom), len(pairs), ratio_interval(counts[:, 0], counts[:, 1])._asdict())
+    largest = max(top / hit_weight + bottom - top for question in counted for top, bottom in question.ratios)
+    most = largest * max(len(question.values) for question in counted)
+    interval = ratio_interval(counts[:, 0], counts[:, 1], hit_weight, most)
+    return _figure(float(top / bottom), len(pairs), interval._asdict())

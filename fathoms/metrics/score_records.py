@@ -27,7 +27,7 @@ RELEASED = "released"
 class Scoring(BaseModel):
     """The settings for scoring answers."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     profile: Literal["paper", "released-code", "fathoms"] | None = None
     """The profile that reports show first; by default `paper` for the FATHOMS-RAG questions and `fathoms` for

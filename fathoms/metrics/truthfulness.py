@@ -117,6 +117,7 @@ class AbstentionF1(Decision):
     """
 
     pooling: ClassVar[Pooling] = "counts"
+    hit_weight: ClassVar[float] = 2.0
     source: ClassVar[str] = "van Rijsbergen 1979"
 
     kind: Literal["abstention-f1"] = "abstention-f1"

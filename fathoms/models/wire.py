@@ -16,6 +16,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from fathoms.errors import ModelError, NoAnswerError
 from fathoms.models.chat.closed_errors import Sender, quoted, reported_error
 from fathoms.safety.transport import IDENTITY, Body, tls_failure
@@ -29,6 +31,9 @@ _CONNECT_SECONDS = 10
 _IDLE_SECONDS = 2.0
 """How long an idle connection is kept. Common servers close it after 5 seconds, which may coincide with the
 next request, so this is shorter."""
+_TURNS = 3
+"""Turns of the event loop before a request. A server may close a connection right after an answer without
+having said so; within these turns the loop reads that, and the connection is not used again."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_REFUSAL, _LONGEST_MESSAGE = 65536, 1000
 """Bytes read from an error response, and characters kept of its message. Secrets are masked between the two
@@ -65,6 +70,8 @@ async def exchange(request: Request, hear: Hear) -> None:
     import aiohttp
 
     sender, session = request.sender, await _session()
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
     started = time.perf_counter()
 
     def timed(text: bytes) -> None:
@@ -73,7 +80,7 @@ async def exchange(request: Request, hear: Hear) -> None:
     try:
         async with session.post(
             request.url,
-            data=json.dumps(request.body).encode(),
+            data=_json(request.body),
             headers={"Content-Type": "application/json", **IDENTITY, **request.headers},
             timeout=aiohttp.ClientTimeout(
                 sock_connect=_CONNECT_SECONDS, sock_read=sender.timeout or None, total=None
@@ -94,6 +101,14 @@ async def exchange(request: Request, hear: Hear) -> None:
             raise ModelError(f"{sender.address}: {untrusted}") from error
         reason = type(error.__cause__ or error).__name__
         raise NoAnswerError(f"{sender.address}: no connection, or it broke off ({reason})") from error
+
+
+def _json(body: dict[str, Any]) -> bytes:
+    """The body as JSON by the fast serializer of pydantic, or by Python's, which allows lone surrogates."""
+    try:
+        return to_json(body)
+    except PydanticSerializationError:
+        return json.dumps(body).encode()
 
 
 async def _heard(response: aiohttp.ClientResponse, hear: Callable[[bytes], None], sender: Sender) -> None:

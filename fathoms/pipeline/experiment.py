@@ -19,9 +19,9 @@ from fathoms.config import Component, Source, override, read_yaml, validate
 from fathoms.corpora import DataSource
 from fathoms.errors import ConfigError, DocumentError, UsageError
 from fathoms.judges import AnyJudge
-from fathoms.metrics import Scoring
 from fathoms.metrics.metric import JudgedMetric
-from fathoms.metrics.registry import SETS, Metrics, distinct
+from fathoms.metrics.registry import NAMES, SETS, Metrics, distinct
+from fathoms.metrics.score_records import Scoring
 from fathoms.models import Generator
 from fathoms.models.caller import Caller, provider_of
 from fathoms.models.calling.provider_calls import ExecutionSettings
@@ -267,10 +267,12 @@ def load_experiment(
 
 
 def _with_known_metrics(experiment: E, source: Source) -> E:
-    """Return the experiment; raises ConfigError if its gate names a metric that its runs will not have."""
-    known = dict.fromkeys([*SETS["fathoms"], *(metric.name for metric in experiment.metrics)])
+    """Return the experiment; raises ConfigError if its gate names a metric that its runs will not have, or
+    one that cannot be gated."""
+    units = {name: NAMES[name].unit for name in SETS["fathoms"]}
+    units |= {metric.name: metric.measured_in for metric in experiment.metrics}
     if experiment.gate is not None:
-        for place, message in experiment.gate.unknown(known):
+        for place, message in experiment.gate.mistakes(units):
             raise source.complain(("gate", *place), message)
     return experiment
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,7 @@ class PromptBuilder(Component):
 
     def draft(self, question: Question, hits: Sequence[Hit]) -> Draft:
         """Fill the chunk template for every hit; `Draft.fit` then makes the prompt."""
-        texts = self.texts()
+        texts = _texts_of(self)
         if "{context}" not in texts.user and not any(hit.chunk.file or hit.chunk.image for hit in hits):
             hits = ()  # the template shows no context, so nothing can be cut either
         pieces = []
@@ -123,6 +123,12 @@ class PromptBuilder(Component):
         return Prompt(messages=_with_system(texts, user), parts=tuple(part for _, part in asked))
 
 
+@lru_cache(maxsize=64)
+def _texts_of(builder: PromptBuilder) -> Template:
+    """The texts of a builder, made once for all questions."""
+    return builder.texts()
+
+
 @dataclass(frozen=True)
 class Draft:
     """The texts of a question's prompt with all its hits, not yet cut to the model's context window."""
@@ -141,7 +147,8 @@ class Draft:
         text. Where `limit` or the count is `None`, nothing is cut. Raises PromptTooLongError where the
         question does not fit even without context.
         """
-        kept, tokens = list(self.pieces), count(self._messages(self.pieces))
+        kept, messages = list(self.pieces), self._messages(self.pieces)
+        tokens = count(messages)
         if tokens is not None and limit is not None and tokens > limit:
             bare = count(self._messages([]))
             if bare is None or bare > limit:
@@ -150,8 +157,9 @@ class Draft:
                     " the prompt: raise generate.n_ctx or lower generate.max_tokens"
                 )
             kept, tokens = self._longest(count, limit)
+            messages = self._messages(kept)
         return Prompt(
-            messages=self._messages(kept),
+            messages=messages,
             context=self.texts.separator.join(kept) if "{context}" in self.texts.user else "",
             cuts=self._cuts(kept),
             tokens=tokens,

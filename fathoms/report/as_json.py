@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
+from fathoms.report.leaderboard import ranks_of
 from fathoms.report.review.agreement import agreement, agreement_json
+from fathoms.report.shrunk import shrunk_categories
 from fathoms.runs.reading import MetricFigure, MetricFigures, ScoredRun
 
 OVERALL = (
@@ -20,15 +23,26 @@ OVERALL = (
 CATEGORY = ("correctness", "hallucination", "n", "intervals")
 
 
-def report_json(runs: Sequence[ScoredRun], scores: str | None = None) -> list[dict[str, Any]]:
+def report_json(
+    runs: Sequence[ScoredRun], scores: str | None = None, *, shrink: bool = False
+) -> list[dict[str, Any]]:
     """Return one object per run, with unrounded numbers and `None` where a metric does not apply.
 
-    `agreement` covers all the runs together, and is the same in every object; it is `None` without reviews.
+    `rank` is the interval of ranks by Overall correctness among these runs, such as `[1, 4]`, and `None`
+    where it is not known. With `shrink`, `shrunk` has the means of `shrunk_categories`. `agreement` covers
+    all the runs together, and is the same in every object; it is `None` without reviews.
+
     Raises DataError, naming the available profiles, if a run was not scored under `scores`, and UsageError if
     `scores` is not the name of a profile.
     """
     reviewed = agreement_json(agreement(runs, scores))
-    return [run_json(run, scores) | {"agreement": reviewed} for run in runs]
+    ranks, _ = ranks_of(runs, scores)
+    return [
+        run_json(run, scores)
+        | {"rank": rank, "agreement": reviewed}
+        | ({"shrunk": {k: asdict(v) for k, v in shrunk_categories(run, scores).items()}} if shrink else {})
+        for run, rank in zip(runs, ranks, strict=True)
+    ]
 
 
 def run_json(run: ScoredRun, scores: str | None = None) -> dict[str, Any]:

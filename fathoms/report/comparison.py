@@ -16,8 +16,8 @@ CATEGORY = 25
 SHOWN = 20
 LETTERS = "BCDEFGHIJKLMNOPQRSTUVWXYZ"
 TESTS = {
-    "sign-flip": "sign-flip permutation of Overall",
-    "sign-flip-and-pooled": "sign-flip or pooled permutation of Overall, the larger p",
+    "sign-flip": "sign-flip and score test of Overall",
+    "sign-flip-and-pooled": "sign-flip, score and pooled test of Overall, the largest p",
     "mcnemar": "McNemar, mid-p, of Micro",
 }
 

@@ -8,11 +8,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from fathoms.ingest.parsers.base import LOST_TEXT
 from fathoms.metrics.stages import STAGES
 from fathoms.report.leaderboard import RunRow, figure
 from fathoms.report.text import plain, squeeze
 from fathoms.runs.reading import FunnelStage, FunnelStages, RunFunnel, ScoredRun
+from fathoms.types import LOST_TEXT
 
 HEADS = ("in the documents", "retrieved", "in the prompt", "in the answer")
 NOTE = (

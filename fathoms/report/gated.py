@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from fathoms.compare.against_baseline import GateCheck, Gated, SequenceCheck, is_large
+from fathoms.compare.against_baseline import GateCheck, Gated, SectionUsed, SequenceCheck, is_large
 from fathoms.compare.floors import LimitCheck
 from fathoms.report.comparison import listed, p_text, version_lines
 from fathoms.report.junit import Case, Suite
@@ -38,6 +38,7 @@ def gated_panel(found: Gated) -> list[RenderableType]:
         *(Text(evidence_text(each), style="red" if each.alarm else "") for each in found.sequence),
         *map(with_ids, [*runs, *(f"baseline: {run}" for run in found.baseline)]),
         *version_lines({"the baseline": found.baseline_versions} | versions),
+        *([note(section_line(found.section))] if found.section else []),
         *([note(changes(found))] if found.changed else []),
         *([note(meaning(found))] if found.checks else []),
         *reasons(found),
@@ -59,14 +60,20 @@ def _limited(check: LimitCheck) -> str:
 
 
 def evidence_text(check: SequenceCheck) -> str:
-    """Say how much evidence for a loss there is: `correctness: evidence 812 of 7,300 after 12 nights`."""
+    """Say how much evidence for a loss there is: `correctness: evidence 812 of 14,600 after 12 nights`."""
     name = _name(check)
     nights = f"{check.nights} night{'s' * (check.nights != 1)}"
     if check.alarm is not None:
+        evidence = f"evidence {check.evidence:,.1f} after {nights}"
+        why = {
+            "evidence": f"{evidence}, and {check.needed:,.0f} is an alarm",
+            "night": f"its loss is an alarm by itself ({evidence})",
+            "lost": f"it lost so many of the baseline's right answers that this is an alarm by itself"
+            f" ({evidence})",
+        }[check.alarm_by or "evidence"]
         return (
-            f"{name}: alarm with {plain(check.alarm)}: evidence {check.evidence:,.1f} after {nights}, and"
-            f" {check.needed:,.0f} is an alarm; FAIL stays, and later runs are not counted, until the state"
-            " beside the baseline is deleted, with a new baseline if the loss is intended"
+            f"{name}: alarm with {plain(check.alarm)}: {why}; FAIL stays, and later runs are not counted,"
+            " until the state beside the baseline is deleted, with a new baseline if the loss is intended"
         )
     p = "" if check.p is None else f"p {p_text(check.p)} tonight; "
     return f"{name}: {p}evidence {check.evidence:,.1f} of {check.needed:,.0f} after {nights}"
@@ -97,8 +104,8 @@ def meaning(found: Gated) -> str:
         from fathoms.stats.sequential import BUDGET, YEAR
 
         fails = (
-            f"FAIL takes the evidence of all nights: a false alarm within {YEAR} nights has a probability of"
-            f" at most {BUDGET:.0%}"
+            f"FAIL takes the evidence of all nights or a night that is an alarm by itself: a false alarm"
+            f" within {YEAR} nights has a probability of at most {BUDGET:.0%}"
         )
     return (
         f"profile {found.profile}{judge}; change is run minus baseline{sign}; low and high are one-sided"
@@ -119,6 +126,13 @@ def reasons(found: Gated) -> Iterator[Text]:
                 yield note(
                     f"left out of {plain(run)}, {_name(check)} does not apply: {listed(night.left_out)}"
                 )
+
+
+def section_line(section: SectionUsed) -> str:
+    """Say that the settings come from the config, and which options replaced some of them."""
+    options = [f"--{key.replace('_', '-')}" for key in section.overridden]
+    instead = f"; given as options: {', '.join(options)}" if options else ""
+    return f"settings: section 'gate' of the run's config{instead}"
 
 
 def changes(found: Gated) -> str:
@@ -182,7 +196,9 @@ def gate_line(found: Gated) -> str:
     if found.sequence:
         each = found.sequence[found.checks.index(check)]
         since = f" since {plain(each.alarm)}" if each.alarm not in (None, found.runs[-1]) else ""
-        several = f", evidence {each.evidence:,.1f} of {each.needed:,.0f}{since}"
+        alone = each.alarm_by in ("night", "lost")
+        level = f"evidence {each.evidence:,.1f} of {each.needed:,.0f}"
+        several = f", {'alarm by one night alone' if alone else level}{since}"
     changed = f", {len(found.changed)} changed left out" if found.changed else ""
     return (
         f"{plain(found.runs[-1])}: {_name(check)} {_figures(check)} against {runs}{several}{changed}:"

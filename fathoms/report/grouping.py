@@ -10,9 +10,10 @@ from pydantic import ValidationError
 
 from fathoms.config import suggest
 from fathoms.errors import StoreError, UsageError
-from fathoms.metrics import RecordScore, Scores, Scoring, summarise_funnels
 from fathoms.metrics.aggregate import ScoredRecord, figures_of
+from fathoms.metrics.funnel_summary import summarise_funnels
 from fathoms.metrics.pooling import QuestionScores, pooled
+from fathoms.metrics.score_records import RecordScore, Scores, Scoring
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import Json, MetricScore, ScoredQuestion, ScoredRepeat, misfit, scored_question
 from fathoms.types import Record, Scalar

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from fathoms.report.ending import short
+from fathoms.report.amounts import short
 from fathoms.report.metrics_table import metric_table
 from fathoms.report.text import shorten
 from fathoms.runs.reading import Means, ScoredRun

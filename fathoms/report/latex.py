@@ -1,5 +1,5 @@
 """Writes `table.tex`: runs as rows, and categories as columns of correctness and hallucination, as in Table
-II of the FATHOMS-RAG paper, with the best value of each column in bold.
+II of the FATHOMS-RAG paper.
 
 The text is a `table*` to include with `\\input`. It needs the package booktabs, and also graphicx if the
 table is too wide for a page and has to be scaled.
@@ -45,9 +45,9 @@ def report_latex(
     """Return the table of some runs under one profile, with `intervals` after the values if wanted. Further
     metrics, including those named by `metrics`, follow in a table of their own.
 
-    Values have two digits and no leading zero. Bold marks the highest correctness and the lowest
-    hallucination of a column as printed, unless all are the same; ties are all bold. The last line gives the
-    number of questions behind each value. Raises as `leaderboard` does.
+    Values have two digits and no leading zero. Bold marks the Overall correctness of a run that is shown to
+    be better than all others, and nothing else. The last line gives the number of questions behind each
+    value. Raises as `leaderboard` does.
     """
     scored = leaderboard(runs, scores)
     groups = ["Overall", *scored.categories]
@@ -111,11 +111,8 @@ def caption(scored: Leaderboard, intervals: bool) -> str:
         f"Correctness (C) and hallucination rate (H) under the profile {profiles}.",
         "Overall is the unweighted mean of the categories.",
     ]
-    parts += (
-        ["The best figure of each column is bold; the ranks below say what is shown."]
-        if len(scored.rows) > 1
-        else []
-    )
+    if any(row.is_best for row in scored.rows):
+        parts += ["The figure in bold is shown to be the best."]
     parts += ["In brackets: 95\\,\\% intervals."] if intervals else []
     return " ".join([*parts, "$n$: questions behind a figure."])
 
@@ -129,18 +126,23 @@ def tabular(
         cells = [row.overall, *map(row.cell, scored.categories)]
         rows.append([(cell, metric) for cell in cells for metric in METRICS])
     columns = list(zip(*rows, strict=True))
-    best = [best_of(column) for column in columns]
-    yield rf"\begin{{tabular}}{{ll*{{{len(columns)}}}{{r}}}}"
+    ranked = any(row.rank for row in scored.rows)
+    heads = ["Pipeline", "Model", *(["Rank"] if ranked else [])]
+    gap = [""] * len(heads)
+    yield rf"\begin{{tabular}}{{{'l' * len(heads)}*{{{len(columns)}}}{{r}}}}"
     yield r"\toprule"
-    yield line(["", "", *(rf"\multicolumn{{2}}{{c}}{{{stacked(group)}}}" for group in groups)])
-    yield "".join(rf"\cmidrule(lr){{{at}-{at + 1}}}" for at in range(3, len(columns) + 3, 2))
-    yield line(["Pipeline", "Model", *(head for _ in groups for head in METRICS.values())])
+    yield line([*gap, *(rf"\multicolumn{{2}}{{c}}{{{stacked(group)}}}" for group in groups)])
+    first = len(heads) + 1
+    yield "".join(rf"\cmidrule(lr){{{at}-{at + 1}}}" for at in range(first, len(columns) + first, 2))
+    yield line([*heads, *(head for _ in groups for head in METRICS.values())])
     yield r"\midrule"
     for name, row, figures in zip(pipeline_names(runs, scored), scored.rows, rows, strict=True):
-        values = (cell_text(*figure, top, intervals) for figure, top in zip(figures, best, strict=True))
-        yield line([escape(name + row.mark), escape(row.model or ""), *values])
+        overall, *others = (cell_text(*figure, intervals) for figure in figures)
+        rank = [row.rank_text.replace(" to ", "--")] if ranked else []
+        values = [rf"\textbf{{{overall}}}" if row.is_best else overall, *others]
+        yield line([escape(name + row.mark), escape(row.model or ""), *rank, *values])
     yield r"\midrule"
-    yield line(["$n$", "", *map(counts, columns)])
+    yield line(["$n$", *gap[1:], *map(counts, columns)])
     yield from (r"\bottomrule", r"\end{tabular}")
 
 
@@ -161,27 +163,15 @@ def pipeline_names(runs: Sequence[ScoredRun], scored: Leaderboard) -> list[str]:
     return [run.pipeline for run in runs] if len(pairs) == len(runs) else [row.label for row in scored.rows]
 
 
-def cell_text(cell: Means, metric: Metric, best: str | None, intervals: bool) -> str:
-    """Format a value, with its interval on request, in bold if it is the best."""
-    value = printed(cell.mean(metric))
+def cell_text(cell: Means, metric: Metric, intervals: bool) -> str:
+    """Format a value, with its interval on request."""
     interval = bracket(cell.bounds(metric)).strip() if intervals else ""
-    return (rf"\textbf{{{value}}}" if value == best else value) + (
-        rf" {{\scriptsize {interval}}}" if interval else ""
-    )
+    return printed(cell.mean(metric)) + (rf" {{\scriptsize {interval}}}" if interval else "")
 
 
 def printed(value: float | None) -> str:
     """Format a value as `.19` or `1.00`, a dash if the metric does not apply."""
     return "--" if value is None else figure(value).removeprefix("0")
-
-
-def best_of(column: Sequence[Figure]) -> str | None:
-    """Return the best value of a column as printed; `None` if all are the same or there is only one."""
-    values = [value for cell, metric in column if (value := cell.mean(metric)) is not None]
-    if len(set(map(printed, values))) < 2:
-        return None
-    _, metric = column[0]
-    return printed(max(values) if metric == "correctness" else min(values))
 
 
 def counts(column: Sequence[Figure]) -> str:

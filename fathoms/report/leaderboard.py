@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from fathoms.runs.reading import Means, ScoredRun
 from fathoms.runs.views import Number
 
 Metric = Literal["correctness", "hallucination"]
+Rank = tuple[int, int]
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -22,7 +24,8 @@ class RunRow:
     """The scores of one run under one profile.
 
     `label` is the run's name, extended if another run has the same name. `mark` is the footnote mark of an
-    incomplete run, otherwise empty.
+    incomplete run, otherwise empty. `rank` is the interval of the ranks by Overall correctness that the run
+    can have, 1 being the best; `None` where that is not known.
     """
 
     run: str
@@ -34,6 +37,20 @@ class RunRow:
     overall: Means
     micro: Means
     categories: Mapping[str, Means]
+    rank: Rank | None = None
+
+    @property
+    def is_best(self) -> bool:
+        """Whether the run is shown to be better than all others."""
+        return self.rank == (1, 1)
+
+    @property
+    def rank_text(self) -> str:
+        """The interval of ranks, as `1` or `1 to 4`; a dash where it is not known."""
+        if self.rank is None:
+            return "-"
+        low, high = self.rank
+        return f"{low}" if low == high else f"{low} to {high}"
 
     def cell(self, category: str) -> Means:
         """Return the scores in a category, all unknown if the run does not have it."""
@@ -60,7 +77,8 @@ def leaderboard(runs: Sequence[ScoredRun], scores: str | None = None) -> Leaderb
     """Build the table of some runs under the profile `scores`, by default each run's headline profile."""
     marks: dict[str, str] = {}
     rows = []
-    for run, label in zip(runs, run_labels(runs), strict=True):
+    ranks, unranked = ranks_of(runs, scores)
+    for run, label, rank in zip(runs, run_labels(runs), ranks, strict=True):
         figures = run.figures(scores)
         row = RunRow(
             run=run.run,
@@ -72,6 +90,7 @@ def leaderboard(runs: Sequence[ScoredRun], scores: str | None = None) -> Leaderb
             overall=figures.overall,
             micro=figures.overall.micro,
             categories=figures.categories,
+            rank=rank,
         )
         rows.append(row)
     listed = [category for run in runs for category in run.categories]
@@ -80,35 +99,47 @@ def leaderboard(runs: Sequence[ScoredRun], scores: str | None = None) -> Leaderb
     profiles = sorted({row.profile for row in rows})
     if len(profiles) > 1:
         notes.append(f"Not comparable: the runs are scored under {' and '.join(profiles)}; name one profile.")
-    elif len(runs) > 1 and (ranks := rank_note(runs, rows)):
-        notes.append(ranks)
+    elif unranked:
+        notes.append(unranked)
+    if any(ranks):
+        notes.append("Rank: the places by correctness that these questions allow (95 %, all runs together).")
     if keys := sorted({run.grouped_by for run in runs if run.grouped_by}):
         notes.append(f"Grouped by the metadata {', '.join(keys)} instead of the category.")
     return Leaderboard(tuple(dict.fromkeys(listed + scored)), tuple(rows), tuple(notes))
 
 
-def rank_note(runs: Sequence[ScoredRun], rows: Sequence[RunRow]) -> str | None:
-    """Say which ranks by Overall correctness each run can have, or why that is not known.
+def ranks_of(runs: Sequence[ScoredRun], scores: str | None) -> tuple[Sequence[Rank | None], str | None]:
+    """Return the interval of ranks by Overall correctness of each run, and why it is not known if it is not.
 
-    `None` if no run has a correctness.
+    A single run, runs without correctness, and runs under different profiles have none.
     """
+    profiles = tuple(run.profile(scores) for run in runs)
+    unknown = (None,) * len(runs)
+    if len(runs) < 2 or len(set(profiles)) > 1:
+        return unknown, None
+    found = [run.correctness(profiles[0]) for run in runs]
+    asked = [{name: each.asked for name, each in one.items()} for one in found]
+    if not any(found):
+        return unknown, None
+    if any(each != asked[0] for each in asked):
+        return unknown, "Ranks are not known, because the runs were not asked the same questions."
+    # the test behind the ranks swaps means, which vary unlike if they are of different numbers of answers
+    if len({each.answers for one in found for each in one.values()}) > 1:
+        return unknown, "Ranks are not known, because questions have different numbers of answers."
+    categories = tuple(each.category for each in found[0].values())
+    return _ranks(categories, tuple(tuple(one[name].mean for name in asked[0]) for one in found)), None
+
+
+@lru_cache(maxsize=4)  # a report draws its table in several formats
+def _ranks(categories: Sequence[str], scores: Sequence[Sequence[float]]) -> Sequence[Rank]:
+    """Compute the intervals of ranks from a row of scores for each run; `categories` are of the questions."""
     import numpy as np
 
     from fathoms.stats.difference import macro_weights
     from fathoms.stats.ranks import rank_intervals
 
-    found = [run.correctness(row.profile) for run, row in zip(runs, rows, strict=True)]
-    first, asked = found[0], [{name: each.asked for name, each in one.items()} for one in found]
-    if not any(found):
-        return None
-    if any(each != asked[0] for each in asked):
-        return "Ranks are not known, because the runs were not asked the same questions."
-    codes = {name: code for code, name in enumerate(dict.fromkeys(each.category for each in first.values()))}
-    weights = macro_weights([codes[each.category] for each in first.values()])
-    scores = np.array([[each[name].mean for name in first] for each in found])
-    ranks = (f"{low}" if low == high else f"{low} to {high}" for low, high in rank_intervals(scores, weights))
-    told = ", ".join(f"{row.label} {rank}" for row, rank in zip(rows, ranks, strict=True))
-    return f"Ranks by correctness that these questions allow (95 %, all runs together): {told}."
+    codes = {name: code for code, name in enumerate(dict.fromkeys(categories))}
+    return rank_intervals(np.array(scores), macro_weights([codes[name] for name in categories]))
 
 
 def footnote_mark(run: ScoredRun, marks: dict[str, str]) -> str:

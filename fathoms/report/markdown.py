@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
+from fathoms.report import shrunk
 from fathoms.report.funnel import HEADS, funnel_section
 from fathoms.report.leaderboard import (
     Leaderboard,
@@ -40,14 +41,15 @@ def report_markdown(
     out: Path,
     scores: str | None = None,
     *,
-    pdf: bool = True,
+    plots: bool = True,
     page: bool = False,
     metrics: Sequence[str] = (),
+    shrink: bool = False,
 ) -> str:
     """Return the report of some runs under one profile, with links relative to the folder `out`.
 
-    `pdf` says whether the radar plots also exist as PDF, and `page` whether `report.html` exists.
-    `metrics` are further metrics to show.
+    `plots` says whether the radar plots exist, and `page` whether `report.html` exists.
+    `metrics` are further metrics to show, and `shrink` adds the shrunk categories.
     """
     scored = leaderboard(runs, scores)
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs"
@@ -56,8 +58,9 @@ def report_markdown(
         what_was_run(runs, scored),
         document_section(runs, scored),
         score_sections(runs, scored),
+        shrunk_section(runs, scores) if shrink else (),
         metric_section(runs, scores, metrics),
-        radar_section(),
+        radar_section() if plots else (),
         lost_section(runs, scored),
         abstention_section(runs, scored),
         review_section(runs, scores),
@@ -65,7 +68,7 @@ def report_markdown(
         failure_section(runs, scored),
         worst_sections(runs, scored, out),
         cost_section(runs, scored),
-        file_section(runs, out, pdf, page),
+        file_section(runs, out, plots, page),
     )
     return "\n".join("\n".join(section) + "\n" for section in map(list, sections) if section)
 
@@ -130,6 +133,16 @@ def metric_section(runs: Sequence[ScoredRun], scores: str | None, asked: Sequenc
     yield from table(headers, rows, len(headers) - 2)
     for note in found.notes:
         yield f"\n{escape(note)}"
+
+
+def shrunk_section(runs: Sequence[ScoredRun], scores: str | None) -> Iterator[str]:
+    """Show the shrunk categories of runs."""
+    yield "## Shrunk categories\n"
+    yield f"{shrunk.NOTE[0].upper()}{shrunk.NOTE[1:]}."
+    for label, lines in shrunk.shrunk_tables(runs, scores):
+        yield f"\n### {escape(label)}\n"
+        rows = [[escape(name), *cells] for name, *cells in lines]
+        yield from table([head.capitalize() for head in shrunk.HEADS], rows, 3) if rows else [shrunk.TOO_FEW]
 
 
 def rules_of(figures: ProfileFigures) -> list[str]:
@@ -200,13 +213,17 @@ def category_table(scored: Leaderboard, row: RunRow) -> list[str]:
 
 def side_by_side(scored: Leaderboard) -> Iterator[str]:
     """Show several runs: a table for each metric with a line for each run."""
-    headers = ["Run", "Model", "Overall (macro)", "Micro", *map(escape, scored.categories)]
+    figures = ["Overall (macro)", "Micro", *map(escape, scored.categories)]
     for metric in METRICS:
+        # the ranks are those by correctness
+        ranked = metric == "correctness" and any(row.rank for row in scored.rows)
         rows = []
         for row in scored.rows:
             cells = [f"{with_interval(cell, metric)} ({cell.count(metric)})" for _, cell in scored.cells(row)]
-            rows.append([title(row), escape(row.model or "n/a"), *cells])
+            rank = [row.rank_text] if ranked else []
+            rows.append([title(row), escape(row.model or "n/a"), *rank, *cells])
         yield f"\n### {TITLES[metric]}\n"
+        headers = ["Run", "Model", *(["Rank"] if ranked else []), *figures]
         yield from table(headers, rows, len(headers) - 2)
 
 
@@ -366,7 +383,7 @@ def cost_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
     yield from table(headers, rows, len(headers) - 1)
 
 
-def file_section(runs: Sequence[ScoredRun], out: Path, pdf: bool, page: bool) -> Iterator[str]:
+def file_section(runs: Sequence[ScoredRun], out: Path, plots: bool, page: bool) -> Iterator[str]:
     """Link to the other report files and to the folders of the runs."""
     yield "## Files\n"
     if page:
@@ -374,10 +391,8 @@ def file_section(runs: Sequence[ScoredRun], out: Path, pdf: bool, page: bool) ->
     yield "- [report.json](report.json): these figures, unrounded"
     yield "- [scores.csv](scores.csv): every question, repeat and run"
     yield "- [table.tex](table.tex): the scores for LaTeX"
-    for metric in METRICS:
-        name = f"radar-{metric}"
-        also = f", [PDF]({name}.pdf)" if pdf else ""
-        yield f"- {name}: [PNG]({name}.png), [SVG]({name}.svg){also}"
+    for name in [f"radar-{metric}" for metric in METRICS if plots]:
+        yield f"- {name}: [PNG]({name}.png), [SVG]({name}.svg), [PDF]({name}.pdf)"
     for run in runs:
         if run.path:
             files = (

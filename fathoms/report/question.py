@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fathoms.metrics.stages import STAGES
-from fathoms.report.ending import dollars
+from fathoms.report.amounts import dollars
 from fathoms.report.grouping import label
 from fathoms.report.leaderboard import figure
 from fathoms.report.metrics_table import answer_metrics

@@ -103,19 +103,20 @@ def draw_radar(
     scores: str | None = None,
     *,
     scale: Scale = "plain",
-    pdf: bool = True,
 ) -> list[Path]:
     """Draw a metric of some runs under one profile, and return the files written.
 
-    The files are `path` with `.png`, `.svg` and `.pdf` appended. Without `pdf`, an existing PDF is deleted,
-    because it may show other scores. Raises UsageError if `runs` is empty.
+    The files are `path` with `.png`, `.svg` and `.pdf` appended. Raises UsageError if `runs` is empty.
     """
     if not runs:
         raise UsageError("a radar plot needs at least one run")
-    formats = [suffix for suffix in FORMATS if pdf or suffix != "pdf"]
-    if not pdf:
-        path.with_name(f"{path.name}.pdf").unlink(missing_ok=True)
-    return save(make_chart(leaderboard(runs, scores), metric, scale), path, formats)
+    return save(make_chart(leaderboard(runs, scores), metric, scale), path, tuple(FORMATS))
+
+
+def remove_radar(path: Path) -> None:
+    """Delete the files that `draw_radar` wrote to the same path, if there are any."""
+    for suffix in FORMATS:
+        path.with_name(f"{path.name}.{suffix}").unlink(missing_ok=True)
 
 
 def radar_figure(

@@ -15,8 +15,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from fathoms.report.amounts import dollars
 from fathoms.report.change import change
-from fathoms.report.ending import dollars
 from fathoms.report.funnel import funnel_panel
 from fathoms.report.leaderboard import (
     Leaderboard,
@@ -30,6 +30,7 @@ from fathoms.report.leaderboard import (
 from fathoms.report.metrics_table import metric_table
 from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
+from fathoms.report.shrunk import HEADS, NOTE, TOO_FEW, shrunk_tables
 from fathoms.report.text import abbreviate, plain, shorten, squeeze
 from fathoms.report.worst import Miss, first_messages, worst_questions
 from fathoms.runs.reading import AbstentionRates, Means, ScoredRun
@@ -120,6 +121,18 @@ def metrics_panel(
     return [with_blank_lines(table), *map(note, found.notes)]
 
 
+def shrunk_panel(runs: Sequence[ScoredRun], scores: str | None = None) -> list[RenderableType]:
+    """Show the shrunk categories of runs."""
+    parts: list[RenderableType] = []
+    for label, lines in shrunk_tables(runs, scores):
+        table = plain_table(*HEADS)
+        for name, *cells in lines:
+            table.add_row(Text(squeeze(name, CATEGORY)), *cells)
+        parts.append(Text(plain(label), style="bold"))
+        parts.append(with_blank_lines(table) if lines else note(TOO_FEW))
+    return [*parts, note(NOTE)]
+
+
 def plain_table(first: str, *others: str) -> Table:
     """Create an empty table with a text column, followed by right-aligned columns."""
     table = bare_table()
@@ -193,9 +206,11 @@ def block_width(headers: Sequence[str]) -> int:
 
 
 def run_name(row: RunRow, position: int) -> Text:
-    """Show a run's name, model and number on three lines; the number refers to the list below the table."""
+    """Show a run's name, its model, and its number and rank on three lines; the number refers to the list
+    below the table."""
     name = Text(plain(row.name) + row.mark, style="bold")
-    return name.append(f"\n{plain(row.model or '')}\nrun {position}", style="not bold dim")
+    rank = f", rank {row.rank_text}" if row.rank else ""
+    return name.append(f"\n{plain(row.model or '')}\nrun {position}{rank}", style="not bold dim")
 
 
 def run_ids(scored: Leaderboard) -> list[str]:

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fathoms.metrics import Scores, hallucination, summarise
+from fathoms.metrics.aggregate import summarise
+from fathoms.metrics.hallucination import hallucination
+from fathoms.metrics.score_records import Scores
 from fathoms.reproduce.tables import Table
 from fathoms.types import Record
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fathoms import corpora
 from fathoms.errors import UsageError
-from fathoms.metrics import score
+from fathoms.metrics.score_records import score
 from fathoms.pipeline.experiment import load_experiment
 from fathoms.pipeline.pipeline import Progress, silent
 from fathoms.reproduce.figures import Figures, figures_of

@@ -9,7 +9,7 @@ from fathoms.corpora import read_questions
 from fathoms.errors import DataError, UsageError
 from fathoms.importers import Imported, read_answers, read_result_file
 from fathoms.importers.imported import fold_letters
-from fathoms.metrics import Scoring, score
+from fathoms.metrics.score_records import Scoring, score
 from fathoms.reproduce.figures import Figures, figures_of
 from fathoms.reproduce.tables import Table
 

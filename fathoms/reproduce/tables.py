@@ -10,7 +10,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from fathoms.config import read_yaml, suggest, validate
 from fathoms.errors import UsageError
-from fathoms.metrics import METRICS, PROFILES, RELEASED
+from fathoms.metrics.aggregate import METRICS
+from fathoms.metrics.profiles import PROFILES
+from fathoms.metrics.score_records import RELEASED
 
 SCORES = (*(profile.name for profile in PROFILES), RELEASED)
 """The scores that a table may be compared with."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -13,17 +14,18 @@ from typing import Any, Literal
 
 from fathoms.models.caller import Caller
 from fathoms.models.calling.stop import Stop, Stopped
-from fathoms.pipeline.answering import PackedQuestion
+from fathoms.pipeline.answering import Ingested, PackedQuestion
 from fathoms.pipeline.experiment import AnyExperiment, Prepared
 from fathoms.runner.budget import Budget
-from fathoms.runner.commit import GroupCommit
+from fathoms.runner.commit import Recorder
 from fathoms.runner.reopen import Turn
 from fathoms.runner.reservations import Reservations
 from fathoms.runs.events import happened, tell, within
+from fathoms.runs.journal import JOURNAL
 from fathoms.runs.store import Run
-from fathoms.runs.usage import billed, sums, total
+from fathoms.runs.usage import Sums, billed, sums, total
 from fathoms.safety.masking import without_known
-from fathoms.types import Hit, Record
+from fathoms.types import Hit, Prompt, Record
 
 Ended = Literal["signal", "error"]
 """What ended a command early."""
@@ -81,6 +83,7 @@ class ActiveRun:
         hits: Mapping[str, tuple[Hit, ...]],
         retrieve_seconds: float,
         budget: Budget,
+        repeats: int,
     ) -> None:
         self.experiment = experiment
         self.prepared = prepared
@@ -90,9 +93,12 @@ class ActiveRun:
         self.hits = hits
         self.retrieve_seconds = retrieve_seconds
         self.budget = budget
+        self.repeats = repeats
         self.reservations = Reservations(budget, prepared, hits)
         self.done = self.errors = self.cached = 0
         self.cost: float | None = 0.0
+        self._sums = Sums()
+        self._is_new = not os.path.lexists(store.path / JOURNAL)
         self.versions: Counter[str] = Counter()
         self.seconds = 0.0
 
@@ -102,7 +108,7 @@ class ActiveRun:
         However it ends, all answers received by then are stored and readable.
         """
         started = time.perf_counter()
-        several = (self.store.manifest().get("repeats") or 1) > 1
+        several = self.repeats > 1
         happened(
             "run-started",
             run=self.store.id,
@@ -112,7 +118,7 @@ class ActiveRun:
             questions=len(self.missing),
             answered_before=self.asked - len(self.missing),
         )
-        waiting, commit = iter(self.missing), GroupCommit(self.store, several=several)
+        waiting, recorder = iter(self.missing), Recorder(self.store, several=several)
 
         async def worker() -> None:
             with suppress(Stopped):
@@ -126,15 +132,15 @@ class ActiveRun:
                     try:
                         if stop.is_set():
                             return
-                        record = await self._record(turn, reservation.packed, caller)
-                        # the question keeps its place until its answer is on disk, so that `kill -9` loses
-                        # no more answers than were in flight
-                        record = await commit.add(record)
+                        record = await self._record(turn, reservation.packed, caller, recorder.expect)
+                        # written before anything else is awaited, so that `kill -9` cannot lose it
+                        record = recorder.add(record)
                         self.done += 1
                         self.errors += record.error is not None
                         self.cached += record.answer is not None and record.answer.cached
                         if record.service and record.service.version is not None:
                             self.versions[record.service.version] += 1
+                        self._sums.add(record)
                         self.cost = total([self.cost, *(reply.cost for reply in billed(record))])
                         tell(self.store.id, record)
                         on_record(record)
@@ -149,13 +155,23 @@ class ActiveRun:
             stop.set()
             raise group.exceptions[0] from None
         finally:
-            await commit.finish()
+            await recorder.finish()
             self.seconds = time.perf_counter() - started
 
-    async def _record(self, turn: Turn, packed: PackedQuestion | None, caller: Caller) -> Record:
-        """Ask one question and return its record."""
+    async def _record(
+        self,
+        turn: Turn,
+        packed: PackedQuestion | None,
+        caller: Caller,
+        on_prompt: Callable[[Prompt], None],
+    ) -> Record:
+        """Ask one question and return its record; `on_prompt` is called with every prompt before it is
+        sent."""
         question, repeat = turn
         hits = self.hits.get(question.id, ())
+        if isinstance(self.prepared, Ingested):
+            packed = packed or PackedQuestion(self.prepared, question, hits)
+            packed.on_prompt = on_prompt
         timeout = self.experiment.question_timeout
         with within(run=self.store.id, question=question.id, repeat=repeat):
             record = await self.prepared.answer(
@@ -167,22 +183,27 @@ class ActiveRun:
             update={"timings": timings | record.timings, "finished": finished}
         )
 
+    def _totals(self, seconds: float, ended: Ended | None) -> dict[str, Any]:
+        """The counts and sums over all answers of the run."""
+        if self._is_new and ended != "error":
+            counts, spent = (self.done, self.errors), self._sums.totals()
+        else:  # the journal has answers of earlier sessions, or one that was not counted
+            entries = self.store.entries()
+            counts = len(entries), sum(entry.failed for entry in entries.values())
+            spent = sums(self.store.read(entries.values(), light=True) if entries else ())
+        return {"answers": counts[0], "errors": counts[1], "seconds": round(seconds, 3), **spent}
+
     def close(self, ended: Ended | None) -> Outcome:
         """Write the totals to the manifest, adding those of earlier sessions of a resumed run."""
         left = self.done < len(self.missing)
         over = left and ended is None and self.budget.exhausted
-        manifest, entries = self.store.manifest(), self.store.entries()
+        manifest = self.store.manifest()
         seconds = self.seconds + (manifest.get("totals") or {}).get("seconds", 0.0)
         if self.versions:  # those of earlier sessions are in the manifest
             served = manifest.get("served") or {}
             versions = Counter((served.get("pipeline") or {}).get("versions") or {}) + self.versions
             manifest["served"] = {**served, "pipeline": {"versions": versions}}
-        totals = {
-            "answers": len(entries),
-            "errors": sum(entry.failed for entry in entries.values()),
-            "seconds": round(seconds, 3),
-            **sums(self.store.read(entries.values(), light=True) if entries else ()),
-        }
+        totals = self._totals(seconds, ended)
         if left and (ended or over):
             totals["stopped"] = ended or "budget"
         finished = datetime.now(UTC).isoformat(timespec="seconds")

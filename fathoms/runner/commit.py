@@ -1,85 +1,98 @@
-"""Group commit: one write and one fsync for all records that are waiting."""
+"""Writing the records of a run: each at once, then synced to the disk in groups, then shown to people."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
+from fathoms.errors import StoreError
 from fathoms.runs.store import Run
-from fathoms.types import Record
+from fathoms.types import Prompt, Record
+
+_SECONDS = 0.1
+"""The pause between two groups that are synced."""
+_MOST_UNSEEN = 1000
+"""The most records that are kept in memory until there is time to write their question files."""
 
 
-class GroupCommit:
-    """Writes the records of one run. While one batch is being written, the next one is collected. The
-    question files for people are written in the background, because nobody waits for them. Where questions
-    are asked `several` times, they are written at the end, because all repeats of a question are in one
-    file."""
+class Recorder:
+    """Writes the records of one run; raises StoreError where it cannot.
+
+    `add` hands a record to the operating system, so that `kill -9` does not lose it. Putting records on the
+    disk for the case of a power cut, and the question files for people, are left to a thread: nobody waits
+    for them. Question files are written while no answers come, at the latest in `finish`. Where questions are
+    asked `several` times, all files are written in `finish`, because all repeats of a question are in one
+    file.
+    """
 
     def __init__(self, run: Run, *, several: bool = False) -> None:
         self._run = run
+        self._open = ExitStack()
+        self._journal = self._open.enter_context(run.appending())
         self._several = several
-        self._waiting: list[tuple[Record, asyncio.Future[Record]]] = []
+        self._unsynced = False
         self._unseen: list[Record] = []
-        self._thread = ThreadPoolExecutor(1)  # of its own, so that the journal never waits for other work
-        self._writer: asyncio.Task[None] | None = None
-        self._viewer: asyncio.Task[None] | None = None
+        self._failure: StoreError | None = None
+        self._texts = ThreadPoolExecutor(1, "fathoms-texts")
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True, name="fathoms-recorder")
+        self._thread.start()
 
-    async def add(self, record: Record) -> Record:
-        """Store a record; returns it as stored once it is on disk. Raises StoreError, also where the question
-        files can no longer be written."""
-        done: asyncio.Future[Record] = asyncio.get_running_loop().create_future()
-        self._waiting.append((record, done))
-        if self._writer is None or self._writer.done():
-            self._writer = asyncio.create_task(self._write())
-        kept = await asyncio.shield(done)  # a cancelled question is still written
-        if self._viewer is not None and self._viewer.done():
-            self._viewer.result()
+    def expect(self, prompt: Prompt) -> None:
+        """Store the long texts of a prompt in a thread while its reply is waited for, because the disk would
+        hold up the event loop afterwards. A text that cannot be stored is tried again by `add`."""
+        self._texts.submit(self._run.store_texts, prompt)
+
+    def add(self, record: Record) -> Record:
+        """Write a record to the journal; returns it as stored. Raises StoreError, also where something that
+        was written before could not be synced, or the question files can no longer be written."""
+        kept = self._journal.add(record)
+        self._unsynced = True
+        if not self._several:
+            self._unseen.append(kept)
+        if self._failure is not None:
+            raise self._failure
         return kept
 
     async def finish(self) -> None:
-        """Wait until everything added is readable; raises StoreError."""
-        try:
-            if self._writer is not None:
-                await self._writer
-            if self._several:
-                await asyncio.to_thread(self._write_all_views)
-            elif self._viewer is not None:
-                await self._viewer
-        finally:
-            self._thread.shutdown(wait=False)
+        """Wait until everything added is on the disk and readable; raises StoreError."""
+        self._ended.set()
+        await asyncio.to_thread(self._finish)
 
-    async def _write(self) -> None:
-        """Write batch after batch until nothing is waiting."""
-        loop = asyncio.get_running_loop()
-        while self._waiting:
-            batch, self._waiting = self._waiting, []
-            records = [record for record, _ in batch]
-            try:
-                kept = await loop.run_in_executor(self._thread, self._run.append, records)
-            except Exception as error:
-                for _, done in batch:
-                    done.set_exception(error)
-            else:
-                for record, (_, done) in zip(kept, batch, strict=True):
-                    done.set_result(record)
-                if self._several:
-                    continue
-                self._unseen += kept
-                if self._viewer is None or (self._viewer.done() and not self._viewer.exception()):
-                    self._viewer = asyncio.create_task(self._write_views())
-
-    async def _write_views(self) -> None:
-        """Write the question files of all records collected so far, until there are none."""
-
-        def write(records: list[Record]) -> None:
-            for record in records:
-                self._run.write_view([record])
-
+    def _finish(self) -> None:
+        """Sync and write what the thread has left."""
+        self._texts.shutdown()
+        self._thread.join()
+        with self._open:
+            self._sync()
+        if self._failure is not None:
+            raise self._failure
+        if self._several:
+            for entries in self._run.by_question():
+                self._run.write_view(list(self._run.read(entries)))
         while self._unseen:
-            records, self._unseen = self._unseen, []
-            await asyncio.to_thread(write, records)
+            self._run.write_view([self._unseen.pop()])
 
-    def _write_all_views(self) -> None:
-        """Write the files of all questions, reading the records of one question at a time."""
-        for entries in self._run.by_question():
-            self._run.write_view(list(self._run.read(entries)))
+    def _follow(self) -> None:
+        """Sync what was added, group by group; write question files in between."""
+        try:
+            while not self._ended.wait(_SECONDS):
+                if self._unsynced:
+                    self._sync()
+                while self._unseen and self._has_time():
+                    self._run.write_view([self._unseen.pop()])
+        except StoreError as error:
+            self._failure = error
+
+    def _sync(self) -> None:
+        """Sync everything added so far, if anything was added since the last time."""
+        if self._unsynced:
+            self._unsynced = False  # before the sync, because more may be added meanwhile
+            self._journal.sync()
+
+    def _has_time(self) -> bool:
+        """Whether a question file should be written now: no answer has come since the last sync, or there are
+        too many records to keep."""
+        return not self._ended.is_set() and (not self._unsynced or len(self._unseen) > _MOST_UNSEEN)

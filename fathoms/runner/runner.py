@@ -131,7 +131,10 @@ def run(
             locks.enter_context(store.locked())
             keep_documents(store, prepared.documents)
             turns = [Turn(question, repeat) for question in asked for repeat in range(repeats)]
-            runs.append(ActiveRun(job.experiment, prepared, store, len(turns), turns, hits, share, budget))
+            active = ActiveRun(
+                job.experiment, prepared, store, len(turns), turns, hits, share, budget, repeats
+            )
+            runs.append(active)
         replies = ReplyCache(cache) if reuse_replies else None
         return _ask(runs, on_record, on_tally, on_stop, stop, replies)
 
@@ -164,7 +167,7 @@ def resume(
         questions = list({turn.question.id: turn.question for turn in missing}.values())
         hits, share = _retrieved(prepared, questions)
         asked = len(reopened.asked) * reopened.repeats
-        active = ActiveRun(experiment, prepared, store, asked, missing, hits, share, budget)
+        active = ActiveRun(experiment, prepared, store, asked, missing, hits, share, budget, reopened.repeats)
         (outcome,) = _ask([active], on_record, on_tally, on_stop)
     return outcome
 

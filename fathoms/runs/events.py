@@ -50,7 +50,7 @@ def happened(event: str, *, level: int = logging.INFO, **facts: Any) -> None:
 
 
 def tell(run: str, record: Record) -> None:
-    """Log that a question of a run has an answer or has failed, after this is stored on disk."""
+    """Log that a question of a run has an answer or has failed, after this is written to the journal."""
     answer, error = record.answer, record.error
     facts: dict[str, Any] = {
         "run": run,

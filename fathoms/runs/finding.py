@@ -9,24 +9,13 @@ from pathlib import Path
 from fathoms.config import suggest
 from fathoms.errors import UsageError
 from fathoms.paths import safe_name
-from fathoms.runs.order import RUN_NAME, Place, is_run, place_of, placed
+from fathoms.runs.order import RUN_NAME, Place, in_order, is_run, place_of
 from fathoms.runs.store import Run
 
 
 def list_runs(out: Path) -> list[Run]:
-    """Every run in a folder, oldest first.
-
-    Runs are ordered by `sequence`, whatever the clock said; runs of earlier versions, which have none, come
-    first, ordered by time. A run whose manifest cannot be read is placed by the time in its id.
-    """
-    if not out.is_dir():
-        return []
-    found = placed(out)
-    order = [path for path, _ in sorted(((p, w) for p, w in found if w), key=lambda pair: pair[1])]
-    for path in (path for path, place in found if place is None):
-        earlier = [number for number, other in enumerate(order, start=1) if other.name < path.name]
-        order.insert(max(earlier, default=0), path)
-    return [Run(path) for path in order]
+    """Every run in a folder, oldest first (`in_order`)."""
+    return [Run(path) for path in in_order(out)]
 
 
 def oldest_first(runs: Iterable[Run]) -> list[Run]:

@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import zlib
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from fathoms.errors import StoreError
@@ -85,9 +85,20 @@ def read_json(root: Path, name: str) -> Any:
     if seal and zlib.crc32(memoryview(data)[: seal.start()]) != int(seal[1], 16):
         raise StoreError(f"{root / name} is damaged: its checksum does not match; {_remedy(name)}")
     try:
-        return json.loads(data)
+        return _from_json(data)
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{root / name} cannot be read: {_why(error)}") from error
+
+
+def _from_json(data: bytes) -> Any:
+    """Parse JSON with the fast parser of pydantic. What it refuses, such as half of a surrogate pair, is
+    parsed by Python's, which also explains errors in better known words."""
+    from pydantic_core import from_json
+
+    try:
+        return from_json(data, cache_strings="keys")
+    except ValueError:
+        return json.loads(data)
 
 
 def read_object(root: Path, name: str) -> dict[str, Any]:
@@ -123,7 +134,7 @@ def write_file(root: Path, name: str, data: bytes) -> None:
             f"{path} cannot be written: {len(data) >> 20} MiB is more than fathoms could read back"
         )
     try:
-        link = _first_link(root, str(PurePosixPath(name).parent))
+        link = _first_link(root, name.rpartition("/")[0] or ".")
         if link is not None:
             raise StoreError(f"{path} cannot be written: {link} is a link, which fathoms does not follow")
         write_atomic(path, data)
@@ -178,11 +189,11 @@ def inflated(data: bytes, limit: int = LARGEST_TEXT, *, wbits: int = 31) -> byte
 
 def _first_link(root: Path, name: str) -> Path | None:
     """The first part of the path below `root` that is a symbolic link; `None` if there is none."""
-    path = root
-    for part in PurePosixPath(name).parts:
-        path = path / part
-        if path.is_symlink():
-            return path
+    path = str(root)  # pathlib would take most of the time of writing a small file
+    for part in name.split("/"):
+        path = os.path.join(path, part)  # noqa: PTH118
+        if os.path.islink(path):  # noqa: PTH114
+            return Path(path)
     return None
 
 

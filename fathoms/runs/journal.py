@@ -1,10 +1,15 @@
-"""Append-only files of JSON lines; what `append` has written is on disk when it returns."""
+"""Append-only files of JSON lines.
+
+A line that was written is with the operating system: it survives the end of the process, also `kill -9`. A
+line that was synced as well is on the disk: it also survives a power cut.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from functools import partial
 from io import FileIO
 from pathlib import Path
@@ -37,6 +42,58 @@ class Line(NamedTuple):
         return begun and not text.endswith(b"}") and b'"crc": "' not in text[-30:]
 
 
+class OpenJournal:
+    """A journal that is kept open by its only writer. Raises StoreError where it cannot be written."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._file = FileIO(path, "a+", opener=opener)
+            self._end = self._file.seek(0, os.SEEK_END)
+            self._gap = b""
+            if self._end:
+                self._file.seek(-1, os.SEEK_END)
+                if self._file.read(1) != b"\n":
+                    self._gap = b"\n"  # ends the partial line of a killed writer
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def write(self, lines: Iterable[bytes], *, synced: bool = False) -> None:
+        """Write lines made by `journal_line`; raises StoreError, and then removes what was written."""
+        data = self._gap + b"".join(lines)
+        try:
+            try:
+                write_all(self._file, data)
+                if synced:
+                    os.fsync(self._file.fileno())
+            except OSError:
+                self._file.truncate(self._end)  # remove the partial write, for example on a full disk
+                raise
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self._end += len(data)
+        self._gap = b""
+
+    def sync(self) -> None:
+        """Have everything that was written put on the disk, and wait for it. Raises StoreError, also where
+        the file was moved away or deleted, because what is written to it would be lost."""
+        try:
+            os.fsync(self._file.fileno())
+            if not os.path.samestat(os.fstat(self._file.fileno()), os.lstat(self._path)):
+                raise StoreError(f"{self._path} was replaced while the run was written: resume the run")
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _unwritable(self, error: OSError) -> StoreError:
+        """Say why the file cannot be written."""
+        link = "it is a link" if self._path.is_symlink() else None
+        return StoreError(f"{self._path} cannot be written: {link or error.strerror or error}")
+
+
 class Journal:
     """A file with one line per finished answer or rating. Every line ends with its checksum."""
 
@@ -44,25 +101,10 @@ class Journal:
         self.path = path
 
     def append(self, lines: Iterable[bytes]) -> None:
-        """Append lines made by `journal_line`; raises StoreError, and then removes what was written."""
-        data = b"".join(lines)
-        try:
-            with FileIO(self.path, "a+", opener=opener) as file:
-                end = file.seek(0, os.SEEK_END)
-                try:
-                    if end:
-                        file.seek(-1, os.SEEK_END)
-                        if file.read(1) != b"\n":
-                            data = b"\n" + data  # end the partial line of a killed writer
-                    write_all(file, data)
-                    os.fsync(file.fileno())
-                except OSError:
-                    file.truncate(end)  # remove the partial write, for example on a full disk
-                    raise
-        except OSError as error:
-            link = "it is a link" if self.path.is_symlink() else None
-            why = link or error.strerror or error
-            raise StoreError(f"{self.path} cannot be written: {why}") from error
+        """Append lines made by `journal_line`, and sync them; raises StoreError, and then removes what was
+        written."""
+        with closing(OpenJournal(self.path)) as journal:
+            journal.write(lines, synced=True)
 
     def __iter__(self) -> Iterator[Line]:
         """Yield every line in order; none where there is no file yet. Raises StoreError where the file

@@ -518,11 +518,15 @@ class Manifest(_Part):
 
 
 class QuestionMean(NamedTuple):
-    """The mean of a metric over the repeats of a question; `asked` is the question as JSON, to compare."""
+    """The mean of a metric over the repeats of a question.
+
+    `asked` is the question as JSON, to compare, and `answers` the number of its repeats with a value.
+    """
 
     asked: str
     category: str
     mean: float
+    answers: int
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -571,9 +575,11 @@ class ScoredRun:
         """Return the correctness of each question that has one, by its id; the files are read once."""
         if profile not in self._correctness:
             self._correctness[profile] = {
-                view.question.id: QuestionMean(view.question.model_dump_json(), view.question.category, mean)
+                (asked := view.question).id: QuestionMean(
+                    asked.model_dump_json(), asked.category, sum(known) / len(known), len(known)
+                )
                 for view in self.questions()
-                if (mean := _mean(view.values("correctness", profile))) is not None
+                if (known := [v for v in view.values("correctness", profile) if v is not None])
             }
         return self._correctness[profile]
 

@@ -1,7 +1,7 @@
 """A run on disk: the only link between the code that answers and the code that scores and reports.
 
-The journal is authoritative: a record is done once its line is on disk (fsync). The files under `questions/`
-are a readable view of it, written again where they are missing. Long texts are stored once, in `blobs/`,
+The journal is authoritative: a record is done once its line is written. The files under `questions/` are a
+readable view of it, written again where they are missing. Long texts are stored once, in `blobs/`,
 named by their hash.
 """
 
@@ -11,8 +11,8 @@ import json
 import os
 import platform
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,12 +33,12 @@ from fathoms.runs.folder import (
     sealed,
     write_file,
 )
-from fathoms.runs.journal import JOURNAL, Journal, journal_line
+from fathoms.runs.journal import JOURNAL, Journal, OpenJournal, journal_line
 from fathoms.runs.order import placed
 from fathoms.runs.trust import signed
 from fathoms.runs.views import read_views, view_names, view_of
 from fathoms.safety.masking import record_mask
-from fathoms.types import Call, Citation, Failure, Question, Record, Reply, StoredValue, Verdict
+from fathoms.types import Call, Citation, Failure, Prompt, Question, Record, Reply, StoredValue, Verdict
 
 _NO_JSON = "it is not JSON"
 
@@ -54,7 +54,7 @@ The answers of one pipeline and their scores. All files can be read without fath
 | blobs/HASH.gz | long texts that the journal and the manifest refer to by hash (`gunzip -c`) |
 | verdicts/ | judgements behind the scores, stored so that scoring again need not repeat them |
 | summary.json | mean scores per category and overall, with counts |
-| report.html, report.md, radar-*.png | the report for people |
+| report.html, report.md | the report for people; `fathoms report` adds radar plots |
 | scores.csv, table.tex | the scores for spreadsheets and LaTeX |
 | reviews.jsonl | human ratings of the scores, if there are any |
 
@@ -217,8 +217,20 @@ class Run:
     # ----- the journal
 
     def append(self, records: Iterable[Record]) -> list[Record]:
-        """Add finished records; they are on disk when this returns. Returns the records as stored: one that
-        is too long to be read again is stored as a failure that says so."""
+        """Add finished records; they are on the disk when this returns. Returns the records as stored: one
+        that is too long to be read again is stored as a failure that says so."""
+        kept, lines = self._lines(records)
+        self._journal.append(lines)
+        return kept
+
+    @contextmanager
+    def appending(self) -> Iterator[Appender]:
+        """Keep the journal open, to add many records one by one."""
+        with closing(OpenJournal(self._journal.path)) as journal:
+            yield Appender(self._lines, journal)
+
+    def _lines(self, records: Iterable[Record]) -> tuple[list[Record], list[bytes]]:
+        """The records as they are stored, and their journal lines."""
         kept, lines = [], []
         for record in records:
             try:
@@ -231,8 +243,7 @@ class Run:
                 line = self._line(record)
             kept.append(record)
             lines.append(line)
-        self._journal.append(lines)
-        return kept
+        return kept, lines
 
     def _line(self, record: Record) -> bytes:
         """The journal line of a record. It holds everything needed to use the record, so that this is on disk
@@ -348,6 +359,10 @@ class Run:
         """Store a text under its sha256; returns the hash. Raises TooLongError."""
         return self._blobs.put(text)
 
+    def store_texts(self, prompt: Prompt) -> None:
+        """Store the long texts of a prompt now, so that `append` finds them stored. Raises StoreError."""
+        self._blobs.externalise([prompt.context, *(message.text for message in prompt.messages)])
+
     def blob(self, name: str) -> str:
         """Read a stored text by its hash; raises StoreError."""
         return self._blobs.get(name)
@@ -412,6 +427,29 @@ class Run:
     def _write(self, name: str, data: bytes) -> None:
         """Write a file of the run atomically."""
         write_file(self.path, name, data)
+
+
+class Appender:
+    """Adds records to a run one by one; see `Run.appending`."""
+
+    def __init__(
+        self,
+        lines: Callable[[Iterable[Record]], tuple[list[Record], list[bytes]]],
+        journal: OpenJournal,
+    ) -> None:
+        self._lines = lines
+        self._journal = journal
+
+    def add(self, record: Record) -> Record:
+        """Add a record, which survives the end of the process when this returns, and a power cut after the
+        next `sync`. Returns it as stored, as `Run.append` does; raises StoreError."""
+        (kept,), lines = self._lines([record])
+        self._journal.write(lines)
+        return kept
+
+    def sync(self) -> None:
+        """Have all records that were added put on the disk, and wait for it; raises StoreError."""
+        self._journal.sync()
 
 
 class _FlawError(Exception):

@@ -25,29 +25,45 @@ def _billed(record: Record) -> list[tuple[Purpose, Reply | Call]]:
     return [(purpose, reply) for purpose, reply in [*answers, *calls] if not reply.cached]
 
 
+class Sums:
+    """Adds up the tokens and the cost of records one by one, without keeping the records."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Purpose, list[_Row]] = {}
+
+    def add(self, record: Record) -> None:
+        """Add all replies of a record that were really requested."""
+        for purpose, reply in _billed(record):
+            row = (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.cost)
+            self._rows.setdefault(purpose, []).append(row)
+
+    def totals(self, verdicts: Iterable[Verdict] = ()) -> dict[str, Any]:
+        """Total tokens and US dollars, as `sums` returns them."""
+        rows = dict(self._rows)
+        found: dict[str, Any] = _totals([row for several in rows.values() for row in several])
+        judged: list[_Row] = [
+            (usage.prompt_tokens, usage.completion_tokens, verdict.cost)
+            for verdict in verdicts
+            if (usage := verdict.usage) is not None
+        ]
+        if judged:
+            rows["judge"] = judged
+        if rows.keys() - {"answer"}:
+            found["usage_by_purpose"] = {
+                purpose: {"calls": len(several), **_totals(several)} for purpose, several in rows.items()
+            }
+        return found
+
+
 def sums(records: Iterable[Record], verdicts: Iterable[Verdict] = ()) -> dict[str, Any]:
     """Total tokens and US dollars of all replies that were really requested; `None` where any part is
     unknown. Where models were called for more than answers, `usage_by_purpose` holds the same totals and the
     number of replies (`calls`) by purpose. What `verdicts` took is listed there alone, because it is no cost
     of the pipeline."""
-    judged: list[_Row] = [
-        (usage.prompt_tokens, usage.completion_tokens, verdict.cost)
-        for verdict in verdicts
-        if (usage := verdict.usage) is not None
-    ]
-    rows: dict[Purpose, list[_Row]] = {}
+    found = Sums()
     for record in records:
-        for purpose, reply in _billed(record):
-            row = (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.cost)
-            rows.setdefault(purpose, []).append(row)
-    found: dict[str, Any] = _totals([row for several in rows.values() for row in several])
-    if judged:
-        rows["judge"] = judged
-    if rows.keys() - {"answer"}:
-        found["usage_by_purpose"] = {
-            purpose: {"calls": len(several), **_totals(several)} for purpose, several in rows.items()
-        }
-    return found
+        found.add(record)
+    return found.totals(verdicts)
 
 
 _Row = tuple[int | None, int | None, float | None]

@@ -4,6 +4,7 @@
 - `clusters`: intervals and tests for means of grouped questions (CR2)
 - `difference`: intervals for a weighted mean of paired differences (Tango)
 - `paired`: tests of paired differences, Holm's correction
+- `shrink`: empirical Bayes estimates of many means
 - `detectable`: the smallest difference that such a test would find
 - `gate`: the verdict of a gate from paired differences
 - `sequential`: evidence for a loss over many nights, with a budget of false alarms

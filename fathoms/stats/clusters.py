@@ -22,6 +22,8 @@ ENOUGH = 20
 """The least number of groups for which a clustered interval is computed."""
 LEAST_FREEDOM = 8.0
 """The fewest degrees of freedom for which a comparison speaks about other documents."""
+PSEUDO = 0.5
+"""How many pseudo-groups at 0, and how many at 1, smooth the error of a mean."""
 # Smaller values are rounding errors of 0.
 _TINY = 1e-10
 
@@ -79,18 +81,23 @@ def cr2_interval(
     """Return the cluster-robust interval of the sum of `weights` times the means of the strata.
 
     `values`, `strata` and `groups` have one entry per question; `strata` and `groups` are numbers from 0, and
-    `weights` has one entry per stratum. The interval has Wilson's form with CR2's standard error and a t
-    quantile. Its n is the number of independent questions that would have this error (Korn & Graubard 1998).
-    The usual mean +- t * error is too short near 0 and 1, and can exceed these limits. If all scores within
-    each stratum are equal, the error is 0 and cannot be used; each group then counts as one question.
+    `weights` has one entry per stratum. The groups must be `usable`.
+
+    The interval has Wilson's form with CR2's standard error and a t quantile, because the usual mean +- t *
+    error is too short near 0 and 1, and can exceed these limits. Its n is the number of independent questions
+    that would have this error (Korn & Graubard 1998). A few groups with rare scores may show too small an
+    error, so half a pseudo-group at 0 and half of one at 1 are added to it; if all scores are equal, each
+    group then counts as about one question.
     """
     found = cr2(values, strata, groups, weights)
-    spread = found.mean * (1 - found.mean)
-    count = groups.max() + 1
-    seen = found.error > _TINY and spread > _TINY and found.df > _TINY
-    fewest = _fewest(found.df, strata, groups)
-    n, df = (spread / found.error**2, fewest) if seen else (float(count), float(count - 1))
-    low, high = score_interval(found.mean, n, float(stdtrit(df, 0.5 + confidence / 2)))
+    # the number of groups of one size that would vary as much (Kish)
+    count = 1 / float(np.sum(np.bincount(groups, (weights / np.bincount(strata))[strata]) ** 2))
+    smooth = (count * found.mean + PSEUDO) / (count + 2 * PSEUDO)
+    pseudo = PSEUDO * (smooth**2 + (1 - smooth) ** 2)
+    variance = (count * found.error**2 + pseudo / count) / (count + 2 * PSEUDO)
+    df = _fewest(found.df, strata, groups)
+    t = float(stdtrit(df, 0.5 + confidence / 2))
+    low, high = score_interval(found.mean, smooth * (1 - smooth) / variance, t)
     return Clustered(float(low), float(high), df)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from fathoms.stats.difference import Array, macro_weights
+from fathoms.stats.difference import Array, macro_weights, pair, score_p
 from fathoms.stats.paired import exact_sign_flip_p, mcnemar_p
 
 POWER = 0.8
@@ -80,7 +80,7 @@ class _Simulated:
         if self.test == "mcnemar":
             p = mcnemar_p((changes > 0).sum(axis=1), (changes < 0).sum(axis=1))
         else:
-            p = sign_flip_ps(changes * self.weights)
+            p = np.maximum(sign_flip_ps(changes * self.weights), score_p(pair(changes, self.weights)))
         return float(np.mean(p <= alpha))
 
 

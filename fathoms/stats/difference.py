@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
 
 Array = NDArray[np.float64]
 # Bisection of an interval of length up to 2: the error is at most 2 / 2^45, about 6e-14.
@@ -93,3 +94,10 @@ def _null_variance(won: Array, lost: Array, mean: Array) -> Array:
 def bounds(found: Paired, z: ArrayLike) -> tuple[Array, Array]:
     """Return the lower and the upper bound of the mean difference, at `z` standard errors each."""
     return tango(found.gains, found.losses, found.effective, z)
+
+
+def score_p(found: Paired) -> Array:
+    """Return the two-sided p value of no difference, by the score test whose interval `bounds` returns."""
+    moved = found.gains + found.losses
+    z = np.abs(found.mean) * np.sqrt(found.effective / np.where(moved > 0, moved, 1))
+    return np.asarray(2 * ndtr(-z))

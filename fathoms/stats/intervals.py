@@ -7,30 +7,44 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.special import betainc, betaincinv, ndtr, ndtri
+from scipy.special import betainc, betaincinv, ndtri, stdtrit
 
 Array = NDArray[np.float64]
 CONFIDENCE = 0.95
-RESAMPLES = 9_999
-"""The number of bootstrap resamples."""
 PSEUDO = 2.0
 """How many pseudo-questions at 0, and how many at 1, smooth the variance of fractional scores."""
 _SLACK, _ROOT = 1e-9, 1e-13
 
 
 class Interval(NamedTuple):
-    """The bounds of a mean; `method` is `blaker`, `score` or `bca`."""
+    """The bounds of a mean; `method` is `blaker`, `score`, `log-t` or `t`."""
 
     low: float
     high: float
     method: str
+
+
+def root(function: Callable[[float], float], low: float, high: float, xtol: float) -> float:
+    """Return where a function changes its sign between `low` and `high`, to within `xtol`, by bisection.
+
+    SciPy's brentq needs fewer steps, but importing it takes a quarter of a second, at every start.
+    """
+    rises = function(high) > 0
+    while high - low > xtol:
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        if (function(middle) > 0) == rises:
+            high = middle
+        else:
+            low = middle
+    return (low + high) / 2
 
 
 def normal_quantile(confidence: float) -> float:
@@ -100,12 +114,10 @@ def _blaker_low(hits: int, n: int, alpha: float) -> float:
     start, end = (float(betaincinv(hits, n - hits + 1, level)) for level in (alpha / 2, alpha))
     tail = bisect.bisect_right(range(hits), alpha / 2, key=lambda count: lower_tail(count, start)) - 1
     if upper_tail(end) > lower_tail(tail + 1, end):
-        end = brentq(lambda rate: upper_tail(rate) - lower_tail(tail + 1, rate), start, end, xtol=_ROOT)
+        end = root(lambda rate: upper_tail(rate) - lower_tail(tail + 1, rate), start, end, xtol=_ROOT)
     if upper_tail(end) + lower_tail(tail, end) <= alpha:
         return end
-    return float(
-        brentq(lambda rate: upper_tail(rate) + lower_tail(tail, rate) - alpha, start, end, xtol=_ROOT)
-    )
+    return float(root(lambda rate: upper_tail(rate) + lower_tail(tail, rate) - alpha, start, end, xtol=_ROOT))
 
 
 def mean_interval(values: Array, *, confidence: float = CONFIDENCE) -> Interval:
@@ -132,15 +144,55 @@ def stratified_interval(
     return _combined(list(zip(strata, ones, strict=True)), weights, confidence)
 
 
-def ratio_interval(tops: Array, bottoms: Array, *, confidence: float = CONFIDENCE) -> Interval:
+def ratio_interval(
+    tops: Array,
+    bottoms: Array,
+    hit_weight: float = 1.0,
+    most: float | None = None,
+    *,
+    confidence: float = CONFIDENCE,
+) -> Interval:
     """Return the interval of `sum(tops) / sum(bottoms)`, where each question has one numerator and one
     denominator, and no numerator exceeds its denominator; not all denominators are 0.
 
     It is the interval of a mean in which a question counts as much as its denominator. Questions with a
     denominator of 0 do not change the ratio and are left out.
+
+    `hit_weight` is how much a hit counts where a miss counts 1; in F1 = 2 TP / (2 TP + FP + FN) it is 2. The
+    ratio is then w J / (1 + (w - 1) J), a rising function of the share of hits among hits and misses,
+    J = TP / (TP + FP + FN) (the Jaccard index), and its bounds are those of J, mapped. Given the number of
+    questions that are hits or misses, TP is binomial, so with one answer to each question the interval is
+    Blaker's; it is conservative where questions differ in their chance to be a hit.
+
+    `most` is the most hits and misses together that a question can have, by default the most that any has. If
+    some have fewer, questions that are hits may count more or less than the others, and there may be too few
+    of them to show it. Each bound is then the outer one of two: as above, and with a further weight of hits.
+    This is the ratio of the mean sizes of hits and misses, after one more hit of size `most` for the upper
+    bound, or one more miss of that size for the lower bound.
     """
-    counted = bottoms > 0
-    return _combined([(tops[counted] / bottoms[counted], bottoms[counted])], np.ones(1), confidence)
+    hits, misses = tops / hit_weight, bottoms - tops
+    sizes = hits + misses
+    counted = sizes > 0
+    hits, misses, sizes = hits[counted], misses[counted], sizes[counted]
+    most = float(sizes.max()) if most is None else most
+
+    def bounds(weight: float) -> Interval:
+        scaled = hits / weight + misses
+        low, high, method = _combined([(hits / weight / scaled, scaled)], np.ones(1), confidence)
+        weight *= hit_weight
+        low, high = (weight * end / (1 + (weight - 1) * end) for end in (low, high))
+        return Interval(low, high, method)
+
+    low, high, method = bounds(1.0)
+    if (sizes < most).any():
+        method, shares = "score", hits / sizes
+        right, wrong = float(hits.sum()), float(misses.sum())
+        right_questions, wrong_questions = float(shares.sum()), float((1 - shares).sum())
+        if wrong:  # otherwise the upper bound is 1
+            high = max(high, bounds((right + most) / (right_questions + 1) * wrong_questions / wrong).high)
+        if right:  # otherwise the lower bound is 0
+            low = min(low, bounds(right / right_questions * (wrong_questions + 1) / (wrong + most)).low)
+    return Interval(low, high, method)
 
 
 def _combined(strata: Sequence[tuple[Array, Array]], weights: Array, confidence: float) -> Interval:
@@ -190,6 +242,8 @@ def _effective(mean: float, centres: Array, counts: Array, weights: Array, z: fl
     """
     if mean < _SLACK:
         return 1.0  # the lower bound is 0 for any number
+    if counts.size == 1:
+        return float(counts[0])  # whatever the truth
 
     def likely(power: float) -> Array:
         pull = math.sinh(power) * weights / counts
@@ -205,54 +259,28 @@ def _effective(mean: float, centres: Array, counts: Array, weights: Array, z: fl
         return mean - float(weights @ rates) - z * math.sqrt(variance(rates))
 
     # At these ends the rates are within 1e-12 of 1, but not rounded to it, and within 1e-24 of 0.
-    rates = likely(brentq(excess, -30, 60, xtol=1e-12))
+    rates = likely(root(excess, -30, 60, xtol=1e-12))
     truth = float(weights @ rates)
     return truth * (1 - truth) / variance(rates)
 
 
-def bootstrap_interval(
-    strata: Sequence[Array], weights: Array, *, confidence: float = CONFIDENCE, seed: int = 0
-) -> Interval:
-    """Return the BCa bootstrap interval of the sum of `weights` times the means of `strata`.
+def log_t_interval(strata: Sequence[Array], weights: Array, *, confidence: float = CONFIDENCE) -> Interval:
+    """Return the interval of the sum of `weights` times the means of `strata`, of values without bounds.
 
-    It suits values without bounds, such as seconds. Each stratum must hold at least two different values.
+    It is Student's t interval of the logarithm of the mean, with the error of the mean by the delta method,
+    because seconds, tokens and costs are positive and skewed: mean * exp(± t * error / mean). The variance is
+    pooled over the strata. If the mean is not positive, it is the plain t interval. At least one stratum must
+    hold two different values.
+
+    No interval holds for every distribution without bounds (Bahadur & Savage 1956): rare high values that are
+    not in the sample cannot be known from it. In simulations this one held nearly as often as
+    the studentised bootstrap, and more often than BCa (Efron 1987).
     """
-    return _bca(strata, weights, confidence, RESAMPLES, np.random.default_rng(seed))
-
-
-def _bca(
-    strata: Sequence[Array], weights: Array, confidence: float, resamples: int, rng: np.random.Generator
-) -> Interval:
-    """Compute the bias-corrected and accelerated bootstrap interval of several samples.
-
-    Sources: Efron 1987; Efron & Tibshirani 1993, section 14.3; with the acceleration computed over all
-    samples, as in `scipy.stats.bootstrap`.
-    """
-    estimate = weights @ np.array([values.mean() for values in strata])
-    drawn = weights @ np.array([_resampled_means(values, resamples, rng) for values in strata])
-    # Sums of the same scores in another order differ in the last digits; they must count as ties.
-    slack = 1e-12
-    below = ((drawn < estimate - slack).mean() + (drawn <= estimate + slack).mean()) / 2
-    bias = ndtri(np.clip(below, 1 / (resamples + 1), resamples / (resamples + 1)))
-    ends = bias + np.array([-1, 1]) * normal_quantile(confidence)
-    # The jackknife: leaving a value out changes a weighted mean in proportion to the value's distance from
-    # the mean of its stratum.
-    moves = np.concatenate(
-        [
-            weight * (values - values.mean()) / values.size
-            for weight, values in zip(weights, strata, strict=True)
-        ]
-    )
-    acceleration = float(np.sum(moves**3) / (6 * np.sum(moves**2) ** 1.5))
-    levels = ndtr(bias + ends / (1 - acceleration * ends))
-    low, high = np.quantile(drawn, levels)
-    return Interval(float(low), float(high), "bca")
-
-
-def _resampled_means(values: Array, resamples: int, rng: np.random.Generator) -> Array:
-    """Return the means of samples drawn with replacement. Scores take few distinct values, so it is enough to
-    draw the count of each value from a multinomial."""
-    levels, counts = np.unique(values, return_counts=True)
-    draws = rng.multinomial(values.size, counts / values.size, size=resamples)
-    means: Array = draws @ levels / values.size
-    return means
+    sizes = np.array([values.size for values in strata])
+    mean = float(weights @ np.array([values.mean() for values in strata]))
+    df = int(sizes.sum()) - len(strata)
+    variance = sum(float(np.sum((values - values.mean()) ** 2)) for values in strata) / df
+    half = float(stdtrit(df, 0.5 + confidence / 2)) * math.sqrt(variance * float(np.sum(weights**2 / sizes)))
+    if mean <= 0:
+        return Interval(mean - half, mean + half, "t")
+    return Interval(mean * math.exp(-half / mean), mean * math.exp(half / mean), "log-t")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, gammaln
 
+from fathoms.stats.difference import pair, score_p
 from fathoms.stats.pooled import pooled_p
 
 Array = NDArray[np.float64]
@@ -42,21 +43,36 @@ def sign_flip_p(
     return float(1 + np.count_nonzero(np.abs(totals) >= observed - _SLACK)) / (resamples + 1)
 
 
+def difference_p(
+    differences: ArrayLike, weights: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0
+) -> float:
+    """Return the two-sided p value that a weighted mean difference is 0: the larger one of `sign_flip_p` and
+    of the score test behind the interval (`score_p`).
+
+    The sign-flip test is exact if each difference is as likely to be positive as negative. If one pipeline
+    loses a little on many questions and gains much on a few, the mean difference can be 0 although they are
+    not, and the test finds a difference too often; the score test does not. The score test alone finds one
+    too often with few questions.
+    """
+    flipped = sign_flip_p(differences, weights, resamples=resamples, seed=seed)
+    return max(flipped, float(score_p(pair(differences, weights))))
+
+
 def repeats_p(
     first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], weights: Array, *, seed: int = 0
 ) -> float:
     """Return the two-sided p value of the weighted mean difference of two runs with repeated answers.
 
     `first` and `second` hold the scores of each question, at least one each. With as many answers to each
-    question on both sides, this is `sign_flip_p` of the differences of their means. With unequal numbers, the
-    differences are not symmetric: the mean of five answers cannot stray as far as a single one. The p value
-    is then the larger one of `sign_flip_p` and of `pooled_p` (twice the smaller side). The latter draws which
-    answers to a question are whose. It is exact if both pipelines answer each question alike, but it takes
-    answers to one question for independent evidence where the pipelines differ on single questions without
-    one of them being better.
+    question on both sides, this is `difference_p` of the differences of their means. With unequal numbers,
+    the differences are not symmetric: the mean of five answers cannot stray as far as a single one. The p
+    value is then the larger one of `difference_p` and of `pooled_p` (twice the smaller side). The latter
+    draws which answers to a question are whose. It is exact if both pipelines answer each question alike, but
+    it takes answers to one question for independent evidence where the pipelines differ on single questions
+    without one of them being better.
     """
     differences = [math.fsum(b) / len(b) - math.fsum(a) / len(a) for a, b in zip(first, second, strict=True)]
-    p = sign_flip_p(differences, weights, seed=seed)
+    p = difference_p(differences, weights, seed=seed)
     if all(len(a) == len(b) for a, b in zip(first, second, strict=True)):
         return p
     shares = weights.tolist()

@@ -14,10 +14,16 @@ For each shift the evidence after night t is R_t = (1 + R_(t-1)) e_t, the sum ov
 product e_s ... e_t (the Shiryaev-Roberts e-detector of Shin, Ramdas & Rinaldo 2023). The evidence that counts
 is the mean over the shifts. Large shifts find a collapse soonest, small ones a slow loss.
 
-**What is guaranteed.** If nothing has changed, the probability of an alarm within the first T nights is at
-most T / `needed`, for every T. Proof: each product has mean 1, so R_T has mean T; R is a submartingale, and
-by Doob's inequality the probability that it ever reaches c up to night T is at most its mean at T divided by
-c. With c = 365 / 0.05 that is 5 % in the first 365 nights, 10 % in the first 730, and so on.
+**Single nights.** With a young baseline the evidence is slow, because the worse nights soon are most of what
+a night is compared with. A part of the budget is therefore spent on each night by itself (`level_alone`), and
+on the first night after a baseline of one run on the right answers that were lost (`noninferiority.lost_p`).
+
+**What is guaranteed.** If nothing has changed, the probability that the evidence is an alarm within the first
+T nights is at most T / `needed`, for every T. Proof: each product has mean 1, so R_T has mean T; R is a
+submartingale, and by Doob's inequality the probability that it ever reaches c up to night T is at most its
+mean at T divided by c. With c = 365 / 0.025 that is 2.5 % in the first 365 nights, 5 % in the first 730, and
+so on. Single nights add at most 2 % over all nights together, because their p values are uniform, and the
+lost answers at most 0.5 %, which rests on the assumption of `lost_p`.
 """
 
 from __future__ import annotations
@@ -27,14 +33,17 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from scipy.special import ndtri
 
+from fathoms.stats.noninferiority import LOST_LEVEL
 from fathoms.stats.pooled import pooled_tail
 
 SHIFTS = (0.5, 1.0, 2.0, 4.0)
 """The shifts, in standard deviations of a night, for which evidence is collected."""
-BUDGET = 0.05
-"""The largest probability of a false alarm in the first `YEAR` nights."""
 YEAR = 365
 """The nights for which `BUDGET` holds."""
+EVIDENCE, ALONE = 0.025, 0.02
+"""The parts of the budget for the evidence and for single nights."""
+BUDGET = EVIDENCE + ALONE + LOST_LEVEL
+"""The largest probability of a false alarm in the first `YEAR` nights: 5 %."""
 _LEAST = 1e-12
 """Smaller p values are raised to this, because rounding errors are of that order."""
 
@@ -80,4 +89,13 @@ def evidence(p_values: Iterable[float | None]) -> list[float]:
 def needed(checks: int = 1) -> float:
     """Return the evidence that is an alarm, if so many checks are watched: each has an equal part of the
     budget (Bonferroni)."""
-    return checks * YEAR / BUDGET
+    return checks * YEAR / EVIDENCE
+
+
+def level_alone(night: int, checks: int = 1) -> float:
+    """Return the p value at which the night with this number (from 1) is an alarm by itself.
+
+    The levels of all nights add up to `ALONE`; the first ones have most of it, because then the evidence
+    is slow.
+    """
+    return ALONE / (night * (night + 1)) / checks

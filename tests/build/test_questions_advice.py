@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fathoms.build.advice import LONG_WITH_NUMBER, replaced, right_answers, wider
-from fathoms.metrics import phrase_recall
+from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.types import Question
 
 CASES = {

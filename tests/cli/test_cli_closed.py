@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from fathoms.pipeline.experiment import Experiment, load_experiment
 from tests.support.project import Project
 from tests.support.vendor_servers import KEY, Asked, Vendors, vendors
 from tests.support.vendor_wire import Breaks, Fails, Said, Step, error_body
@@ -99,7 +100,15 @@ def assert_no_key(folder: Path) -> None:
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
 
 
-@pytest.mark.parametrize("config", CONFIGS)
+def test_the_configs_of_one_vendor_differ_in_the_model_only() -> None:
+    """So one of them is run below."""
+    one, other = (load_experiment(ROOT / "configs" / f"{name}.yaml") for name in ("gpt-4.1", "gpt-4o"))
+    assert isinstance(other, Experiment)
+    generate = other.generate.model_copy(update={"model": "gpt-4.1"})
+    assert other.model_copy(update={"name": "gpt-4.1", "generate": generate}) == one
+
+
+@pytest.mark.parametrize("config", ["claude-sonnet-4", "gpt-4.1", "gemini-2.5-flash"])
 def test_a_shipped_config_on_the_whole_sample_corpus(
     config: str, project: Project, server: Vendors, tmp_path: Path
 ) -> None:

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from fathoms.cli import main
-from fathoms.report import load, report_html
+from fathoms.report.html import report_html
+from fathoms.runs.reading import load
 from tests.support.project import Project
 from tests.support.report_page import unpacked
 

@@ -72,7 +72,11 @@ def test_the_newest_run_brings_its_settings(project: Project, capsys: pytest.Cap
         ("Known", 1.0, True),
         ("Unknown", 0.0, False),
     ]
+    assert found["section"] == {"run": project.runs()[-1].name, "overridden": []}
     assert judged(capsys, 100)["checks"] == []  # a limit in the section needs no baseline
+    assert main(["gate", "night"]) == 100
+    said = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert "settings: section 'gate' of the run's config" in said
 
 
 def test_options_win_over_the_section(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,6 +87,35 @@ def test_options_win_over_the_section(project: Project, capsys: pytest.CaptureFi
     assert (found["verdict"], found["margin"], found["alpha"]) == ("PASS", 0.4, 0.1)
     assert [(check["metric"], check["category"]) for check in found["checks"]] == [("correctness", None)]
     assert [each["limit"]["value"] for each in found["limits"]] == [0.5]
+    assert found["section"]["overridden"] == ["metric", "margin", "alpha", "by_category", "min"]
+    assert main(["gate", "night", "--margin", "0.4", "--max-rate", "hallucination=0.9"]) == 100
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("settings: "))
+    assert line.rstrip().endswith("run's config; given as options: --margin, --max-rate")
+
+
+def test_without_a_section_nothing_is_said_of_one(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(project, "")
+    assert judged(capsys, 0, "--min", "correctness=0.4")["section"] is None
+    assert main(["gate", "night", "--min", "correctness=0.4"]) == 0
+    assert "settings:" not in capsys.readouterr().out
+
+
+def test_how_many_changed_questions_the_section_allows(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three of 24 questions are 12.5 %: more than the default of 10 %."""
+    run(project, "")
+    assert main(["gate", "night", "--save-baseline", "baseline.json"]) == 0
+    rows = json.loads((project.path / "questions.json").read_text())
+    for row in rows["Known"][:3]:
+        row["answers"] = [["It is seven"]]
+    project.write("questions.json", json.dumps(rows))
+    run(project, "gate: {changed: 3}\n")
+    assert len(judged(capsys, 0, "--baseline", "baseline.json")["changed"]) == 3
+    assert main(["gate", "night", "--baseline", "baseline.json", "--changed", "10%"]) == 1
+    assert "more than --changed allows" in " ".join(capsys.readouterr().err.split())
 
 
 def test_the_section_is_in_no_fingerprint(project: Project) -> None:
@@ -101,6 +134,14 @@ def test_the_section_is_in_no_fingerprint(project: Project) -> None:
         ("gate: {metric: [correctnes]}", "(did you mean 'correctness'?)"),
         ("gate: {min: {corectness: 0.6}}", "night.yaml:7:14: no metric"),
         ("gate: {max_rate: {rouge-1: 0.6}}", "night.yaml:7:19: no metric"),
+        (
+            "gate: {metric: [correctness, latency]}",
+            "night.yaml:7:30: latency is measured in seconds, and the margin of a gate is a difference of"
+            " shares; can be gated: correctness, hallucination, ",
+        ),
+        ("gate: {metric: [cost]}", "night.yaml:7:17: cost is measured in "),
+        ("gate: {metric: [correctnes]}", "; can be gated: correctness, hallucination, abstention, "),
+        ("gate: {changed: -1}", "night.yaml:7:8: gate.changed: expected a count"),
         ("gate: {margin: 1.5}", "night.yaml:7:8: gate.margin: "),
         ("gate: {alpha: 0.5}", "night.yaml:7:8: gate.alpha: "),
         ("gate: {metric: []}", "night.yaml:7:8: gate.metric: "),

@@ -12,7 +12,8 @@ import pytest
 from fathoms.cli import main
 from fathoms.compare.question_scores import read_scores
 from fathoms.importers import keep, read_answers
-from fathoms.report import load, write_report
+from fathoms.report.write import write_report
+from fathoms.runs.reading import load
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
 from fathoms.types import Question
@@ -148,7 +149,7 @@ def test_a_comparison_names_what_flipped(fathoms: Any) -> None:
     assert (code, err) == (0, "")
     text = " ".join(out.split())
     assert "Overall (category mean) 60 1.00 0.67 -0.33 [-.46, -.23]" in text
-    assert "a difference, p < .001, after Holm < .001 (sign-flip permutation of Overall)" in text
+    assert "a difference, p < .001, after Holm < .001 (sign-flip and score test of Overall)" in text
     assert "B wins 0, loses 20, ties 40" in text
     assert "differ: 20 (q0 1.00 to 0.00, " in text
     assert "C wins 0, loses 0, ties 60" in text

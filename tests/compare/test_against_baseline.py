@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fathoms.compare.against_baseline import gate, is_large, require_sound
-from fathoms.compare.question_scores import pool
+from fathoms.compare.question_scores import MetricKind, pool
 from fathoms.errors import DataError, UsageError
 from fathoms.report.gated import (
     changes,
@@ -232,3 +232,12 @@ def test_a_call_that_cannot_work():
     for runs in ([GOOD], [worse("n1", 0), worse("n1", 0)]):
         with pytest.raises(UsageError, match="named twice"):
             judge(*runs)
+
+
+def test_a_metric_that_cannot_be_gated_is_refused_with_those_that_can():
+    timed = GOOD.model_copy(update={"metrics": GOOD.metrics | {"latency": MetricKind(unit="seconds")}})
+    for metric, said in (("correctnes", "did you mean 'correctness'?"), ("latency", "measured in seconds")):
+        with pytest.raises(UsageError) as raised:
+            gate([worse("n1", 0)], timed, [metric], margin=0.02, alpha=0.025)
+        assert said in str(raised.value)
+        assert str(raised.value).endswith("; can be gated: correctness, hallucination")

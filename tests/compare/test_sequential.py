@@ -13,6 +13,7 @@ from fathoms.compare.question_scores import pool, read_baseline, write_baseline
 from fathoms.compare.sequential import judge_in_sequence, state_path
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.report.gated import gate_line, gate_suite, gated_panel, undecided
+from fathoms.stats.sequential import level_alone
 from tests.support.project import scores_of
 
 N = 24
@@ -48,12 +49,13 @@ def test_steady_nights_do_not_fail_and_a_collapse_does(baseline: Path) -> None:
     for day in range(1, 11):
         found = night(baseline, day, 20)
         assert (found.verdict, found.sequence[0].nights) == ("UNDECIDED", day)
-        assert found.sequence[0].evidence < 7300
+        assert found.sequence[0].evidence < 14_600
     found = night(baseline, 11, 0)
     (check,) = found.sequence
     # 20 questions with 12 right answers each lost one: 13^-20, which is raised to 1e-12
     assert (found.verdict, check.alarm, check.p) == ("FAIL", "n11", 1e-12)
-    assert gate_line(found).endswith(f"evidence {check.evidence:,.1f} of 7,300: FAIL")
+    assert check.alarm_by == "evidence"
+    assert gate_line(found).endswith(f"evidence {check.evidence:,.1f} of 14,600: FAIL")
     assert gate_suite(found, strict=False).cases[0].failure is not None
     assert any("FAIL stays" in str(line) for line in gated_panel(found))
 
@@ -65,7 +67,7 @@ def test_fail_stays_and_later_runs_are_not_counted(baseline: Path) -> None:
     before = state_path(baseline).read_bytes()
     after = night(baseline, 4, 20)
     assert (after.verdict, after.sequence[0].alarm, after.sequence[0].p) == ("FAIL", "n3", None)
-    assert gate_line(after).endswith("of 7,300 since n3: FAIL")
+    assert gate_line(after).endswith("of 14,600 since n3: FAIL")
     assert night(baseline, 1, 20).verdict == "UNDECIDED"  # as it was on that night
     assert state_path(baseline).read_bytes() == before
 
@@ -97,15 +99,46 @@ def test_runs_are_judged_in_the_order_of_time(baseline: Path) -> None:
 
 
 def test_a_large_loss_alone_is_undecided_without_an_exit_code(baseline: Path) -> None:
-    found = night(baseline, 1, 12)  # 8 of 24 lost against two runs: p is 3^-8, and one night is not enough
+    # 6 of 8 were right in two runs, and 2 of these are lost: p is up to 3^-2
+    write_baseline(pool([scores_of(name, [1] * 6 + [0] * 2) for name in ("b1", "b2")]), baseline)
+    run = scores_of("n1", [1] * 4 + [0] * 4)
+    pooled = read_baseline(baseline)
+    found = gate([run], pooled, ["correctness"], margin=0.02, alpha=0.025)
+    found = judge_in_sequence(found, run, "2026-11-01T03:15:00+00:00", pooled, baseline)
     assert (found.verdict, found.large_losses) == ("UNDECIDED", ())
     assert undecided(found).endswith("is not yet an alarm: run it again now, and gate that run too")
+
+
+def test_a_first_night_can_be_an_alarm_by_itself(baseline: Path) -> None:
+    found = night(baseline, 1, 12)  # 8 of 24 lost against two runs: p is at most 3^-8, and 0.01 is enough
+    (check,) = found.sequence
+    assert check.p is not None
+    assert check.p <= 3**-8
+    assert (found.verdict, check.alarm, check.alarm_by) == ("FAIL", "n1", "night")
+    assert check.evidence < check.needed
+    assert gate_line(found).endswith("against 2 baseline runs, alarm by one night alone: FAIL")
+    after = night(baseline, 2, 20)
+    assert gate_line(after).endswith("alarm by one night alone since n1: FAIL")
+
+
+@pytest.mark.parametrize(("right_before", "verdict"), [(3, "UNDECIDED"), (4, "FAIL")])
+def test_right_answers_that_a_first_night_lost(baseline: Path, right_before: int, verdict: str) -> None:
+    """All of 4 are lost with a probability of at most 4^-4 = 0.0039, all of 3 with 0.0156; 0.005 is the
+    level. The ranks alone show neither: their p values are up to 1/16 and 1/8."""
+    write_baseline(scores_of("b1", [1] * right_before + [0] * (6 - right_before)), baseline)
+    run, pooled = scores_of("n1", [0] * 6), read_baseline(baseline)
+    alone = gate([run], pooled, ["correctness"], margin=0.02, alpha=0.025)
+    found = judge_in_sequence(alone, run, "2026-11-01T03:15:00+00:00", pooled, baseline)
+    (check,) = found.sequence
+    assert check.p is not None
+    assert check.p > level_alone(1)
+    assert (found.verdict, check.alarm_by) == (verdict, "lost" if verdict == "FAIL" else None)
 
 
 def test_several_checks_share_the_budget_and_stay_the_same(baseline: Path) -> None:
     found = night(baseline, 1, 20, ("correctness", "hallucination"), by_category=True)
     assert [(each.metric, each.category, each.needed) for each in found.sequence] == [
-        (metric, category, 6 * 7300)
+        (metric, category, 6 * 14_600)
         for metric in ("correctness", "hallucination")
         for category in (None, "A", "B")
     ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from fathoms.metrics import PROFILES, phrase_recall
+from fathoms.metrics.phrase_recall import phrase_recall
+from fathoms.metrics.profiles import PROFILES
 from fathoms.types import Question
 from tests.support.doc_pages import DOCS
 

@@ -185,7 +185,7 @@ def test_a_folder_that_is_closed_in_the_middle(project: Project) -> None:
 
 
 def test_scores_that_cannot_be_written(project: Project, server: ScriptedServer) -> None:
-    """All answers are there, and no room for the plots: nothing is asked again, only scored."""
+    """All answers are there, and no room for the page: nothing is asked again, only scored."""
     assert project.fathoms("run", "faulty.yaml", "--limit", "8", "--no-score").returncode == 0
     done = limited(project, files_up_to(16 * 1024), "score", "latest")
     assert done.returncode == 1, done.stdout
@@ -193,4 +193,4 @@ def test_scores_that_cannot_be_written(project: Project, server: ScriptedServer)
     assert project.fathoms("score", "latest").returncode == 0
     (run,) = project.runs()
     assert faulty.summary(run)["counts"]["answered"] == server.requests == 8
-    assert (run / "radar-correctness.png").stat().st_size > 16 * 1024
+    assert (run / "report.html").stat().st_size > 16 * 1024

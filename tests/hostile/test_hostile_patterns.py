@@ -10,6 +10,8 @@ import sys
 import time
 from collections.abc import Callable
 
+import pytest
+
 from fathoms.build.texts import _LINE_END
 from fathoms.metrics.abstention import label_answers
 from fathoms.metrics.clauses import split_clauses
@@ -79,6 +81,7 @@ def grows(read: Callable[[str], object], unit: str, small: int, large: int, time
     return most > 0.1 and most > 2.5 * large / small * max(least, 0.005)
 
 
+@pytest.mark.slow
 def test_every_pattern_takes_linear_time() -> None:
     """What is quadratic takes 16 times as long for four times the text. Times too short to compare are left
     out, and what looks slow is measured three times more, because a busy machine has slow moments."""
@@ -156,6 +159,7 @@ def test_a_second_signal_ends_a_process_whose_loop_is_frozen() -> None:
     assert stopped("frozen") == (-signal.SIGTERM, "")
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_a_process_that_froze_after_the_first() -> None:
     code, said = stopped("later")
     assert code != 0

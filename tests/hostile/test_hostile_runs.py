@@ -128,6 +128,7 @@ def bomb(run: Run) -> str:
     return name
 
 
+@pytest.mark.slow
 def test_reading_a_run_takes_bounded_memory(tmp_path: Path) -> None:
     """Four runs of some megabytes, scored in a process of 2 GB."""
     prompt, documents, often, long = (make(tmp_path, record("q1")) for _ in range(4))
@@ -249,7 +250,7 @@ def test_a_damaged_answer_is_asked_again(project: Project, capsys: Any, monkeypa
 
 
 def test_a_flipped_byte_of_a_question_file_or_summary_is_found(tmp_path: Path) -> None:
-    from fathoms.report import load
+    from fathoms.runs.reading import load
 
     run = make(tmp_path, record("q1"))
     score_run(run)
@@ -266,7 +267,7 @@ def test_a_flipped_byte_of_a_question_file_or_summary_is_found(tmp_path: Path) -
 
 def test_a_question_file_that_is_gone_or_twice_there_is_missed(tmp_path: Path) -> None:
     from fathoms.compare.question_scores import read_scores
-    from fathoms.report import load
+    from fathoms.runs.reading import load
 
     run = make(tmp_path, record("q1"), record("q2"))
     score_run(run)

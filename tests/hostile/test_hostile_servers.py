@@ -88,6 +88,7 @@ def compressed(data: bytes, *codings: str) -> bytes:
     return answer(data, "200 OK", "Content-Type: application/json", f"Content-Encoding: {', '.join(codings)}")
 
 
+@pytest.mark.slow
 def test_decompression_stops_at_the_size_limit(tmp_path: Path) -> None:
     """In a child whose memory is limited: 256 MB from 256 KB, and the same compressed twice."""
     script = f"""
@@ -219,6 +220,7 @@ def test_health_checks_and_token_counts_time_out(monkeypatch: pytest.MonkeyPatch
         counting._known.clear()
 
 
+@pytest.mark.slow
 def test_a_signal_ends_health_checks_and_token_counts(tmp_path: Path) -> None:
     """SIGINT once; the command ends by itself, long before the server or a time-out would."""
     project = faulty_project(tmp_path, ["What?"])

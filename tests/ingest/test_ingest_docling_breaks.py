@@ -133,7 +133,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Document | Do
     ]
     folder = tmp_path_factory.mktemp("damaged")
     paths = [damage.write(folder, name) for name in names]
-    return dict(zip(names, parse_all(OFFLINE, paths, workers=2), strict=True))
+    return dict(zip(names, parse_all(OFFLINE, paths, workers=1), strict=True))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from fathoms.judges.rubrics import KINDS
 from fathoms.metrics.judged_abstention import JudgedAbstention, judgement
 from fathoms.models import Embedded, ScriptedModel
 from fathoms.models.caller import Caller
-from fathoms.report import load
+from fathoms.runs.reading import load
 from fathoms.types import Verdict
 from tests.support.project import Project
 

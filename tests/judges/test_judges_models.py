@@ -67,6 +67,7 @@ def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_probability_of_a_cross_encoder_is_that_of_entailment(classifier: Path) -> None:
     from sentence_transformers import CrossEncoder
 

@@ -10,8 +10,9 @@ import pytest
 
 from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, FathomsError
-from fathoms.metrics import NearestNeighbour, Scoring, score, summarise
-from fathoms.metrics.nearest_neighbour import OWN_EXEMPLARS, read_exemplars
+from fathoms.metrics.aggregate import summarise
+from fathoms.metrics.nearest_neighbour import OWN_EXEMPLARS, NearestNeighbour, read_exemplars
+from fathoms.metrics.score_records import Scoring, score
 from fathoms.models import LexicalEmbedder, LlamaIndexEmbedder, OnnxEmbedder
 from fathoms.types import Question, Record, Reply, Verdict
 

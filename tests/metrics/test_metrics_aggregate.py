@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fathoms.metrics import Scoring, hallucination, score, summarise
+from fathoms.metrics.aggregate import summarise
+from fathoms.metrics.hallucination import hallucination
+from fathoms.metrics.score_records import Scoring, score
 from fathoms.types import Failure, Question, Record, Reply
 
 

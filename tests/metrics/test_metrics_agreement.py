@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathoms.errors import DataError
-from fathoms.metrics import Cues
 from fathoms.metrics.agreement import Counts, Labelled, agree, count, figures, intervals, read_labels
+from fathoms.metrics.cues import Cues
 
 
 def test_figures_by_hand() -> None:

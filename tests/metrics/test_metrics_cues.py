@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathoms.config import Source, validate
-from fathoms.metrics import Cues, NearestNeighbour, Scoring, score
 from fathoms.metrics.clause_readings import read_clauses
 from fathoms.metrics.clauses import Clause, split_clauses
+from fathoms.metrics.cues import Cues
+from fathoms.metrics.nearest_neighbour import NearestNeighbour
+from fathoms.metrics.score_records import Scoring, score
 from fathoms.models import OnnxEmbedder
 from fathoms.types import Question, Record, Reply
 

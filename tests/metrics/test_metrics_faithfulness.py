@@ -10,9 +10,9 @@ import pytest
 from fathoms.errors import UsageError
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.of_run import Judging
-from fathoms.metrics import RecordScore
 from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.metrics.metric import Facts
+from fathoms.metrics.score_records import RecordScore
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Claim, Failure, Hit, Judgement, Question, Record, Reply, Verdict

@@ -9,19 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fathoms.metrics import (
-    STAGES,
-    Funnel,
-    RecordScore,
-    RunTexts,
-    Scores,
-    Scoring,
-    Stage,
-    summarise_funnels,
-    with_funnels,
-)
-from fathoms.metrics.funnel import funnel, prompted, steps
+from fathoms.metrics.funnel import RunTexts, funnel, prompted, steps
+from fathoms.metrics.funnel_summary import summarise_funnels, with_funnels
 from fathoms.metrics.phrase_recall import phrase_recall
+from fathoms.metrics.score_records import RecordScore, Scores, Scoring
+from fathoms.metrics.stages import STAGES, Funnel, Stage
 from fathoms.types import (
     Attachment,
     Chunk,

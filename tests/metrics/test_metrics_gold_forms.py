@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from fathoms.errors import DataError
-from fathoms.metrics import phrase_recall
 from fathoms.metrics.marks import marks
+from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.types import Question
 
 

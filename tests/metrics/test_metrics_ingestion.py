@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fathoms.metrics import gold_text_recall, summarise_gold_text
+from fathoms.metrics.ingestion import gold_text_recall, summarise_gold_text
 from fathoms.types import Document, Evidence, Page, Question
 
 

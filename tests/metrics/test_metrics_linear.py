@@ -13,13 +13,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathoms.errors import DataError
-from fathoms.metrics import Cues, Linear, NearestNeighbour, Scoring, score
 from fathoms.metrics.agreement import agree, read_labels
-from fathoms.metrics.linear import WEIGHTS, WEIGHTS_SHA256
+from fathoms.metrics.classifying import classify_together
+from fathoms.metrics.cues import Cues
+from fathoms.metrics.linear import WEIGHTS, WEIGHTS_SHA256, Linear
 from fathoms.metrics.linear_weights import read_weights
+from fathoms.metrics.nearest_neighbour import NearestNeighbour
+from fathoms.metrics.score_records import Scoring, score
 from fathoms.types import Question, Record, Reply
 
 LANGUAGES = yaml.safe_load(Path(__file__).with_name("abstention_languages.yaml").read_text(encoding="utf-8"))
+
+
+def test_several_processes_give_the_same_verdicts() -> None:
+    texts = ["It is 42 crowns.", "The document does not say.", "I cannot tell.", "", "On page 3: 7 mm."]
+    assert classify_together(WEIGHTS, WEIGHTS_SHA256, texts, worth=2) == Linear().classify(texts)
+    assert Linear().classify([]) == []
 
 
 def label(text: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathoms.metrics import PhraseRecall, phrase_recall
+from fathoms.metrics.phrase_recall import PhraseRecall, phrase_recall
 
 # (phrase, answer, found, why)
 WORDS = [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fathoms.metrics import phrase_recall
+from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.types import Question
 from tests.support.doc_pages import DOCS
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from fathoms.importers import read_result_file
-from fathoms.metrics import Scores, Scoring, score, summarise
+from fathoms.metrics.aggregate import summarise
+from fathoms.metrics.score_records import Scores, Scoring, score
 from fathoms.types import Record
 
 COLUMNS = ("Text-Only", "Tables", "Images", "Multimodal", "Cross-Document Multimodal")

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from fathoms.metrics import Scoring, score, summarise
+from fathoms.metrics.aggregate import summarise
 from fathoms.metrics.metric import Facts, Metric
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.registry import named
+from fathoms.metrics.score_records import Scoring, score
 from fathoms.metrics.truthfulness import Truthfulness
+from fathoms.stats.intervals import blaker
 from fathoms.types import Failure, Question, Record, Reply
 
 SILENT = "The document does not say."
@@ -107,6 +109,14 @@ def test_decisions(name: str, overall: float, categories: dict[str, tuple[float,
     assert {key: (cell["value"], cell["n"]) for key, cell in found["categories"].items()} == {
         key: (pytest.approx(value), n) for key, (value, n) in categories.items()
     }
+
+
+def test_f1_has_blakers_interval_of_its_share_of_hits() -> None:
+    """Two of the four answers that count are hits, so the share of hits is 1/2, and F1 = 2 * 1/2 / (3/2)."""
+    found = figures(named(["abstention-f1"])[0])["overall"]
+    low, high = blaker(0.5, 4)
+    assert (found["low"], found["high"]) == pytest.approx((2 * low / (1 + low), 2 * high / (1 + high)))
+    assert found["method"] == "blaker"
 
 
 def over(cell: dict[str, Any]) -> dict[str, tuple[float | None, int]]:

@@ -12,13 +12,14 @@ from fathoms.models import AnthropicLLM
 from fathoms.types import Message, Prompt, Usage
 from tests.support.llama_server import KEY as LLAMA_KEY
 from tests.support.llama_server import MODEL
+from tests.support.packages import skip_without
 from tests.support.vendor_clients import VARIABLE, adapter, answered, prompt
 from tests.support.vendor_servers import KEY, Vendors, vendors
 from tests.support.vendor_wire import Fails, Said, error_body
 
 pytestmark = pytest.mark.slow  # an SDK and its server
 
-pytest.importorskip("anthropic")
+skip_without("anthropic")
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from fathoms.models.chat.closed_errors import Fault, quoted, refusal_in
 from fathoms.models.protocols import FileLimits
 from fathoms.types import Usage
 from tests.support.mixed_message import Mixed
+from tests.support.packages import skip_without
 from tests.support.vendor_clients import APIS, VARIABLE, adapter, answered, asked, prompt
 from tests.support.vendor_schemas import complaint, unknown_fields
 from tests.support.vendor_servers import KEY, Asked, Vendors, vendors
@@ -23,8 +24,7 @@ from tests.support.vendor_wire import MODELS, STOPS, Breaks, Fails, Said, Step, 
 
 pytestmark = pytest.mark.slow  # three SDKs and their servers
 
-for package in ("anthropic", "google.genai", "openai"):
-    pytest.importorskip(package)
+skip_without("anthropic", "google.genai", "openai")
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tests.support.mixed_message import Mixed
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 
-FACTS = " ".join(f"Station {number} lies {number * 37 % 101} km from the harbour." for number in range(12))
+FACTS = " ".join(f"Station {number} lies {number * 37 % 101} km from the harbour." for number in range(6))
 
 
 def prompt(question: str, context: str = "") -> Prompt:
@@ -76,6 +76,27 @@ def test_a_prefix_is_reused_where_that_is_asked_for(smollm: Embedded) -> None:
     assert reply.usage.cached_tokens > 0.8 * reply.usage.prompt_tokens
 
 
+def test_replies_with_a_kept_context_do_not_depend_on_what_came_before(smollm: Embedded) -> None:
+    """Alone and after others, in two orders; another context and a plain request come in between."""
+    model = smollm.model_copy(update={"cache_prompt": "context"})
+    numbers = (3, 7, 11)
+    alone: dict[int, str] = {}
+    reused: set[int | None] = set()
+    for number in numbers:
+        ask(smollm, "Hello.")  # takes the slot, so the context is evaluated again
+        alone[number] = ask(model, f"How far is station {number}?", FACTS).text
+    for order in (numbers, numbers[::-1]):
+        ask(model, "How far is station 5?", f"It rains. {FACTS}")
+        for number in order:
+            reply = ask(model, f"How far is station {number}?", FACTS)
+            assert reply.text.encode() == alone[number].encode()
+            reused.add(reply.usage.cached_tokens)
+    (context,) = reused  # the context, and never a part of the question
+    assert context is not None
+    assert reply.usage.prompt_tokens is not None
+    assert 0.8 * reply.usage.prompt_tokens < context < reply.usage.prompt_tokens
+
+
 def test_max_tokens_stops_it(smollm: Embedded) -> None:
     reply = ask(smollm.model_copy(update={"max_tokens": 2}), "Count from one to one hundred.")
     assert reply.usage.completion_tokens == 2
@@ -85,14 +106,17 @@ def test_max_tokens_stops_it(smollm: Embedded) -> None:
 def test_a_prompt_that_is_too_long_is_refused_in_words(smollm: Embedded) -> None:
     long = prompt("word " * 1500)
     tokens = smollm.count_tokens(long.messages)
-    with pytest.raises(ModelError, match=f"takes {tokens} tokens and the context holds 1024: raise n_ctx"):
-        asyncio.run(smollm.reply(long))
+    for model in (smollm, smollm.model_copy(update={"cache_prompt": "context"})):
+        with pytest.raises(
+            ModelError, match=f"takes {tokens} tokens and the context holds 1024: raise n_ctx"
+        ):
+            asyncio.run(model.reply(long))
 
 
 def test_a_call_that_is_cancelled_frees_the_model(smollm: Embedded) -> None:
     """The next call does not wait for the rest of a long reply."""
     story = prompt("Tell me a very long story of the sea.")
-    model = smollm.model_copy(update={"max_tokens": 400})
+    model = smollm.model_copy(update={"max_tokens": 150})
 
     async def cancelled() -> tuple[float, float]:
         whole = await model.reply(story)
@@ -107,14 +131,18 @@ def test_a_call_that_is_cancelled_frees_the_model(smollm: Embedded) -> None:
     assert after < whole / 2
 
 
-def test_requests_at_once_have_a_context_each(smollm: Embedded) -> None:
-    model = smollm.model_copy(update={"max_concurrency": 2, "n_ctx": 512})
+def test_requests_at_once_give_the_replies_of_one_at_a_time(smollm: Embedded) -> None:
+    model = smollm.model_copy(update={"max_concurrency": 2, "n_ctx": 512, "max_tokens": 24})
     assert model.context_window == 512
+    asked = [prompt(f"How far is station {n}, and {'please ' * n}where is it?", FACTS) for n in range(6)]
 
-    async def both() -> list[Reply]:
-        return list(await asyncio.gather(*(model.reply(prompt(f"{n}?", FACTS)) for n in range(2))))
+    async def together(prompts: list[Prompt]) -> list[str]:
+        return [reply.text for reply in await asyncio.gather(*map(model.reply, prompts))]
 
-    assert all(reply.usage.completion_tokens for reply in asyncio.run(both()))
+    alone = [asyncio.run(together([one]))[0] for one in asked]
+    assert asyncio.run(together(asked)) == alone
+    assert asyncio.run(together(asked[::-1])) == alone[::-1]
+    assert len(model._copies()._loaded) == 2
 
 
 def test_its_port_is_closed_to_others(smollm: Embedded) -> None:

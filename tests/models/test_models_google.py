@@ -10,13 +10,14 @@ import pytest
 
 from fathoms.errors import ConfigError, ModelError, PromptTooLongError, RateLimitError
 from fathoms.types import Message, Prompt, Usage
+from tests.support.packages import skip_without
 from tests.support.vendor_clients import VARIABLE, adapter, answered, prompt
 from tests.support.vendor_servers import KEY, Vendors, vendors
 from tests.support.vendor_wire import Fails, Said, error_body
 
 pytestmark = pytest.mark.slow  # an SDK and its server
 
-pytest.importorskip("google.genai")
+skip_without("google.genai")
 
 
 @pytest.fixture

@@ -13,8 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from fathoms.report import leaderboard_panel, report_json, report_markdown, summary_panel, write_report
+from fathoms.report.as_json import report_json
+from fathoms.report.markdown import report_markdown
 from fathoms.report.review.agreement import agreement, average, mean_rating, rated_alike
+from fathoms.report.terminal import leaderboard_panel, summary_panel
+from fathoms.report.write import write_report
 from fathoms.runs.ratings import FILE, Rating, append_rating
 from fathoms.runs.reading import ScoredRun
 

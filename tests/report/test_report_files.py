@@ -11,9 +11,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from fathoms.errors import DataError, StoreError, UsageError
-from fathoms.report import load, write_report
 from fathoms.report.markdown import escape, report_markdown
 from fathoms.report.worst import first_messages, worst_questions
+from fathoms.report.write import write_report
+from fathoms.runs.reading import load
 from fathoms.runs.schemas import NAMES, schema
 
 pytestmark = pytest.mark.slow  # they draw
@@ -124,7 +125,7 @@ def test_the_report_of_one_run(run_dir):
 
 def test_the_report_of_several_runs_has_a_line_a_run(run_dir):
     text = report_markdown([load(run_dir), load(run_dir)], run_dir)
-    assert " | a-model | 0.38 (4) | 0.38 (4) | 0.75 (2) | 0.00 (2) |" in text
+    assert " | a-model | 1 to 2 | 0.38 (4) | 0.38 (4) | 0.75 (2) | 0.00 (2) |" in text
     assert " | a-model | 0.50 (3) | 0.33 (3) | 0.00 (2) | 1.00 (1) |" in text
 
 
@@ -251,17 +252,17 @@ def test_write_report_writes_all_files(run_dir):
     assert all(path.parent == run_dir and path.stat().st_size > 0 for path in written)
     assert json.loads((run_dir / "report.json").read_text())[0]["overall"]["correctness"] == 0.375
     assert "[report.html](report.html)" in (run_dir / "report.md").read_text()
-    write_report([load(run_dir)], run_dir, html=False, pdf=False)
+    write_report([load(run_dir)], run_dir, html=False, plots=False)
     assert "report.html" not in (run_dir / "report.md").read_text()
 
 
-def test_without_pdf_none_is_written_or_linked(run_dir):
+def test_without_plots_none_is_written_or_linked(run_dir):
     write_report([load(run_dir)], run_dir)
     assert "[PDF](radar-correctness.pdf)" in (run_dir / "report.md").read_text()
-    written = write_report([load(run_dir)], run_dir, pdf=False)
-    assert not [path for path in written if path.suffix == ".pdf"]
-    assert ".pdf)" not in (run_dir / "report.md").read_text()
-    assert not list(run_dir.glob("*.pdf"))  # it would be of the scores of before
+    written = write_report([load(run_dir)], run_dir, plots=False)
+    assert not [path for path in written if path.name.startswith("radar")]
+    assert "radar-" not in (run_dir / "report.md").read_text()
+    assert not list(run_dir.glob("radar-*"))  # they would be of the scores of before
 
 
 def test_nothing_is_written_where_scores_are_missing(run_dir, tmp_path):

@@ -12,8 +12,12 @@ import pytest
 
 from fathoms.api import Result
 from fathoms.errors import UsageError
-from fathoms.report import ScoredRun, grouped, load, report_csv, report_json, report_latex, report_markdown
-from fathoms.report.grouping import label
+from fathoms.report.as_csv import report_csv
+from fathoms.report.as_json import report_json
+from fathoms.report.grouping import grouped, label
+from fathoms.report.latex import report_latex
+from fathoms.report.markdown import report_markdown
+from fathoms.runs.reading import ScoredRun, load
 from tests.support.project import CONFIG, PAGES, QUESTIONS, Project, write_pdf
 
 METADATA: tuple[dict[str, Any], ...] = (

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from fathoms.errors import UsageError
-from fathoms.report import ScoredRun, load, report_html, write_report
-from fathoms.report.html import payload
+from fathoms.report.html import payload, report_html
+from fathoms.report.write import write_report
+from fathoms.runs.reading import ScoredRun, load
 from fathoms.types import Attachment, FilePart, ImagePart, Message, TextPart
 from tests.support.report_page import CHUNK, OVERVIEW, detail_of, held, text_of, unpacked
 

@@ -12,7 +12,8 @@ import pytest
 from fathoms.api import Result
 from fathoms.metrics.python_metric import PythonMetric
 from fathoms.metrics.registry import named
-from fathoms.report import load, report_html
+from fathoms.report.html import report_html
+from fathoms.runs.reading import load
 from fathoms.runs.schemas import complaint
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run

@@ -15,9 +15,9 @@ import pytest
 from PIL import Image
 
 from fathoms.paths import sha256_file
-from fathoms.report import ScoredRun
 from fathoms.report.html import Payload, payload
 from fathoms.report.html.pictures import WIDTH
+from fathoms.runs.reading import ScoredRun
 from fathoms.runs.trust import signed
 
 Json = dict[str, Any]

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from fathoms.report import load
 from fathoms.report.html.overview import further_of, hallucination_over
-from fathoms.runs.reading import MetricFigures, ScoredRun, range_of
+from fathoms.runs.reading import MetricFigures, ScoredRun, load, range_of
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
 from fathoms.types import Question, Record, Reply

@@ -9,9 +9,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from fathoms.report import ScoredRun, report_html
-from fathoms.report.html import payload
+from fathoms.report.html import payload, report_html
 from fathoms.report.html.texts import Pool, units
+from fathoms.runs.reading import ScoredRun
 from tests.support.report_page import detail_of, held, unpacked
 
 Json = dict[str, Any]

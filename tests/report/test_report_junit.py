@@ -7,7 +7,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from fathoms.report.ending import Ending, dollars, duration, ending, short
+from fathoms.report.amounts import dollars, duration, short
+from fathoms.report.ending import Ending, ending
 from fathoms.report.junit import Case, Suite, category_cases, junit, question_cases
 from fathoms.runs.reading import Manifest, Totals, load
 

@@ -9,8 +9,9 @@ import pytest
 from fathoms.errors import DataError, UsageError
 from fathoms.report.as_json import report_json
 from fathoms.report.leaderboard import both_counts, figure, leaderboard, run_labels
-from fathoms.report.terminal import leaderboard_panel
+from fathoms.report.terminal import leaderboard_panel, shrunk_panel
 from fathoms.runs.reading import Means
+from tests.support.report_runs import made_runs
 
 # As printed in Table II of the paper, correctness then hallucination.
 PRINTED = {
@@ -101,7 +102,7 @@ def test_incomplete_runs_share_the_mark_of_a_shared_reason(small_run):
         "² incomplete: stopped; 2 questions are missing",
         table.notes[-1],
     )
-    assert table.notes[-1].startswith("Ranks by correctness")
+    assert table.notes[-1].startswith("Rank: the places by correctness")
 
 
 def test_mixed_profiles_are_said_not_to_be_comparable(small_run, run_of):
@@ -114,12 +115,18 @@ def test_mixed_profiles_are_said_not_to_be_comparable(small_run, run_of):
 
 def test_ranks_are_intervals(small_run, paper_runs):
     ours = small_run()
-    (note,) = leaderboard([ours, ours]).notes
-    assert note.startswith("Ranks by correctness that these questions allow (95 %, all runs together): ")
-    assert note.count(" 1 to 2") == 2
-    assert leaderboard([paper_runs[0], ours]).notes == (
-        "Ranks are not known, because the runs were not asked the same questions.",
+    both = leaderboard([ours, ours])
+    assert both.notes == (
+        "Rank: the places by correctness that these questions allow (95 %, all runs together).",
     )
+    assert [row.rank_text for row in both.rows] == ["1 to 2"] * 2
+    # half of 120 answers are right, a third, and none; both runs are right on every sixth
+    shown = made_runs()
+    assert [row.is_best for row in leaderboard(shown).rows] == [True, False, False]
+    assert [run["rank"] for run in report_json(shown)] == [(1, 1), (2, 2), (3, 3)]
+    unknown = leaderboard([paper_runs[0], ours])
+    assert unknown.notes == ("Ranks are not known, because the runs were not asked the same questions.",)
+    assert [row.rank_text for row in unknown.rows] == ["-", "-"]
 
 
 def test_labels_tell_runs_apart(small_run, run_of):
@@ -139,6 +146,7 @@ def test_the_json_shape_is_exact_and_unrounded(small_run):
             "name": "small",
             "model": "a-model",
             "profile": "paper",
+            "rank": None,
             "overall": {
                 "correctness": 0.375,
                 "hallucination": 0.5,
@@ -207,3 +215,12 @@ def test_a_summary_with_nothing_in_it_reports_nothing(run_of):
     }
     assert found["categories"] == {}
     assert json.loads(json.dumps(found)) == found
+
+
+def test_three_categories_cannot_be_shrunk():
+    (run,) = made_runs(["alpha"])
+    assert report_json([run], shrink=True)[0]["shrunk"] == {}
+    assert list(map(str, shrunk_panel([run])[:2])) == [
+        "alpha",
+        "fewer than four categories, which cannot be shrunk",
+    ]

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from fathoms.cli import main
 from fathoms.errors import ConfigError, DataError, UsageError
-from fathoms.metrics import Scoring
+from fathoms.metrics.score_records import Scoring
 from fathoms.reproduce import Table, compare, find_results, load_table, released_figures, table_names
 from fathoms.reproduce.display import reproduced_panel
 from tests.support.project import Project

@@ -1,16 +1,22 @@
-"""Records on their way to the disk: many at once, and nothing of them is lost with what people read."""
+"""Records on their way to the disk: written at once, synced in groups, and then shown to people."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from fathoms.errors import StoreError
-from fathoms.runner.commit import GroupCommit
-from fathoms.runs.store import Run
+from fathoms.runner.commit import Recorder
+from fathoms.runs.journal import OpenJournal
+from fathoms.runs.store import Appender, Run
 from fathoms.types import Question, Record, Reply
 
 
@@ -23,27 +29,118 @@ def run_in(path: Path) -> Run:
     return Run.create(path, "demo", "abcdef1234567890", {"model": "m"})
 
 
+class Syncs(Appender):
+    """Counts how often a journal was synced to the disk."""
+
+    count = 0
+
+    def sync(self) -> None:
+        self.count += 1
+        super().sync()
+
+
+class CountingRun(Run):
+    """A run that counts how often its journal was synced."""
+
+    @contextmanager
+    def appending(self) -> Iterator[Appender]:
+        with closing(OpenJournal(self.path / "journal.jsonl")) as journal:
+            self.syncs = Syncs(self._lines, journal)
+            yield self.syncs
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from fathoms.runner.commit import Recorder
+from fathoms.runs.store import Run
+from tests.runner.test_commit import record
+
+recorder = Recorder(Run(Path(sys.argv[1])))
+for number in range(40):
+    recorder.add(record(f"q{number}"))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_was_added_survives_a_kill(tmp_path: Path) -> None:
+    """The process ends before it has synced anything, and before any question file."""
+    run = run_in(tmp_path)
+    ended = subprocess.run([sys.executable, "-c", _KILLED, str(run.path)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert [one.question.id for one in run.records()] == [f"q{number}" for number in range(40)]
+
+
+def test_records_are_synced_in_groups(tmp_path: Path) -> None:
+    run = CountingRun(run_in(tmp_path).path)
+
+    async def add() -> None:
+        recorder = Recorder(run)
+        for number in range(100):
+            recorder.add(record(f"q{number}"))
+            await asyncio.sleep(0.005)
+        await recorder.finish()
+
+    asyncio.run(add())
+    assert 2 <= run.syncs.count <= 30  # at most ten a second, and once at the end
+    assert len(run.records()) == len(list(run.views())) == 100
+
+
+def test_question_files_are_written_while_no_answers_come(tmp_path: Path) -> None:
+    run = run_in(tmp_path)
+
+    async def add() -> list[str]:
+        recorder = Recorder(run)
+        recorder.add(record("q"))
+        await asyncio.sleep(2)
+        files = [path.name for path in (run.path / "questions").iterdir()]
+        await recorder.finish()
+        return files
+
+    assert asyncio.run(add()) == ["q.json"]
+
+
 def test_what_was_added_is_in_the_journal_and_then_in_files(tmp_path: Path) -> None:
     run = run_in(tmp_path)
 
     async def add() -> list[int]:
-        commit = GroupCommit(run)
-        await asyncio.gather(*(commit.add(record(f"q{number}")) for number in range(40)))
+        recorder = Recorder(run)
+        for number in range(40):
+            recorder.add(record(f"q{number}"))
         known = len(run.records())
-        await commit.finish()
+        await recorder.finish()
         return [known, len(list((run.path / "questions").iterdir()))]
 
     assert asyncio.run(add()) == [40, 40]
+
+
+def test_a_journal_that_was_moved_away_ends_the_run(tmp_path: Path) -> None:
+    """Answers that are written to a file without a name would be lost."""
+    run = run_in(tmp_path)
+
+    async def add() -> None:
+        recorder = Recorder(run)
+        try:
+            for number in range(100):
+                recorder.add(record(f"q{number}"))
+                if number == 3:
+                    (run.path / "journal.jsonl").rename(tmp_path / "moved.jsonl")
+                await asyncio.sleep(0.1)
+        finally:
+            await recorder.finish()
+
+    with pytest.raises(StoreError, match=r"journal\.jsonl (was replaced|cannot be written)"):
+        asyncio.run(add())
 
 
 def test_repeats_are_in_one_file(tmp_path: Path) -> None:
     run = run_in(tmp_path)
 
     async def add() -> None:
-        commit = GroupCommit(run, several=True)
+        recorder = Recorder(run, several=True)
         for repeat in range(3):
-            await commit.add(record("q", repeat))
-        await commit.finish()
+            recorder.add(record("q", repeat))
+        await recorder.finish()
 
     asyncio.run(add())
     view = json.loads((run.path / "questions" / "q.json").read_text())
@@ -57,10 +154,11 @@ def test_a_file_that_cannot_be_written_costs_no_answer(tmp_path: Path) -> None:
     added: list[str] = []
 
     async def add() -> None:
-        commit = GroupCommit(run)
+        recorder = Recorder(run)
         for number in range(1000):
             added.append(f"q{number}")
-            await commit.add(record(added[-1]))
+            recorder.add(record(added[-1]))
+            await asyncio.sleep(0.25)
 
     with pytest.raises(StoreError, match="questions"):
         asyncio.run(add())

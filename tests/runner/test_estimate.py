@@ -44,7 +44,7 @@ def test_estimated_against_billed_on_the_sample(
 ) -> None:
     """Within 15 % of what the embedded model counts: the promise of `--dry-run`."""
     path = root / "configs" / "demo.yaml"
-    experiment = load_experiment(path, ["generate.price={input: 1, output: 4}"])
+    experiment = load_experiment(path, ["generate.price={input: 1, output: 4}", "generate.threads=1"])
     corpus = corpora.load(experiment.data, path.parent)
     asked = corpus.select(limit=4)
     cache = Cache()

@@ -7,11 +7,12 @@ import itertools
 import numpy as np
 import pytest
 from scipy import linalg, stats
+from scipy.stats import norm
 
 from fathoms.stats.clusters import cr2_difference, usable
 from fathoms.stats.detectable import detectable, sign_flip_ps
 from fathoms.stats.difference import macro_weights
-from fathoms.stats.paired import mcnemar_p, repeats_p, sign_flip_p
+from fathoms.stats.paired import difference_p, mcnemar_p, repeats_p, sign_flip_p
 
 # ----- repeats
 
@@ -56,7 +57,7 @@ def test_unequal_repeats_with_fractions_and_weights() -> None:
     second = [[0.5], [0.0, 0.0], [0.25], [0.0]]
     weights = np.array([0.4, 0.3, 0.2, 0.1])
     differences = [np.mean(b) - np.mean(a) for a, b in zip(first, second, strict=True)]
-    both = sign_flip_p(differences, weights), drawn_p(first, second, weights.tolist())
+    both = difference_p(differences, weights), drawn_p(first, second, weights.tolist())
     assert repeats_p(first, second, weights) == pytest.approx(max(both))
 
 
@@ -174,3 +175,12 @@ def flips(rng: np.random.Generator, n: int, rate: float, difference: float, time
     """Comparisons of which a share `rate` differs, and which have a true difference."""
     luck, gains = rng.random((times, n)), (max(rate, difference) + difference) / 2
     return (luck < gains) * 1.0 - ((luck >= gains) & (luck < max(rate, difference)))
+
+
+def test_little_losses_on_many_questions_are_no_evidence_that_one_run_is_worse() -> None:
+    """30 differences of -0.1: the sign-flip test is sure, but one gain of 0.9 in ten would undo them."""
+    losses, weights = np.full(30, -0.1), np.full(30, 1 / 30)
+    assert sign_flip_p(losses, weights) == pytest.approx(2 / 2**30)
+    # by hand: the variance is (0.3 + 2) / 900, the effective number (0.1 + 2 / 30) / variance = 65.2
+    z = 0.1 * np.sqrt((0.1 + 2 / 30) / (2.3 / 900) / 0.1)
+    assert difference_p(losses, weights) == pytest.approx(2 * norm.sf(z)) == pytest.approx(0.0107, abs=1e-4)

@@ -25,8 +25,17 @@ def test_the_mean_of_the_values_is_the_difference_of_the_ratios() -> None:
     values = linearised(first, second)
     assert values.mean() == pytest.approx(-0.3)
     assert linearised(second, first).mean() == pytest.approx(0.3)
-    # R = 6/9; the second question: (0 - 6/9) / (4/4) - (2 - 2 * 6/9) / (5/4)
-    assert values[1] == pytest.approx(-2 / 3 - (2 / 3) / 1.25)
+    # R = 6/9, and the mean denominators are 5/4 and 4/4; the second question: (0 - 6/9) - (2 - 2 * 6/9)
+    assert values[1] == pytest.approx((-2 / 3 - 2 / 3) * (1 / 1.25 + 1) / 2)
+    assert values[[0, 2, 3]] == pytest.approx(0)
+
+
+def test_one_more_mistake_is_no_evidence() -> None:
+    """30 right abstentions of 30 on both sides, and one wrong one: F1 changes by -1/61, and p is 1."""
+    first = [RIGHT] * 30 + [ANSWERED] * 70
+    values = linearised(first, [*first[:-1], WRONG])
+    assert values.mean() == pytest.approx(-1 / 61)
+    assert sign_flip_p(values / np.abs(values).max(), np.full(100, 0.01)) == 1
 
 
 def test_equal_sides_do_not_differ() -> None:
@@ -50,16 +59,19 @@ def test_the_values_vary_as_the_bootstrapped_difference_does() -> None:
 
 
 @pytest.mark.slow
-def test_the_interval_holds_the_true_difference_and_equal_runs_seldom_differ() -> None:
-    """100 questions, a fifth of them unanswerable; both runs abstain on 90 % of those and on 10 % of the
-    others, alike on half of the questions. The true difference is 0."""
+@pytest.mark.parametrize(("recall", "mistaken"), [(0.9, 0.1), (0.99, 0.01)])
+def test_the_interval_holds_the_true_difference_and_equal_runs_seldom_differ(
+    recall: float, mistaken: float
+) -> None:
+    """100 questions, 30 % of them unanswerable; both runs abstain on a share of those and of the others,
+    alike on half of the questions. The true difference is 0."""
     rng, held, found, times = np.random.default_rng(0), 0, 0, 1000
     kinds = np.array([RIGHT, WRONG, ANSWERED])
     for _ in range(times):
-        unanswerable, one, other = rng.random(100) < 0.2, rng.random(100), rng.random(100)
+        unanswerable, one, other = rng.random(100) < 0.3, rng.random(100), rng.random(100)
         sides = []
         for luck in (one, np.where(rng.random(100) < 0.5, one, other)):
-            abstained = luck < np.where(unanswerable, 0.9, 0.1)
+            abstained = luck < np.where(unanswerable, recall, mistaken)
             sides.append(
                 kinds[np.where(unanswerable & abstained, 0, np.where(unanswerable | abstained, 1, 2))]
             )

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from fathoms.stats.noninferiority import Answers, judge
+from fathoms.stats.noninferiority import LOST_LEVEL, Answers, judge
 from fathoms.stats.pooled import pooled_tail
-from fathoms.stats.sequential import SHIFTS, e_values, evidence, needed, night_p
+from fathoms.stats.sequential import BUDGET, SHIFTS, e_values, evidence, level_alone, needed, night_p
 
 
 def test_a_night_worked_by_hand() -> None:
@@ -46,7 +46,11 @@ def test_the_evidence_of_two_nights_worked_by_hand() -> None:
 
 
 def test_the_budget_is_five_percent_of_365_nights_for_all_checks_together() -> None:
-    assert (needed(), needed(3)) == (pytest.approx(7300), pytest.approx(21900))
+    assert (needed(), needed(3)) == (pytest.approx(14_600), pytest.approx(43_800))
+    # 1/2 + 1/6 + 1/12 + ... = 1: the levels of single nights add up to 2 %
+    assert [level_alone(1), level_alone(2), level_alone(1, 2)] == pytest.approx([0.01, 0.02 / 6, 0.005])
+    assert sum(map(level_alone, range(1, 100_000))) == pytest.approx(0.02, rel=1e-4)
+    assert pytest.approx(0.05) == 365 / needed() + 0.02 + LOST_LEVEL == BUDGET
 
 
 def mean_e_value(low: float, high: float, shift: float) -> float:

@@ -44,11 +44,32 @@ def test_intervals_hold_at_the_edges(tables: Tables) -> None:
         assert at_least(row["lowest"], 93), row
 
 
+def test_shares_of_answers_and_f1_hold_at_the_edges(tables: Tables) -> None:
+    for row in [*tables["ratios"], *tables["f1"]]:
+        # the known exception in docs/statistics.md
+        lopsided = row["questions"] == 200 and row.get("answers to a question") == "5, of a tenth 50"
+        assert at_least(row["lowest"], 89 if lopsided else 93), row
+
+
+def test_cr2_holds_at_the_edges_or_is_refused(tables: Tables) -> None:
+    for row in tables["clustered"]:
+        if row["refused"] < 90:
+            assert at_least(row["lowest"], 93), row
+    (lonely,) = rows(tables, "clustered", lambda row: row["categories"].endswith("on one document"))
+    assert lonely["refused"] == 100
+
+
+def test_the_highest_sizes_of_cr2_are_chance(tables: Tables) -> None:
+    for row in tables["sizes"]:
+        assert at_most(row["CR2"], 5.5), row
+        assert at_least(row["coverage of CR2"], 93), row
+
+
 def test_cr2_holds_the_mean_of_other_documents_where_questions_alone_do_not(tables: Tables) -> None:
     for groups in (20, 40):
         naive, robust = rows(tables, "clusters", lambda row, n=groups: f"{n} documents" in row["interval"])
-        assert robust["mean"] == pytest.approx(95, abs=2)
-        assert robust["lowest"] >= 89
+        assert 93 <= robust["mean"] <= 98.5
+        assert robust["lowest"] >= 92  # 93, and three standard errors of 5,000 replications
         assert robust["mean"] > naive["mean"] + 3
 
 
@@ -77,6 +98,33 @@ def test_other_documents_are_not_confused_with_other_questions(tables: Tables) -
         assert at_least(row["coverage of CR2"], 93), row
         if row["differ"] == "0.60":
             assert not at_most(row["sign-flip"], 10), row
+
+
+def test_differences_of_f1_are_not_found_where_there_are_none(tables: Tables) -> None:
+    for row in tables["f1-differences"]:
+        assert at_most(row["p < .05"], 5.5), row
+        assert at_least(row["coverage"], 93), row
+
+
+def test_skewed_differences_are_not_found_where_the_means_are_equal(tables: Tables) -> None:
+    for row in tables["skewed"]:
+        assert at_most(row["used by compare"], 5.5), row
+
+
+def test_ranks_hold_together(tables: Tables) -> None:
+    for row in tables["ranks"]:
+        assert at_least(row["all held"], 94), row
+
+
+def test_the_interval_of_values_without_bounds_holds_unless_few_are_very_high(tables: Tables) -> None:
+    for row in tables["unbounded"]:
+        for kind in ("normal", "log-normal, sd 0.5", "exponential"):
+            assert at_least(row[kind], 93), row
+
+
+def test_a_pass_is_seldom_wrong(tables: Tables) -> None:
+    for row in tables["passes"]:
+        assert at_most(row["PASS"], 4), row
 
 
 def test_the_smallest_difference_is_found_as_often_as_said(tables: Tables) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
+import json
 import os
+import tempfile
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import pypdfium2 as pdfium
 import pytest
+from filelock import FileLock
 
 from fathoms.ingest import Docling, parse_all
 from fathoms.models.weights.weights import is_installed
@@ -31,11 +35,28 @@ def needs_docling(*assets: str) -> None:
 
 @cache
 def sample() -> tuple[dict[str, Document], list[tuple[int, int]]]:
-    """Every sample document by the first word of its name, without OCR; and the progress that was told."""
+    """Every sample document by the first word of its name, without OCR; and the progress that was told.
+
+    The processes of one test run share what the first of them converted.
+    """
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    kept = Path(tempfile.gettempdir(), f"fathoms-docling-sample-{run}.json")
+    with FileLock(f"{kept}.lock"):
+        if not kept.exists():
+            _convert_sample(kept)
+            atexit.register(kept.unlink)
+    documents, told = json.loads(kept.read_text())
+    found = [Document.model_validate({**document, "native": native}) for document, native in documents]
+    return {item.id.partition("-")[0]: item for item in found}, [tuple(pages) for pages in told]
+
+
+def _convert_sample(target: Path) -> None:
+    """Write the documents and the progress to a file."""
     told: list[tuple[int, int]] = []
     paths = sorted(SAMPLE.glob("*.pdf"))
     found = parse_all(OFFLINE, paths, workers=2, on_page=lambda *pages: told.append(pages))
-    return {item.id.partition("-")[0]: item for item in found if isinstance(item, Document)}, told
+    documents = [(item.model_dump(mode="json"), item.native) for item in found if isinstance(item, Document)]
+    target.write_text(json.dumps([documents, told]))
 
 
 def extract(folder: Path, name: str, *pages: int) -> Path:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import gc
 import importlib
+import io
 import json
 import os
 import runpy
@@ -31,19 +32,33 @@ PRELOADED = (
     "fathoms.cli.verbose",
     "fathoms.compare.against_baseline",
     "fathoms.models.embed.lexical",
+    "fathoms.report.html",
     "fathoms.report.radar",
+    "fathoms.report.write",
     "fathoms.reproduce",
     "fathoms.runner.runner",
     "fathoms.scoring",
     "fathoms.stats.intervals",
+    "fastjsonschema",
+    "filelock",
+    "fontTools.subset",
     "jinja2",
+    "logging.handlers",
+    "lxml.etree",
+    "PIL.BmpImagePlugin",
+    "PIL.GifImagePlugin",
     "PIL.JpegImagePlugin",
     "PIL.PngImagePlugin",
+    "PIL.PpmImagePlugin",
     "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_pdf",
     "matplotlib.backends.backend_svg",
     "matplotlib.figure",
     "matplotlib.style",
     "rich.console",
+    "rich.live",
+    "rich.progress",
+    "rich.table",
 )
 
 
@@ -97,9 +112,7 @@ def _serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for module in PRELOADED:
         importlib.import_module(module)
-    from fathoms.metrics.grammar import read_grammar
-
-    read_grammar()
+    _compute_once()
     gc.freeze()  # collecting in a child would copy every page of what is loaded here
     child = 0
     for line in sys.stdin:
@@ -111,6 +124,27 @@ def _serve() -> None:
             _become(json.loads(line))
             return
     os.kill(os.getpid(), signal.SIGKILL)  # at once, so that it does not write coverage data after the tests
+
+
+def _compute_once() -> None:
+    """Fill the caches in memory that most commands would fill at their start."""
+    from matplotlib.figure import Figure
+
+    from fathoms.metrics.grammar import read_grammar
+    from fathoms.metrics.linear import Linear
+    from fathoms.report.radar import plain_style
+    from fathoms.runs import schemas
+
+    read_grammar()
+    Linear().check()
+    for name in schemas.NAMES:
+        schemas._validator(name, explains=False)
+    with plain_style():  # loads the fonts
+        picture = Figure()
+        for weight in ("normal", "bold"):
+            picture.text(0, 0, "A", weight=weight)
+        for suffix in ("png", "svg", "pdf"):
+            picture.savefig(io.BytesIO(), format=suffix)
 
 
 def _become(order: Mapping[str, Any]) -> None:

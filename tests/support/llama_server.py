@@ -24,6 +24,7 @@ def llama_server(*, embedding: bool) -> Iterator[str]:
     settings.model_alias = {MODEL}
     settings.n_ctx = 512
     settings.n_parallel = 1
+    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
     settings.port = settings.verbosity = 0
     settings.fit_params = False
     settings.api_keys = [KEY]

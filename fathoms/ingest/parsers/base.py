@@ -15,9 +15,6 @@ from fathoms.errors import MissingExtraError
 from fathoms.ingest.parsers.raw import RawDocument, check_source, to_document
 from fathoms.types import Document
 
-LOST_TEXT = "text may be missing"
-"""Part of every warning which says that a parser may have lost text of a file."""
-
 ElementKind = Literal["text", "table", "picture", "formula", "code"]
 OnPage = Callable[[int, int], None]
 """A callback for progress: the number of pages that are done, and of all pages."""

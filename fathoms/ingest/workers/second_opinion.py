@@ -6,10 +6,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fathoms.errors import DocumentError
-from fathoms.ingest.parsers.base import LOST_TEXT, OnPage, ParserPool
+from fathoms.ingest.parsers.base import OnPage, ParserPool
 from fathoms.ingest.parsers.pymupdf import PyMuPDF
 from fathoms.ingest.workers.child import OneShotPool
-from fathoms.types import Document
+from fathoms.types import LOST_TEXT, Document
 
 
 class SecondOpinion:

@@ -30,7 +30,7 @@ _AGAIN = {408, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
 class ExecutionSettings(BaseModel):
     """Settings of retries, waits and rate limits of a provider. They do not change the answers."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_attempts: int = Field(default=5, ge=1, le=100)
     """Maximum number of calls for one reply. A call is retried only if there was no answer or if the status

@@ -7,6 +7,7 @@ import atexit
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -25,15 +26,17 @@ from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_TOKENS
 from fathoms.types import Message, Prompt, Reply
 
 _CHECK_SECONDS = 60
+_WAIT_SECONDS = 0.005
 
 
 class Embedded(ChatComponent):
     """`kind: embedded`: a model from `fathoms models list`, or any GGUF file, that runs on the CPU.
 
-    At temperature 0 and with one request at a time, the same prompt always gives the same reply, whatever was
-    asked before. `cache_prompt` and a higher `max_concurrency` give up this property for speed: llama.cpp
-    sums in a different order if it evaluates a different number of tokens together, which can change a reply
-    where two tokens are almost equally likely.
+    At temperature 0 the same prompt always gives the same reply, whatever is asked before or beside it: each
+    of several requests at a time has its own copy of the model. `cache_prompt: true` gives up this property
+    for speed: llama.cpp sums in a different order if it evaluates a different number of tokens together,
+    which can change a reply where two tokens are almost equally likely. `cache_prompt: context` keeps the
+    property.
     """
 
     packages: ClassVar[tuple[str, ...]] = ("xllamacpp",)
@@ -57,13 +60,19 @@ class Embedded(ChatComponent):
     seed: int = Field(default=0, ge=0, lt=2**32 - 1)
     """Random seed of the sampling, without effect at temperature 0. 2^32 - 1 is not allowed, because
     llama.cpp takes it for a random seed."""
-    cache_prompt: bool = False
+    cache_prompt: bool | Literal["context"] = False
     """Whether to reuse the evaluation of the beginning that a prompt has in common with the previous one.
-    With many questions about one long document, this takes seconds instead of minutes."""
+    With many questions about one long document, this takes seconds instead of minutes. `context` reuses only
+    the evaluation of all that stands before the last blank line of the prompt, which in the template
+    `default` is everything before the question. It is evaluated separately, so that replies do not depend on
+    the order of the questions."""
     threads: int | None = Field(default=None, ge=1, le=MOST_AT_ONCE)
-    """Number of CPU threads; all CPUs that this process may use if not given."""
+    """Number of CPU threads; all CPUs that this process may use if not given. Requests at the same time share
+    them."""
     max_concurrency: int = Field(default=1, ge=1, le=MOST_AT_ONCE)
-    """Maximum number of requests at a time; each has its own context of `n_ctx` tokens."""
+    """Maximum number of requests at a time. Each has its own copy of the model, with one context; the copies
+    share the memory of the weights. Small models answer faster so, because they gain little from several
+    threads."""
     process: Literal["own", "child"] = "own"
     """Whether the model runs in this process (`own`) or in a child process (`child`). If the child dies, for
     example because the memory is not sufficient, only one question fails and the child is started again."""
@@ -104,20 +113,22 @@ class Embedded(ChatComponent):
         if self.mmproj is None and any(message.images for message in prompt.messages):
             raise ModelError(self._sees_nothing())
         refuse_files(self.model, prompt)
+        # the tokens of images are not known before they are evaluated
+        apart = self.cache_prompt == "context" and not any(message.images for message in prompt.messages)
         body = {
             "messages": chat_messages(prompt.messages),
             "max_tokens": self.max_tokens,
             "temperature": self.temperature,
             "top_p": self.top_p,
             "seed": self.seed,
-            "cache_prompt": self.cache_prompt,
+            "cache_prompt": apart or self.cache_prompt is True,
             # llama.cpp's defaults (top-k 40, min-p 0.05) would restrict the sampling beyond top_p
             "top_k": 0,
             "min_p": 0.0,
             **held_to(prompt.form),
         }
-        engine = await asyncio.to_thread(self._engine)
-        reply = await engine.complete(body)
+        copies = await asyncio.to_thread(self._copies)
+        reply = await copies.complete(body, apart=apart)
         if prompt.form is not None:
             reply = with_choice_p(reply, prompt.form)
         return reply.model_copy(update={"prompt_cut": False})  # llama.cpp refuses a prompt that does not fit
@@ -137,16 +148,54 @@ class Embedded(ChatComponent):
         return True
 
     def _engine(self) -> _Engine:
+        """Return the first copy of the loaded model."""
+        return self._copies().first
+
+    def _copies(self) -> _Copies:
         """Return the loaded model; the first call loads it."""
         settings = Settings(
             model=str(locate(self.model)),
             projector=None if self.mmproj is None else str(locate(self.mmproj)),
             n_ctx=self.n_ctx,
-            threads=self.threads or available_cpus(),
-            slots=self.max_concurrency,
+            threads=max(1, (self.threads or available_cpus()) // self.max_concurrency),
         )
         with _loading:
-            return _load(settings, self.process)
+            return _load(settings, self.process, self.max_concurrency)
+
+
+class _Copies:
+    """Copies of one model, which are loaded when they are first needed at the same time."""
+
+    def __init__(self, settings: Settings, process: Literal["own", "child"], most: int) -> None:
+        self._settings, self._process = settings, process
+        self._busy = [0] * most
+        self._lock = threading.Lock()
+        self._loaded: list[_Engine] = []
+        self.first = self._at(0)
+
+    async def complete(self, body: dict[str, Any], *, apart: bool) -> Reply:
+        """Request one chat completion from the copy that has least to do (`_Engine.complete`)."""
+        at, engine = await asyncio.to_thread(self._take)
+        try:
+            return await engine.complete(body, apart=apart)
+        finally:
+            with self._lock:
+                self._busy[at] -= 1
+
+    def _take(self) -> tuple[int, _Engine]:
+        """Return the copy that has least to do, and its number; it is busy from now on."""
+        with self._lock:
+            at = min(range(len(self._busy)), key=self._busy.__getitem__)
+            engine = self._at(at)
+            self._busy[at] += 1
+            return at, engine
+
+    def _at(self, number: int) -> _Engine:
+        """Return a copy, which is loaded if it is the next one."""
+        if number == len(self._loaded):
+            server = OwnServer(self._settings) if self._process == "own" else ChildServer(self._settings)
+            self._loaded.append(_Engine(server, self._settings))
+        return self._loaded[number]
 
 
 class _Engine:
@@ -156,6 +205,9 @@ class _Engine:
         import httpx
 
         self._server = server
+        self._alone = threading.Lock()
+        self._context: list[int] | None = None
+        self._n_ctx = settings.n_ctx
         with httpx.Client(**{**self._connection(), "timeout": _CHECK_SECONDS}) as client:
             trained = client.get("/props").json()["default_generation_settings"]["n_ctx"]
         if trained < settings.n_ctx:
@@ -173,8 +225,64 @@ class _Engine:
             "verify": False,  # it is plain HTTP, and creating a TLS context would take longer than the call
         }
 
-    async def complete(self, body: dict[str, Any]) -> Reply:
-        """Request one chat completion as a stream; raises ModelError."""
+    async def complete(self, body: dict[str, Any], *, apart: bool = False) -> Reply:
+        """Request one chat completion as a stream; raises ModelError.
+
+        With `apart`, the context is evaluated before the question and by itself, if the previous request had
+        another one. The server has one slot, which no other request may use in between.
+        """
+        while not self._alone.acquire(blocking=False):  # callers may be in several threads and event loops
+            await asyncio.sleep(_WAIT_SECONDS)
+        try:
+            if not apart:
+                self._context = None
+            elif not await self._evaluate_context(body["messages"]):
+                body = {**body, "cache_prompt": False}
+            return await self._complete(body)
+        finally:
+            self._alone.release()
+
+    async def _evaluate_context(self, messages: list[dict[str, Any]]) -> bool:
+        """Bring the slot into the state after the context; returns whether its evaluation can be used.
+
+        The server always evaluates at least one token of a request. Therefore, the state of all tokens but
+        the last is kept, and the last one is evaluated alone for each question, the first one too. So every
+        question starts from the same state to the bit, whatever was asked before.
+        """
+        import httpx
+
+        kept, self._context = self._context, None
+        connection = await asyncio.to_thread(self._connection)
+        try:
+            async with httpx.AsyncClient(**connection) as client:
+
+                async def post(path: str, **body: Any) -> dict[str, Any]:
+                    found: dict[str, Any] = (await client.post(path, json=body)).raise_for_status().json()
+                    return found
+
+                async def tokens(text: str) -> list[int]:
+                    found = await post("/tokenize", content=text, add_special=True, parse_special=True)
+                    return list(found["tokens"])
+
+                text = str((await post("/apply-template", messages=messages))["prompt"])
+                whole = await tokens(text)
+                context = _common(whole, await tokens(text[: _question_starts(text, messages)]))
+                if not 2 <= len(context) < len(whole) < self._n_ctx:
+                    return False  # a prompt that is too long is refused by the request itself
+                for known in (kept == context, False):
+                    if not known:
+                        await post("/completion", prompt=context[:-1], n_predict=0, cache_prompt=False)
+                    last = await post("/completion", prompt=context, n_predict=0, cache_prompt=True)
+                    # fewer are reused after a restart of the child, whose slot is empty
+                    if last["timings"]["cache_n"] == len(context) - 1:
+                        self._context = context
+                        return True
+                return False
+        except httpx.HTTPError as error:
+            raise await asyncio.to_thread(self._broken, error) from error
+
+    async def _complete(self, body: dict[str, Any]) -> Reply:
+        """Send the request of one chat completion."""
         connection = await asyncio.to_thread(self._connection)
         sender = Sender("the embedded model", None, self._server.key, timeout=None)
         address = f"{connection['base_url']}/v1/chat/completions"
@@ -204,14 +312,26 @@ class _Engine:
         return ModelError(f"the embedded model broke off: {reason}{self._server.why_it_broke()}")
 
 
+def _question_starts(text: str, messages: list[dict[str, Any]]) -> int:
+    """Return the position in the rendered prompt after the last blank line of the last message, or where this
+    message begins if it has none; 0 if the template changed the message."""
+    last = str(messages[-1]["content"]).strip()
+    begins = text.rfind(last)
+    return 0 if begins < 0 else begins + (last.rfind("\n\n") + 2 if "\n\n" in last else 0)
+
+
+def _common(left: Sequence[int], right: Sequence[int]) -> list[int]:
+    """Return the beginning that two sequences of tokens have in common."""
+    return [a for a, b in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))]
+
+
 _loading = threading.Lock()
 
 
 @lru_cache(maxsize=2)
-def _load(settings: Settings, process: Literal["own", "child"]) -> _Engine:
+def _load(settings: Settings, process: Literal["own", "child"], most: int) -> _Copies:
     """Load a model with these settings. Two models are cached, for the pipeline and its judge."""
-    server = OwnServer(settings) if process == "own" else ChildServer(settings)
-    return _Engine(server, settings)
+    return _Copies(settings, process, most)
 
 
 # the threads of the servers must end before the interpreter shuts down

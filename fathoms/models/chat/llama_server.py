@@ -14,8 +14,7 @@ _BATCH = 256  # after this many prompt tokens the server checks whether the requ
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a server. It processes `slots` requests at a time, each with a context of `n_ctx`
-    tokens.
+    """The settings of a server, which processes one request at a time.
 
     `projector` is the path of the file that converts images to input of the model; `None` for text models.
     """
@@ -24,7 +23,6 @@ class Settings:
     projector: str | None
     n_ctx: int
     threads: int
-    slots: int
 
 
 class OwnServer:
@@ -75,8 +73,8 @@ def _parameters(made_by: Any, settings: Settings, key: str) -> Any:
     made.model.path = settings.model
     if settings.projector is not None:
         made.mmproj.path = settings.projector
-    made.n_ctx = settings.n_ctx * settings.slots
-    made.n_parallel = settings.slots
+    made.n_ctx = settings.n_ctx
+    made.n_parallel = 1
     made.n_batch = made.n_ubatch = _BATCH
     made.cpuparams.n_threads = made.cpuparams_batch.n_threads = settings.threads
     made.hostnames = ["127.0.0.1"]

@@ -37,7 +37,7 @@ class Unmatched(NamedTuple):
 class VersionInReply(BaseModel):
     """Where a reply has the version of the service: in a header, or at a JSONPath."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     header: str | None = Field(default=None, min_length=1)
     """Name of a header of the response."""

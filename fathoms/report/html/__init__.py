@@ -120,7 +120,10 @@ def _overview(
         "title": f"fathoms: {title}",
         "version": f"fathoms {VERSION}",
         "categories": list(scored.categories)[:MOST_CATEGORIES],
-        "runs": overviews,
+        "runs": [
+            run | {"rank": row.rank and row.rank_text, "best": row.is_best}
+            for run, row in zip(overviews, scored.rows, strict=True)
+        ],
         "same_questions": same,
         "notes": [*notes, *warnings],
     }

@@ -35,26 +35,41 @@ def complaint(name: str, value: Any) -> str | None:
     from fastjsonschema import JsonSchemaValueException
 
     try:
-        _validator(name)(value)
+        _validator(name, explains=False)(value)
+        return None
+    except JsonSchemaValueException:
+        pass
+    try:
+        _validator(name, explains=True)(value)
     except JsonSchemaValueException as error:
         return str(error.message).removeprefix("data").lstrip(". ")[:_LONGEST]
     return None
 
 
 @cache
-def _validator(name: str) -> Callable[[Any], Any]:
-    """Compile the validator of a schema, in which every number has bounds."""
+def _validator(name: str, *, explains: bool) -> Callable[[Any], Any]:
+    """Compile the validator of a schema, in which every number has bounds.
+
+    Without explanations in its errors this takes a quarter of the time, which every start of a command that
+    reads a run would wait for.
+    """
     from fastjsonschema import compile as compiled
 
-    validator: Callable[[Any], Any] = compiled(_bounded(schema(name)), use_default=False)
+    validator: Callable[[Any], Any] = compiled(
+        _bounded(schema(name)), use_default=False, detailed_exceptions=explains
+    )
     return validator
 
 
 def _bounded(rule: Any) -> Any:
-    """Add bounds to all types of a schema; they have no effect on values that are not numbers."""
+    """Add bounds to all numbers of a schema, and write `const` as an `enum` of one value, because the
+    compiler fails on `const` where errors need no explanations."""
     if isinstance(rule, list):
         return [_bounded(part) for part in rule]
     if not isinstance(rule, dict):
         return rule
-    limits = {"minimum": -_LARGEST, "maximum": _LARGEST} if isinstance(rule.get("type"), str | list) else {}
-    return limits | {key: _bounded(part) for key, part in rule.items()}
+    kinds = rule.get("type", ())
+    numeric = not {"number", "integer"}.isdisjoint([kinds] if isinstance(kinds, str) else kinds)
+    limits = {"minimum": -_LARGEST, "maximum": _LARGEST} if numeric else {}
+    parts = {key: _bounded(part) for key, part in rule.items() if key != "const"}
+    return limits | parts | ({"enum": [rule["const"]]} if "const" in rule else {})

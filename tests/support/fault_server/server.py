@@ -82,6 +82,9 @@ class ScriptedServer:
     async def stop(self) -> None:
         """Listen no more, and reset every connection."""
         if self._server is not None:
+            for listener in self._server.sockets:
+                asyncio.get_running_loop().remove_reader(listener.fileno())
+            await _settle()  # what is being accepted would never be closed if the server were gone
             self._server.close()
             self._server = None
         for writer in list(self._connections):
@@ -109,6 +112,7 @@ class ScriptedServer:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await _settle()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, until its end."""
@@ -247,6 +251,12 @@ _PLAYS: dict[str, Callable[[_Connection, Response, float], Awaitable[None]]] = {
     "drop": _drop,
     "close": _close,
 }
+
+
+async def _settle() -> None:
+    """Let the event loop finish what it has begun to open or to close."""
+    for _ in range(5):
+        await asyncio.sleep(0)
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

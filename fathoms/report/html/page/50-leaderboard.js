@@ -83,9 +83,9 @@ function commonCount(column) {
   return counts.size === 1 ? [...counts][0] : null;
 }
 
-function scoreCell(run, column, best, common) {
+function scoreCell(run, column, common) {
   const found = fig(run, column.metric, column.category);
-  const first = known(found.mean) && figure(found.mean) === best;
+  const first = run.best && column.metric === 'correctness' && column.category === OVERALL;
   return h(
     'td',
     { class: `figure${first ? ' best' : ''}${column.category === OVERALL ? ' overall' : ''}` },
@@ -99,20 +99,11 @@ function scoreCell(run, column, best, common) {
 
 const HOW_TO_READ = `Mean of each category; Overall is the mean of the categories. Correctness: higher is better.
   Hallucination: lower is better. The line under a figure goes from 0 to 1, with the 95 % interval where it is
-  known. A shaded figure is the best of its column.`;
+  known. A shaded run is shown to be better than all others.`;
 
 function leaderboard() {
   const columns = scoreColumns();
   const commons = columns.map(commonCount);
-  const means = columns.map((column) =>
-    report.runs.map((run) => fig(run, column.metric, column.category).mean).filter(known),
-  );
-  // compared as printed, so that equal scores tie; if all are equal, none is marked as best
-  const bests = means.map((found, at) =>
-    new Set(found.map(figure)).size < 2
-      ? null
-      : figure(columns[at].better === 'high' ? Math.max(...found) : Math.min(...found)),
-  );
   const groups = [OVERALL, ...CATEGORIES].map((category, at) =>
     h(
       'th',
@@ -134,8 +125,9 @@ function leaderboard() {
         named(key),
         footnote(run),
         run.model && !runLabel(run).includes(run.model) ? h('span.range', {}, said(run.model, 40)) : null,
+        run.rank ? h('span.range', {}, `rank ${run.rank}`) : null,
       ),
-      columns.map((column, at) => scoreCell(run, column, bests[at], sharedCount(commons, at))),
+      columns.map((column, at) => scoreCell(run, column, sharedCount(commons, at))),
     );
   });
   const heads = columns.map((column) => sortHead(column, column.label));

@@ -1,0 +1,100 @@
+"""The table of commands. The module of a command is imported when the command is called, so that `--help` and
+the start of each command do not wait for the other commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+
+class Command(NamedTuple):
+    """Where a command, or a group of commands, is defined, and the first sentence of its help."""
+
+    place: str
+    summary: str
+
+
+COMMANDS = {
+    "init": Command("init:init", "Create a sample project to start from."),
+    "ingest": Command("ingest:ingest", "Parse, chunk and embed documents."),
+    "run": Command("run:run", "Ask the questions, score the answers and print a table."),
+    "score": Command("score:score", "Score the stored answers of runs again."),
+    "report": Command("report:report", "Write the report of one or more runs."),
+    "reproduce": Command(
+        "reproduce:reproduce", "Print a published table next to the figures that fathoms computes."
+    ),
+    "compare": Command("compare:compare", "Compare runs with the first of them, question by question."),
+    "gate": Command(
+        "gate:gate", "Judge whether runs are worse than a baseline: PASS, FAIL (exit code 100) or UNDECIDED."
+    ),
+    "validate": Command("validate:validate", "Check a config and its data."),
+    "doctor": Command(
+        "doctor:doctor", "Check what is missing to run pipelines, and print the command that fixes it."
+    ),
+    "review": Command("review:review", "Rate how far you agree with the scores of runs."),
+    "ls": Command("ls:ls", "List the runs, oldest first."),
+    "show": Command("show:show", "Show the scores of a run, or everything about one of its questions."),
+    "metrics": Command(
+        "metrics:metrics",
+        "List the metrics: name, what each needs, which direction is better, and its source.",
+    ),
+    "agree": Command(
+        "agree:agree", "Measure how well the abstention classifier, or a judge, agrees with human labels."
+    ),
+    "import": Command("import_:app", "Import answers that were made by other tools, as runs."),
+    "data": Command("data:app", "List, download and verify data sets."),
+    "models": Command("models:app", "List and download model weights."),
+    "cache": Command(
+        "cache:app", "Inspect and shrink the cache of parsed documents, embeddings and replies."
+    ),
+    "questions": Command("questions:app", "Write, check and convert question files."),
+}
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands are those of `COMMANDS`."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Loaded()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.summary) for name, command in COMMANDS.items()])
+
+
+class _Loaded(MutableMapping[str, Any]):
+    """The commands by name; each is imported when it is looked up."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.known:
+            module, attribute = COMMANDS[name].place.split(":")
+            defined = getattr(import_module(f"fathoms.cli.{module}"), attribute)
+            if not isinstance(defined, typer.Typer):
+                function, defined = defined, typer.Typer(rich_markup_mode=None, add_completion=False)
+                defined.command(name)(function)
+            self.known[name] = typer.main.get_command(defined)
+            self.known[name].name = name
+        return self.known[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self.known[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self.known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)

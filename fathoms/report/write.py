@@ -1,0 +1,80 @@
+"""Writes all files of a report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fathoms.errors import StoreError, UsageError
+from fathoms.paths import write_atomic
+from fathoms.report.as_csv import report_csv
+from fathoms.report.as_json import report_json
+from fathoms.report.html import report_html
+from fathoms.report.latex import report_latex
+from fathoms.report.markdown import report_markdown
+from fathoms.report.radar import TITLES, Scale, draw_radar, remove_radar
+from fathoms.runs.reading import ScoredRun
+
+QUICK = 150
+"""The most answers for which `report.html` is written by default: it takes under half a second."""
+
+
+def write_report(
+    runs: Sequence[ScoredRun],
+    out: Path,
+    scores: str | None = None,
+    *,
+    html: bool | None = None,
+    thumbnails: bool = False,
+    intervals: bool = False,
+    plots: bool = True,
+    scale: Scale = "plain",
+    metrics: Sequence[str] = (),
+    shrink: bool = False,
+    warn: Callable[[str], None] = lambda _: None,
+) -> list[Path]:
+    """Write the report of some runs into the folder `out` and return the files written, `report.html` first.
+
+    The files are `report.html`, `report.md`, `table.tex`, `scores.csv`, `report.json` and the radar plots.
+    `scores` names the scoring profile; with `None` each run is shown under its own headline profile. `html`
+    says whether to write `report.html`; with `None` it is written only if that is quick (`QUICK`). If it is
+    not written, an old one is deleted. `thumbnails` adds page pictures to it, and `warn` is called with a
+    sentence about each thing that it leaves out. `intervals` adds confidence intervals to `table.tex`; the
+    other files always have them. Without `plots`, which take longer than everything else, no radar plots are
+    drawn, and old ones are deleted, because they may show other scores. `scale` is that of the radar plots.
+    `metrics` names further metrics to show, `all` for all. `shrink` adds the shrunk categories to `report.md`
+    and `report.json`.
+
+    Raises UsageError if `runs` is empty or `scores` is not the name of a profile, and DataError if a run was
+    not scored under it; nothing is written then. Raises StoreError if the folder or a file cannot be written.
+    """
+    if not runs:
+        raise UsageError("a report needs at least one run")
+    answers = sum(run.summary.counts.done for run in runs)
+    page = html if html is not None else answers <= QUICK
+    figures = report_json(runs, scores, shrink=shrink)
+    texts = {
+        **({"report.html": report_html(runs, scores, thumbnails=thumbnails, warn=warn)} if page else {}),
+        "report.md": report_markdown(
+            runs, out, scores, plots=plots, page=page, metrics=metrics, shrink=shrink
+        ),
+        "table.tex": report_latex(runs, scores, intervals, metrics),
+        "scores.csv": report_csv(runs, scores),
+        "report.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n",
+    }
+    try:
+        if not page:
+            (out / "report.html").unlink(missing_ok=True)  # an old page may show other scores
+        for name, text in texts.items():
+            write_atomic(out / name, text.encode("utf-8", "backslashreplace"))
+        drawn: list[Path] = []
+        for metric in TITLES:
+            path = out / f"radar-{metric}"
+            if plots:
+                drawn += draw_radar(runs, metric, path, scores, scale=scale)
+            else:
+                remove_radar(path)
+    except OSError as error:
+        raise StoreError(f"{out} cannot be written: {error.strerror or error}") from error
+    return [*(out / name for name in texts), *drawn]

@@ -1,0 +1,14 @@
+"""The table of commands that `fathoms --help` prints without importing the commands."""
+
+from __future__ import annotations
+
+import typer
+
+from fathoms.cli import app
+from fathoms.cli.commands import COMMANDS
+
+
+def test_the_table_has_the_first_sentence_of_the_help_of_each_command() -> None:
+    group = typer.main.get_command(app)
+    for name, command in group.commands.items():  # type: ignore[attr-defined]
+        assert " ".join(command.help.split("\n\n")[0].split()) == COMMANDS[name].summary

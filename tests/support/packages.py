@@ -1,0 +1,22 @@
+"""Skipping tests where an optional package is missing, without importing it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+
+def skip_without(*packages: str) -> None:
+    """Skip the module of tests that is being collected where a package is not installed.
+
+    `pytest.importorskip` would import the package, which takes seconds, even if none of its
+    tests is chosen.
+    """
+    for package in packages:
+        try:
+            found = find_spec(package)
+        except ModuleNotFoundError:  # the parent of a submodule is missing
+            found = None
+        if found is None:
+            pytest.skip(f"{package} is not installed", allow_module_level=True)
