@@ -71,6 +71,7 @@ def test_the_benchmark_runs(tmp_path: Path) -> None:
     assert headings == [
         "`--help`",
         "50 questions",
+        "One question",
         "Peak memory",
         "From the start to the first request",
         "Scoring 1,000 records in memory",

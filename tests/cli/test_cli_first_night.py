@@ -58,3 +58,17 @@ def test_a_service_that_finds_nothing_fails_on_the_first_night(
     # which is why; the random seed of a sequence may let the night fail by its p value before that
     assert "right answers" in " ".join(said.split()) or "alarm by one night alone" in said
     assert main(["gate", "night", "--baseline", "baseline.json", *options]) == 100  # and again
+
+
+def test_fixed_limits_hold_beside_the_sequence(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """As `docs/nightly.md` shows: two of six answers are wrong, so a limit of .2 is broken at once."""
+    project.write("night.yaml", CONFIG)
+    assert main(["run", "night.yaml"]) == 0
+    assert main(["gate", "night", "--save-baseline", "baseline.json"]) == 0
+    assert main(["run", "night.yaml"]) == 0
+    gate = ["gate", "night", "--sequential", "--baseline", "baseline.json", "--min", "correctness=0.6"]
+    capsys.readouterr()
+    assert main([*gate, "--max-rate", "hallucination=0.5"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "UNDECIDED"  # six questions are too few for PASS
+    assert main([*gate, "--max-rate", "hallucination=0.2"]) == 100
+    assert capsys.readouterr().out.splitlines()[0] == "FAIL"

@@ -34,6 +34,8 @@ ELSEWHERE = {
     "fathoms run --resume night --max-cost 5 --log-file logs/night.jsonl --junit logs/night.xml": (
         "test_cli_nights.py"
     ),
+    "fathoms gate night --sequential --baseline baseline.json --min correctness=0.6"
+    " --max-rate hallucination=0.2": "test_cli_first_night.py; it ends with 100 where answers are wrong",
     "python benchmarks/simulate_statistics.py": "make slow",
 }
 """What is not run here, and by whom else."""

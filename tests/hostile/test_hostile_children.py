@@ -49,7 +49,7 @@ import threading
 from fathoms.models.chat.llama_child import ChildServer
 from fathoms.models.chat.llama_server import Settings
 from fathoms.models.weights.weights import locate
-child = ChildServer(Settings(str(locate("smollm2-135m")), projector=None, n_ctx=256, threads=1, slots=1))
+child = ChildServer(Settings(str(locate("smollm2-135m")), projector=None, n_ctx=256, threads=1))
 child.address
 print(child.child.pid, flush=True)
 threading.Event().wait()

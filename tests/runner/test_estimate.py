@@ -64,7 +64,7 @@ def test_estimated_against_billed_on_the_sample(
     assert found.estimate.most_reply_tokens is not None
     assert billed <= found.estimate.prompt_tokens + found.estimate.most_reply_tokens
     assert found.estimate.cost == pytest.approx(totals["cost"], rel=0.15)
-    assert min(REPLY, 64) * 4 == found.estimate.reply_tokens
+    assert found.estimate.reply_tokens == min(REPLY, experiment.generate.max_tokens) * 4
 
 
 class CountingModel(ScriptedModel):
