@@ -196,16 +196,15 @@ def _unbounded(
 ) -> Mapping[str, Any] | None:
     """Return the interval of a weighted mean of means of values without bounds, such as seconds.
 
-    `None` if no two values of a stratum differ, because the spread is then not known.
+    `None` where `log_t_interval` has none: for few questions, and if all values are equal.
     """
     import numpy as np
 
     from fathoms.stats.intervals import log_t_interval
 
-    arrays = [np.array([value for value, _ in known], dtype=float) for known in strata]
-    if not any(values.size and np.ptp(values) for values in arrays):
-        return None
-    return log_t_interval(arrays, np.array(weights))._asdict()
+    arrays = [np.array([value for value, _ in known], dtype=float) for known in strata if known]
+    found = log_t_interval(arrays, np.array(weights)) if arrays else None
+    return None if found is None else found._asdict()
 
 
 def _ratio(questions: Sequence[QuestionScores], hit_weight: float) -> Figure:

@@ -81,13 +81,12 @@ def test_an_unknown_name_is_refused_with_a_suggestion() -> None:
         distinct([PythonMetric(target="a:length"), PythonMetric(target="b:length")])
 
 
-def test_means_of_values_without_bounds_have_an_interval_on_the_log_scale() -> None:
-    figures = pooled(named(["latency"])[0], [record(number, "an answer") for number in (1, 2, 3, 4)])
-    overall = figures["overall"]
-    assert overall["value"] == 2.5
-    assert overall["n"] == 4
-    assert overall["method"] == "log-t"
-    assert (overall["low"], overall["high"]) == pytest.approx((1.099, 5.686), abs=1e-3)
+def test_means_of_values_without_bounds_have_an_interval_from_sixty_questions_on() -> None:
+    records = [record(number, "an answer") for number in range(1, 61)]
+    overall = pooled(named(["latency"])[0], records)["overall"]
+    assert (overall["value"], overall["n"], overall["method"]) == (30.5, 60, "log-t")
+    assert (overall["low"], overall["high"]) == pytest.approx((26.306, 35.362), abs=1e-3)
+    assert pooled(named(["latency"])[0], records[1:])["overall"]["low"] is None
 
 
 def test_tokens_are_averaged_over_questions_and_not_over_categories() -> None:

@@ -45,15 +45,31 @@ def test_wilson_is_scipys(successes):
     assert wilson(successes / 10, 10) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
 
 
-def test_log_t_by_hand():
-    # the mean of 1 to 4 is 2.5, its error 0.6455, and t of 3 degrees of freedom 3.1824; exp(0.8217) is 2.274
-    found = log_t_interval([np.array([1.0, 2.0, 3.0, 4.0])], np.ones(1))
-    assert found == (pytest.approx(2.5 / 2.2744, abs=1e-3), pytest.approx(2.5 * 2.2744, abs=1e-3), "log-t")
+@pytest.mark.parametrize(
+    ("values", "low", "high"),
+    [
+        # the mean is 2, its error sqrt(60 / 59 / 60) = 0.1302, and t of 59 degrees of freedom 2.0010
+        ([1.0] * 30 + [3.0] * 30, 2 / 1.1391, 2 * 1.1391),
+        # the error is sqrt(540 / 59 / 60) = 0.3906, the skewness of the mean 72 / 3600 / 0.3906**3 = 0.3357
+        ([1.0] * 54 + [11.0] * 6, 1.3531, 3.3706),
+    ],
+)
+def test_log_t_by_hand(values, low, high):
+    found = log_t_interval([np.array(values)], np.ones(1))
+    assert found == (pytest.approx(low, abs=1e-3), pytest.approx(high, abs=1e-3), "log-t")
 
 
-def test_the_t_interval_of_a_mean_that_is_not_positive_is_scipys():
-    values = np.array([-3.0, -1.0, 0.5, 2.0, -4.0])
-    theirs = stats.t.interval(0.95, 4, values.mean(), stats.sem(values))
+def test_means_without_bounds_have_no_interval_below_sixty_questions():
+    values = np.arange(1.0, 61)
+    assert log_t_interval([values[:30], values[30:]], np.full(2, 1 / 2)) is not None
+    assert log_t_interval([values[1:]], np.ones(1)) is None
+    assert log_t_interval([values[:20], values[20:]], np.full(2, 1 / 2)) is None  # twenty of them count half
+    assert log_t_interval([np.ones(80)], np.ones(1)) is None
+
+
+def test_the_t_interval_of_values_below_zero_is_scipys():
+    values = np.tile([-3.0, -1.0, 0.5, 2.0, -4.0, 6.0], 10)
+    theirs = stats.t.interval(0.95, 59, values.mean(), stats.sem(values))
     assert log_t_interval([values], np.ones(1)) == (*map(pytest.approx, theirs), "t")
 
 

@@ -112,6 +112,11 @@ class ScriptedServer:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self.stop()  # a restart may have been in the middle of listening again
+        # asyncio accepts a connection in a task of its own, and its socket leaks if that is not awaited
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        if others:
+            await asyncio.wait(others, timeout=1)
         await _settle()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
