@@ -76,7 +76,7 @@ def test_cr2_holds_the_mean_of_other_documents_where_questions_alone_do_not(tabl
 def test_tests_find_nothing_where_there_is_nothing(tables: Tables) -> None:
     for row in tables["size"]:
         sizes = [row["sign-flip, flags"], row["sign-flip, fractions"], row["McNemar"]]
-        assert max(sizes) <= 6, row
+        assert max(sizes) <= 6, row  # 5.5, and nearly two standard errors of 5,000 replications
         if row["flips"] >= 25:
             assert min(sizes) >= 2.5, row
 
@@ -116,10 +116,10 @@ def test_ranks_hold_together(tables: Tables) -> None:
         assert at_least(row["all held"], 94), row
 
 
-def test_the_interval_of_values_without_bounds_holds_unless_few_are_very_high(tables: Tables) -> None:
+def test_the_interval_of_values_without_bounds_holds(tables: Tables) -> None:
     for row in tables["unbounded"]:
-        for kind in ("normal", "log-normal, sd 0.5", "exponential"):
-            assert at_least(row[kind], 93), row
+        for kind, found in row.items():
+            assert kind == "questions" or at_least(found, 93), row
 
 
 def test_a_pass_is_seldom_wrong(tables: Tables) -> None:
