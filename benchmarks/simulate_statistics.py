@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
@@ -294,11 +295,18 @@ def unbounded_rows(replications: int, rng: np.random.Generator) -> list[Row]:
         "exponential": (lambda n: rng.exponential(1, n), 1.0),
         "log-normal, sd 1": (lambda n: rng.lognormal(0, 1, n), float(np.exp(0.5))),
         "a tenth 10 times as slow": (lambda n: rng.normal(1, 0.1, n) * (1 + 9 * (rng.random(n) < 0.1)), 1.9),
-        # neither of these two was looked at while the interval was chosen
+        # the limit of 60 questions was chosen with these two, the formula without them
         "gamma, shape 0.5": (lambda n: rng.gamma(0.5, 2, n), 1.0),
         "a twentieth 10 times as slow": (
             lambda n: rng.normal(1, 0.1, n) * (1 + 9 * (rng.random(n) < 0.05)),
             1.45,
+        ),
+        # these were looked at when everything had been chosen
+        "Weibull, shape 0.6": (lambda n: rng.weibull(0.6, n), math.gamma(1 + 1 / 0.6)),
+        "inverse Gaussian": (lambda n: rng.wald(1, 1, n), 1.0),
+        "a fifth 5 times as slow": (
+            lambda n: rng.normal(1, 0.1, n) * (1 + 4 * (rng.random(n) < 0.2)),
+            1.8,
         ),
     }
     rows = []
