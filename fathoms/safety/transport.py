@@ -8,6 +8,7 @@ never takes more memory than the limit and one piece.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextvars
 import json as json_format
 import math
@@ -149,6 +150,15 @@ def client(*, largest: int | None = LARGEST, **options: Any) -> httpx.Client:
 
     options["headers"] = {**IDENTITY, **options.get("headers", {})}
     return httpx.Client(event_hooks={"response": [hook(largest)]}, **options)
+
+
+@cache
+def kept_client(largest: int | None = LARGEST) -> httpx.Client:
+    """The one client of the process for such responses: opening a connection may take longer than a request.
+    Its connections are closed when the process ends."""
+    made = client(largest=largest)
+    atexit.register(made.close)
+    return made
 
 
 def async_client(http: ModuleType | None = None, **options: Any) -> Any:

@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -166,6 +167,8 @@ def test_a_folder_that_is_closed_in_the_middle(project: Project) -> None:
     def act(connection: Any, sent: Any) -> None:
         if sent["question"] == TEXTS[40]:
             (run,) = project.runs()
+            while not (run / "questions").is_dir():  # the first of its files follows its answer
+                time.sleep(0.01)
             (run / "questions").chmod(0o555)
         connection.sendall(answer({"answer": faulty.SAID}))
 

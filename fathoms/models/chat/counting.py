@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError
 from fathoms.models.calling.retry_after import retry_after_seconds
 from fathoms.models.chat.completion import count
-from fathoms.safety.transport import LARGEST_CHECK, client, in_time, tls_failure
+from fathoms.safety.transport import LARGEST_CHECK, in_time, kept_client, tls_failure
 
 if TYPE_CHECKING:
     import httpx
@@ -62,7 +62,7 @@ def _counted(base_url: str, headers: dict[str, str], body: dict[str, Any], timeo
     seconds = min(timeout, _LONGEST)
     for way in _known.get(base_url, _ALL):
         address = way.address.format(api=base_url, root=base_url.removesuffix("/v1"))
-        ask = partial(_client().post, address, json=body, headers=headers, timeout=seconds)
+        ask = partial(kept_client(LARGEST_CHECK).post, address, json=body, headers=headers, timeout=seconds)
         try:
             found = _count_in(in_time(ask, seconds), way.name)
         except (httpx.TimeoutException, TimeoutError) as error:
@@ -76,12 +76,6 @@ def _counted(base_url: str, headers: dict[str, str], body: dict[str, Any], timeo
             return found
     _known.setdefault(base_url, ())
     return None
-
-
-@lru_cache(maxsize=1)
-def _client() -> httpx.Client:
-    """Return the shared HTTP client of all counts; opening a connection takes longer than a count."""
-    return client(largest=LARGEST_CHECK)
 
 
 def _count_in(answer: httpx.Response, name: str) -> int | None:
