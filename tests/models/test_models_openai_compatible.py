@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,15 @@ def test_a_key_stays_out_of_configs_and_fingerprints(llm: OpenAICompatibleLLM) -
     for extra in ({"extra_body": {"api_key": "sk-1"}}, {"base_url": "http://me:pw@host/v1"}):
         with pytest.raises(ValidationError, match=r"has no place in"):
             OpenAICompatibleLLM(**{"model": "m", "base_url": NOBODY, **extra})
+
+
+def test_more_models_than_clients_leave_no_connection_open() -> None:
+    """A socket that nobody closes is a warning, and so an error."""
+    pytest.importorskip("llama_index.embeddings.openai_like")
+    with serving({"/v1/embeddings": rows([1.0])}, keep_alive=True) as stub:
+        for number in range(10):
+            OpenAICompatibleEmbedder(model=f"m{number}", base_url=f"{stub.address}/v1").embed(["a"])
+            gc.collect()
 
 
 def test_vectors(embedder: OpenAICompatibleEmbedder) -> None:

@@ -24,10 +24,15 @@ class Stub:
 
 
 @contextmanager
-def serving(answers: Mapping[str, Any], statuses: Mapping[str, int] | None = None) -> Iterator[Stub]:
-    """A server with an answer a path, status 200 unless told otherwise, and 404 for every other path."""
+def serving(
+    answers: Mapping[str, Any], statuses: Mapping[str, int] | None = None, *, keep_alive: bool = False
+) -> Iterator[Stub]:
+    """A server with one answer per path, status 200 unless another is given, and 404 for any other path. It
+    closes each connection after an answer unless `keep_alive` is set."""
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1" if keep_alive else "HTTP/1.0"
+
         def answer(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(length)) if length else None
