@@ -66,12 +66,10 @@ def show(
 
 
 def _question(store: Run, wanted: str) -> dict[str, Any]:
-    """The JSON of one question's file; raises UsageError, with a suggestion, for an unknown id."""
+    """The JSON of one question; raises UsageError, with a suggestion, for an unknown id."""
     from fathoms.config import suggest
 
-    ids = []
-    for view in store.views():
-        ids.append(view["question"]["id"])
-        if ids[-1] == wanted:
-            return view
-    raise UsageError(f"{store.id} has no question '{wanted}'{suggest(wanted, ids)}")
+    if (view := store.view(wanted)) is not None:
+        return view
+    ids = {question for question, _ in store.entries()}
+    raise UsageError(f"{store.id} has no question '{wanted}'{suggest(wanted, sorted(ids))}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -168,8 +168,6 @@ class PackedQuestion:
         self.retrieved = retrieved
         self.hits = ingested.retriever.without_refining(retrieved)
         self.seconds = 0.0  # spent on packing
-        self.on_prompt: Callable[[Prompt], None] = lambda prompt: None
-        """Called with every prompt before it is sent."""
         self._prompts: dict[int, Prompt] = {}
 
     @cached_property
@@ -252,7 +250,6 @@ class _QuestionInProgress:
             self.found["timings"] = {"rerank": time.perf_counter() - started, **self.found["timings"]}
         self.found["hits"] = hits
         self.packed = PackedQuestion(self.ingested, packed.question, hits)
-        self.packed.on_prompt = packed.on_prompt
 
     async def _prompt(self, number: int, before: tuple[Part, ...] = ()) -> Prompt:
         """The prompt of a request. `before` is kept in it, so that a failed record shows earlier parts."""
@@ -266,7 +263,6 @@ class _QuestionInProgress:
                     prompt = await self.caller.counted(generate, make, self.deadline)
         finally:
             self.found["timings"]["prompt"] = packed.seconds
-        packed.on_prompt(prompt)
         self.found["prompt"] = prompt = prompt.model_copy(update={"parts": before}) if before else prompt
         return prompt
 

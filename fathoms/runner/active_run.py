@@ -25,7 +25,7 @@ from fathoms.runs.journal import JOURNAL
 from fathoms.runs.store import Run
 from fathoms.runs.usage import Sums, billed, sums, total
 from fathoms.safety.masking import without_known
-from fathoms.types import Hit, Prompt, Record
+from fathoms.types import Hit, Record
 
 Ended = Literal["signal", "error"]
 """What ended a command early."""
@@ -108,7 +108,6 @@ class ActiveRun:
         However it ends, all answers received by then are stored and readable.
         """
         started = time.perf_counter()
-        several = self.repeats > 1
         happened(
             "run-started",
             run=self.store.id,
@@ -118,7 +117,7 @@ class ActiveRun:
             questions=len(self.missing),
             answered_before=self.asked - len(self.missing),
         )
-        waiting, recorder = iter(self.missing), Recorder(self.store, several=several)
+        waiting, recorder = iter(self.missing), Recorder(self.store)
 
         async def worker() -> None:
             with suppress(Stopped):
@@ -132,7 +131,7 @@ class ActiveRun:
                     try:
                         if stop.is_set():
                             return
-                        record = await self._record(turn, reservation.packed, caller, recorder.expect)
+                        record = await self._record(turn, reservation.packed, caller)
                         # written before anything else is awaited, so that `kill -9` cannot lose it
                         record = recorder.add(record)
                         self.done += 1
@@ -163,15 +162,12 @@ class ActiveRun:
         turn: Turn,
         packed: PackedQuestion | None,
         caller: Caller,
-        on_prompt: Callable[[Prompt], None],
     ) -> Record:
-        """Ask one question and return its record; `on_prompt` is called with every prompt before it is
-        sent."""
+        """Ask one question and return its record."""
         question, repeat = turn
         hits = self.hits.get(question.id, ())
         if isinstance(self.prepared, Ingested):
             packed = packed or PackedQuestion(self.prepared, question, hits)
-            packed.on_prompt = on_prompt
         timeout = self.experiment.question_timeout
         with within(run=self.store.id, question=question.id, repeat=repeat):
             record = await self.prepared.answer(

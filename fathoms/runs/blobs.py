@@ -8,6 +8,7 @@ import os
 import re
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from fathoms.errors import StoreError
 from fathoms.runs.folder import LARGEST_FILE, LARGEST_TEXT, TooLongError, inflated, read_file, write_file
 
 _LONG = 400
+_Known = Sequence[tuple[str, Sequence[Any]]]
+"""Texts that others may contain, in the order in which to look for them, each with its stored pieces."""
 _NAME = re.compile(r"[0-9a-f]{64}")
 
 
@@ -95,13 +98,56 @@ class Blobs:
             return [self.externalise(item) for item in value]
         return value
 
+    def externalise_prompt(self, prompt: Mapping[str, Any], hits: Sequence[Mapping[str, Any]]) -> Any:
+        """Do the same for a prompt, whose texts are made of others: its messages hold the context, which in
+        turn holds the texts of the hits. Such a text becomes `{"joined": [...]}`, the list of its pieces, so
+        that what many prompts share is stored once, and a prompt that differs from them only by its question
+        needs no blob of its own."""
+        long = {text for hit in hits if len(text := hit["chunk"].get("text", "")) > _LONG}
+        known = [(text, [self.externalise(text)]) for text in sorted(long, key=len, reverse=True)]
+        return self._joined(prompt, known)
+
+    def _joined(self, value: Any, known: _Known) -> Any:
+        if isinstance(value, str):
+            if len(value) <= _LONG:
+                return value
+            pieces = self._pieces(value, known)
+            return pieces[0] if len(pieces) == 1 else {"joined": pieces}
+        if isinstance(value, dict):
+            context = value.get("context")
+            if isinstance(context, str) and len(context) > _LONG:
+                known = [(context, self._pieces(context, known)), *known]
+            return {key: self._joined(item, known) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._joined(item, known) for item in value]
+        return value
+
+    def _pieces(self, text: str, known: _Known) -> list[Any]:
+        """Divide a text where the known texts first stand in it; other long pieces become blobs, too."""
+        pieces: list[Any] = [text]
+        for part, stored in known:
+            for index, piece in enumerate(pieces):
+                if isinstance(piece, str) and part in piece:
+                    before, _, after = piece.partition(part)
+                    pieces[index : index + 1] = [*filter(None, [before]), *stored, *filter(None, [after])]
+                    break
+        return [self.externalise(piece) for piece in pieces]
+
     def internalise(self, value: Any) -> Any:
-        """Reverse `externalise`. Raises StoreError, also where the texts together are too long, since one
-        small blob can be named any number of times."""
+        """Reverse both. Raises StoreError, also where the texts together are too long, since one small blob
+        can be named any number of times."""
         return self._internalise(value, [LARGEST_FILE])
 
     def _internalise(self, value: Any, left: list[int]) -> Any:
         if isinstance(value, dict):
+            if value.keys() == {"joined"} and isinstance(value["joined"], list):
+                pieces = [
+                    piece if isinstance(piece, str) else self._internalise(piece, left)
+                    for piece in value["joined"]
+                ]
+                if not all(isinstance(piece, str) for piece in pieces):
+                    raise StoreError(f"{self._root}: a text is joined of something that is not a text")
+                return "".join(pieces)
             if value.keys() == {"blob"}:
                 text = self.get(value["blob"])
                 left[0] -= len(text)

@@ -38,7 +38,7 @@ from fathoms.runs.order import placed
 from fathoms.runs.trust import signed
 from fathoms.runs.views import read_views, view_names, view_of
 from fathoms.safety.masking import record_mask
-from fathoms.types import Call, Citation, Failure, Prompt, Question, Record, Reply, StoredValue, Verdict
+from fathoms.types import Call, Citation, Failure, Question, Record, Reply, StoredValue, Verdict
 
 _NO_JSON = "it is not JSON"
 
@@ -249,9 +249,11 @@ class Run:
         """The journal line of a record. It holds everything needed to use the record, so that this is on disk
         as soon as the line is; only long texts of prompt and hits are in blobs."""
         data = record.model_dump(mode="json", exclude_defaults=True)
-        for key in ("hits", "prompt"):
-            if key in data:
-                data[key] = self._blobs.externalise(data[key])
+        hits = data.get("hits")
+        if "prompt" in data:
+            data["prompt"] = self._blobs.externalise_prompt(data["prompt"], hits or ())
+        if hits:
+            data["hits"] = self._blobs.externalise(hits)
         return journal_line(data)
 
     def contents(self) -> Contents:
@@ -346,28 +348,33 @@ class Run:
         entries = self.entries()
         return list(self.read(entries.values(), light=light)) if entries else []
 
-    def by_question(self) -> Iterator[list[Entry]]:
-        """Yield the entries of each question, with all its repeats together."""
-        groups: dict[str, list[Entry]] = {}
-        for (question, _), entry in self.entries().items():
-            groups.setdefault(question, []).append(entry)
-        yield from groups.values()
-
     # ----- blobs
 
     def put_blob(self, text: str) -> str:
         """Store a text under its sha256; returns the hash. Raises TooLongError."""
         return self._blobs.put(text)
 
-    def store_texts(self, prompt: Prompt) -> None:
-        """Store the long texts of a prompt now, so that `append` finds them stored. Raises StoreError."""
-        self._blobs.externalise([prompt.context, *(message.text for message in prompt.messages)])
-
     def blob(self, name: str) -> str:
         """Read a stored text by its hash; raises StoreError."""
         return self._blobs.get(name)
 
     # ----- views and verdicts
+
+    def view(self, question: str) -> dict[str, Any] | None:
+        """Read one question: its file, or the same without scores where it has answers that are not scored
+        yet. `None` where the run has no answer to it; raises StoreError."""
+        entries = [entry for (asked, _), entry in self.entries().items() if asked == question]
+        if not entries:
+            return None
+        records = list(self.read(entries))
+        answered = {(record.repeat, record.finished) for record in records}
+        for name in view_names(question):
+            if os.path.lexists(self.path / "questions" / name):
+                view = read_checked(self.path, f"questions/{name}", "question")
+                shown = {(repeat.get("repeat"), repeat.get("finished")) for repeat in view["repeats"]}
+                if view["question"]["id"] == question and shown == answered:
+                    return view
+        return self._view(records)
 
     def write_view(
         self,
@@ -376,13 +383,22 @@ class Run:
         metrics: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
         """Write `questions/<id>.json` with all repeats of one question."""
-        question = records[0].question
+        view = self._view(records, scores, metrics)
+        self._write(f"questions/{view_names(records[0].question.id)[0]}", sealed(_dump(view)))
+
+    def _view(
+        self,
+        records: Sequence[Record],
+        scores: Sequence[Mapping[str, Any]] | None = None,
+        metrics: Sequence[Mapping[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """What stands in the file of a question."""
         repeats = [
             view_of(record, dict(scores[index]) if scores else {}, dict(metrics[index]) if metrics else {})
             for index, record in enumerate(records)
         ]
-        whole = {"schema": SCHEMA, "run": self.id, "question": question.model_dump(mode="json")}
-        self._write(f"questions/{view_names(question.id)[0]}", sealed(_dump({**whole, "repeats": repeats})))
+        question = records[0].question.model_dump(mode="json")
+        return {"schema": SCHEMA, "run": self.id, "question": question, "repeats": repeats}
 
     def set_aside_views(self) -> None:
         """Rename question files without a usable line in the journal to `NAME.json.stale`.

@@ -1,9 +1,8 @@
-"""Records on their way to the disk: written at once, synced in groups, and then shown to people."""
+"""Records on their way to the disk: written at once, and synced in groups."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import subprocess
 import sys
@@ -64,7 +63,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_what_was_added_survives_a_kill(tmp_path: Path) -> None:
-    """The process ends before it has synced anything, and before any question file."""
+    """The process ends before it has synced anything."""
     run = run_in(tmp_path)
     ended = subprocess.run([sys.executable, "-c", _KILLED, str(run.path)], check=False)
     assert ended.returncode == -signal.SIGKILL
@@ -83,35 +82,7 @@ def test_records_are_synced_in_groups(tmp_path: Path) -> None:
 
     asyncio.run(add())
     assert 2 <= run.syncs.count <= 30  # at most ten a second, and once at the end
-    assert len(run.records()) == len(list(run.views())) == 100
-
-
-def test_question_files_are_written_while_no_answers_come(tmp_path: Path) -> None:
-    run = run_in(tmp_path)
-
-    async def add() -> list[str]:
-        recorder = Recorder(run)
-        recorder.add(record("q"))
-        await asyncio.sleep(2)
-        files = [path.name for path in (run.path / "questions").iterdir()]
-        await recorder.finish()
-        return files
-
-    assert asyncio.run(add()) == ["q.json"]
-
-
-def test_what_was_added_is_in_the_journal_and_then_in_files(tmp_path: Path) -> None:
-    run = run_in(tmp_path)
-
-    async def add() -> list[int]:
-        recorder = Recorder(run)
-        for number in range(40):
-            recorder.add(record(f"q{number}"))
-        known = len(run.records())
-        await recorder.finish()
-        return [known, len(list((run.path / "questions").iterdir()))]
-
-    assert asyncio.run(add()) == [40, 40]
+    assert len(run.records()) == 100
 
 
 def test_a_journal_that_was_moved_away_ends_the_run(tmp_path: Path) -> None:
@@ -131,36 +102,3 @@ def test_a_journal_that_was_moved_away_ends_the_run(tmp_path: Path) -> None:
 
     with pytest.raises(StoreError, match=r"journal\.jsonl (was replaced|cannot be written)"):
         asyncio.run(add())
-
-
-def test_repeats_are_in_one_file(tmp_path: Path) -> None:
-    run = run_in(tmp_path)
-
-    async def add() -> None:
-        recorder = Recorder(run, several=True)
-        for repeat in range(3):
-            recorder.add(record("q", repeat))
-        await recorder.finish()
-
-    asyncio.run(add())
-    view = json.loads((run.path / "questions" / "q.json").read_text())
-    assert [repeat["answer"]["text"] for repeat in view["repeats"]] == ["q 0", "q 1", "q 2"]
-
-
-def test_a_file_that_cannot_be_written_costs_no_answer(tmp_path: Path) -> None:
-    run = run_in(tmp_path)
-    (run.path / "questions").write_text("in the way")
-
-    added: list[str] = []
-
-    async def add() -> None:
-        recorder = Recorder(run)
-        for number in range(1000):
-            added.append(f"q{number}")
-            recorder.add(record(added[-1]))
-            await asyncio.sleep(0.25)
-
-    with pytest.raises(StoreError, match="questions"):
-        asyncio.run(add())
-    assert 0 < len(added) < 1000
-    assert [one.question.id for one in run.records()] == added  # the last one too, though the run ends here

@@ -23,6 +23,7 @@ from fathoms.types import (
     Evidence,
     Failure,
     Hit,
+    Message,
     PageBox,
     Prompt,
     Question,
@@ -93,6 +94,77 @@ def test_long_texts_are_kept_once(tmp_path: Path) -> None:
     run.append([record(f"q{n}") for n in range(20)])
     assert len(list((run.path / "blobs").iterdir())) == 1
     assert (run.path / "journal.jsonl").stat().st_size < 20 * 1000
+
+
+def asked(name: str, hits: list[str], context: str, message: str) -> Record:
+    """A record with these texts of hits and this prompt."""
+    chunks = [Chunk(id=f"d#{n}", document="d.pdf", pages=(1,), text=text) for n, text in enumerate(hits)]
+    return Record(
+        question=Question(id=name, text="why?", category="Text"),
+        hits=tuple(Hit(chunk=chunk, score=0.5, rank=rank) for rank, chunk in enumerate(chunks, 1)),
+        prompt=Prompt(messages=(Message(role="user", text=message),), context=context),
+        answer=Reply(text="an answer"),
+    )
+
+
+def test_prompts_share_the_texts_of_their_hits(tmp_path: Path) -> None:
+    """Twenty prompts of the same two chunks, with different questions, need only two blobs."""
+    run = make(tmp_path)
+    first, second = "first " * 200, "second " * 200
+    context = f"[d.pdf, page 1]\n{second}\n\n[d.pdf, page 1]\n{first}"
+    records = [
+        asked(f"q{n}", [first, second], context, f"Context:\n{context}\nQuestion {n}?") for n in range(20)
+    ]
+    run.append(records)
+    assert len(list((run.path / "blobs").iterdir())) == 2
+    assert Run(run.path).records() == records
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    hits=st.lists(st.text("ab", max_size=4), max_size=4),
+    context=st.lists(st.integers(0, 4), max_size=5),
+    message=st.lists(st.integers(0, 5), max_size=5),
+)
+def test_prompts_come_back_however_their_texts_overlap(
+    tmp_path: Path, hits: list[str], context: list[int], message: list[int]
+) -> None:
+    run = make(tmp_path)
+    texts = [text * 300 for text in hits]
+    of_hits = [*texts, "between ", "b" * 500, "", "", ""]
+    whole = "".join(of_hits[number] for number in context)
+    said = "".join([*of_hits[:5], "-", "-", "-", "-", whole][number] for number in message) + whole
+    expected = asked("q", texts, whole, said)
+    run.append([expected])
+    assert Run(run.path).records() == [expected]
+
+
+@pytest.mark.parametrize("joined", [["a", 1], ["a", ["b"]], ["a", {"c": "d"}], "ab"])
+def test_a_text_that_is_joined_of_something_else_is_no_text(tmp_path: Path, joined: object) -> None:
+    run = make(tmp_path)
+    run.append([record()])
+    data = json.loads((run.path / "journal.jsonl").read_text())
+    del data["crc"]
+    data["prompt"]["context"] = {"joined": joined}
+    (run.path / "journal.jsonl").write_text(json.dumps(data) + "\n")
+    (found,) = Run(run.path).records()
+    assert (found.prompt, found.hits, found.answer) == (None, None, Reply(text="an answer"))
+
+
+def test_a_question_is_shown_before_it_is_scored_and_after_it_is_answered_again(tmp_path: Path) -> None:
+    run = make(tmp_path)
+    run.append([record("q1"), record("q2")])
+    assert run.view("q3") is None
+    assert not (run.path / "questions").exists()
+    found = run.view("q2")
+    assert found is not None
+    assert (found["repeats"][0]["answer"]["text"], found["repeats"][0]["scores"]) == ("an answer", {})
+    run.write_view([record("q2")], [{"paper": {"correctness": 1.0}}])
+    assert json.dumps(run.view("q2")).count('"correctness": 1.0') == 1
+    run.append([record("q2", "another").model_copy(update={"finished": "2026-01-01T00:00:00.000+00:00"})])
+    found = run.view("q2")
+    assert found is not None
+    assert (found["repeats"][0]["answer"]["text"], found["repeats"][0]["scores"]) == ("another", {})
 
 
 def test_an_answer_is_in_the_journal_and_outlives_its_prompt(tmp_path: Path) -> None:
