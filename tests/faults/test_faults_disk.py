@@ -132,7 +132,7 @@ def test_no_file_can_grow_at_all(project: Project, server: ScriptedServer) -> No
 
 
 def test_a_disk_that_fills_in_the_middle(project: Project, server: ScriptedServer) -> None:
-    with tmpfs(project.path / "runs", "92k") as resize:
+    with tmpfs(project.path / "runs", "64k") as resize:
         done = project.fathoms("run", "faulty.yaml")
         assert done.returncode == 1
         assert "cannot be written: No space left on device" in done.stderr

@@ -102,7 +102,7 @@ def test_a_run_that_breaks_off_holds_no_other_up(tmp_path: Path, servers: list[S
     for run in list_runs(tmp_path / "runs"):
         totals = run.manifest()["totals"]
         assert totals["stopped"] == "error"
-        assert totals["answers"] == len(list(run.views())) == len(run.entries()) > 0
+        assert totals["answers"] == len(run.entries()) > 0
 
 
 def test_every_run_is_closed(
