@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import select
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -24,6 +26,7 @@ from fathoms.safety.transport import IDENTITY, Body, tls_failure
 
 if TYPE_CHECKING:
     import aiohttp
+    from aiohttp.client_proto import ResponseHandler
 
 DONE = "[DONE]"
 """The data of the last event in a stream of OpenAI's API."""
@@ -31,9 +34,6 @@ _CONNECT_SECONDS = 10
 _IDLE_SECONDS = 2.0
 """How long an idle connection is kept. Common servers close it after 5 seconds, which may coincide with the
 next request, so this is shorter."""
-_TURNS = 3
-"""Turns of the event loop before a request. A server may close a connection right after an answer without
-having said so; within these turns the loop reads that, and the connection is not used again."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_REFUSAL, _LONGEST_MESSAGE = 65536, 1000
 """Bytes read from an error response, and characters kept of its message. Secrets are masked between the two
@@ -69,9 +69,7 @@ async def exchange(request: Request, hear: Hear) -> None:
     """
     import aiohttp
 
-    sender, session = request.sender, await _session()
-    for _ in range(_TURNS):
-        await asyncio.sleep(0)
+    sender, (session, turns) = request.sender, await _session()
     started = time.perf_counter()
 
     def timed(text: bytes) -> None:
@@ -88,6 +86,7 @@ async def exchange(request: Request, hear: Hear) -> None:
             proxy=None if request.local else _proxy(request.url),
             allow_redirects=False,  # the headers may contain a key, which another host must not get
         ) as response:
+            await turns.take()
             if response.status != 200:
                 raise await _refusal(response, sender)
             await _heard(response, timed, sender)
@@ -221,17 +220,74 @@ def _proxy(url: str) -> str | None:
     return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
 
 
+class _Turns:
+    """Lets one answer at a time be worked on, which is one in each iteration of the event loop.
+
+    Answers that arrive together would otherwise all be worked on before the next of their requests is sent:
+    their questions would stay in step, with nothing under way while the CPU works.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._is_taken = False
+
+    async def take(self) -> None:
+        """Wait until nobody else has taken the turn in this iteration."""
+        if self._is_taken:
+            self._waiting.append(turn := self._loop.create_future())
+            await turn
+        else:
+            self._is_taken = True
+            self._loop.call_soon(self._next)
+
+    def _next(self) -> None:
+        """Give the turn to the first that still waits for it. Its task runs in the next iteration, after the
+        request of the task before it has been written."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():  # it is if the task was cancelled
+                turn.set_result(None)
+                self._loop.call_soon(self._next)
+                return
+        self._is_taken = False
+
+
 _Keeper = AsyncGenerator["aiohttp.ClientSession", None]
-_sessions: dict[asyncio.AbstractEventLoop, tuple[aiohttp.ClientSession, _Keeper]] = {}
+_sessions: dict[asyncio.AbstractEventLoop, tuple[aiohttp.ClientSession, _Turns, _Keeper]] = {}
 
 
-async def _session() -> aiohttp.ClientSession:
-    """Return the aiohttp session of the running event loop; the first call opens it."""
+async def _session() -> tuple[aiohttp.ClientSession, _Turns]:
+    """Return the aiohttp session of the running event loop, and the turns of those who use it; the first call
+    opens it."""
     loop = asyncio.get_running_loop()
     if loop not in _sessions:
         keeper = _opened(loop)
-        _sessions[loop] = (await anext(keeper), keeper)
-    return _sessions[loop][0]
+        _sessions[loop] = (await anext(keeper), _Turns(loop), keeper)
+    return _sessions[loop][:2]
+
+
+@cache
+def _handler() -> type[ResponseHandler]:
+    """The protocol of a connection that is used again only while the server keeps it open.
+
+    A server may close a connection right after an answer without having said so. aiohttp learns that only
+    when the event loop next reads the connection; here the socket is asked before each use, as urllib3 does.
+    Nothing is awaited for that: between an answer and the next request, it would undo what `_Turns` is for.
+    """
+    from aiohttp.client_proto import ResponseHandler
+
+    class Handler(ResponseHandler):
+        def is_connected(self) -> bool:
+            if not super().is_connected() or self.transport is None:
+                return False
+            if not hasattr(select, "poll"):  # on Windows
+                return True
+            poll = select.poll()
+            poll.register(self.transport.get_extra_info("socket"), select.POLLIN)
+            return not poll.poll(0)  # an idle connection has nothing to read but its end
+
+    return Handler
 
 
 async def _opened(loop: asyncio.AbstractEventLoop) -> _Keeper:
@@ -241,6 +297,7 @@ async def _opened(loop: asyncio.AbstractEventLoop) -> _Keeper:
 
     # no limit here, because the runner limits the number of concurrent requests
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS)
+    connector._factory = partial(_handler(), loop=loop)
     try:
         async with aiohttp.ClientSession(
             connector=connector,
