@@ -52,6 +52,8 @@ def happened(event: str, *, level: int = logging.INFO, **facts: Any) -> None:
 def tell(run: str, record: Record) -> None:
     """Log that a question of a run has an answer or has failed, after this is written to the journal."""
     answer, error = record.answer, record.error
+    if not LOGGER.isEnabledFor(logging.ERROR if answer is None else logging.INFO):
+        return
     facts: dict[str, Any] = {
         "run": run,
         "question": record.question.id,
