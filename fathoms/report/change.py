@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from fathoms.errors import StoreError
 from fathoms.runs.reading import ScoredRun
@@ -32,10 +31,10 @@ def last_comparable(run: ScoredRun, earlier: Iterable[ScoredRun]) -> ScoredRun |
     `earlier` should be sorted with the newest run first; runs are read one by one until one matches. A run
     with damaged question files never matches.
     """
-    ours = asked(run)
     for other in earlier:
+        ours = run.asked  # kept by the run, and read only where there is an earlier one
         with suppress(StoreError):
-            if asked(other) == ours:
+            if other.asked == ours:
                 return other
     return None
 
@@ -44,7 +43,7 @@ def change(run: ScoredRun, previous: ScoredRun, profile: str) -> Change:
     """Compare two runs under one profile; they must have asked the same questions with the same gold."""
     if profile not in previous.summary.profiles:
         return Change(previous.run, obstacle=f"it has no scores under the profile '{profile}'")
-    ours, theirs = asked(run), asked(previous)
+    ours, theirs = run.asked, previous.asked
     if ours != theirs:
         shared = sum(theirs.get(question) == gold for question, gold in ours.items())
         return Change(
@@ -60,12 +59,6 @@ def change(run: ScoredRun, previous: ScoredRun, profile: str) -> Change:
         difference(new.correctness, old.correctness),
         difference(new.hallucination, old.hallucination) if judged_alike else None,
     )
-
-
-def asked(run: ScoredRun) -> dict[str, Any]:
-    """Return what two runs must share to be compared: text, category and gold answers by question id."""
-    questions = (view.question for view in run.questions())
-    return {one.id: (one.text, one.category, one.answers, one.answerable) for one in questions}
 
 
 def difference(new: float | None, old: float | None) -> float | None:

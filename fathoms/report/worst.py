@@ -42,7 +42,11 @@ class Miss:
 
 def worst_questions(run: ScoredRun, profile: str, limit: int = 10) -> list[Miss]:
     """Return at most `limit` questions that are not fully right or were hallucinated, the worst first."""
-    return heapq.nsmallest(limit, misses(run, profile), key=lambda miss: miss.badness)
+    key = ("worst", profile, limit)
+    if key not in run.kept:
+        run.kept[key] = heapq.nsmallest(limit, misses(run, profile), key=lambda miss: miss.badness)
+    found: list[Miss] = run.kept[key]
+    return found
 
 
 def misses(run: ScoredRun, profile: str) -> Iterator[Miss]:

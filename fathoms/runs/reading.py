@@ -6,6 +6,7 @@ default of the field, which is `None` where a value is not known or does not app
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -582,6 +583,23 @@ class ScoredRun:
                 if (known := [v for v in view.values("correctness", profile) if v is not None])
             }
         return self._correctness[profile]
+
+    @cached_property
+    def kept(self) -> dict[tuple[object, ...], Any]:
+        """What was computed from all question files, by a key of whoever computed it: reading them takes
+        longer than anything else in a report."""
+        return {}
+
+    @cached_property
+    def asked(self) -> dict[str, bytes]:
+        """Digests of what two runs must share to be compared, by question id: the text, the category and the
+        gold answers of each question. The files are read once."""
+        return {
+            asked.id: hashlib.sha256(
+                asked.model_dump_json(include={"text", "category", "answers", "answerable"}).encode()
+            ).digest()
+            for asked in (view.question for view in self.questions())
+        }
 
     @cached_property
     def _correctness(self) -> dict[str, dict[str, QuestionMean]]:
