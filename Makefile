@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The tests start hundreds of processes. Without cached bytecode, each of them would take seconds longer to start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-fast check lint types slow docs reference clean
+.PHONY: demo test test-fast check lint types slow bench docs reference clean
 
 # Runs the demo: 50 questions with and without retrieval, with small models on this machine.
 demo: $(VENV)/.demo
@@ -28,6 +28,10 @@ test-fast: $(VENV)/.test
 # Runs the long simulations and benchmarks.
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m long
+
+# Measures the goals for speed and memory, prints a table of them, and fails where one is missed (10 to 20 minutes).
+bench: $(VENV)/.test
+	$(BIN)/python benchmarks/runner --work .bench --goals --rounds 3
 
 # Checks lint, formatting and types, and runs the tests.
 check: lint types test

@@ -23,6 +23,7 @@ class Size:
     few: int
     many: int
     records: int
+    runs: int
     rounds: int
 
 

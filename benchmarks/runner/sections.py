@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -28,7 +30,7 @@ def starting(bench: Bench) -> Section:
     tools = commands(bench.others)
     found = bench.rounds({name: partial(turn, command) for name, command in tools.items()})
     rows = [[name, spread(seconds, ".3f")] for name, seconds in found.items()]
-    targets = [Target("`fathoms --help`", 0.2, median(found["fathoms"]), "s")]
+    targets = [Target("`fathoms --help`", 0.1, median(found["fathoms"]), "s")]
     if "lm-eval" in found:
         limit = median(found["lm-eval"])
         targets.append(Target("`fathoms --help`, beside lm-eval's", limit, median(found["fathoms"]), "s"))
@@ -43,6 +45,61 @@ def asking(bench: Bench) -> Section:
 def against_bare(bench: Bench) -> Section:
     """The same for the bare client and fathoms alone, which decides the targets in a third of the time."""
     return compared(bench, [Bare(stream=False), bench.fathoms])
+
+
+def looking(bench: Bench) -> Section:
+    """`ls` and `show` in a folder of many runs, which are copies of one."""
+    count, project = bench.size.runs, fresh(bench.work / "looked")
+    bench.server.reset(0)
+    scored = Fathoms(bench.fathoms.cache, score=True)
+    scored.ask(bench.server, project, 10, NARROW)
+    (made,) = (path for path in (project / "runs").iterdir() if (path / "manifest.json").exists())
+    stamp = made.name.partition("_")[0]
+    for number in range(1, count):
+        copy = made.with_name(made.name.replace(stamp, f"20200101T{number:09d}Z"))
+        shutil.copytree(made, copy, copy_function=os.link)
+    commands = {"ls": ("ls",), "show": ("show", "latest")}
+    found = bench.rounds({name: partial(scored.run, project, *said) for name, said in commands.items()})
+    rows = [[f"`fathoms {name}`", spread([c.wall for c in costs])] for name, costs in found.items()]
+    targets = [
+        Target(f"`fathoms {name}` with {count:,} runs", limit, median(c.wall for c in found[name]), "s")
+        for name, limit in (("ls", 0.5), ("show", 0.3))
+    ]
+    return Section(table(f"A folder with {count:,} runs", ["", "seconds"], rows), targets)
+
+
+def finished(bench: Bench) -> Section:
+    """`score` and `report` for runs of two sizes: how long they take, and how much the memory grows."""
+    few, many = bench.size.questions, bench.size.many
+    projects: dict[int, Path] = {}
+    for count in (few, many):
+        projects[count] = fresh(bench.work / f"finished-{count}")
+        bench.server.reset(0)
+        bench.fathoms.ask(bench.server, projects[count], count, WIDE)
+    found = bench.rounds(
+        {
+            (command, count): partial(bench.fathoms.run, projects[count], command, "latest")
+            for command in ("score", "report")
+            for count in (few, many)
+        }
+    )
+    rows, targets = [], []
+    for command in ("score", "report"):
+        cells, grown = [f"`fathoms {command}`"], []
+        for count in (few, many):
+            costs = found[command, count]
+            cells += [spread([cost.wall for cost in costs]), spread([cost.peak for cost in costs], ".0f")]
+            grown.append(median(cost.peak for cost in costs))
+        each = (grown[1] - grown[0]) * 1024 / (many - few)
+        rows.append([*cells, f"{each:.1f}"])
+        # 20 s for scoring 100,000 answers, 60 s for a report of as many
+        limit = {"score": 20, "report": 60}[command] * many / 100_000
+        seconds = median(cost.wall for cost in found[command, many])
+        targets.append(Target(f"`fathoms {command}` of {many:,} answers", limit, seconds, "s"))
+        if command == "score":
+            targets.append(Target("memory of `fathoms score`", 2, each, "KB an answer"))
+    heads = ["", *(head for count in (few, many) for head in (f"seconds at {count:,}", f"MB at {count:,}"))]
+    return Section(table("A finished run", [*heads, "KB an answer"], rows), targets)
 
 
 def compared(bench: Bench, who: Sequence[Contestant]) -> Section:
@@ -169,21 +226,25 @@ def scoring(bench: Bench) -> Section:
         return dict(json.loads(said))
 
     counts = (bench.size.questions, bench.size.records)
+    limit = 20 * bench.size.records / 100_000
     found = bench.rounds({count: partial(turn, count) for count in counts})
     rows, targets = [], []
     for count, turns in found.items():
         recall, whole = ([turn[key] for turn in turns] for key in ("recall", "score"))
         rows.append([f"{count:,} questions", spread(recall), spread(whole)])
-        what = f"phrase recall of {bench.size.records:,} records, {count:,} questions"
-        targets.append(Target(what, 10, median(recall), "s"))
+        what = f"`score` in memory: {bench.size.records:,} records, {count:,} questions"
+        targets.append(Target(what, limit, median(whole), "s"))
     heads = ["", "phrase recall in three profiles, s", "`score`, with verdicts on abstention, s"]
     return Section(table(f"Scoring {bench.size.records:,} records in memory", heads, rows), targets)
 
 
 SECTIONS: dict[str, Callable[[Bench], Section]] = {
     "help": starting,
+    "looking": looking,
     "asking": asking,
+    "bare": against_bare,
     "one": one,
+    "finished": finished,
     "memory": memory,
     "resuming": resuming,
     "scoring": scoring,

@@ -70,12 +70,14 @@ def test_the_benchmark_runs(tmp_path: Path) -> None:
     headings = [line.removeprefix("### ") for line in done.stdout.splitlines() if line.startswith("### ")]
     assert headings == [
         "`--help`",
+        "A folder with 20 runs",
         "50 questions",
         "One question",
+        "A finished run",
         "Peak memory",
         "From the start to the first request",
         "Scoring 1,000 records in memory",
         "Targets",
     ]
-    verdicts = [row.split("|")[-2].strip() for row in done.stdout.splitlines() if "|" in row][-9:]
+    verdicts = [row.split("|")[-2].strip() for row in done.stdout.splitlines() if "|" in row][-16:]
     assert all(re.fullmatch(r"met|missed by \d+ %", verdict) for verdict in verdicts)
