@@ -18,7 +18,10 @@ UNSEEN = frozenset({"Cc", "Cf", "Cs", "Cn"})
 
 def plain(text: object) -> str:
     """Return `text` on one line, without invisible characters that control terminals or direction."""
-    kept = (c for c in str(text) if c.isspace() or c in JOINERS or unicodedata.category(c) not in UNSEEN)
+    text = str(text)
+    if text.isprintable():  # nothing to leave out, and much faster to find out
+        return " ".join(text.split())
+    kept = (c for c in text if c.isspace() or c in JOINERS or unicodedata.category(c) not in UNSEEN)
     return " ".join("".join(kept).split())
 
 

@@ -156,7 +156,9 @@ class Blobs:
                 return text
             return {
                 # the free values of a question are never in blobs, and may have a key `blob` of their own
-                key: item if key == "metadata" else self._internalise(item, left)
+                key: self._internalise(item, left)
+                if isinstance(item, dict | list) and key != "metadata"
+                else item
                 for key, item in value.items()
             }
         if isinstance(value, list):
