@@ -41,7 +41,7 @@ class Component(BaseModel):
     of the adapter's own code changes its results.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     revision: ClassVar[int] = 1
     packages: ClassVar[tuple[str, ...]] = ()

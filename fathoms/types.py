@@ -38,7 +38,7 @@ LOST_TEXT = "text may be missing"
 class StoredValue(BaseModel):
     """Base class of the frozen values that are stored in runs and caches."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 class Element(StoredValue):

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from logging.handlers import WatchedFileHandler
@@ -116,7 +116,9 @@ def report_failure(names: Sequence[str], error: BaseException, junit: Path | Non
     message = known_mask().text(str(error)) or kind
     happened("command-failed", level=logging.ERROR, names=list(names), kind=kind, error=message)
     _write_junit([Suite(name, [Case("run", error=(kind, message))]) for name in names], junit)
-    _append_step_summary([f"**{escape(', '.join(names))}: not finished: {word}**", "", escape(message)])
+    _append_step_summary(
+        lambda: [f"**{escape(', '.join(names))}: not finished: {word}**", "", escape(message)]
+    )
     console.say(f"{plain(', '.join(names))}: not finished ({shorten(message, 300)}): {word}")
 
 
@@ -128,9 +130,8 @@ def report_end(
     Returns one line per run, to be printed, and whether the JUnit file was written, if one was requested.
     """
     from fathoms.report.ending import ending
-    from fathoms.report.markdown import escape, score_lines
     from fathoms.runs.events import happened
-    from fathoms.runs.reading import load, read_manifest, read_summary
+    from fathoms.runs.reading import read_manifest, read_summary
 
     endings = []
     for outcome, verdict in zip(outcomes, verdicts, strict=True):
@@ -140,13 +141,21 @@ def report_end(
         happened("run-reported", run=outcome.run.id, verdict=verdict, line=found.line)
     suites = [_suite(*row, by_question) for row in zip(outcomes, endings, strict=True)] if junit else []
     written = _write_junit(suites, junit)
+    _append_step_summary(lambda: _step_summary(outcomes, endings))
+    return [found.line for found in endings], written
+
+
+def _step_summary(outcomes: Sequence[Outcome], endings: Sequence[Ending]) -> list[str]:
+    """The end of every run, and a table of their scores."""
+    from fathoms.report.markdown import escape, score_lines
+    from fathoms.runs.reading import load
+
     views = []
     for outcome in outcomes:
         with suppress(FathomsError):  # a run without scores has no line in the table
             views.append(load(outcome.run.path))
     lines = [f"- {escape(end.line)}" for end in endings]
-    _append_step_summary([*lines, "", *(score_lines(views) if views else [])])
-    return [found.line for found in endings], written
+    return [*lines, "", *(score_lines(views) if views else [])]
 
 
 def report_verdict(found: Gated, line: str, suite: Suite, junit: Path | None) -> bool:
@@ -159,7 +168,7 @@ def report_verdict(found: Gated, line: str, suite: Suite, junit: Path | None) ->
 
     level = logging.ERROR if found.verdict == "FAIL" else logging.INFO
     happened("gate-judged", level=level, run=found.runs[-1], verdict=found.verdict, line=line)
-    _append_step_summary([f"- {escape(line)}"])
+    _append_step_summary(lambda: [f"- {escape(line)}"])
     return _write_junit([suite], junit, beside=True)
 
 
@@ -192,11 +201,11 @@ def _suite(outcome: Outcome, end: Ending, by_question: bool) -> Suite:
 def _write_junit(suites: Sequence[Suite], path: Path | None, *, beside: bool = False) -> bool:
     """Write the JUnit file atomically; with `beside`, keep the suites that `fathoms run` wrote to it. Returns
     whether it was written, or none was requested. Errors are printed."""
+    if path is None:
+        return True
     from fathoms.paths import write_atomic
     from fathoms.report.junit import junit
 
-    if path is None:
-        return True
     try:
         before = path.read_bytes() if beside and path.is_file() else None
         write_atomic(path, junit(suites, before))
@@ -209,13 +218,13 @@ def _write_junit(suites: Sequence[Suite], path: Path | None, *, beside: bool = F
     return False
 
 
-def _append_step_summary(lines: Sequence[str]) -> None:
-    """Append lines to the summary page of the job, if this runs in GitHub Actions."""
+def _append_step_summary(make: Callable[[], Sequence[str]]) -> None:
+    """Append the lines that `make` returns to the summary page of the job, if this runs in GitHub Actions."""
     name = os.environ.get("GITHUB_STEP_SUMMARY")
     if not name:
         return
     try:
         with Path(name).open("a", encoding="utf-8") as file:
-            file.write("\n".join(lines) + "\n")
+            file.write("\n".join(make()) + "\n")
     except OSError as error:
         console.complain(f"GITHUB_STEP_SUMMARY {name}: cannot be written: {error.strerror or error}")

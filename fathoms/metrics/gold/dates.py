@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import date
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from fathoms.metrics.folding import LETTER, plain_digits, plain_letters
@@ -38,21 +38,28 @@ _OF = r"(?:(?:of|del?)\s+)?"
 _HAN = "〇零一二三四五六七八九十"
 _COUNT = rf"\d{{1,2}}|[{_HAN}]{{1,3}}"
 _ERAS = {"明治": 1867, "大正": 1911, "昭和": 1925, "平成": 1988, "令和": 2018, "民国": 1911, "民國": 1911}
-_NOTATIONS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"{_BEGIN}(?:(?P<era>{'|'.join(_ERAS)})\s?(?P<year>{_COUNT}|元)|(?<!\d)(?P<full_year>\d{{4}}|[{_HAN}]{{4}}))\s?年"
-        rf"(?:\s?(?P<month>{_COUNT})\s?月(?:\s?(?P<day>{_COUNT})\s?[日号號])?)?",
-        rf"{_DIGIT}{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)",
-        rf"{_DIGIT}{_YEAR}/(?P<month>\d\d?)/(?P<day>\d\d?)(?![\d/])",
-        rf"{_DIGIT}{_DAY}[\s-]{_OF}{_NAME},?[\s-]{_OF}{_YEAR}",
-        rf"{_BEGIN}{_NAME}\s+(?:the\s+)?{_DAY},?\s+{_YEAR}",
-        _DIGIT + r"(?P<first>\d{1,2})(?P<mark>[./-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d\d)(?!\d)",
-        rf"{_BEGIN}(?!(?-i:Mars)){_NAME},?\s+{_OF}{_YEAR}",  # Mars 2020 is not a month
-        rf"{_DIGIT}{_YEAR}-(?P<month>\d\d)(?![\d-])",
-        _DIGIT + _YEAR + r"(?![.,]\d)",
+
+
+@cache
+def _notations() -> tuple[re.Pattern[str], ...]:
+    """The notations of dates, that with 年 first. They are compiled when they are first needed, because that
+    takes longer than importing the rest of the metrics."""
+    return tuple(
+        re.compile(pattern, re.IGNORECASE)
+        for pattern in (
+            rf"{_BEGIN}(?:(?P<era>{'|'.join(_ERAS)})\s?(?P<year>{_COUNT}|元)|(?<!\d)(?P<full_year>\d{{4}}|[{_HAN}]{{4}}))\s?年"
+            rf"(?:\s?(?P<month>{_COUNT})\s?月(?:\s?(?P<day>{_COUNT})\s?[日号號])?)?",
+            rf"{_DIGIT}{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)",
+            rf"{_DIGIT}{_YEAR}/(?P<month>\d\d?)/(?P<day>\d\d?)(?![\d/])",
+            rf"{_DIGIT}{_DAY}[\s-]{_OF}{_NAME},?[\s-]{_OF}{_YEAR}",
+            rf"{_BEGIN}{_NAME}\s+(?:the\s+)?{_DAY},?\s+{_YEAR}",
+            _DIGIT
+            + r"(?P<first>\d{1,2})(?P<mark>[./-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d\d)(?!\d)",
+            rf"{_BEGIN}(?!(?-i:Mars)){_NAME},?\s+{_OF}{_YEAR}",  # Mars 2020 is not a month
+            rf"{_DIGIT}{_YEAR}-(?P<month>\d\d)(?![\d-])",
+            _DIGIT + _YEAR + r"(?![.,]\d)",
+        )
     )
-)
 
 
 class Dated(NamedTuple):
@@ -86,7 +93,8 @@ def dates(text: str) -> tuple[Dated, ...]:
     taken: set[int] = set()
     if not text.isascii():
         text = plain_letters(plain_digits(text))
-    for notation in _NOTATIONS if "年" in text else _NOTATIONS[1:]:
+    notations = _notations()
+    for notation in notations if "年" in text else notations[1:]:
         for match in notation.finditer(text):
             year = _year(match)
             readings = tuple(_readings(match, year))
