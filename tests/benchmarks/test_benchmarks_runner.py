@@ -64,7 +64,7 @@ def test_the_server_measures_the_window_of_the_requests(server: str) -> None:
 
 @pytest.mark.slow
 def test_the_benchmark_runs(tmp_path: Path) -> None:
-    command = [sys.executable, str(RUNNER), "--work", str(tmp_path), "--quick"]
+    command = [sys.executable, str(RUNNER), "--work", str(tmp_path), "--quick", "--goals"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     headings = [line.removeprefix("### ") for line in done.stdout.splitlines() if line.startswith("### ")]

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SAMPLE = EXAMPLES.parent / "data" / "sample"
-ASKED = 6
+ASKED = 3
 
 
 @contextmanager
