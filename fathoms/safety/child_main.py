@@ -90,6 +90,12 @@ class ThisProcess:
         except BrokenPipeError:
             os._exit(0)
 
+    def detach(self) -> None:
+        """Close the pipes to the parent, in a copy of this process that has others."""
+        os.close(self._output)
+        nowhere = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nowhere, 0)
+
     def silence(self, *descriptors: int) -> None:
         """Discard what is written to these descriptors from now on: 1 is stdout, 2 is stderr."""
         nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -18,5 +18,6 @@ class Pdfium(PdfParser):
     kind: Literal["pdfium"] = "pdfium"
     revision: ClassVar[int] = 2
     packages: ClassVar[tuple[str, ...]] = ("pypdfium2",)
+    forks: ClassVar[bool] = True
     reader: ClassVar[str] = "fathoms.ingest.parsers.pdfium_reader"
     finds: ClassVar[frozenset[ElementKind]] = frozenset({"picture"})

@@ -1,4 +1,4 @@
-"""Each PDF in a child process of its own: whatever the file does to the parser, it does it there."""
+"""Each PDF in a process of its own: whatever the file does to the parser, it does it there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fathoms.ingest.parsers.base import OnPage, PdfParser
 from fathoms.ingest.parsers.raw import RawDocument, check_source, to_document
-from fathoms.safety.children import ChildEndedError, Children
+from fathoms.safety.children import Child, ChildEndedError, Children, ended_with
 from fathoms.types import Document
 
 OUTPUT_MB = 64
@@ -15,11 +15,16 @@ WORKER = str(Path(__file__).with_name("worker.py"))
 
 
 class OneShotPool:
-    """Reads every file in a new process: for the parsers that start quickly."""
+    """Reads every file in a process of its own: for the parsers that start quickly.
+
+    Child processes wait for further files if the parser `forks`: each then reads a file in a copy of itself
+    (see `worker`). One that broke or was stopped is replaced by the next file that needs it.
+    """
 
     def __init__(self, parser: PdfParser, children: Children) -> None:
         self._parser = parser
         self._children = children
+        self._idle: list[Child] = []
 
     def read(self, path: Path, on_page: OnPage | None = None) -> Document:
         """Read one file; raises DocumentError. `on_page` is not called: these parsers are quick."""
@@ -27,12 +32,27 @@ class OneShotPool:
         return to_document(path, self._read(path), self._parser.max_pages)
 
     def close(self) -> None:
-        """Do nothing: every process ended with its file."""
+        """End the processes that wait for a file."""
+        while self._idle:
+            self._idle.pop().end()
+
+    def _child(self) -> Child:
+        """Return a process that waits for a file, or start one. Threads share the list, whose operations are
+        atomic."""
+        while self._idle:
+            try:
+                child = self._idle.pop()
+            except IndexError:  # another thread was faster
+                break
+            if child.alive:
+                return child
+            child.end()
+        return self._children.start(WORKER, stderr="log", most=OUTPUT_MB * 1024 * 1024)
 
     def _read(self, path: Path) -> RawDocument:
         """Return the answer of the child process, or the error that its death or silence means."""
         parser = self._parser
-        child = self._children.start(WORKER, stderr="log", most=OUTPUT_MB * 1024 * 1024)
+        child, sound = self._child(), False
         try:
             child.send(
                 {
@@ -42,15 +62,22 @@ class OneShotPool:
                     "timeout": parser.timeout,
                     "memory_mb": parser.memory_mb,
                     "output_mb": OUTPUT_MB,
+                    "forks": parser.forks,
                 }
             )
             found = child.receive(parser.timeout)[0]
+            sound = parser.forks
+            if parser.forks and isinstance(found, dict) and "ended" in found:
+                raise ended_with(int(found["ended"]))
         except TimeoutError:
             return {"error": ("timeout", time_advice(parser.timeout))}
         except ChildEndedError as ended:
             return {"error": death(parser, ended)}
         finally:
-            child.end()
+            if sound and child.alive:
+                self._idle.append(child)
+            else:
+                child.end()
         raw = parser.accepted(found)
         if tuple(raw.get("error", ())) == ("memory", ""):
             return {"error": ("memory", memory_advice(parser))}

@@ -41,6 +41,7 @@ class SecondOpinion:
     def close(self) -> None:
         """End the processes that wait for a file."""
         self._pool.close()
+        self._other.close()
 
 
 def _characters(document: Document) -> int:
