@@ -32,6 +32,15 @@ class Hostile(PdfParser):
     reader: ClassVar[str] = "tests.support.hostile_reader"
 
 
+class Forking(Hostile):
+    """The same, read in copies of one process."""
+
+    forks: ClassVar[bool] = True
+
+
+both = pytest.mark.parametrize("parser", [Hostile, Forking])
+
+
 def pdf(folder: Path, deed: str) -> Path:
     path = folder / f"{deed}.pdf"
     path.write_bytes(damage.sound())
@@ -42,6 +51,7 @@ def text(folder: Path, deed: str, parser: PdfParser) -> str:
     return parse_in_child(parser, pdf(folder, deed)).pages[0].text
 
 
+@both
 @pytest.mark.parametrize(
     ("deed", "reason", "words"),
     [
@@ -56,9 +66,11 @@ def text(folder: Path, deed: str, parser: PdfParser) -> str:
         ("write", "damaged", "File too large"),
     ],
 )
-def test_every_way_of_dying_has_its_reason(deed: str, reason: str, words: str, tmp_path: Path) -> None:
+def test_every_way_of_dying_has_its_reason(
+    parser: type[Hostile], deed: str, reason: str, words: str, tmp_path: Path
+) -> None:
     with pytest.raises(DocumentError) as caught:
-        parse_in_child(Hostile(timeout=1 if deed == "sleep" else 30, memory_mb=512), pdf(tmp_path, deed))
+        parse_in_child(parser(timeout=1 if deed == "sleep" else 30, memory_mb=512), pdf(tmp_path, deed))
     assert caught.value.reason == reason
     assert words in caught.value.detail
 
@@ -72,10 +84,11 @@ def test_a_reader_that_cannot_be_loaded_is_a_crash_that_says_why(tmp_path: Path)
     assert caught.value.reason == "crash"
 
 
+@both
 def test_what_libraries_print_does_not_reach_the_reading(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    parser: type[Hostile], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert text(tmp_path, "noise", Hostile()) == "noise made"
+    assert text(tmp_path, "noise", parser()) == "noise made"
     assert capfd.readouterr() == ("", "")
 
 
@@ -83,8 +96,9 @@ def test_odd_text_crosses_and_is_cleaned(tmp_path: Path) -> None:
     assert text(tmp_path, "odd", Hostile()) == "a\ufffdb\ufffdc\nd\ufffde\ufffd[31m"
 
 
-def test_the_child_has_its_limits(tmp_path: Path) -> None:
-    limits = json.loads(text(tmp_path, "limits", Hostile(timeout=7.5, memory_mb=512)))
+@both
+def test_the_child_has_its_limits(parser: type[Hostile], tmp_path: Path) -> None:
+    limits = json.loads(text(tmp_path, "limits", parser(timeout=7.5, memory_mb=512)))
     assert limits["RLIMIT_CPU"] == 9
     assert limits["RLIMIT_CORE"] == 0
     assert limits["RLIMIT_FSIZE"] == 64 * MIB
@@ -94,6 +108,18 @@ def test_the_child_has_its_limits(tmp_path: Path) -> None:
 def test_the_child_starts_light(tmp_path: Path) -> None:
     modules = json.loads(text(tmp_path, "modules", Hostile()))
     assert {"fathoms", "pydantic", "yaml", "numpy"}.isdisjoint(modules)
+
+
+def test_one_process_serves_many_files_and_each_has_a_copy_of_it(tmp_path: Path) -> None:
+    """What kills a copy costs its own file only; a process that a file made hang is replaced."""
+    deeds = ["parent-1", "segv", "hoard", "parent-2", "steal", "parent-3", "sleep", "parent-4"]
+    parser = Forking(timeout=2, memory_mb=512)
+    outcomes = parse_all(parser, [pdf(tmp_path, deed) for deed in deeds], workers=1)
+    said = [o.pages[0].text if isinstance(o, Document) else o.reason for o in outcomes]
+    one, other = said[0], said[-1]
+    assert said == [one, "crash", "memory", one, "nothing to steal", one, "timeout", other]
+    assert one != other
+    assert str(os.getpid()) not in (one, other)
 
 
 def test_outcomes_come_in_the_order_of_the_paths(tmp_path: Path) -> None:
@@ -146,14 +172,16 @@ import signal, sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started us deaf to it
 sys.path.insert(0, sys.argv[1])
-from tests.ingest.test_ingest_child import Hostile
+from tests.ingest import test_ingest_child
 from fathoms.ingest import parse_all
-parse_all(Hostile(timeout=float(sys.argv[2])), [Path(name) for name in sys.argv[3:]], workers=2)
+parser = getattr(test_ingest_child, sys.argv[2])
+parse_all(parser(timeout=float(sys.argv[3])), [Path(name) for name in sys.argv[4:]], workers=2)
 """
 
 
-def start_parent(timeout: float, paths: list[Path]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", PARENT, str(HERE.parents[1]), str(timeout), *map(str, paths)]
+def start_parent(parser: type[Hostile], timeout: float, paths: list[Path]) -> subprocess.Popen[bytes]:
+    options = [str(HERE.parents[1]), parser.__name__, str(timeout)]
+    command = [sys.executable, "-c", PARENT, *options, *map(str, paths)]
     return subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
 
 
@@ -181,9 +209,10 @@ def is_gone(pid: int, within: float) -> bool:
     return False
 
 
-def test_ctrl_c_leaves_no_child(tmp_path: Path) -> None:
+@both
+def test_ctrl_c_leaves_no_child(parser: type[Hostile], tmp_path: Path) -> None:
     paths = [pdf(tmp_path, f"sleep-{n}") for n in range(4)]
-    parent = start_parent(60, paths)
+    parent = start_parent(parser, 60, paths)
     pids = [wait_for_pid(path) for path in paths[:2]]
     parent.send_signal(signal.SIGINT)
     try:
@@ -194,9 +223,10 @@ def test_ctrl_c_leaves_no_child(tmp_path: Path) -> None:
     assert not paths[3].with_suffix(".pid").exists()
 
 
-def test_a_child_whose_parent_was_killed_ends_by_itself(tmp_path: Path) -> None:
+@both
+def test_a_child_whose_parent_was_killed_ends_by_itself(parser: type[Hostile], tmp_path: Path) -> None:
     path = pdf(tmp_path, "sleep")
-    parent = start_parent(1, [path])
+    parent = start_parent(parser, 60, [path])
     pid = wait_for_pid(path)
     parent.kill()
     parent.wait()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import resource
 import signal
+import stat
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +59,18 @@ def _raise(path: Path) -> str:
     raise ValueError("no such colour \x1b[31m")
 
 
+def _steal(path: Path) -> str:
+    """Look for the requests of other files, and for another pipe to write to than that of its own answer."""
+    found = os.read(0, 1)
+    writable = []
+    for descriptor in range(3, 256):
+        with suppress(OSError):  # it is not open
+            is_pipe = stat.S_ISFIFO(os.fstat(descriptor).st_mode)
+            if is_pipe and fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY:
+                writable.append(descriptor)
+    return f"stolen: {found!r} {writable}" if found or len(writable) > 1 else "nothing to steal"
+
+
 DEEDS: dict[str, Any] = {
     "sleep": _sleep,
     "nap": _nap,
@@ -64,6 +79,8 @@ DEEDS: dict[str, Any] = {
     "abort": lambda path: _die(signal.SIGABRT),
     "exit": lambda path: os._exit(3),
     "noise": _noise,
+    "steal": _steal,
+    "parent": lambda path: str(os.getppid()),
     "write": _write,
     "raise": _raise,
     "hoard": lambda path: str(len(bytearray(4 * 1024**3))),
