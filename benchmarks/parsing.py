@@ -5,8 +5,8 @@
 The bare loop opens each file with pypdfium2 in this process, and takes the text and counts the pictures of
 each page, as the parser does. It has no limits, and looks for no lost text. It reads many short files (copies
 of the PDFs of DIR, by default the sample corpus) and one long file, made of all their pages. In each round
-everybody has one turn. The goals are 0.8 x the pages a second of the bare loop with one worker, and as much per
-worker with as many workers as there are cores; where one is missed, the exit code is 1.
+everybody has one turn. The goals are 0.8 x the pages a second of the bare loop with one worker, and as much
+per worker with as many workers as there are cores; where one is missed, the exit code is 1.
 """
 
 from __future__ import annotations
