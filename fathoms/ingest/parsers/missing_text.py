@@ -39,6 +39,8 @@ _NAMES = re.compile(rb"/[^\s/<>\[\]()]+")
 _NEEDED = re.compile(
     rb"/(?:Contents|Kids|Font|Resources|ToUnicode|DescendantFonts)\s{0,9}(?:\[([^\]\[]*)\]|(\d+\s+\d+\s+R))"
 )
+_TELLS = re.compile(rb"/(?:Page|Contents|Kids|Font|Resources|ToUnicode|DescendantFonts)")
+"""Matches an object that may say something about pages or fonts; most objects do not."""
 _FONTS = re.compile(rb"/Font\s{0,9}<<([^<>]*)>>")
 _RESOURCES = re.compile(rb"/Resources\s{0,9}(\d{1,10})\s+\d+\s+R\b")
 _REFERENCE = re.compile(rb"(\d+)\s+\d+\s+R\b")
@@ -204,6 +206,8 @@ def _objects(data: bytes) -> Iterator[tuple[int, bytes, bytes | memoryview | Non
 
 def _note(found: Found, number: int, text: bytes) -> None:
     """Record what an object says about pages and about the objects that they need."""
+    if _TELLS.search(text) is None:
+        return
     if b"/Font" in text:
         found.fonts.add(number)
     if _TREE.search(text):

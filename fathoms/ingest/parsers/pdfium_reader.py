@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import runpy
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,16 +59,34 @@ def _read_page(document: pdfium.PdfDocument, index: int) -> tuple[RawPage, int]:
     try:
         page = document[index]
         text = _text(page.get_textpage())
-        images = page.get_objects(filter=[pdfium_c.FPDF_PAGEOBJ_IMAGE], max_depth=MAX_DEPTH)
-        pictures = sum(1 for _ in islice(images, MAX_PICTURES))
-        shows = 0
-        if not text.strip():
-            texts = page.get_objects(filter=[pdfium_c.FPDF_PAGEOBJ_TEXT], max_depth=MAX_DEPTH)
-            shows = sum(1 for _ in islice(texts, MAX_PICTURES))
+        pictures = _count(page.raw, pdfium_c.FPDF_PAGEOBJ_IMAGE)
+        shows = 0 if text.strip() else _count(page.raw, pdfium_c.FPDF_PAGEOBJ_TEXT)
     except pdfium.PdfiumError:
         return {"text": None, "pictures": 0}, 0
     page.close()
     return {"text": text, "pictures": pictures}, shows
+
+
+def _count(parent: Any, kind: int, depth: int = MAX_DEPTH) -> int:
+    """Count the objects of a kind on a page, or in a form if `depth` is less, at most `MAX_PICTURES`.
+
+    It uses the raw calls, because pypdfium2's `get_objects` makes a Python object of each one,
+    which takes about half as long as reading the text.
+    """
+    on_page = depth == MAX_DEPTH
+    objects = (pdfium_c.FPDFPage_CountObjects if on_page else pdfium_c.FPDFFormObj_CountObjects)(parent)
+    get = pdfium_c.FPDFPage_GetObject if on_page else pdfium_c.FPDFFormObj_GetObject
+    found = 0
+    for index in range(objects):
+        each = get(parent, index)
+        its_kind = pdfium_c.FPDFPageObj_GetType(each)
+        if its_kind == kind:
+            found += 1
+        elif its_kind == pdfium_c.FPDF_PAGEOBJ_FORM and depth > 1:
+            found += _count(each, kind, depth - 1)
+        if found >= MAX_PICTURES:
+            return MAX_PICTURES
+    return found
 
 
 def _text(textpage: pdfium.PdfTextPage) -> str:

@@ -1,0 +1,182 @@
+"""The loops that are compared, each measured in a process of its own: the bare parsers, and fathoms.
+
+Run as `python readers.py NAME WORKERS FILE...`, it reads the files and prints what that cost as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from subprocess import PIPE, Popen
+from typing import Any, NamedTuple
+
+DOCLING: dict[str, Any] = {
+    "ocr": {"kind": "none"},
+    "layout": {"kind": "cdla"},
+    "tables": {"kind": "geometric"},
+}
+OCR = {"kind": "easyocr", "weights": "easyocr-en", "full_page": True, "scale": 3.0}
+
+
+class Cost(NamedTuple):
+    """Pages; seconds of the loop by the clock, without imports of this process; CPU seconds in that time,
+    with those of its children; the peak memory of the largest process in MB."""
+
+    pages: int
+    wall: float
+    cpu: float
+    peak: float
+
+
+def bare_text() -> Callable[[Sequence[Path], int], int]:
+    """The text of every page, as pypdfium2's own documentation reads it."""
+    import pypdfium2 as pdfium
+
+    def read(paths: Sequence[Path], workers: int) -> int:
+        return sum(len(_texts(pdfium.PdfDocument(path))) for path in paths)
+
+    return read
+
+
+def _texts(document: Any) -> list[str]:
+    """The text of every page of an open document."""
+    found = []
+    for page in document:
+        found.append(page.get_textpage().get_text_bounded())
+        page.close()
+    document.close()
+    return found
+
+
+def bare_pdfium() -> Callable[[Sequence[Path], int], int]:
+    """What fathoms extracts, by pypdfium2 alone: the text of every page, and its number of pictures."""
+    import pypdfium2 as pdfium
+    import pypdfium2.raw as raw
+
+    def read(paths: Sequence[Path], workers: int) -> int:
+        pages = 0
+        for path in paths:
+            document, found = pdfium.PdfDocument(path), []
+            for page in document:
+                text = page.get_textpage().get_text_bounded()
+                found.append((text, len(list(page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE])))))
+                page.close()
+            document.close()
+            pages += len(found)
+        return pages
+
+    return read
+
+
+def fathoms_pdfium() -> Callable[[Sequence[Path], int], int]:
+    """The parsing of `fathoms ingest`: hashes, children, checks of what may be lost, documents, the cache."""
+    from fathoms.ingest import Pdfium
+    from fathoms.models import ScriptedModel
+    from fathoms.pipeline.pipeline import Pipeline
+    from fathoms.retrieve import WholeDocument
+    from fathoms.runs.cache import Cache
+
+    def read(paths: Sequence[Path], workers: int) -> int:
+        pipeline = Pipeline(ingest=Pdfium(), retrieve=WholeDocument(), generate=ScriptedModel())
+        with tempfile.TemporaryDirectory() as folder:
+            found = pipeline.prepare(
+                {path.name: path for path in paths}, Cache(Path(folder)), workers=workers
+            )
+        return sum(len(document.pages) for document in found.documents)
+
+    return read
+
+
+def bare_docling(**more: Any) -> Callable[[Sequence[Path], int], int]:
+    """A script of one's own: Docling's own backend with the same options, Markdown and JSON."""
+    from fathoms.models.weights.hub import repair_torchvision
+
+    repair_torchvision()
+    from docling.datamodel.base_models import InputFormat
+    from docling.document_converter import DocumentConverter, PdfFormatOption
+
+    from fathoms.ingest import Docling
+    from fathoms.ingest.docling.convert import pipeline_options
+
+    settings = Docling.model_validate(DOCLING | more).settings(threads=os.cpu_count() or 1)
+    pdf = PdfFormatOption(pipeline_options=pipeline_options(settings))
+    converter = DocumentConverter([InputFormat.PDF], {InputFormat.PDF: pdf})
+
+    def read(paths: Sequence[Path], workers: int) -> int:
+        pages = 0
+        for path in paths:
+            document = converter.convert(path).document
+            document.export_to_markdown()
+            json.dumps(document.export_to_dict())
+            pages += len(document.pages)
+        return pages
+
+    return read
+
+
+def fathoms_docling(**more: Any) -> Callable[[Sequence[Path], int], int]:
+    """The parser `docling` of fathoms, in its children."""
+    from fathoms.ingest import Docling, parse_all
+    from fathoms.types import Document
+
+    def read(paths: Sequence[Path], workers: int) -> int:
+        found = parse_all(Docling.model_validate(DOCLING | more), paths, workers=workers)
+        return sum(len(document.pages) for document in found if isinstance(document, Document))
+
+    return read
+
+
+READERS: dict[str, Callable[[], Callable[[Sequence[Path], int], int]]] = {
+    "bare text": bare_text,
+    "bare PDFium": bare_pdfium,
+    "fathoms PDFium": fathoms_pdfium,
+    "bare Docling": bare_docling,
+    "fathoms Docling": fathoms_docling,
+    "bare OCR": partial(bare_docling, ocr=OCR),
+    "fathoms OCR": partial(fathoms_docling, ocr=OCR),
+}
+
+
+def measure(name: str, paths: Sequence[Path], workers: int = 1) -> Cost:
+    """Read files in a new process; a bare loop with several workers is as many processes at once, each with
+    its share of the files."""
+    if name.startswith("bare") and workers > 1:
+        with ThreadPoolExecutor(workers) as threads:
+            shares = [paths[number::workers] for number in range(workers)]
+            costs = list(threads.map(partial(measure, name), shares))
+        return Cost(
+            sum(cost.pages for cost in costs),
+            max(cost.wall for cost in costs),
+            sum(cost.cpu for cost in costs),
+            max(cost.peak for cost in costs),
+        )
+    command = [sys.executable, "-P", __file__, name, str(workers), *map(str, paths)]
+    with Popen(command, stdout=PIPE, text=True) as process:
+        said = process.communicate()[0]
+    if process.returncode:
+        raise SystemExit(f"{name} ended with {process.returncode}")
+    return Cost(*json.loads(said.splitlines()[-1]))
+
+
+def main() -> None:
+    """Measure here."""
+    name, workers, *names = sys.argv[1:]
+    read = READERS[name]()
+    started, before = time.perf_counter(), os.times()
+    pages = read([Path(each) for each in names], int(workers))
+    wall = time.perf_counter() - started
+    cpu = sum(os.times()[:4]) - sum(before[:4])
+    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    print(json.dumps(Cost(pages, wall, cpu, peak / 1024)))
+
+
+if __name__ == "__main__":
+    main()
