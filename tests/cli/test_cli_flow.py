@@ -127,9 +127,12 @@ def test_no_score_then_score(project: Project) -> None:
     (run,) = project.runs()
     assert done.stdout.strip() == f"runs/{run.name}"
     assert not (run / "summary.json").exists()
-    assert (run / "questions" / "tables-01.json").exists()
+    shown = project.fathoms("show", "latest", "--question", "tables-01", "--json")
+    assert json.loads(shown.stdout)["repeats"][0]["scores"] == {}
+    assert not (run / "questions").exists()
     assert project.fathoms("score", "latest").returncode == 0
     assert (run / "summary.json").exists()
+    assert (run / "questions" / "tables-01.json").exists()
 
 
 def test_selections(project: Project) -> None:

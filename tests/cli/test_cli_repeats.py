@@ -39,12 +39,12 @@ def test_every_repeat_is_kept_and_scored(project: Project, monkeypatch: pytest.M
     monkeypatch.chdir(project.path)
     assert main(["run", "tiny.yaml", "--repeats", "3", "--no-score", "-j", "1"]) == 0
     (run,) = project.runs()
-    assert {name: [r["repeat"] for r in repeats] for name, repeats in views(run).items()} == {
-        name: [0, 1, 2] for name in ("text-only-01", "text-only-02", "tables-01", "tables-02")
-    }
     asked = [record.repeat for record in Run(run).records()]
     assert asked == [0] * 4 + [1] * 4 + [2] * 4  # all once before any twice
     assert main(["score", "latest"]) == 0
+    assert {name: [r["repeat"] for r in repeats] for name, repeats in views(run).items()} == {
+        name: [0, 1, 2] for name in ("text-only-01", "text-only-02", "tables-01", "tables-02")
+    }
     summary = json.loads((run / "summary.json").read_text())
     # by hand, as without repeats: of three answerable questions one is right
     overall = summary["profiles"]["fathoms"]["overall"]
