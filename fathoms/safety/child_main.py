@@ -18,6 +18,7 @@ import signal
 import struct
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -90,12 +91,6 @@ class ThisProcess:
         except BrokenPipeError:
             os._exit(0)
 
-    def detach(self) -> None:
-        """Close the pipes to the parent, in a copy of this process that has others."""
-        os.close(self._output)
-        nowhere = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nowhere, 0)
-
     def silence(self, *descriptors: int) -> None:
         """Discard what is written to these descriptors from now on: 1 is stdout, 2 is stderr."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -103,11 +98,16 @@ class ThisProcess:
             os.dup2(nowhere, descriptor)
 
     def limit_time(self, seconds: float) -> None:
-        """End this process a second after the parent should have ended it."""
+        """End this process a second after the parent should have ended it, counted from now."""
         whole = math.ceil(seconds) + 1
         if hasattr(signal, "alarm"):
             signal.alarm(whole)
-        self._limit("RLIMIT_CPU", whole)
+        self._limit("RLIMIT_CPU", int(time.process_time()) + whole)
+
+    def stop_clock(self) -> None:
+        """Wait for the next request without a limit."""
+        if hasattr(signal, "alarm"):
+            signal.alarm(0)
 
     def limit_files(self, mb: int) -> None:
         """Limit the size of each file that this process writes, in MiB."""

@@ -141,20 +141,15 @@ class Child:
         except subprocess.TimeoutExpired:
             self.kill()
             return ChildEndedError("it closed its output", "crash", "")
+        how = f"exit code {code}"
+        if code < 0:
+            names = {number.value: number.name for number in signal.Signals}
+            how = names.get(-code, f"signal {-code}")
         last_line = ""
         if self._log is not None and not self._log.closed:
             self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - _LAST_WORDS))
             last_line = "".join(self._log.read().decode(errors="replace").strip().splitlines()[-1:])
-        return ended_with(code, last_line)
-
-
-def ended_with(code: int, last_line: str = "") -> ChildEndedError:
-    """Return how a process ended, by its exit code, which is negative for a signal."""
-    how = f"exit code {code}"
-    if code < 0:
-        names = {number.value: number.name for number in signal.Signals}
-        how = names.get(-code, f"signal {-code}")
-    return ChildEndedError(how, _CAUSES.get(how, "crash"), last_line)
+        return ChildEndedError(how, _CAUSES.get(how, "crash"), last_line)
 
 
 class Children:

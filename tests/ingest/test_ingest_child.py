@@ -32,13 +32,13 @@ class Hostile(PdfParser):
     reader: ClassVar[str] = "tests.support.hostile_reader"
 
 
-class Forking(Hostile):
-    """The same, read in copies of one process."""
+class Several(Hostile):
+    """The same, with several files in one process."""
 
-    forks: ClassVar[bool] = True
+    files_per_child: ClassVar[int] = 3
 
 
-both = pytest.mark.parametrize("parser", [Hostile, Forking])
+both = pytest.mark.parametrize("parser", [Hostile, Several])
 
 
 def pdf(folder: Path, deed: str) -> Path:
@@ -110,16 +110,33 @@ def test_the_child_starts_light(tmp_path: Path) -> None:
     assert {"fathoms", "pydantic", "yaml", "numpy"}.isdisjoint(modules)
 
 
-def test_one_process_serves_many_files_and_each_has_a_copy_of_it(tmp_path: Path) -> None:
-    """What kills a copy costs its own file only; a process that a file made hang is replaced."""
-    deeds = ["parent-1", "segv", "hoard", "parent-2", "steal", "parent-3", "sleep", "parent-4"]
-    parser = Forking(timeout=2, memory_mb=512)
-    outcomes = parse_all(parser, [pdf(tmp_path, deed) for deed in deeds], workers=1)
-    said = [o.pages[0].text if isinstance(o, Document) else o.reason for o in outcomes]
-    one, other = said[0], said[-1]
-    assert said == [one, "crash", "memory", one, "nothing to steal", one, "timeout", other]
-    assert one != other
-    assert str(os.getpid()) not in (one, other)
+def outcomes(parser: PdfParser, deeds: list[str], folder: Path) -> list[str]:
+    """The text of each file, or the reason why it has none."""
+    found = parse_all(parser, [pdf(folder, deed) for deed in deeds], workers=1)
+    return [each.pages[0].text if isinstance(each, Document) else each.reason for each in found]
+
+
+def test_one_process_reads_several_files_and_is_then_replaced(tmp_path: Path) -> None:
+    said = outcomes(Several(), [f"process-{n}" for n in range(7)], tmp_path)
+    first, second, third = said[0], said[3], said[6]
+    assert said == [first] * 3 + [second] * 3 + [third]
+    assert len({first, second, third, str(os.getpid())}) == 4
+
+
+def test_what_breaks_a_process_costs_its_own_file_only(tmp_path: Path) -> None:
+    deeds = ["process-1", "segv", "process-2", "hoard", "process-3", "sleep", "process-4"]
+    said = outcomes(Several(timeout=2, memory_mb=512), deeds, tmp_path)
+    assert said[1::2] == ["crash", "memory", "timeout"]
+    assert len({*said[::2]}) == 4
+
+
+def test_a_file_that_fails_after_others_is_read_again_by_a_new_process(tmp_path: Path) -> None:
+    assert outcomes(Several(), ["spoil", "innocent"], tmp_path) == ["spoilt", "sound"]
+
+
+def test_the_limits_count_anew_for_each_file(tmp_path: Path) -> None:
+    parser = Several(timeout=1.5)
+    assert outcomes(parser, ["nap-1.0", "nap-1.01", "nap-1.02"], tmp_path) == ["rested"] * 3
 
 
 def test_outcomes_come_in_the_order_of_the_paths(tmp_path: Path) -> None:
@@ -132,8 +149,8 @@ def test_outcomes_come_in_the_order_of_the_paths(tmp_path: Path) -> None:
         threads.add(threading.get_ident())
         done.append((path, outcome))
 
-    outcomes = parse_all(Hostile(), paths, workers=3, on_done=on_done)
-    assert [o.id if isinstance(o, Document) else o.reason for o in outcomes] == [
+    found = parse_all(Hostile(), paths, workers=3, on_done=on_done)
+    assert [o.id if isinstance(o, Document) else o.reason for o in found] == [
         "nap-0.6.pdf",
         "nap-0.0.pdf",
         "crash",
@@ -141,7 +158,7 @@ def test_outcomes_come_in_the_order_of_the_paths(tmp_path: Path) -> None:
         "missing",
     ]
     assert sorted(map(str, paths)) == sorted(str(path) for path, _ in done)
-    assert dict(done) == dict(zip(paths, outcomes, strict=True))
+    assert dict(done) == dict(zip(paths, found, strict=True))
     assert threads == {threading.get_ident()}
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import resource
 import signal
-import stat
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+spoilt: list[Path] = []
+"""What files have left behind in this process."""
 LIMITS = ("RLIMIT_AS", "RLIMIT_CPU", "RLIMIT_CORE", "RLIMIT_FSIZE")
 
 
@@ -59,16 +58,13 @@ def _raise(path: Path) -> str:
     raise ValueError("no such colour \x1b[31m")
 
 
-def _steal(path: Path) -> str:
-    """Look for the requests of other files, and for another pipe to write to than that of its own answer."""
-    found = os.read(0, 1)
-    writable = []
-    for descriptor in range(3, 256):
-        with suppress(OSError):  # it is not open
-            is_pipe = stat.S_ISFIFO(os.fstat(descriptor).st_mode)
-            if is_pipe and fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY:
-                writable.append(descriptor)
-    return f"stolen: {found!r} {writable}" if found or len(writable) > 1 else "nothing to steal"
+def _spoil(path: Path) -> str:
+    spoilt.append(path)
+    return "spoilt"
+
+
+def _crash_if_spoilt(path: Path) -> str:
+    return _die(signal.SIGSEGV) if spoilt else "sound"
 
 
 DEEDS: dict[str, Any] = {
@@ -79,8 +75,9 @@ DEEDS: dict[str, Any] = {
     "abort": lambda path: _die(signal.SIGABRT),
     "exit": lambda path: os._exit(3),
     "noise": _noise,
-    "steal": _steal,
-    "parent": lambda path: str(os.getppid()),
+    "spoil": _spoil,
+    "innocent": _crash_if_spoilt,
+    "process": lambda path: str(os.getpid()),
     "write": _write,
     "raise": _raise,
     "hoard": lambda path: str(len(bytearray(4 * 1024**3))),

@@ -39,9 +39,8 @@ class PdfParser(Component):
     reader: ClassVar[str]
     extra: ClassVar[str | None] = None
     finds: ClassVar[frozenset[ElementKind]] = frozenset()
-    forks: ClassVar[bool] = False
-    """Whether a process that has loaded the reader may be copied for each file; that needs a library that
-    starts no threads when it is loaded."""
+    files_per_child: ClassVar[int] = 1
+    """How many files one child process reads, one after another, before a new one takes its place."""
     native: ClassVar[str | None] = None
     """Name of the parser's own document format, if it has one; `Document.native` holds a document in it."""
     neutral: ClassVar[frozenset[str]] = frozenset({"timeout", "memory_mb", "on_error"})

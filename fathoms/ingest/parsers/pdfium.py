@@ -18,6 +18,6 @@ class Pdfium(PdfParser):
     kind: Literal["pdfium"] = "pdfium"
     revision: ClassVar[int] = 2
     packages: ClassVar[tuple[str, ...]] = ("pypdfium2",)
-    forks: ClassVar[bool] = True
+    files_per_child: ClassVar[int] = 200
     reader: ClassVar[str] = "fathoms.ingest.parsers.pdfium_reader"
     finds: ClassVar[frozenset[ElementKind]] = frozenset({"picture"})

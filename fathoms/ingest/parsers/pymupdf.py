@@ -17,6 +17,6 @@ class PyMuPDF(PdfParser):
     kind: Literal["pymupdf"] = "pymupdf"
     packages: ClassVar[tuple[str, ...]] = ("pymupdf",)
     extra: ClassVar[str | None] = "pymupdf"
-    forks: ClassVar[bool] = True
+    files_per_child: ClassVar[int] = 200
     reader: ClassVar[str] = "fathoms.ingest.parsers.pymupdf_reader"
     finds: ClassVar[frozenset[ElementKind]] = frozenset({"picture"})

@@ -1,4 +1,4 @@
-"""Each PDF in a process of its own: whatever the file does to the parser, it does it there."""
+"""PDFs are read in child processes: whatever a file does to the parser, it does it there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fathoms.ingest.parsers.base import OnPage, PdfParser
 from fathoms.ingest.parsers.raw import RawDocument, check_source, to_document
-from fathoms.safety.children import Child, ChildEndedError, Children, ended_with
+from fathoms.safety.children import Child, ChildEndedError, Children
 from fathoms.types import Document
 
 OUTPUT_MB = 64
@@ -14,74 +14,83 @@ OUTPUT_MB = 64
 WORKER = str(Path(__file__).with_name("worker.py"))
 
 
-class OneShotPool:
-    """Reads every file in a process of its own: for the parsers that start quickly.
+class ChildPool:
+    """Reads files in child processes, as many in each as the parser says (`files_per_child`).
 
-    Child processes wait for further files if the parser `forks`: each then reads a file in a copy of itself
-    (see `worker`). One that broke or was stopped is replaced by the next file that needs it.
+    A process in which a file failed is replaced. The failure may come from what an earlier file left behind,
+    so the file is then read once more, by a process that has read no other.
     """
 
     def __init__(self, parser: PdfParser, children: Children) -> None:
         self._parser = parser
         self._children = children
-        self._idle: list[Child] = []
+        self._idle: list[tuple[Child, int]] = []
 
     def read(self, path: Path, on_page: OnPage | None = None) -> Document:
         """Read one file; raises DocumentError. `on_page` is not called: these parsers are quick."""
         check_source(path)
-        return to_document(path, self._read(path), self._parser.max_pages)
+        child, files = self._waiting() or (self._new(), 0)
+        raw = self._read(child, path, files)
+        if files and raw.get("error", ("timeout",))[0] != "timeout":
+            raw = self._read(self._new(), path)
+        return to_document(path, raw, self._parser.max_pages)
 
     def close(self) -> None:
         """End the processes that wait for a file."""
-        while self._idle:
-            self._idle.pop().end()
+        while found := self._waiting():
+            found[0].end()
 
-    def _child(self) -> Child:
-        """Return a process that waits for a file, or start one. Threads share the list, whose operations are
-        atomic."""
+    def _waiting(self) -> tuple[Child, int] | None:
+        """Take a process that waits for a file, with the number of files it has read; `None` if there is
+        none."""
         while self._idle:
             try:
-                child = self._idle.pop()
+                child, files = self._idle.pop()
             except IndexError:  # another thread was faster
                 break
             if child.alive:
-                return child
+                return child, files
             child.end()
+        return None
+
+    def _new(self) -> Child:
+        """Start a process."""
         return self._children.start(WORKER, stderr="log", most=OUTPUT_MB * 1024 * 1024)
 
-    def _read(self, path: Path) -> RawDocument:
-        """Return the answer of the child process, or the error that its death or silence means."""
-        parser = self._parser
-        child, sound = self._child(), False
+    def _read(self, child: Child, path: Path, files: int = 0) -> RawDocument:
+        """Return the answer of a process that has read so many files, or the error that its death or silence
+        means. The process then waits for another file, or is ended."""
+        sound = False
         try:
-            child.send(
-                {
-                    "reader": parser.reader_file(),
-                    "path": str(path.absolute()),
-                    "options": parser.reader_options(),
-                    "timeout": parser.timeout,
-                    "memory_mb": parser.memory_mb,
-                    "output_mb": OUTPUT_MB,
-                    "forks": parser.forks,
-                }
-            )
-            found = child.receive(parser.timeout)[0]
-            sound = parser.forks
-            if parser.forks and isinstance(found, dict) and "ended" in found:
-                raise ended_with(int(found["ended"]))
+            raw = self._answer(child, path)
+            sound = "error" not in raw and files + 1 < self._parser.files_per_child
         except TimeoutError:
-            return {"error": ("timeout", time_advice(parser.timeout))}
+            return {"error": ("timeout", time_advice(self._parser.timeout))}
         except ChildEndedError as ended:
-            return {"error": death(parser, ended)}
+            return {"error": death(self._parser, ended)}
         finally:
-            if sound and child.alive:
-                self._idle.append(child)
+            if sound:
+                self._idle.append((child, files + 1))
             else:
                 child.end()
-        raw = parser.accepted(found)
         if tuple(raw.get("error", ())) == ("memory", ""):
-            return {"error": ("memory", memory_advice(parser))}
+            return {"error": ("memory", memory_advice(self._parser))}
         return raw
+
+    def _answer(self, child: Child, path: Path) -> RawDocument:
+        """Have a process read a file; raises TimeoutError and ChildEndedError."""
+        parser = self._parser
+        child.send(
+            {
+                "reader": parser.reader_file(),
+                "path": str(path.absolute()),
+                "options": parser.reader_options(),
+                "timeout": parser.timeout,
+                "memory_mb": parser.memory_mb,
+                "output_mb": OUTPUT_MB,
+            }
+        )
+        return parser.accepted(child.receive(parser.timeout)[0])
 
 
 def death(parser: PdfParser, ended: ChildEndedError) -> tuple[str, str]:

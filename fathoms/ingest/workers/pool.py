@@ -1,4 +1,4 @@
-"""Chooses the child processes that parse files: long-lived ones for Docling, one per file otherwise."""
+"""Chooses the child processes that parse files: those that load models for Docling, others otherwise."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fathoms.ingest.docling.parser import Docling
 from fathoms.ingest.parsers.base import ParserPool, PdfParser
 from fathoms.ingest.parsers.pdfium import Pdfium
 from fathoms.ingest.parsers.pymupdf import PyMuPDF
-from fathoms.ingest.workers.child import OneShotPool
+from fathoms.ingest.workers.child import ChildPool
 from fathoms.ingest.workers.second_opinion import SecondOpinion
 from fathoms.safety.children import Children
 from fathoms.types import Document
@@ -21,11 +21,11 @@ def pool_of(parser: PdfParser, children: Children, workers: int) -> ParserPool:
         from fathoms.ingest.docling.pool import DoclingPool
 
         return DoclingPool(parser, children, workers)
-    pool = OneShotPool(parser, children)
+    pool = ChildPool(parser, children)
     if not isinstance(parser, Pdfium):
         return pool
     other = PyMuPDF(timeout=parser.timeout, memory_mb=parser.memory_mb, max_pages=parser.max_pages)
-    return SecondOpinion(pool, OneShotPool(other, children))
+    return SecondOpinion(pool, ChildPool(other, children))
 
 
 def parse_in_child(parser: PdfParser, path: Path) -> Document:

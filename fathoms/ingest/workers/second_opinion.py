@@ -8,7 +8,7 @@ from pathlib import Path
 from fathoms.errors import DocumentError
 from fathoms.ingest.parsers.base import OnPage, ParserPool
 from fathoms.ingest.parsers.pymupdf import PyMuPDF
-from fathoms.ingest.workers.child import OneShotPool
+from fathoms.ingest.workers.child import ChildPool
 from fathoms.types import LOST_TEXT, Document
 
 
@@ -19,7 +19,7 @@ class SecondOpinion:
     takes too long keeps the warning as it is.
     """
 
-    def __init__(self, pool: ParserPool, other: OneShotPool) -> None:
+    def __init__(self, pool: ParserPool, other: ChildPool) -> None:
         self._pool = pool
         self._other = other
 
