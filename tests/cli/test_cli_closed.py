@@ -59,7 +59,7 @@ def script(asked: Asked) -> Step:
             "chat": "rate_limit_exceeded",
             "google": "RESOURCE_EXHAUSTED",
         }
-        return Fails(429, error_body(asked.api, 429, "Slow down", code[asked.api]), {"retry-after": "9"})
+        return Fails(429, error_body(asked.api, 429, "Slow down", code[asked.api]), {"retry-after": "1"})
     return Breaks("reset") if name == BROKEN else Said(f"It is {name}.")
 
 
@@ -133,7 +133,7 @@ def test_a_shipped_config_on_the_whole_sample_corpus(
     refused = found[REFUSED]["answer"]
     assert (refused["text"], refused["refusal"]) == ("No.", "SAFETY" if "gemini" in config else "refusal")
     limited, broken = found[LIMITED]["error"], found[BROKEN]["error"]
-    assert (limited["kind"], limited["status"], limited["retry_after"]) == ("RateLimitError", 429, 9.0)
+    assert (limited["kind"], limited["status"], limited["retry_after"]) == ("RateLimitError", 429, 1.0)
     assert broken["kind"] == "NoAnswerError"
     assert_no_key(tmp_path)
 

@@ -281,7 +281,7 @@ def test_a_killed_run_leaves_no_junit_file_and_resumes(
 ) -> None:
     assert night(nights, capsys).code == 0
     before = len(log(nights))
-    slow = command("--set", "generate.latency=0.3", "-j", "1")
+    slow = command("--set", "generate.latency=0.1", "-j", "1")
     with subprocess.Popen(slow, cwd=nights.path, stdout=subprocess.PIPE, text=True) as process:
         while len(log(nights)) < before + 3 and process.poll() is None:
             time.sleep(0.02)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from tests.support.faulty import Outcome
 
 pytestmark = pytest.mark.slow  # hangs are waited for
 
-SILENCE, QUESTION_TIMEOUT, ATTEMPTS, LARGE = 1.5, 6.0, 2, 1_000_000
+SILENCE, QUESTION_TIMEOUT, ATTEMPTS, LARGE = 3.0, 12.0, 2, 1_000_000
 VALUES = {"latency": "=0.2", "drip": "=0.1", "429": "=0.05", "429-ms": "=20", "large": f"={LARGE}"}
 PLAYED = [fault for fault in FAULTS if fault != "restart"]
 """A restart is the whole server's: it has tests of its own."""
@@ -115,11 +116,24 @@ def control(fault: str) -> str:
     return f"And what after {fault}?"
 
 
+@pytest.fixture(scope="module")
+def all_played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Played]]]:
+    """The runs of all providers, side by side: most of their time is spent waiting."""
+    path = tmp_path_factory.mktemp("faults")
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(len(faulty.CALLERS)) as threads:
+        patch.setenv("FATHOMS_CACHE_DIR", str(path / "cache"))
+        yield {provider: threads.submit(play, provider, path / provider) for provider in faulty.CALLERS}
+
+
 @pytest.fixture(scope="module", params=faulty.CALLERS)
-def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Played:
+def played(request: pytest.FixtureRequest, all_played: dict[str, Future[Played]]) -> Played:
+    return all_played[request.param].result()
+
+
+def play(provider: str, path: Path) -> Played:
     """One question at a time: one that fails once, one that always does, and one that nothing is wrong with,
     after which the provider counts as there again."""
-    path = tmp_path_factory.mktemp("faults")
+    path.mkdir()
     texts = [FIRST] + [
         text
         for fault in PLAYED
@@ -133,18 +147,16 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             f"{fault}{VALUES.get(fault, '')}@<{fault} once>*1",
         )
     ]
-    with ScriptedServer(rules, default=faulty.said(request.param)).running() as server:
+    with ScriptedServer(rules, default=faulty.said(provider)).running() as server:
         limits = {"silence": SILENCE, "question_timeout": QUESTION_TIMEOUT, "max_attempts": ATTEMPTS}
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("FATHOMS_CACHE_DIR", str(path / "cache"))
-            if request.param == "judge":
-                run, outcomes = faulty.judge(path, texts, server, **limits)
-            else:
-                project = faulty.faulty_project(path, texts)
-                text = faulty.config(request.param, server.address, **limits)
-                run = Run(fathoms.run(project.write("faulty.yaml", text), out=path / "runs").path)
-                outcomes = [faulty.outcome(request.param, record) for record in run.records()]
-    return Played(request.param, run.path, {outcome.text: outcome for outcome in outcomes}, server.count)
+        if provider == "judge":
+            run, outcomes = faulty.judge(path, texts, server, **limits)
+        else:
+            project = faulty.faulty_project(path, texts)
+            text = faulty.config(provider, server.address, **limits)
+            run = Run(fathoms.run(project.write("faulty.yaml", text), out=path / "runs").path)
+            outcomes = [faulty.outcome(provider, record) for record in run.records()]
+    return Played(provider, run.path, {outcome.text: outcome for outcome in outcomes}, server.count)
 
 
 def test_every_fault_has_its_outcome(played: Played) -> None:

@@ -24,6 +24,8 @@ from fathoms.models.chat.reasoning import split_reasoning
 from fathoms.retrieve.llm_reranker import grade_of
 from fathoms.safety.masking import Mask, is_secret_name, without_logins, without_shapes
 
+pytestmark = pytest.mark.slow  # signals to whole processes
+
 KEY = "sk-planted/7Q+x9Zk2=vW4&mB8~Jt6%Rd3"
 UNITS = (
     *' \n\t\\%a1.,"(*_`-@#?\u0301\u200b\u65e0\u00bd\u0e01\x00|;',
@@ -81,7 +83,6 @@ def grows(read: Callable[[str], object], unit: str, small: int, large: int, time
     return most > 0.1 and most > 2.5 * large / small * max(least, 0.005)
 
 
-@pytest.mark.slow
 def test_every_pattern_takes_linear_time() -> None:
     """What is quadratic takes 16 times as long for four times the text. Times too short to compare are left
     out, and what looks slow is measured three times more, because a busy machine has slow moments."""
@@ -159,7 +160,6 @@ def test_a_second_signal_ends_a_process_whose_loop_is_frozen() -> None:
     assert stopped("frozen") == (-signal.SIGTERM, "")
 
 
-@pytest.mark.slow
 def test_a_second_signal_ends_a_process_that_froze_after_the_first() -> None:
     code, said = stopped("later")
     assert code != 0

@@ -36,6 +36,8 @@ from tests.support.faulty import config, faulty_project, views
 from tests.support.project import Project
 from tests.support.raw_service import Act, answer, chunked, sends, service
 
+pytestmark = pytest.mark.slow  # servers that keep one waiting
+
 PROMPT = Prompt(messages=(Message(role="user", text="6 x 7?"),))
 KEY, VARIABLE = "sk-hostile-0123456789", "FATHOMS_TEST_HOSTILE_KEY"
 WHOLE = {"model": "m", "choices": [{"message": {"content": "42"}, "finish_reason": "stop"}]}
@@ -88,7 +90,6 @@ def compressed(data: bytes, *codings: str) -> bytes:
     return answer(data, "200 OK", "Content-Type: application/json", f"Content-Encoding: {', '.join(codings)}")
 
 
-@pytest.mark.slow
 def test_decompression_stops_at_the_size_limit(tmp_path: Path) -> None:
     """In a child whose memory is limited: 256 MB from 256 KB, and the same compressed twice."""
     script = f"""
@@ -220,7 +221,6 @@ def test_health_checks_and_token_counts_time_out(monkeypatch: pytest.MonkeyPatch
         counting._known.clear()
 
 
-@pytest.mark.slow
 def test_a_signal_ends_health_checks_and_token_counts(tmp_path: Path) -> None:
     """SIGINT once; the command ends by itself, long before the server or a time-out would."""
     project = faulty_project(tmp_path, ["What?"])

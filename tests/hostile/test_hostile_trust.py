@@ -34,6 +34,8 @@ from fathoms.runs.trust import INERT, is_signed
 from tests.support.http_stub import Stub, serving
 from tests.support.project import CONFIG, Project
 
+pytestmark = pytest.mark.slow  # real commands on runs from elsewhere
+
 PLANTED = "planted-key-0123456789"
 QUICK = Policy(attempts=1, first_pause=0.01, timeout=5.0)
 PIPELINE = """\

@@ -11,6 +11,8 @@ import pytest
 from fathoms.judges.agreement import figures, intervals
 from tests.support.project import Project, write_project
 
+pytestmark = pytest.mark.slow  # real commands with judges
+
 PEOPLE = [True, True, True, False, False, False, False, True]
 SAID = [True, True, False, True, False, False, False, True]
 P = [0.9, 0.8, 0.4, 0.7, 0.2, 0.1, 0.4, 0.6]
@@ -71,7 +73,6 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         yield project
 
 
-@pytest.mark.slow
 def test_a_report_names_a_judge_that_was_never_checked_and_the_gate_refuses_it(judged: Project) -> None:
     shown = judged.fathoms("report", "one").stdout
     assert "faithfulness: judged by scripted, never checked against people" in " ".join(shown.split())
@@ -83,7 +84,6 @@ def test_a_report_names_a_judge_that_was_never_checked_and_the_gate_refuses_it(j
     assert judged.json("compare", "one", "two", "--metric", "faithfulness")["tests"][0]["overall"]["n"] == 4
 
 
-@pytest.mark.slow
 def test_a_checked_judge_is_reported_with_its_figure_and_the_gate_accepts_it(judged: Project) -> None:
     found = judged.json("agree", "labels.jsonl", "--judge", "judge.yaml")
     assert (found["balanced_accuracy"], found["n"], found["differ"]) == (1, 4, [])
@@ -125,7 +125,6 @@ def test_the_threshold_of_a_cascade_is_chosen_on_one_half_and_reported_on_the_ot
     assert found["chosen_on"] == found["reported_on"] == 10
 
 
-@pytest.mark.slow
 def test_too_many_unjudged_claims_are_bounded_and_refused(judged: Project) -> None:
     judged.write("broken.yaml", "kind: scripted\nlabels_by: {Nobody: failed}\n")
     done = judged.fathoms("score", "two", "--judge", "broken.yaml")

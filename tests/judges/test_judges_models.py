@@ -21,6 +21,8 @@ from fathoms.models.weights.hub import library
 from fathoms.types import Failure, Judgement, Verdict
 from tests.support.fault_server.server import ScriptedServer
 
+pytestmark = pytest.mark.slow  # real models
+
 PREMISE = "The Varn tower was built in 1912 by Ada Lund. It is 41.5 m tall, and its door is painted green."
 CLAIMS = [Judgement(claim=text, premise=PREMISE) for text in ("The door is green.", "The tower has a lift.")]
 
@@ -67,7 +69,6 @@ def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_the_probability_of_a_cross_encoder_is_that_of_entailment(classifier: Path) -> None:
     from sentence_transformers import CrossEncoder
 
