@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from fathoms.metrics.asked import RecordFacts
 from fathoms.metrics.intervals import Sample, mean_intervals, overall_intervals, rate_interval
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.score_records import RELEASED, RecordScore, Scores, Scoring
-from fathoms.types import Record
 
 METRICS = ("correctness", "hallucination", "abstention")
 
@@ -23,7 +23,7 @@ METRICS = ("correctness", "hallucination", "abstention")
 class ScoredRecord(NamedTuple):
     """A record and its score under one profile."""
 
-    record: Record
+    record: RecordFacts
     score: RecordScore
 
 
@@ -43,7 +43,7 @@ class QuestionMeans(NamedTuple):
     documents: frozenset[str]
 
 
-def summarise(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, Any]]:
+def summarise(records: Sequence[RecordFacts], scores: Scores) -> dict[str, dict[str, Any]]:
     """Return the figures of a run per profile: the `profiles` object of its summary.
 
     - `correctness` and `hallucination` are means over `n` and `hallucination_n` questions.
@@ -127,7 +127,7 @@ def _question_scores(rows: Iterable[ScoredRecord]) -> list[QuestionMeans]:
                 abstention=mean(row.score.abstained for row in group) if question.answerable else None,
                 errors=sum(row.record.error is not None for row in group),
                 repeats=len(group),
-                documents=frozenset(item.document for item in question.evidence) or frozenset(question.files),
+                documents=question.gold_documents,
             )
         )
     return found

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fathoms.metrics.aggregate import mean
+from fathoms.metrics.asked import RecordFacts
 from fathoms.metrics.funnel import RunTexts, funnel
 from fathoms.metrics.profiles import PROFILES
 from fathoms.metrics.score_records import RecordScore, Scores
@@ -52,7 +53,7 @@ def with_funnels(
     return made
 
 
-def summarise_funnels(records: Sequence[Record], scores: Scores) -> dict[str, dict[str, Any]]:
+def summarise_funnels(records: Sequence[RecordFacts], scores: Scores) -> dict[str, dict[str, Any]]:
     """Return the funnel of a run by profile; empty if its answers have no funnels.
 
     - `overall` and `categories` hold for each stage the mean `recall` over `n` questions, and the mean `lost`
@@ -67,9 +68,9 @@ def summarise_funnels(records: Sequence[Record], scores: Scores) -> dict[str, di
     return {name: _summary(records, [row[name].funnel for row in scores.rows]) for name in names}
 
 
-def _summary(records: Sequence[Record], funnels: Iterable[Funnel | None]) -> dict[str, Any]:
+def _summary(records: Sequence[RecordFacts], funnels: Iterable[Funnel | None]) -> dict[str, Any]:
     """Summarise the funnels of one profile."""
-    repeats: dict[str, list[tuple[Record, Funnel]]] = {}
+    repeats: dict[str, list[tuple[RecordFacts, Funnel]]] = {}
     for record, found in zip(records, funnels, strict=True):
         if found is not None:
             repeats.setdefault(record.question.id, []).append((record, found))

@@ -7,16 +7,19 @@ or be a ratio of counts that are added up over all answers (`Metric.pooling`).
 
 from __future__ import annotations
 
+from array import array
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fathoms.config import fingerprint
 from fathoms.metrics.aggregate import mean
+from fathoms.metrics.asked import Asked, QuestionFacts
 from fathoms.metrics.intervals import Sample, mean_intervals, overall_intervals
 from fathoms.metrics.metric import JudgedMetric, Metric, Pooling
 from fathoms.runs.reading import range_of
-from fathoms.types import Question, Score
+from fathoms.types import Score
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -25,9 +28,11 @@ if TYPE_CHECKING:
 Figure = dict[str, Any]
 Ends = tuple[float, float] | None
 """The lowest and the highest value of a metric, `None` if it has no bounds."""
+_NONE = float("nan")
+_COLUMNS = ("values", "tops", "bottoms")
 
 
-@dataclass
+@dataclass(slots=True)
 class QuestionScores:
     """The scores of one question: one per repeat, each with its ratio where the metric adds up counts."""
 
@@ -43,32 +48,68 @@ class QuestionScores:
 
 
 class Pool:
-    """Collects the scores of one metric, record by record, and turns them into figures."""
+    """Collects the scores of one metric, record by record, and turns them into figures.
 
-    def __init__(self, metric: Metric) -> None:
+    `asked` can be shared by the pools of a run. The scores are kept in arrays, 12 bytes each and 16 more for
+    a ratio of counts, in which NaN stands for `None`.
+    """
+
+    def __init__(self, metric: Metric, asked: Asked | None = None) -> None:
         self.metric = metric
-        self._questions: dict[str, QuestionScores] = {}
-        self._lacking: dict[str, int] = {}
+        self._asked = Asked() if asked is None else asked
+        self._numbers = array("i")
+        self._values = array("d")
+        self._tops, self._bottoms = array("d"), array("d")
+        self._lowest, self._highest = array("d"), array("d")
+        self._lacking: Counter[str] = Counter()
         self._items = self._unjudged = 0
-        self._lowest: list[float | None] = []
-        self._highest: list[float | None] = []
 
-    def add(self, question: Question, score: Score) -> None:
+    def add(self, question: QuestionFacts, score: Score) -> None:
         """Add the score of one record."""
-        scores = self._questions.get(question.id)
-        if scores is None:
-            scores = QuestionScores(question.category, question.gold_documents)
-            self._questions[question.id] = scores
-        scores.values.append(score.value)
-        if (ratio := self.metric.ratio(score)) is not None:
-            scores.ratios.append(ratio)
+        self._numbers.append(self._asked.number(question))
+        self._values.append(_NONE if score.value is None else score.value)
+        if self.metric.pooling == "counts":
+            top, bottom = self.metric.ratio(score) or (_NONE, _NONE)
+            self._tops.append(top)
+            self._bottoms.append(bottom)
         if isinstance(self.metric, JudgedMetric):
             self._items += int(score.parts.get("claims") or 0)
             self._unjudged += int(score.parts.get("unjudged") or 0)
-            self._lowest.append(score.parts.get("lowest"))
-            self._highest.append(score.parts.get("highest"))
+            for name, found in (("lowest", self._lowest), ("highest", self._highest)):
+                value = score.parts.get(name)
+                found.append(_NONE if value is None else value)
         if lacking := score.why.get("lacks"):
-            self._lacking[str(lacking)] = self._lacking.get(str(lacking), 0) + 1
+            self._lacking[str(lacking)] += 1
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that was added to a pool of a metric without a judge, as JSON values in which
+        `None` stands for NaN; for `extend`."""
+        columns = {name: getattr(self, f"_{name}") for name in _COLUMNS}
+        return {
+            "numbers": self._numbers.tolist(),
+            **{name: list(map(_known, column)) for name, column in columns.items()},
+            "lacking": self._lacking,
+        }
+
+    def extend(self, state: Mapping[str, Any], numbers: Sequence[int]) -> None:
+        """Add what another process has pooled; `numbers` are those of its questions here."""
+        self._numbers.extend([numbers[number] for number in state["numbers"]])
+        for name in _COLUMNS:
+            getattr(self, f"_{name}").extend([_NONE if one is None else one for one in state[name]])
+        self._lacking.update(state["lacking"])
+
+    def _questions(self) -> list[QuestionScores]:
+        """Return the scores by question, in the order in which the questions came."""
+        found: dict[int, QuestionScores] = {}
+        for index, number in enumerate(self._numbers):
+            scores = found.get(number)
+            if scores is None:
+                asked = self._asked[number]
+                scores = found[number] = QuestionScores(asked.category, asked.gold_documents)
+            scores.values.append(_known(self._values[index]))
+            if self._tops and (top := _known(self._tops[index])) is not None:
+                scores.ratios.append((top, self._bottoms[index]))
+        return list(found.values())
 
     def figures(self, judge: tuple[str, str] | None = None) -> dict[str, Any]:
         """Return the figures of the metric as the summary stores them; `judge` are the name of the judge and
@@ -77,7 +118,7 @@ class Pool:
         `overall`, `micro` and each of the `categories` hold `value`, `low`, `high` and `n`, the number of
         questions. `missing` says what the run lacks if the metric applies to none of its records.
         """
-        metric, questions = self.metric, list(self._questions.values())
+        metric, questions = self.metric, self._questions()
         rests_on_judge = isinstance(metric, JudgedMetric)
         return {
             "direction": metric.better,
@@ -86,7 +127,7 @@ class Pool:
             "headline": metric.is_headline,
             "judge": judge[0] if judge and rests_on_judge else None,
             "rules": fingerprint(metric.identity(), *(judge[1:] if judge and rests_on_judge else ())),
-            "missing": self._missing(),
+            "missing": self._missing(questions),
             **({"judged": self._judged()} if rests_on_judge else {}),
             **pooled(questions, metric.pooling, metric.measured_in, metric.hit_weight),
         }
@@ -97,13 +138,12 @@ class Pool:
         return {
             "items": self._items,
             "unjudged": self._unjudged,
-            "lowest": mean(self._lowest),
-            "highest": mean(self._highest),
+            "lowest": mean(map(_known, self._lowest)),
+            "highest": mean(map(_known, self._highest)),
         }
 
-    def _missing(self) -> str | None:
+    def _missing(self, questions: Sequence[QuestionScores]) -> str | None:
         """Say in one sentence why the metric applies to no record; `None` if it applies to any."""
-        questions = self._questions.values()
         if any(one.ratios or one.mean is not None for one in questions):
             return None
         if not self._lacking:
@@ -136,6 +176,11 @@ def pooled(
         "micro": micro,
         "categories": categories,
     }
+
+
+def _known(value: float) -> float | None:
+    """Return a value of an array, `None` for NaN."""
+    return None if value != value else value
 
 
 def _figure(value: float | None, n: int, interval: Mapping[str, Any] | None) -> Figure:

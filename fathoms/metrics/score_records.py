@@ -142,11 +142,13 @@ def judge(
     known: Mapping[str, Verdict] | None = None,
     profiles: tuple[Profile, ...] = PROFILES,
     by_judge: Mapping[Judgement, Verdict] | None = None,
+    imported: bool | None = None,
 ) -> Judged:
     """Classify all answers as statements or abstentions, with the classifier of each profile.
 
     `known` are verdicts of earlier scorings, by key. If they cover all answers, no embedder is needed.
-    `by_judge` are the verdicts for `kind: judge`. Raises the errors of reading the exemplars and of
+    `by_judge` are the verdicts for `kind: judge`, and `imported` says whether there are released scores, if
+    the records are only some of a run. Raises the errors of reading the exemplars and of
     embedding.
     """
     texts = [record.answer.text for record in records if record.answer and record.answer.refusal is None]
@@ -159,7 +161,8 @@ def judge(
         # If the configured classifier equals the plain one, `new` already has its verdicts.
         verdicts[rule], made = label_answers(texts, classifier, ChainMap(new, dict(known or {})))
         new.update(made)
-    imported = any(record.released for record in records)
+    if imported is None:
+        imported = any(record.released for record in records)
     return Judged(scoring, profiles, verdicts, by_judge or {}, imported, new)
 
 
@@ -175,19 +178,36 @@ def score(
 
 
 class BareScores:
-    """Reduces scores to what a summary needs; equal ones share one object, to save memory."""
+    """Reduces scores to what a summary needs, and numbers them; `kept` are the different ones."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, RecordScore] = {}
+        self.kept: list[dict[str, RecordScore]] = []
+        self._numbers: dict[tuple[object, ...], int] = {}
 
-    def of(self, row: Mapping[str, RecordScore]) -> dict[str, RecordScore]:
-        """Return the scores of a record, by profile, reduced to their figures."""
-        reduced = {}
-        for name, value in row.items():
-            funnel = value.funnel.model_copy(update={"missed": {}}) if value.funnel else None
-            bare = value.model_copy(update={"matched": (), "missed": (), "why": None, "funnel": funnel})
-            reduced[name] = self._kept.setdefault(bare.model_dump_json(), bare)
-        return reduced
+    def number(self, row: Mapping[str, RecordScore]) -> int:
+        """Return the number, in `kept`, of the scores of a record by profile, reduced to their figures."""
+        key = tuple((name, _figures(score)) for name, score in row.items())
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.kept)
+            self.kept.append({name: _bare(score) for name, score in row.items()})
+        return number
+
+
+def _figures(score: RecordScore) -> tuple[object, ...]:
+    """Return the figures of a score."""
+    found = score.correctness, score.hallucination, score.abstained, score.abstention
+    if (funnel := score.funnel) is None:
+        return found
+    recalls = funnel.documents, funnel.retrieved, funnel.prompt, funnel.answer
+    changes = tuple(funnel.lost.items()), tuple(funnel.gained.items())
+    return *found, *recalls, *changes, funnel.left_out, funnel.chance
+
+
+def _bare(score: RecordScore) -> RecordScore:
+    """Return a score without its reasons."""
+    funnel = score.funnel.model_copy(update={"missed": {}}) if score.funnel else None
+    return score.model_copy(update={"matched": (), "missed": (), "why": None, "funnel": funnel})
 
 
 def _score_record(

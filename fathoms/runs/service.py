@@ -10,14 +10,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from fathoms.types import Record
+from fathoms.types import ServiceReply
 
 _NAMED = 5
 _LONGEST = 100
 
 
-def service_figures(records: Iterable[Record], config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Count over the replies of a run what `ServiceReply` says of each; `None` if there is nothing to say.
+def service_figures(
+    replies: int, told: Iterable[tuple[str, ServiceReply]], config: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Count over the replies of a run what `told` says of them, each with the time when it came; `None` if
+    there is nothing to say.
 
     - `replies` is the number of replies.
     - `unmatched` counts the replies in which a path of the configuration matched nothing, by its key.
@@ -27,19 +30,18 @@ def service_figures(records: Iterable[Record], config: Mapping[str, Any]) -> dic
 
     Replies without a version are left out of `versions`. `config` is the configuration of the run.
     """
-    answered = sorted((one for one in records if one.answer), key=lambda record: record.finished or "")
-    told = [record.service for record in answered if record.service]
-    if not told:
+    said = [reply for _, reply in sorted(told, key=lambda one: one[0])]
+    if not said:
         return None
-    unmatched = Counter(name for one in told for name in one.unmatched)
-    unknown = sum((Counter(one.unknown) for one in told), Counter())
-    versions = Counter(one.version for one in told if one.version is not None)
+    unmatched = Counter(name for one in said for name in one.unmatched)
+    unknown = sum((Counter(one.unknown) for one in said), Counter())
+    versions = Counter(one.version for one in said if one.version is not None)
     return {
-        "replies": len(answered),
+        "replies": replies,
         "unmatched": dict(unmatched),
         "unknown": dict(unknown.most_common()),
         "versions": dict(versions),
-        "warnings": list(_warnings(len(answered), unmatched, unknown, versions, config)),
+        "warnings": list(_warnings(replies, unmatched, unknown, versions, config)),
     }
 
 

@@ -36,6 +36,7 @@ from fathoms.runs.folder import (
 from fathoms.runs.journal import JOURNAL, Journal, OpenJournal, journal_line
 from fathoms.runs.order import placed
 from fathoms.runs.trust import signed
+from fathoms.runs.verdicts import Verdicts
 from fathoms.runs.views import read_views, view_names, view_of
 from fathoms.safety.masking import record_mask
 from fathoms.types import Call, Citation, Failure, Question, Record, Reply, StoredValue, Verdict
@@ -72,11 +73,13 @@ def _dump(value: Any) -> bytes:
 
 
 class Entry(NamedTuple):
-    """A usable line of the journal: its number from 1, its offset in bytes, and whether it is a failure."""
+    """A usable line of the journal: its number from 1, its offset in bytes, whether it is a failure, and
+    whether it has scores that were published with imported results."""
 
     number: int
     offset: int
     failed: bool
+    released: bool = False
 
 
 class Flaw(NamedTuple):
@@ -274,7 +277,7 @@ class Run:
                     flaws.append(Flaw(line.number, str(error)))
                 continue
             key = head.question.id, head.repeat
-            found[key] = Entry(line.number, line.offset, head.error is not None)
+            found[key] = Entry(line.number, line.offset, head.error is not None, bool(head.released))
         return Contents(found, flaws)
 
     def entries(self) -> dict[tuple[str, int], Entry]:
@@ -400,14 +403,14 @@ class Run:
         question = records[0].question.model_dump(mode="json")
         return {"schema": SCHEMA, "run": self.id, "question": question, "repeats": repeats}
 
-    def set_aside_views(self) -> None:
-        """Rename question files without a usable line in the journal to `NAME.json.stale`.
+    def set_aside_views(self, answered: Iterable[str]) -> None:
+        """Rename question files of other questions than those `answered` to `NAME.json.stale`.
 
         Reports then no longer count them, but nothing is lost: where a line of the journal is damaged, its
         question file can be the only copy of the answer.
         """
         files = {path.name for path in (self.path / "questions").glob("*.json")}
-        if stale := files - {view_names(question)[0] for question, _ in self.entries()}:
+        if stale := files - {view_names(question)[0] for question in answered}:
             for name in sorted(stale):
                 path = self.path / "questions" / name
                 try:
@@ -419,22 +422,19 @@ class Run:
         """Yield every question file, sorted by name; raises StoreError for one that cannot be used."""
         return read_views(self.path)
 
-    def verdicts(self, kind: str) -> dict[str, Verdict]:
-        """Read the stored judgements of one kind, by key."""
+    def verdicts(self, kind: str) -> Verdicts:
+        """Read the stored judgements of one kind, by key; raises StoreError."""
         name = f"verdicts/{safe_name(kind)}.json"
-        if not os.path.lexists(self.path / name):
-            return {}
-        try:
-            kept = read_object(self.path, name)
-            return {key: Verdict.model_validate(value) for key, value in kept.items()}
-        except ValidationError as error:
-            path = self.path / name
-            raise StoreError(f"{path} does not hold verdicts; delete it to judge again") from error
+        stored = read_object(self.path, name) if os.path.lexists(self.path / name) else {}
+        return Verdicts(stored, str(self.path / name))
 
-    def write_verdicts(self, kind: str, verdicts: Mapping[str, Verdict]) -> None:
-        """Replace the stored judgements of one kind."""
-        data = {key: verdict.model_dump(exclude_none=True) for key, verdict in verdicts.items()}
-        self._write(f"verdicts/{safe_name(kind)}.json", sealed(_dump(data)))
+    def add_verdicts(self, kind: str, texts: Mapping[str, str]) -> None:
+        """Add judgements of one kind by key, at least one, each as `verdict_text` makes it; those with the
+        same key are replaced."""
+        kept = {key: value for key, value in self.verdicts(kind).stored.items() if key not in texts}
+        inner = [_inner(kept), *texts.values()] if kept else texts.values()
+        data = "\n".join(["{", ",\n".join(inner), "}\n"])
+        self._write(f"verdicts/{safe_name(kind)}.json", sealed(data.encode("utf-8", "replace")))
 
     def keep_file(self, name: str, data: bytes) -> None:
         """Store a file in the run unchanged, for example a copy of the exemplars behind its scores."""
@@ -482,6 +482,16 @@ def flaws_sentence(flaws: Sequence[Flaw]) -> str:
     shown = ", ".join(f"line {flaw.number} ({flaw.why})" for flaw in flaws[:10])
     more = f" and {len(flaws) - 10} more" if len(flaws) > 10 else ""
     return f"{len(flaws)} line{'s' * (len(flaws) != 1)} of {JOURNAL} cannot be used: {shown}{more}"
+
+
+def verdict_text(key: str, verdict: Verdict) -> str:
+    """A verdict with its key as JSON text, for `Run.add_verdicts`. As text, it takes much less memory."""
+    return _inner({key: verdict.model_dump(exclude_none=True)})
+
+
+def _inner(value: Mapping[str, Any]) -> str:
+    """What stands between the brackets of a JSON object."""
+    return _dump(value).decode("utf-8", "replace")[2:-3]
 
 
 def _loads(line: bytes) -> Any:

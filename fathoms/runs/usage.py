@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fathoms.types import Call, Purpose, Record, Reply, Usage, Verdict
@@ -36,6 +36,15 @@ class Sums:
         for purpose, reply in _billed(record):
             row = (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.cost)
             self._rows.setdefault(purpose, []).append(row)
+
+    def state(self) -> dict[Purpose, list[_Row]]:
+        """Return everything that was added, for `extend`."""
+        return self._rows
+
+    def extend(self, state: Mapping[Purpose, Iterable[Sequence[Any]]]) -> None:
+        """Add what another process has added up."""
+        for purpose, rows in state.items():
+            self._rows.setdefault(purpose, []).extend((row[0], row[1], row[2]) for row in rows)
 
     def totals(self, verdicts: Iterable[Verdict] = ()) -> dict[str, Any]:
         """Total tokens and US dollars, as `sums` returns them."""

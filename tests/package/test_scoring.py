@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fathoms.errors import ConfigError, DataError
-from fathoms.runs.store import Run
+from fathoms.runs.store import Run, verdict_text
 from fathoms.scoring import score_run
 from fathoms.types import Failure, Question, Record, Reply, Usage
 
@@ -102,7 +102,7 @@ def test_verdicts_are_kept_and_not_made_again(tmp_path: Path) -> None:
     assert {verdict.label for verdict in kept.values()} == {"statement", "abstention"}
     # another label in the file wins over the classifier: it is not asked again
     turned = {key: verdict.model_copy(update={"label": "abstention"}) for key, verdict in kept.items()}
-    run.write_verdicts("abstention", turned)
+    run.add_verdicts("abstention", {key: verdict_text(key, one) for key, one in turned.items()})
     assert score_run(run)["profiles"]["fathoms"]["overall"]["hallucination"] == 0.0
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fathoms.errors import StoreError, UsageError
 from fathoms.runs.finding import find_run, list_runs
 from fathoms.runs.schemas import schema
-from fathoms.runs.store import Run
+from fathoms.runs.store import Run, verdict_text
 from fathoms.runs.views import scored_question
 from fathoms.types import (
     Chunk,
@@ -267,7 +267,7 @@ def test_verdicts(tmp_path: Path) -> None:
     run = make(tmp_path)
     assert run.verdicts("abstention") == {}
     verdict = Verdict(claim="c", premise="p", label="statement", why="x")
-    run.write_verdicts("abstention", {"k": verdict})
+    run.add_verdicts("abstention", {"k": verdict_text("k", verdict)})
     assert run.verdicts("abstention") == {"k": verdict}
 
 

@@ -1,4 +1,4 @@
-"""Scoring a run on disk. Needs only the run directory, not what produced it."""
+"""Scoring a run: the judge, the questions, and the summary."""
 
 from __future__ import annotations
 
@@ -20,24 +20,22 @@ from fathoms.judges.asking import Judged as JudgeResults
 from fathoms.judges.asking import Spending
 from fathoms.judges.of_run import Judging, judge_run
 from fathoms.metrics.aggregate import summarise
-from fathoms.metrics.funnel import RunTexts
-from fathoms.metrics.funnel_summary import summarise_funnels, with_funnels
+from fathoms.metrics.funnel_summary import summarise_funnels
 from fathoms.metrics.judged_abstention import JudgedAbstention
-from fathoms.metrics.metric import Facts, JudgedMetric, Metric
-from fathoms.metrics.pooling import Pool
+from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.profiles import default_profiles, headline
 from fathoms.metrics.registry import SETS, Metrics, beside_default, default_metrics, distinct
-from fathoms.metrics.score_records import BareScores, Judged, RecordScore, Scores, Scoring, judge
+from fathoms.metrics.score_records import Scores, Scoring
 from fathoms.models.calling.provider_calls import ExecutionSettings
-from fathoms.runs.documents import read_documents
 from fathoms.runs.folder import SCHEMA
 from fathoms.runs.service import service_figures
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import Demand, demands, is_signed, refuse
-from fathoms.runs.usage import sums, total
-from fathoms.types import Record, Verdict
-
-VERDICTS = "abstention"
+from fathoms.runs.usage import total
+from fathoms.scoring.questions import QuestionScorer, Rules
+from fathoms.scoring.shares import VERDICTS, can_be_shared, run_texts, score_in_shares, setup_of
+from fathoms.scoring.tally import Tally
+from fathoms.types import Verdict
 
 
 def score_run(
@@ -58,39 +56,42 @@ def score_run(
     """
     settings, metrics = list(settings), tuple(metrics)
     manifest, (entries, flaws) = run.manifest(), run.contents()  # read once: the run may be in progress
-    records = list(run.read(entries.values(), light=True)) if entries else []
-    if not records:
+    if not entries:
         why = f" ({flaws_sentence(flaws)})" if flaws else ""
         raise DataError(f"{run.path} holds no answers yet{why}: nothing to score")
     scoring, own = _trusted_scoring(run, manifest, settings)
     asked = distinct([*own, *metrics])
-    pools = {metric.name: Pool(metric) for metric in distinct([*default_metrics(), *asked])}
-    known = run.verdicts(VERDICTS)
+    measured = distinct([*default_metrics(), *asked])
     data = (manifest.get("data") or {}).get("name")
-    needing = [pool.metric for pool in pools.values() if isinstance(pool.metric, JudgedMetric)]
+    needing = [metric for metric in measured if isinstance(metric, JudgedMetric)]
     by_judge = [scoring.abstention] if isinstance(scoring.abstention, JudgedAbstention) else []
     verdicts = _verdicts(run, manifest, [*needing, *by_judge], entries, judging or Judging())
     if verdicts and by_judge:
         scoring = scoring.model_copy(update={"abstention": by_judge[0].by(verdicts.key)})
-    found = verdicts.judged.verdicts if verdicts else None
-    judged = judge(records, scoring, known, default_profiles(data, scoring.profile), found)
-    if judged.new:
-        run.write_verdicts(VERDICTS, {**known, **judged.new})
-    # the retrieval funnel compares with the parsed documents; those that could not be read have no text
-    unread = ((manifest.get("data") or {}).get("ingest") or {}).get("failures") or {}
-    texts = RunTexts(read_documents(run, manifest), unread)
     profile = scoring.profile or headline(data)
-    scores = _write_views(run, entries, judged, texts, profile, pools, verdicts)
-    run.set_aside_views()
+    rules = Rules(
+        scoring,
+        default_profiles(data, scoring.profile),
+        profile,
+        any(entry.released for entry in entries.values()),
+        verdicts.judged if verdicts else JudgeResults(),
+    )
+    questions = _by_question(entries)
+    scorer = _scored(run, manifest, rules, measured, list(questions.values()))
+    if scorer.verdicts:
+        run.add_verdicts(VERDICTS, scorer.verdicts)
+    run.set_aside_views(questions)
+    tally, pools = scorer.tally, scorer.pools
+    records, scores = tally.records, Scores(scoring, tally.scores, {})
     made = verdicts.judged.verdicts.values() if verdicts else ()
-    summary = summary_of(run.id, manifest, records, scores, flaws, made)
+    summary = summary_of(run.id, manifest, tally, scores, flaws, made)
     by = (verdicts.judge.name, verdicts.key) if verdicts else None
     names = {metric.name for metric in asked} - set(SETS["fathoms"])
     if verdicts is not None:
         summary["judging"] = verdicts.described
-        if unlabelled := _unlabelled(records, scores) if by_judge else 0:
+        if unlabelled := tally.counts["unlabelled"] if by_judge else 0:
             summary["warnings"].append(
-                f"{unlabelled} of {len(records)} answers have no abstention label, because the judge gave no"
+                f"{unlabelled} of {len(tally)} answers have no abstention label, because the judge gave no"
                 " verdict; they count in no rate of hallucination or abstention"
             )
         if verdicts.spending.is_spent:
@@ -274,60 +275,36 @@ def _with_exemplars(run: Run, scoring: Scoring, kept: Path | None, *, look: bool
     )
 
 
-def _write_views(
-    run: Run,
-    entries: Mapping[tuple[str, int], Entry],
-    judged: Judged,
-    texts: RunTexts,
-    profile: str,
-    pools: Mapping[str, Pool],
-    verdicts: _Verdicts | None,
-) -> Scores:
-    """Write one file per question with all its repeats, and add its metrics to `pools`; returns the scores in
-    the order of the records. Only one question's full records are in memory at a time."""
-    known_stages = texts.known_stages(run.read(entries.values()))
-    groups: dict[str, list[tuple[int, Entry]]] = {}
-    for index, ((question, _), entry) in enumerate(entries.items()):
-        groups.setdefault(question, []).append((index, entry))
-    rows: dict[int, dict[str, RecordScore]] = {}
-    figures = BareScores()
-    for repeats in groups.values():
-        records = list(run.read(entry for _, entry in repeats))
-        scored = [with_funnels(record, judged.row(record), texts, known_stages) for record in records]
-        made = verdicts.judged if verdicts else JudgeResults()
-        found = (made.claims, made.verdicts, made.unjudged)
-        facts = [
-            Facts(record, row.get(profile) or RecordScore(), *found)
-            for record, row in zip(records, scored, strict=True)
-        ]
-        plain = [{name: one.model_dump(mode="json") for name, one in row.items()} for row in scored]
-        run.write_view(records, plain, [_measured(fact, pools) for fact in facts])
-        rows |= {index: figures.of(row) for (index, _), row in zip(repeats, scored, strict=True)}
-    return Scores(judged.scoring, tuple(rows[index] for index in range(len(entries))), judged.new)
-
-
-def _measured(facts: Facts, pools: Mapping[str, Pool]) -> dict[str, Any]:
-    """Score one record by every metric, add the scores to their pools, and return them as JSON values."""
-    found: dict[str, dict[str, Any]] = {}
-    for name, pool in pools.items():
-        if not pool.metric.in_profile:
-            score = pool.metric.of(facts)
-            pool.add(facts.record.question, score)
-            found[name] = {"value": score.value}
-            if score.n != 1:
-                found[name]["n"] = score.n
-            if score.parts or score.why:
-                stored = score.model_dump(mode="json", include={"parts", "why"})
-                found[name] |= {key: part for key, part in stored.items() if part}
-            if (ratio := pool.metric.ratio(score)) is not None:
-                found[name]["ratio"] = list(ratio)
+def _by_question(entries: Mapping[tuple[str, int], Entry]) -> dict[str, list[Entry]]:
+    """Return the entries of the repeats of each question, in the order in which the questions came."""
+    found: dict[str, list[Entry]] = {}
+    for (question, _), entry in entries.items():
+        found.setdefault(question, []).append(entry)
     return found
+
+
+def _scored(
+    run: Run,
+    manifest: Mapping[str, Any],
+    rules: Rules,
+    metrics: Sequence[Metric],
+    questions: Sequence[Sequence[Entry]],
+) -> QuestionScorer:
+    """Score all questions of a run and write their files."""
+    texts = run_texts(run, manifest)
+    stages = texts.known_stages(run.read(entry for entries in questions for entry in entries))
+    scorer = QuestionScorer(run, rules, metrics, run.verdicts(VERDICTS), texts, stages)
+    if can_be_shared(rules, [metric.name for metric in metrics]):
+        score_in_shares(scorer, questions, setup_of(run, manifest, rules, sorted(stages)))
+    else:
+        scorer.score(questions)
+    return scorer
 
 
 def summary_of(
     run: str,
     manifest: Mapping[str, Any],
-    records: Sequence[Record],
+    tally: Tally,
     scores: Scores,
     flaws: Sequence[Flaw] = (),
     verdicts: Iterable[Verdict] = (),
@@ -337,12 +314,12 @@ def summary_of(
     The format is `schemas/summary.schema.json`.
     """
     data = manifest.get("data", {})
-    incomplete = _incomplete(manifest, records)
+    incomplete = _incomplete(manifest, tally)
     warnings = [flaws_sentence(flaws)] if flaws else []
     if incomplete:
         incomplete += warnings  # unusable lines may be the reason for missing answers
-    spent = sums(records, verdicts)  # leaves out replies from the cache
-    service = service_figures(records, manifest.get("config") or {})
+    spent = tally.sums.totals(verdicts)  # leaves out replies from the cache
+    service = service_figures(tally.counts["answered"], tally.told, manifest.get("config") or {})
     warnings = [*warnings, *(service["warnings"] if service else ())]
     return {
         "schema": SCHEMA,
@@ -353,26 +330,19 @@ def summary_of(
         "profile": scores.scoring.profile or headline(data.get("name")),
         "complete": not incomplete,
         "incomplete": incomplete,
-        "categories": data.get("categories")
-        or list(dict.fromkeys(record.question.category for record in records)),
+        "categories": data.get("categories") or list(dict.fromkeys(one.category for one in tally.asked)),
         "warnings": warnings,
-        "counts": _counts(data, records),
+        "counts": _counts(data, tally),
         "repeats": manifest.get("repeats") or 1,
         "prices": manifest.get("prices"),
-        "profiles": summarise(records, scores),
+        "profiles": summarise(tally.records, scores),
         "usage": {name: spent[name] for name in ("prompt_tokens", "completion_tokens")},
         "cost": spent["cost"],
         **{name: spent[name] for name in ("usage_by_purpose",) if name in spent},
-        "seconds": {"wall": manifest.get("totals", {}).get("seconds"), **_seconds(records)},
-        "errors": dict(Counter(record.error.kind for record in records if record.error)),
+        "seconds": {"wall": manifest.get("totals", {}).get("seconds"), **_seconds(tally)},
+        "errors": dict(tally.errors),
         **({"service": service} if service else {}),
     }
-
-
-def _unlabelled(records: Sequence[Record], scores: Scores) -> int:
-    """Count the answers without an abstention label under the profile `fathoms`."""
-    labels = (row["fathoms"].abstention for row in scores.rows)
-    return sum(label is None for record, label in zip(records, labels, strict=True) if record.answer)
 
 
 def _order_categories(summary: dict[str, Any]) -> None:
@@ -385,29 +355,28 @@ def _order_categories(summary: dict[str, Any]) -> None:
         found["categories"] = {name: made[name] for name in dict.fromkeys([*first, *made])}
 
 
-def _counts(data: Mapping[str, Any], records: Sequence[Record]) -> dict[str, int]:
+def _counts(data: Mapping[str, Any], tally: Tally) -> dict[str, int]:
     """Count questions and answers. A question counts once; answers and errors count once per repeat."""
-    questions = {record.question.id: record.question for record in records}
-    answers = [record.answer for record in records if record.answer]
+    counts, asked = tally.counts, len(tally.asked)
     return {
-        "questions": data.get("questions") or len(questions),
-        "asked": data.get("asked") or len(questions),
-        "unanswered": max(0, (data.get("asked") or 0) - len(questions)),
-        "answered": len(answers),
-        "errors": sum(record.error is not None for record in records),
-        "refused": sum(answer.refusal is not None for answer in answers),
-        "unanswerable": sum(not question.answerable for question in questions.values()),
-        "cut_prompts": sum(bool(record.prompt and record.prompt.cuts) for record in records),
-        "cut_by_server": sum(bool(answer.prompt_cut) for answer in answers),
-        "cached": sum(answer.cached for answer in answers),
+        "questions": data.get("questions") or asked,
+        "asked": data.get("asked") or asked,
+        "unanswered": max(0, (data.get("asked") or 0) - asked),
+        "answered": counts["answered"],
+        "errors": tally.errors.total(),
+        "refused": counts["refused"],
+        "unanswerable": sum(not question.answerable for question in tally.asked),
+        "cut_prompts": counts["cut_prompts"],
+        "cut_by_server": counts["cut_by_server"],
+        "cached": counts["cached"],
     }
 
 
-def _incomplete(manifest: Mapping[str, Any], records: Sequence[Record]) -> list[str]:
+def _incomplete(manifest: Mapping[str, Any], tally: Tally) -> list[str]:
     """Explain why these figures do not cover the whole data set; empty where they do."""
     data: Mapping[str, Any] = manifest.get("data", {})
     sizes: Mapping[str, int] = data.get("category_sizes") or {}
-    asked = Counter({record.question.id: record.question.category for record in records}.values())
+    asked = Counter(question.category for question in tally.asked)
     missing = [name for name in sizes if not asked[name]]
     sentences = []
     if missing:
@@ -416,7 +385,7 @@ def _incomplete(manifest: Mapping[str, Any], records: Sequence[Record]) -> list[
     if partly:
         sentences.append(f"not all questions were asked: {', '.join(partly)}")
     repeats = manifest.get("repeats") or 1
-    left = (data.get("asked") or 0) * repeats - len(records)
+    left = (data.get("asked") or 0) * repeats - len(tally)
     if left > 0:
         what = "questions" if repeats == 1 else f"questions ({data['asked']}, {repeats} times each)"
         sentences.append(f"{left} of {data['asked'] * repeats} {what} have no answer yet")
@@ -429,11 +398,10 @@ def _incomplete(manifest: Mapping[str, Any], records: Sequence[Record]) -> list[
     return sentences
 
 
-def _seconds(records: Sequence[Record]) -> dict[str, float | None]:
+def _seconds(tally: Tally) -> dict[str, float | None]:
     """Mean seconds per stage of the questions that were really asked, leaving out cached answers."""
     stages = ["retrieve", "prompt", "generate"]
-    if any("rerank" in record.timings for record in records):
+    if "rerank" in tally.stages:
         stages.insert(1, "rerank")
-    asked = [record for record in records if not (record.answer and record.answer.cached)]
-    known = {stage: [r.timings[stage] for r in asked if stage in r.timings] for stage in stages}
+    known = {stage: tally.seconds.get(stage) for stage in stages}
     return {stage: fmean(values) if values else None for stage, values in known.items()}

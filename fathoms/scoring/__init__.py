@@ -1,0 +1,9 @@
+"""Scoring a run on disk. Needs only the run directory, not what produced it.
+
+score_run(run)      # writes the question files, the verdicts and the summary; returns the summary
+"""
+
+from fathoms.scoring.run import read_scoring, score_run
+from fathoms.scoring.shares import VERDICTS
+
+__all__ = ["VERDICTS", "read_scoring", "score_run"]

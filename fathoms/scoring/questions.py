@@ -1,0 +1,125 @@
+"""Scores the questions of a run, a few at a time, and writes their files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fathoms.judges.asking import Judged as JudgeResults
+from fathoms.metrics.asked import Asked
+from fathoms.metrics.funnel import RunTexts
+from fathoms.metrics.funnel_summary import with_funnels
+from fathoms.metrics.metric import Facts, Metric
+from fathoms.metrics.pooling import Pool
+from fathoms.metrics.profiles import Profile
+from fathoms.metrics.score_records import RecordScore, Scoring, judge
+from fathoms.metrics.stages import Stage
+from fathoms.runs.store import Entry, Run, verdict_text
+from fathoms.scoring.tally import Tally
+from fathoms.types import Record, Verdict
+
+TOGETHER = 256
+"""How many answers are classified together: with fewer, numpy takes longer for each."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How the questions of a run are scored: under which profiles, `profile` being the headline, and with
+    which results of a judge. `imported` says whether the run has released scores."""
+
+    scoring: Scoring
+    profiles: tuple[Profile, ...]
+    profile: str
+    imported: bool = False
+    judged: JudgeResults = field(default_factory=JudgeResults)
+
+
+class QuestionScorer:
+    """Scores questions, writes their files, and collects what the summary needs.
+
+    `tally` has the records, `pools` the scores by metric, and `verdicts` the JSON texts of the abstention
+    verdicts that were made now, by key. `known` are those of earlier scorings, and `stages` the stages of the
+    funnel that are known for any question of the run. Only a few records are in memory at a time.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        rules: Rules,
+        metrics: Sequence[Metric],
+        known: Mapping[str, Verdict],
+        texts: RunTexts,
+        stages: Collection[Stage],
+    ) -> None:
+        asked = Asked()
+        self.tally = Tally(asked)
+        self.pools = {metric.name: Pool(metric, asked) for metric in metrics}
+        self.verdicts: dict[str, str] = {}
+        self._run = run
+        self._rules = rules
+        self._known = known
+        self._texts = texts
+        self._stages = stages
+
+    def score(self, questions: Sequence[Sequence[Entry]]) -> None:
+        """Score questions, each given by the journal's entries of its repeats, and write their files."""
+        together: list[list[Record]] = []
+        count = 0
+        for entries in questions:
+            together.append(list(self._run.read(entries)))
+            count += len(entries)
+            if count >= TOGETHER:
+                self._score(together)
+                together, count = [], 0
+        self._score(together)
+
+    def _score(self, questions: Sequence[Sequence[Record]]) -> None:
+        """Score the records of some questions, whose answers are classified together."""
+        rules, made = self._rules, self._rules.judged
+        records = [record for repeats in questions for record in repeats]
+        judged = judge(records, rules.scoring, self._known, rules.profiles, made.verdicts, rules.imported)
+        self.verdicts |= {key: verdict_text(key, verdict) for key, verdict in judged.new.items()}
+        found = (made.claims, made.verdicts, made.unjudged)
+        for repeats in questions:
+            rows = [with_funnels(record, judged.row(record), self._texts, self._stages) for record in repeats]
+            metrics = [
+                self._measured(Facts(record, row.get(rules.profile) or RecordScore(), *found))
+                for record, row in zip(repeats, rows, strict=True)
+            ]
+            plain = [{name: one.model_dump(mode="json") for name, one in row.items()} for row in rows]
+            self._run.write_view(repeats, plain, metrics)
+            for record, row in zip(repeats, rows, strict=True):
+                self.tally.add(record, row)
+
+    def _measured(self, facts: Facts) -> dict[str, Any]:
+        """Score one record by every metric, add the scores to their pools, and return them as JSON values."""
+        found: dict[str, dict[str, Any]] = {}
+        for name, pool in self.pools.items():
+            if not pool.metric.in_profile:
+                score = pool.metric.of(facts)
+                pool.add(facts.record.question, score)
+                found[name] = {"value": score.value}
+                if score.n != 1:
+                    found[name]["n"] = score.n
+                if score.parts or score.why:
+                    stored = score.model_dump(mode="json", include={"parts", "why"})
+                    found[name] |= {key: part for key, part in stored.items() if part}
+                if (ratio := pool.metric.ratio(score)) is not None:
+                    found[name]["ratio"] = list(ratio)
+        return found
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that was collected as JSON values, for `extend`."""
+        return {
+            "tally": self.tally.state(),
+            "pools": {name: pool.state() for name, pool in self.pools.items()},
+            "verdicts": self.verdicts,
+        }
+
+    def extend(self, state: Mapping[str, Any]) -> None:
+        """Add what another process has collected."""
+        numbers = self.tally.extend(state["tally"])
+        for name, pool in state["pools"].items():
+            self.pools[name].extend(pool, numbers)
+        self.verdicts |= state["verdicts"]

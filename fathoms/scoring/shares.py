@@ -1,0 +1,132 @@
+"""Divides the questions of a large run among processes, as many as there are cores.
+
+A child process runs `serve`: it gets the rules, then shares of questions as entries of the journal. It scores
+them, writes their files, and answers with what the summary needs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fathoms.metrics.funnel import RunTexts
+from fathoms.metrics.linear import Linear
+from fathoms.metrics.profiles import PROFILES
+from fathoms.metrics.registry import default_metrics
+from fathoms.metrics.score_records import Scoring
+from fathoms.models import LexicalEmbedder
+from fathoms.runs.documents import read_documents
+from fathoms.runs.store import Entry, Run
+from fathoms.safety.child_main import ThisProcess
+from fathoms.safety.children import Child, ChildEndedError
+from fathoms.scoring.questions import QuestionScorer, Rules
+
+VERDICTS = "abstention"
+"""The kind of the verdicts of abstention classifiers."""
+WORTH = 4_000
+"""With fewer answers for each process, starting it takes longer than it saves."""
+SHARE = 1_000
+_MOST = 8
+
+
+def can_be_shared(rules: Rules, names: Sequence[str]) -> bool:
+    """Return whether other processes can score by these rules and metrics: by the default ones, which need
+    neither a model nor anything that only this process has."""
+    abstention = rules.scoring.abstention
+    return (
+        isinstance(abstention, Linear)
+        and abstention.exemplars is None
+        and isinstance(abstention.embed, LexicalEmbedder)
+        and not rules.judged.verdicts
+        and list(names) == [metric.name for metric in default_metrics()]
+    )
+
+
+def run_texts(run: Run, manifest: Mapping[str, Any]) -> RunTexts:
+    """Return the parsed documents, with which the funnel compares; those that could not be read have no
+    text."""
+    unread = ((manifest.get("data") or {}).get("ingest") or {}).get("failures") or {}
+    return RunTexts(read_documents(run, manifest), unread)
+
+
+def score_in_shares(
+    scorer: QuestionScorer,
+    questions: Sequence[Sequence[Entry]],
+    setup: Mapping[str, Any],
+    worth: int = WORTH,
+) -> None:
+    """Score questions as `QuestionScorer.score` does, by several processes where each gets `worth` answers or
+    more. `setup` is what `serve` needs first. The share of a process that ends is scored here."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    count = min(cores, _MOST, sum(map(len, questions)) // worth)
+    if count < 2:
+        scorer.score(questions)
+        return
+    shares = list(_shares(questions))
+    ahead = 2 * count  # so that no process waits while this one adds up
+    children = [Child(__name__, stderr="discard") for _ in range(count)]
+    try:
+        for number, child in enumerate(children):
+            child.send(setup)
+            for share in shares[number:ahead:count]:
+                child.send(share)
+        for number, share in enumerate(shares):
+            child = children[number % count]
+            try:
+                found = child.receive()[0]
+            except ChildEndedError:
+                scorer.score(share)  # raises here what may have ended it
+                continue
+            if number + ahead < len(shares):
+                child.send(shares[number + ahead])
+            scorer.extend(found)
+    finally:
+        for child in children:
+            child.end()
+
+
+def _shares(questions: Sequence[Sequence[Entry]]) -> Iterator[list[Sequence[Entry]]]:
+    """Yield the questions in groups of at least `SHARE` answers, except for the last."""
+    share: list[Sequence[Entry]] = []
+    answers = 0
+    for entries in questions:
+        share.append(entries)
+        answers += len(entries)
+        if answers >= SHARE:
+            yield share
+            share, answers = [], 0
+    if share:
+        yield share
+
+
+def setup_of(run: Run, manifest: Mapping[str, Any], rules: Rules, stages: Sequence[str]) -> dict[str, Any]:
+    """Return what `serve` needs before the first share, as JSON values."""
+    return {
+        "run": str(run.path),
+        "manifest": manifest,
+        "scoring": rules.scoring.model_dump(mode="json"),
+        "profiles": [profile.name for profile in rules.profiles],
+        "profile": rules.profile,
+        "imported": rules.imported,
+        "stages": list(stages),
+    }
+
+
+def serve(process: ThisProcess) -> None:
+    """Score each share of questions that the parent sends."""
+    requests = process.requests()
+    setup = next(requests)
+    run = Run(Path(setup["run"]))
+    rules = Rules(
+        Scoring.model_validate(setup["scoring"]),
+        tuple(profile for profile in PROFILES if profile.name in setup["profiles"]),
+        setup["profile"],
+        setup["imported"],
+    )
+    known, texts = run.verdicts(VERDICTS), run_texts(run, setup["manifest"])
+    for share in requests:
+        scorer = QuestionScorer(run, rules, default_metrics(), known, texts, setup["stages"])
+        scorer.score([[Entry(*entry) for entry in entries] for entries in share])
+        process.answer(scorer.state())

@@ -1,0 +1,128 @@
+"""Adds up the records of a run one by one, keeping only what its summary needs of them."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fathoms.metrics.asked import Asked, AskedQuestion, AskedRecord
+from fathoms.metrics.score_records import BareScores, RecordScore
+from fathoms.runs.usage import Sums
+from fathoms.types import Failure, Record, ServiceReply
+
+
+class Tally:
+    """What the summary of a run needs of its records, about 250 bytes for each.
+
+    `asked` are the questions, and `scores` the scores by profile of each record, of which equal ones are one
+    object. `counts` are counts of records, `seconds` the times of the stages of those that were really asked,
+    and `stages` the stages that any record has. `told` holds what the replies of a service say about it, each
+    with the time when it came. `unlabelled` are answers without an abstention label.
+    """
+
+    def __init__(self, asked: Asked | None = None) -> None:
+        self.asked = Asked() if asked is None else asked
+        self.counts: Counter[str] = Counter()
+        self.errors: Counter[str] = Counter()
+        self.sums = Sums()
+        self.seconds: dict[str, array[float]] = {}
+        self.stages: set[str] = set()
+        self.told: list[tuple[str, ServiceReply]] = []
+        self._numbers = array("i")
+        self._failures: dict[int, Failure] = {}
+        self._bare = BareScores()
+        self._scores = array("i")
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @property
+    def records(self) -> list[AskedRecord]:
+        """The records, in the order in which they were added."""
+        failures = self._failures
+        plain: dict[int, AskedRecord] = {}
+        found = []
+        for index, number in enumerate(self._numbers):
+            if index in failures:
+                found.append(AskedRecord(self.asked[number], failures[index]))
+                continue
+            if number not in plain:
+                plain[number] = AskedRecord(self.asked[number])
+            found.append(plain[number])
+        return found
+
+    @property
+    def scores(self) -> tuple[dict[str, RecordScore], ...]:
+        """The scores of the records by profile, reduced to their figures."""
+        return tuple(map(self._bare.kept.__getitem__, self._scores))
+
+    def add(self, record: Record, row: Mapping[str, RecordScore]) -> None:
+        """Add a record with its scores by profile."""
+        answer, counts = record.answer, self.counts
+        if record.error is not None:
+            self._failures[len(self)] = record.error
+            self.errors[record.error.kind] += 1
+        self._numbers.append(self.asked.number(record.question))
+        self._scores.append(self._bare.number(row))
+        self.sums.add(record)
+        if record.prompt is not None and record.prompt.cuts:
+            counts["cut_prompts"] += 1
+        if answer is not None:
+            counts["answered"] += 1
+            counts["refused"] += answer.refusal is not None
+            counts["cut_by_server"] += bool(answer.prompt_cut)
+            counts["cached"] += answer.cached
+            if "fathoms" in row and row["fathoms"].abstention is None:
+                counts["unlabelled"] += 1
+            if record.service is not None:
+                self.told.append((record.finished or "", record.service))
+        self.stages.update(record.timings)
+        if answer is None or not answer.cached:
+            for stage, seconds in record.timings.items():
+                self.seconds.setdefault(stage, array("d")).append(seconds)
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that was added as JSON values, for `extend`."""
+        return {
+            "asked": [
+                (one.id, one.category, one.answerable, sorted(one.gold_documents)) for one in self.asked
+            ],
+            "counts": self.counts,
+            "errors": self.errors,
+            "sums": self.sums.state(),
+            "seconds": {stage: values.tolist() for stage, values in self.seconds.items()},
+            "stages": sorted(self.stages),
+            "told": [(time, reply.model_dump(mode="json")) for time, reply in self.told],
+            "numbers": self._numbers.tolist(),
+            "failures": [(index, one.model_dump(mode="json")) for index, one in self._failures.items()],
+            "kept": [
+                {name: score.model_dump(mode="json") for name, score in row.items()}
+                for row in self._bare.kept
+            ],
+            "scores": self._scores.tolist(),
+        }
+
+    def extend(self, state: Mapping[str, Any]) -> Sequence[int]:
+        """Add what another process has added up; returns the numbers that its questions have here."""
+        numbers = [
+            self.asked.number(AskedQuestion(id, category, answerable, frozenset(documents)))
+            for id, category, answerable, documents in state["asked"]
+        ]
+        before = len(self)
+        self._failures |= {before + index: Failure.model_validate(one) for index, one in state["failures"]}
+        self._numbers.extend([numbers[number] for number in state["numbers"]])
+        kept = [
+            self._bare.number({name: RecordScore.model_validate(score) for name, score in row.items()})
+            for row in state["kept"]
+        ]
+        self._scores.extend([kept[number] for number in state["scores"]])
+        self.counts.update(state["counts"])
+        self.errors.update(state["errors"])
+        self.sums.extend(state["sums"])
+        for stage, values in state["seconds"].items():
+            self.seconds.setdefault(stage, array("d")).extend(values)
+        self.stages.update(state["stages"])
+        self.told += [(time, ServiceReply.model_validate(reply)) for time, reply in state["told"]]
+        return numbers
