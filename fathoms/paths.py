@@ -34,7 +34,7 @@ SEAL = "sha256.json"
 _PART = re.compile(r"\.(?P<pid>\d{1,10})-(?P<host>[0-9a-f]{8})?(?P<process>[0-9a-f]{8})-\d+\.part")
 _ABANDONED_AFTER = 86_400  # seconds without a change after which no process can still be writing
 _numbers = itertools.count()
-_swept: set[Path] = set()
+_swept: set[str] = set()
 _HASHED = re.compile(r"-([0-9a-f]{8}|[0-9a-f]{32})$", re.IGNORECASE)
 """Matches names that end in a hash, in upper case too because some file systems ignore case."""
 
@@ -111,7 +111,9 @@ def require_own_file(path: Path, sha256: str) -> None:
 
 def write_atomic(path: Path, data: bytes) -> None:
     """Write a file atomically, by a temporary file and a rename: readers see the old file or the new."""
-    temporary = temporary_path(path.parent)
+    target = str(path)  # of a small file, pathlib would take longer than the disk
+    folder = os.path.dirname(target) or "."  # noqa: PTH120
+    temporary = _temporary(folder)
     try:
         file = FileIO(temporary, "x")
     except FileNotFoundError:
@@ -120,9 +122,9 @@ def write_atomic(path: Path, data: bytes) -> None:
     try:
         with file:
             write_all(file, data)
-        temporary.replace(path)
+        os.replace(temporary, target)  # noqa: PTH105
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)
         raise
 
 
@@ -138,10 +140,15 @@ def temporary_path(folder: Path) -> Path:
 
     The first call for a folder also removes what killed processes left in it.
     """
+    return Path(_temporary(str(folder)))
+
+
+def _temporary(folder: str) -> str:
+    """Return an unused name in `folder`, as `temporary_path` does."""
     if folder not in _swept:
         _swept.add(folder)
-        sweep(folder)
-    return folder / f".{os.getpid()}-{_HOST}{_PROCESS}-{next(_numbers)}.part"
+        sweep(Path(folder))
+    return f"{folder}/.{os.getpid()}-{_HOST}{_PROCESS}-{next(_numbers)}.part"
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MODEL = "fixed-latency"
-ANSWER = os.environ.get("ANSWER", "The pump of line 7 lifts 41.5 litres a second.")
+ANSWER = os.environ.get("ANSWER", "The pump of line 7000000 lifts 41.5 litres a second.")
 
 
 @dataclass
@@ -87,7 +87,12 @@ class Connection(asyncio.Protocol):
         """One request."""
         if path.endswith(b"/chat/completions"):
             self._state.stats.asked(body)
-            response = STREAM if b'"stream":true' in body or b'"stream": true' in body else PLAIN
+            streamed = b'"stream":true' in body or b'"stream": true' in body
+            response = (
+                STREAM
+                if streamed
+                else PLAIN.replace(b"7000000", b"%d" % (1_000_000 + self._state.stats.requests))
+            )
             asyncio.get_running_loop().call_later(self._state.latency, self._answer, response)
         elif path.endswith(b"/models"):
             self._send(MODELS)

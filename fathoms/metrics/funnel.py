@@ -45,6 +45,7 @@ class RunTexts:
     def __init__(self, documents: Mapping[str, Document], unread: Collection[str] = ()) -> None:
         self.parsed = ParsedTexts(documents)
         self.unread = frozenset(unread)
+        self._known = frozenset(self.parsed.documents) | self.unread
         self._gold: dict[tuple[str, Match, Hyphens], GoldText] = {}
 
     def gold(self, question: Question, match: Match, hyphens: Hyphens) -> GoldText:
@@ -55,8 +56,7 @@ class RunTexts:
         key = (question.id, match, hyphens)
         if key not in self._gold:
             found = gold_text_recall(question, self.parsed, match, hyphens)
-            known = self.parsed.documents.keys() | self.unread
-            if not known.issuperset(name for name, _ in gold_pages(question)):
+            if not self._known.issuperset(name for name, _ in gold_pages(question)):
                 found = found._replace(recall=None)
             self._gold[key] = found
         return self._gold[key]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -159,11 +158,31 @@ def judge(
         if isinstance(classifier, JudgedAbstention):
             continue
         # If the configured classifier equals the plain one, `new` already has its verdicts.
-        verdicts[rule], made = label_answers(texts, classifier, ChainMap(new, dict(known or {})))
+        verdicts[rule], made = label_answers(texts, classifier, _Either(new, known or {}))
         new.update(made)
     if imported is None:
         imported = any(record.released for record in records)
     return Judged(scoring, profiles, verdicts, by_judge or {}, imported, new)
+
+
+class _Either(Mapping[str, Verdict]):
+    """The verdicts of two mappings, of which the second is not copied: it may be large."""
+
+    def __init__(self, first: Mapping[str, Verdict], second: Mapping[str, Verdict]) -> None:
+        self._both = (first, second)
+
+    def __getitem__(self, key: str) -> Verdict:
+        first, second = self._both
+        return first[key] if key in first else second[key]
+
+    def __contains__(self, key: object) -> bool:
+        return any(key in one for one in self._both)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({*self._both[0], *self._both[1]})
+
+    def __len__(self) -> int:
+        return len({*self._both[0], *self._both[1]})
 
 
 def score(

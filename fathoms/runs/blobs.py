@@ -75,7 +75,7 @@ class Blobs:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise StoreError(f"{self._root}: '{name}' is not the name of a blob")
         file = f"blobs/{name}.gz"
-        key = str(self._root / file)
+        key = f"{self._root}/{file}"
         text = _recent.get(key)
         if text is None:
             try:
@@ -134,33 +134,30 @@ class Blobs:
         return [self.externalise(piece) for piece in pieces]
 
     def internalise(self, value: Any) -> Any:
-        """Reverse both. Raises StoreError, also where the texts together are too long, since one small blob
-        can be named any number of times."""
-        return self._internalise(value, [LARGEST_FILE])
+        """Reverse both, in place. Raises StoreError, also where the texts together are too long, since one
+        small blob can be named any number of times."""
+        return self._internalise(value, [LARGEST_FILE]) if isinstance(value, dict | list) else value
 
-    def _internalise(self, value: Any, left: list[int]) -> Any:
-        if isinstance(value, dict):
-            if value.keys() == {"joined"} and isinstance(value["joined"], list):
-                pieces = [
-                    piece if isinstance(piece, str) else self._internalise(piece, left)
-                    for piece in value["joined"]
-                ]
+    def _internalise(self, value: dict[str, Any] | list[Any], left: list[int]) -> Any:
+        if isinstance(value, list):
+            for index, item in enumerate(value):
+                if isinstance(item, dict | list):
+                    value[index] = self._internalise(item, left)
+            return value
+        if len(value) == 1:
+            if isinstance(joined := value.get("joined"), list):
+                pieces = self._internalise(joined, left)
                 if not all(isinstance(piece, str) for piece in pieces):
                     raise StoreError(f"{self._root}: a text is joined of something that is not a text")
                 return "".join(pieces)
-            if value.keys() == {"blob"}:
+            if "blob" in value:
                 text = self.get(value["blob"])
                 left[0] -= len(text)
                 if left[0] < 0:
                     raise StoreError(f"{self._root}: the texts of one record are longer than 512 MiB")
                 return text
-            return {
-                # the free values of a question are never in blobs, and may have a key `blob` of their own
-                key: self._internalise(item, left)
-                if isinstance(item, dict | list) and key != "metadata"
-                else item
-                for key, item in value.items()
-            }
-        if isinstance(value, list):
-            return [self._internalise(item, left) for item in value]
+        for key, item in value.items():
+            # the free values of a question are never in blobs, and may have a key `blob` of their own
+            if isinstance(item, dict | list) and key != "metadata":
+                value[key] = self._internalise(item, left)
         return value

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from fathoms.errors import StoreError, UsageError
 from fathoms.paths import safe_name, sweep
@@ -68,7 +68,8 @@ def _dump(value: Any) -> bytes:
     try:
         return to_json(value, indent=2, inf_nan_mode="null") + b"\n"
     except PydanticSerializationError:  # a lone surrogate, which a model's tokens can produce
-        text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+        plain = to_jsonable_python(value, inf_nan_mode="null")
+        text = json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False)
         return (text + "\n").encode("utf-8", "replace")
 
 
@@ -377,7 +378,8 @@ class Run:
                 shown = {(repeat.get("repeat"), repeat.get("finished")) for repeat in view["repeats"]}
                 if view["question"]["id"] == question and shown == answered:
                     return view
-        return self._view(records)
+        plain: dict[str, Any] = _loads(_dump(self._view(records)))
+        return plain
 
     def write_view(
         self,
@@ -395,13 +397,12 @@ class Run:
         scores: Sequence[Mapping[str, Any]] | None = None,
         metrics: Sequence[Mapping[str, Any]] | None = None,
     ) -> dict[str, Any]:
-        """What stands in the file of a question."""
+        """What stands in the file of a question; see `view_of`."""
         repeats = [
-            view_of(record, dict(scores[index]) if scores else {}, dict(metrics[index]) if metrics else {})
+            view_of(record, scores[index] if scores else {}, metrics[index] if metrics else {})
             for index, record in enumerate(records)
         ]
-        question = records[0].question.model_dump(mode="json")
-        return {"schema": SCHEMA, "run": self.id, "question": question, "repeats": repeats}
+        return {"schema": SCHEMA, "run": self.id, "question": records[0].question, "repeats": repeats}
 
     def set_aside_views(self, answered: Iterable[str]) -> None:
         """Rename question files of other questions than those `answered` to `NAME.json.stale`.

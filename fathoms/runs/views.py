@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -214,23 +214,25 @@ class ScoredQuestion(StoredValue):
         return tuple(repeat.value(metric, profile) for repeat in self.repeats)
 
 
-def view_of(record: Record, scores: Json, metrics: Json | None = None) -> Json:
+def view_of(record: Record, scores: Mapping[str, Any], metrics: Mapping[str, Any]) -> Json:
     """One record as its question file shows it: the answer, its scores by profile and by its other metrics
-    first, then how it was produced."""
-    left_out = {"question", "released"} | ({"service"} if record.service is None else set())
-    whole = record.model_dump(mode="json", exclude=left_out)
-    hits = record.hits and [
+    first, then how it was produced. Some of the values are not plain data yet, but are written like it."""
+    whole = {name: getattr(record, name) for name in Record.model_fields}
+    for name in ("question", "released", *(("service",) if record.service is None else ())):
+        del whole[name]
+    whole["hits"] = record.hits and [
         {"rank": hit.rank, "score": hit.score, "document": hit.chunk.document}
         | {"pages": list(hit.chunk.pages), "modality": hit.chunk.modality}
         | ({"header": hit.chunk.header} if hit.chunk.header else {})
-        | ({"boxes": [box.model_dump(mode="json") for box in hit.chunk.boxes]} if hit.chunk.boxes else {})
+        | ({"boxes": hit.chunk.boxes} if hit.chunk.boxes else {})
         | {"text": hit.chunk.text}
         for hit in record.hits
     ]
     if record.prompt and any(record.prompt.context in message.text for message in record.prompt.messages):
-        del whole["prompt"]["context"]  # it is a part of the message
+        # it is a part of the message
+        whole["prompt"] = record.prompt.model_dump(mode="json", exclude={"context"})
     first = {key: whole.pop(key) for key in ("repeat", "answer", "error")}
-    return {**first, "scores": scores, "metrics": metrics or {}, **whole, "hits": hits}
+    return {**first, "scores": scores, "metrics": metrics, **whole}
 
 
 def view_names(question: str) -> tuple[str, str]:

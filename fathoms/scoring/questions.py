@@ -87,8 +87,7 @@ class QuestionScorer:
                 self._measured(Facts(record, row.get(rules.profile) or RecordScore(), *found))
                 for record, row in zip(repeats, rows, strict=True)
             ]
-            plain = [{name: one.model_dump(mode="json") for name, one in row.items()} for row in rows]
-            self._run.write_view(repeats, plain, metrics)
+            self._run.write_view(repeats, rows, metrics)
             for record, row in zip(repeats, rows, strict=True):
                 self.tally.add(record, row)
 

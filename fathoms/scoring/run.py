@@ -82,6 +82,7 @@ def score_run(
         run.add_verdicts(VERDICTS, scorer.verdicts)
     run.set_aside_views(questions)
     tally, pools = scorer.tally, scorer.pools
+    del entries, questions, scorer  # of a large run, they would take as much memory as the summary needs
     records, scores = tally.records, Scores(scoring, tally.scores, {})
     made = verdicts.judged.verdicts.values() if verdicts else ()
     summary = summary_of(run.id, manifest, tally, scores, flaws, made)

@@ -28,6 +28,7 @@ VERDICTS = "abstention"
 WORTH = 4_000
 """With fewer answers for each process, starting it takes longer than it saves."""
 SHARE = 1_000
+"""The answers that a process gets at once."""
 _MOST = 8
 
 
@@ -56,15 +57,17 @@ def score_in_shares(
     questions: Sequence[Sequence[Entry]],
     setup: Mapping[str, Any],
     worth: int = WORTH,
+    size: int = SHARE,
 ) -> None:
-    """Score questions as `QuestionScorer.score` does, by several processes where each gets `worth` answers or
-    more. `setup` is what `serve` needs first. The share of a process that ends is scored here."""
+    """Score questions as `QuestionScorer.score` does, in shares of `size` answers, by several processes where
+    each gets `worth` answers or more. `setup` is what `serve` needs first. The shares of a process that ends
+    are scored here."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     count = min(cores, _MOST, sum(map(len, questions)) // worth)
     if count < 2:
         scorer.score(questions)
         return
-    shares = list(_shares(questions))
+    shares = list(_shares(questions, size))
     ahead = 2 * count  # so that no process waits while this one adds up
     children = [Child(__name__, stderr="discard") for _ in range(count)]
     try:
@@ -87,14 +90,14 @@ def score_in_shares(
             child.end()
 
 
-def _shares(questions: Sequence[Sequence[Entry]]) -> Iterator[list[Sequence[Entry]]]:
-    """Yield the questions in groups of at least `SHARE` answers, except for the last."""
+def _shares(questions: Sequence[Sequence[Entry]], size: int) -> Iterator[list[Sequence[Entry]]]:
+    """Yield the questions in groups of at least `size` answers, except for the last."""
     share: list[Sequence[Entry]] = []
     answers = 0
     for entries in questions:
         share.append(entries)
         answers += len(entries)
-        if answers >= SHARE:
+        if answers >= size:
             yield share
             share, answers = [], 0
     if share:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from fathoms.errors import ConfigError, DataError
-from fathoms.runs.store import Run, verdict_text
+from fathoms.metrics.aggregate import summarise
+from fathoms.metrics.profiles import default_profiles
+from fathoms.metrics.registry import default_metrics
+from fathoms.metrics.score_records import Scores, Scoring
+from fathoms.metrics.stages import STAGES
+from fathoms.runs.store import Entry, Run, verdict_text
 from fathoms.scoring import score_run
+from fathoms.scoring.questions import QuestionScorer, Rules
+from fathoms.scoring.shares import run_texts, score_in_shares, setup_of
 from fathoms.types import Failure, Question, Record, Reply, Usage
 
 
@@ -158,3 +166,47 @@ def test_a_refusal_is_neither_abstention_nor_hallucination(tmp_path: Path) -> No
     views = {view["question"]["id"]: view["repeats"][0] for view in run.views()}
     assert views["a1"]["scores"]["fathoms"]["abstention"] == "refusal"
     assert {verdict.claim for verdict in run.verdicts("abstention").values()} == {"It is red."}
+
+
+def shared(run: Run, setup: dict[str, object]) -> QuestionScorer:
+    """Score a run by as many processes as there are cores, in small shares."""
+    manifest, rules = run.manifest(), Rules(Scoring(), default_profiles("d", None), "fathoms")
+    questions: dict[str, list[Entry]] = {}
+    for (asked, _), entry in run.entries().items():
+        questions.setdefault(asked, []).append(entry)
+    scorer = QuestionScorer(
+        run, rules, default_metrics(), run.verdicts("abstention"), run_texts(run, manifest), STAGES
+    )
+    made = setup_of(run, manifest, rules, STAGES) | setup
+    score_in_shares(scorer, list(questions.values()), made, worth=3, size=4)
+    return scorer
+
+
+@pytest.mark.parametrize("setup", [{}, {"run": "nowhere"}], ids=["by processes", "by processes that end"])
+def test_shares_add_up_to_the_whole(setup: dict[str, object], tmp_path: Path) -> None:
+    """Each process has its own numbers for questions and scores, which become those of the whole."""
+    many = [
+        answered(question(f"{kind}{n}", kind, str(n % 3)), f"It is {n % 4}, of {n}.", repeat)
+        for n in range(9)
+        for kind in "AB"
+        for repeat in range(2)
+    ]
+    records = [*many, *RECORDS, failed(question("c", "C", "x"))]
+    alone, together = make(tmp_path / "one", records), make(tmp_path / "other", records)
+    summary = score_run(alone)
+    scorer = shared(together, setup)
+    assert [one.id for one in scorer.tally.asked] == list(dict.fromkeys(r.question.id for r in records))
+    assert len(scorer.tally) == len(records)
+    assert scorer.verdicts.keys() == alone.verdicts("abstention").keys()
+    figures = {name: pool.figures() for name, pool in scorer.pools.items()}
+    for name, found in summary["metrics"].items():
+        assert {key: found[key] for key in figures[name]} == figures[name], name
+    scores = Scores(Scoring(), scorer.tally.scores, {})
+    fathoms = {key: one for key, one in summary["profiles"]["fathoms"].items() if key != "funnel"}
+    assert summarise(scorer.tally.records, scores)["fathoms"] == fathoms
+    for one in (alone.path / "questions").iterdir():
+        other = together.path / "questions" / one.name
+        assert (
+            json.loads(one.read_text())["repeats"][0]["metrics"]
+            == (json.loads(other.read_text())["repeats"][0]["metrics"])
+        )
