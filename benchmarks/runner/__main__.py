@@ -24,8 +24,8 @@ from contestants import PACKAGES, installed
 from measuring import machine, serving
 from sections import SECTIONS
 
-FULL = Size(questions=1_000, few=100, many=10_000, records=100_000, runs=1_000, rounds=5)
-QUICK = Size(questions=50, few=20, many=100, records=1_000, runs=20, rounds=1)
+FULL = Size(questions=1_000, few=100, many=10_000, large=100_000, records=100_000, runs=1_000, rounds=5)
+QUICK = Size(questions=50, few=20, many=100, large=200, records=1_000, runs=20, rounds=1)
 
 
 def main() -> int:

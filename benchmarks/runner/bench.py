@@ -22,6 +22,7 @@ class Size:
     questions: int
     few: int
     many: int
+    large: int
     records: int
     runs: int
     rounds: int

@@ -69,33 +69,22 @@ def looking(bench: Bench) -> Section:
 
 
 def finished(bench: Bench) -> Section:
-    """`score` and `report` for runs of two sizes: how long they take, and how much the memory grows."""
-    few, many = bench.size.questions, bench.size.many
+    """`score` and `report` for runs of two sizes, once: how long they take, and how much the memory grows."""
+    few, many = bench.size.many, bench.size.large
     projects: dict[int, Path] = {}
     for count in (few, many):
         projects[count] = fresh(bench.work / f"finished-{count}")
         bench.server.reset(0)
         bench.fathoms.ask(bench.server, projects[count], count, WIDE)
-    found = bench.rounds(
-        {
-            (command, count): partial(bench.fathoms.run, projects[count], command, "latest")
-            for command in ("score", "report")
-            for count in (few, many)
-        }
-    )
     rows, targets = [], []
     for command in ("score", "report"):
-        cells, grown = [f"`fathoms {command}`"], []
-        for count in (few, many):
-            costs = found[command, count]
-            cells += [spread([cost.wall for cost in costs]), spread([cost.peak for cost in costs], ".0f")]
-            grown.append(median(cost.peak for cost in costs))
-        each = (grown[1] - grown[0]) * 1024 / (many - few)
-        rows.append([*cells, f"{each:.1f}"])
+        costs = [bench.fathoms.run(projects[count], command, "latest") for count in (few, many)]
+        each = (costs[1].peak - costs[0].peak) * 1024 / (many - few)
+        cells = [cell for cost in costs for cell in (f"{cost.wall:.2f}", f"{cost.peak:.0f}")]
+        rows.append([f"`fathoms {command}`", *cells, f"{each:.1f}"])
         # 20 s for scoring 100,000 answers, 60 s for a report of as many
         limit = {"score": 20, "report": 60}[command] * many / 100_000
-        seconds = median(cost.wall for cost in found[command, many])
-        targets.append(Target(f"`fathoms {command}` of {many:,} answers", limit, seconds, "s"))
+        targets.append(Target(f"`fathoms {command}` of {many:,} answers", limit, costs[1].wall, "s"))
         if command == "score":
             targets.append(Target("memory of `fathoms score`", 2, each, "KB an answer"))
     heads = ["", *(head for count in (few, many) for head in (f"seconds at {count:,}", f"MB at {count:,}"))]
