@@ -11,9 +11,11 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-fast check lint types slow bench docs reference clean
 
-# Runs the demo: 50 questions with and without retrieval, with small models on this machine.
+# Runs the demo: questions with and without retrieval, with small models on this machine. Ten questions give a
+# first table, and then all 50 are asked, of which the first ten replies come from the cache.
 demo: $(VENV)/.demo
 	$(BIN)/fathoms models pull smollm2-135m minilm-l6-v2
+	$(BIN)/fathoms run configs/demo.yaml configs/closed-book.yaml --limit 10
 	$(BIN)/fathoms run configs/demo.yaml configs/closed-book.yaml
 
 # Runs all tests with coverage, except the long ones (`make slow`), and lists the 20 that took longest.
