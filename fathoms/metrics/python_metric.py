@@ -91,7 +91,7 @@ class PythonMetric(Metric):
             raise DataError(
                 f"metric '{self.name}', question '{record.question.id}': {sentence(error)}"
             ) from error
-        if isinstance(found, Score):
+        if isinstance(found, Score) and found.value == found.value:  # which NaN is not
             return found.model_copy(update={"metric": self.name})
         if found is None or (isinstance(found, int | float) and found == found):
             return Score(metric=self.name, value=None if found is None else float(found))

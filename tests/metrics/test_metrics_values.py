@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -160,6 +161,8 @@ def test_a_metric_of_ones_own_is_scored_and_reported(
     ("body", "complaint"),
     [
         ("return 'much'", "returned 'much' for question 'q1': expected a number, None or a Score"),
+        ("return float('nan')", "returned nan for question 'q1'"),
+        ("import fathoms.types as t; return t.Score(metric='x', value=float('nan'))", "value=nan"),
         ("raise KeyError('x')", "question 'q1': KeyError"),
     ],
 )
@@ -167,7 +170,7 @@ def test_a_failing_metric_of_ones_own_names_the_question(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, complaint: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    name = f"failing_{'raises' if 'raise' in body else 'text'}"
+    name = f"failing_{sha256(body.encode()).hexdigest()[:8]}"
     Path(f"{name}.py").write_text(f"def score(record):\n    {body}\n")
     with pytest.raises(DataError, match=complaint):
         score_run(run, metrics=[PythonMetric(target=f"{name}:score").at(tmp_path)])
