@@ -339,11 +339,12 @@ def _scored(outcomes: Sequence[Outcome], max_cost: float | None) -> tuple[list[R
     complete = True
     for run in found:
         with progress.bars() as bars:
-            summary = score_run(run, judging=Judging(max_cost=left, on_done=partial(bars.stage, "judge")))
+            judging = Judging(max_cost=left, on_done=partial(bars.stage, "judge"))
+            summary = score_run(run, judging=judging, on_done=partial(bars.stage, "score"))
         results.warn(run, summary)
-        if judging := summary.get("judging"):
-            left = None if left is None else left - (judging["cost"] or 0.0)
-            complete = complete and not judging["over_budget"]
+        if judged := summary.get("judging"):
+            left = None if left is None else left - (judged["cost"] or 0.0)
+            complete = complete and not judged["over_budget"]
     return found, complete
 
 

@@ -74,7 +74,7 @@ def score(
         left = None if max_cost is None else max_cost - spent
         with progress.bars() as bars:
             how = Judging(own, max_cost=left, on_done=partial(bars.stage, "judge"))
-            summary = score_run(store, changed, asked, how)
+            summary = score_run(store, changed, asked, how, partial(bars.stage, "score"))
         judging = summary.get("judging") or {}
         spent += judging.get("cost") or 0.0
         over_budget = over_budget or judging.get("over_budget", False)

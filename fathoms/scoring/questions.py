@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,7 +40,8 @@ class QuestionScorer:
 
     `tally` has the records, `pools` the scores by metric, and `verdicts` the JSON texts of the abstention
     verdicts that were made now, by key. `known` are those of earlier scorings, and `stages` the stages of the
-    funnel that are known for any question of the run. Only a few records are in memory at a time.
+    funnel that are known for any question of the run. `on_done` is told how many answers are scored. Only a
+    few records are in memory at a time.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class QuestionScorer:
         known: Mapping[str, Verdict],
         texts: RunTexts,
         stages: Collection[Stage],
+        on_done: Callable[[int], None] = lambda done: None,
     ) -> None:
         asked = Asked()
         self.tally = Tally(asked)
@@ -61,6 +63,7 @@ class QuestionScorer:
         self._known = known
         self._texts = texts
         self._stages = stages
+        self._on_done = on_done
 
     def score(self, questions: Sequence[Sequence[Entry]]) -> None:
         """Score questions, each given by the journal's entries of its repeats, and write their files."""
@@ -90,6 +93,7 @@ class QuestionScorer:
             self._run.write_view(repeats, rows, metrics)
             for record, row in zip(repeats, rows, strict=True):
                 self.tally.add(record, row)
+        self._on_done(len(self.tally))
 
     def _measured(self, facts: Facts) -> dict[str, Any]:
         """Score one record by every metric, add the scores to their pools, and return them as JSON values."""
@@ -122,3 +126,4 @@ class QuestionScorer:
         for name, pool in state["pools"].items():
             self.pools[name].extend(pool, numbers)
         self.verdicts |= state["verdicts"]
+        self._on_done(len(self.tally))

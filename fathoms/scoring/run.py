@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -37,20 +37,25 @@ from fathoms.scoring.shares import VERDICTS, can_be_shared, run_texts, score_in_
 from fathoms.scoring.tally import Tally
 from fathoms.types import Verdict
 
+_MOMENT = 1_000
+"""So many answers are scored within a second or two."""
+
 
 def score_run(
     run: Run,
     settings: Iterable[str] = (),
     metrics: Iterable[Metric] = (),
     judging: Judging | None = None,
+    on_done: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
     """Score a run under its profiles (`default_profiles`) and by its metrics; write the question files,
     verdicts and summary.
 
     `settings` override keys of the `scoring` that the run was made with (`profile=paper`), and `metrics` are
     computed besides those of its configuration. Judgements that the run already holds are not made again;
-    `judging` says how others are obtained. A
-    damaged line of the journal is skipped and reported in the summary's `warnings`. Returns the summary.
+    `judging` says how others are obtained. `on_done` is told how many answers are scored, and of how many, if
+    that takes more than a moment. A damaged line of the journal is skipped and reported in the summary's
+    `warnings`. Returns the summary.
     Raises DataError for a run without any answer or failure, and UsageError for a run from elsewhere whose
     scoring would import code, ask a server, or read the environment or a file.
     """
@@ -77,7 +82,7 @@ def score_run(
         verdicts.judged if verdicts else JudgeResults(),
     )
     questions = _by_question(entries)
-    scorer = _scored(run, manifest, rules, measured, list(questions.values()))
+    scorer = _scored(run, manifest, rules, measured, list(questions.values()), on_done)
     if scorer.verdicts:
         run.add_verdicts(VERDICTS, scorer.verdicts)
     run.set_aside_views(questions)
@@ -290,11 +295,18 @@ def _scored(
     rules: Rules,
     metrics: Sequence[Metric],
     questions: Sequence[Sequence[Entry]],
+    on_done: Callable[[int, int], None],
 ) -> QuestionScorer:
     """Score all questions of a run and write their files."""
+    total = sum(map(len, questions))
+
+    def told(done: int) -> None:
+        if total > _MOMENT:
+            on_done(done, total)
+
     texts = run_texts(run, manifest)
     stages = texts.known_stages(run.read(entry for entries in questions for entry in entries))
-    scorer = QuestionScorer(run, rules, metrics, run.verdicts(VERDICTS), texts, stages)
+    scorer = QuestionScorer(run, rules, metrics, run.verdicts(VERDICTS), texts, stages, told)
     if can_be_shared(rules, [metric.name for metric in metrics]):
         score_in_shares(scorer, questions, setup_of(run, manifest, rules, sorted(stages)))
     else:

@@ -168,14 +168,20 @@ def test_a_refusal_is_neither_abstention_nor_hallucination(tmp_path: Path) -> No
     assert {verdict.claim for verdict in run.verdicts("abstention").values()} == {"It is red."}
 
 
-def shared(run: Run, setup: dict[str, object]) -> QuestionScorer:
-    """Score a run by as many processes as there are cores, in small shares."""
+def shared(run: Run, setup: dict[str, object], told: list[int]) -> QuestionScorer:
+    """Score a run by as many processes as there are cores, in small shares, and note the progress."""
     manifest, rules = run.manifest(), Rules(Scoring(), default_profiles("d", None), "fathoms")
     questions: dict[str, list[Entry]] = {}
     for (asked, _), entry in run.entries().items():
         questions.setdefault(asked, []).append(entry)
     scorer = QuestionScorer(
-        run, rules, default_metrics(), run.verdicts("abstention"), run_texts(run, manifest), STAGES
+        run,
+        rules,
+        default_metrics(),
+        run.verdicts("abstention"),
+        run_texts(run, manifest),
+        STAGES,
+        told.append,
     )
     made = setup_of(run, manifest, rules, STAGES) | setup
     score_in_shares(scorer, list(questions.values()), made, worth=3, size=4)
@@ -194,9 +200,11 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], tmp_path: Path) ->
     records = [*many, *RECORDS, failed(question("c", "C", "x"))]
     alone, together = make(tmp_path / "one", records), make(tmp_path / "other", records)
     summary = score_run(alone)
-    scorer = shared(together, setup)
+    told: list[int] = []
+    scorer = shared(together, setup, told)
     assert [one.id for one in scorer.tally.asked] == list(dict.fromkeys(r.question.id for r in records))
-    assert len(scorer.tally) == len(records)
+    assert len(scorer.tally) == told[-1] == len(records)
+    assert told == sorted(told)
     assert scorer.verdicts.keys() == alone.verdicts("abstention").keys()
     figures = {name: pool.figures() for name, pool in scorer.pools.items()}
     for name, found in summary["metrics"].items():
