@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.project import Project, write_project
 
+pytestmark = pytest.mark.slow  # real commands in terminals of several widths
+
 TALL = {"files": ["varn.pdf"], "answers": [["41.5"]]}
 MINE: dict[str, Any] = {"files": ["varn.pdf"], "answers": [], "answerable": False}
 ASKED = {
