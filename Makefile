@@ -21,11 +21,11 @@ demo: $(VENV)/.demo
 # Runs all tests with coverage, except the long ones (`make slow`), and lists the 20 that took longest.
 test: $(VENV)/.test
 	$(BIN)/fathoms models pull smollm2-135m minilm-l6-v2 minilm-l6-v2-torch easyocr-en layout-cdla
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered --cov-fail-under=90 --durations=20
+	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term:skip-covered --cov-fail-under=90 --durations=20
 
 # Runs only the tests that take less than about five seconds each.
 test-fast: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not long"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not long"
 
 # Runs the long simulations and benchmarks.
 slow: $(VENV)/.test

@@ -289,9 +289,11 @@ def test_filters_search_and_pages(watched: Watched, made: str) -> None:
     assert texts(page, "#outcome option") == ["any", "correct (20)", "wrong (20)"]
     assert texts(page, "#lost option") == ["any", "retrieved (0)"]
     page.locator("#clear").click()
+    eventually(page, "document.getElementById('live').textContent === '120 questions of 120'")
     page.locator("#lost").select_option("retrieved")
     eventually(page, "document.getElementById('live').textContent === '60 questions of 120'")
     page.locator("#clear").click()
+    eventually(page, "document.getElementById('live').textContent === '120 questions of 120'")
     page.locator("#q").press_sequentially("DOOR 117")
     eventually(page, "document.getElementById('live').textContent === '1 question of 120'")
     assert page.evaluate("document.activeElement.id") == "q"
