@@ -88,11 +88,8 @@ class Connection(asyncio.Protocol):
         if path.endswith(b"/chat/completions"):
             self._state.stats.asked(body)
             streamed = b'"stream":true' in body or b'"stream": true' in body
-            response = (
-                STREAM
-                if streamed
-                else PLAIN.replace(b"7000000", b"%d" % (1_000_000 + self._state.stats.requests))
-            )
+            number = b"%d" % (1_000_000 + self._state.stats.requests)  # so that all answers are different
+            response = (STREAM if streamed else PLAIN).replace(b"7000000", number)
             asyncio.get_running_loop().call_later(self._state.latency, self._answer, response)
         elif path.endswith(b"/models"):
             self._send(MODELS)

@@ -105,7 +105,7 @@ class ThisProcess:
         self._limit("RLIMIT_CPU", int(time.process_time()) + whole)
 
     def stop_clock(self) -> None:
-        """Wait for the next request without a limit."""
+        """Stop the clock of `limit_time`, so that the wait for the next request does not count."""
         if hasattr(signal, "alarm"):
             signal.alarm(0)
 

@@ -23,6 +23,7 @@ from fathoms.metrics.aggregate import summarise
 from fathoms.metrics.funnel_summary import summarise_funnels
 from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.metric import JudgedMetric, Metric
+from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import default_profiles, headline
 from fathoms.metrics.registry import SETS, Metrics, beside_default, default_metrics, distinct
 from fathoms.metrics.score_records import Scores, Scoring
@@ -104,15 +105,7 @@ def score_run(
             summary["warnings"].append(
                 "judging was stopped by its budget; 'fathoms score' asks for the missing verdicts"
             )
-    summary["metrics"] = {
-        name: {
-            **pool.figures(by),
-            "asked": name in names,
-            **({"profile": profile} if pool.metric.follows_profile else {}),
-        }
-        for name, pool in pools.items()
-        if not pool.metric.in_profile
-    }
+    summary["metrics"] = _figures(pools, by, names, profile)
     for metric in distinct([*beside_default(own), *beside_default(metrics)]):
         if missing := summary["metrics"].get(metric.name, {}).get("missing"):
             summary["warnings"].append(missing)
@@ -121,6 +114,22 @@ def score_run(
     _order_categories(summary)
     run.write_summary(summary)
     return summary
+
+
+def _figures(
+    pools: Mapping[str, Pool], judge: tuple[str, str] | None, asked: Collection[str], profile: str
+) -> dict[str, dict[str, Any]]:
+    """Return the figures of the metrics that are not stored with a profile; `asked` are those that the user
+    asked for, and `profile` is the headline profile."""
+    return {
+        name: {
+            **pool.figures(judge),
+            "asked": name in asked,
+            **({"profile": profile} if pool.metric.follows_profile else {}),
+        }
+        for name, pool in pools.items()
+        if not pool.metric.in_profile
+    }
 
 
 @dataclass(frozen=True)

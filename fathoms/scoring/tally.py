@@ -14,7 +14,7 @@ from fathoms.types import Failure, Record, ServiceReply
 
 
 class Tally:
-    """What the summary of a run needs of its records, about 250 bytes for each.
+    """What the summary of a run needs of its records.
 
     `asked` are the questions, and `scores` the scores by profile of each record, of which equal ones are one
     object. `counts` are counts of records, `seconds` the times of the stages of those that were really asked,

@@ -54,7 +54,7 @@ class ChildPool:
         return None
 
     def _new(self) -> Child:
-        """Start a process."""
+        """Start a process that has read no file yet."""
         return self._children.start(WORKER, stderr="log", most=OUTPUT_MB * 1024 * 1024)
 
     def _read(self, child: Child, path: Path, files: int = 0) -> RawDocument:
