@@ -216,7 +216,7 @@ class ScoredQuestion(StoredValue):
 
 def view_of(record: Record, scores: Mapping[str, Any], metrics: Mapping[str, Any]) -> Json:
     """One record as its question file shows it: the answer, its scores by profile and by its other metrics
-    first, then how it was produced. Values of fathoms' own types are converted when this is written as JSON."""
+    first, then how it was produced. Writing it as JSON converts the values of types of fathoms in it."""
     whole = {name: getattr(record, name) for name in Record.model_fields}
     for name in ("question", "released", *(("service",) if record.service is None else ())):
         del whole[name]
