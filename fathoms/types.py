@@ -132,13 +132,23 @@ class Chunk(StoredValue):
 
 class Evidence(StoredValue):
     """The place of gold evidence: a document, with a page or a quote in it where known. `step` is the number
-    of the hop that it supports in a multi-hop question, from 1."""
+    of the hop that it supports in a multi-hop question, from 1. `modality` is what the evidence is, such as
+    `text`, `table` or `figure`; data sets have names of their own for it."""
 
     document: str
     page: int | None = Field(default=None, ge=1)
     quote: str | None = None
     bbox: Box | None = None
     step: int | None = Field(default=None, ge=1)
+    modality: str | None = None
+
+
+class Step(StoredValue):
+    """A hop of a multi-hop question: the sub-question that it asks, and its answer, as far as the data set
+    has them."""
+
+    question: str = ""
+    answer: str = ""
 
 
 class Quote(StoredValue):
@@ -365,8 +375,9 @@ class Question(StoredValue):
     correctness.
 
     `reference` is the gold answer in running text, `short_answer` and `long_answer` the same at two lengths,
-    and `reference_claims` the single statements of the gold answer. `metadata` is free, and its keys can
-    group the figures of a report.
+    and `reference_claims` the single statements of the gold answer. `steps` are the hops of a multi-hop
+    question in order; evidence names them by number, from 1. `metadata` is free, and its keys can group the
+    figures of a report.
     """
 
     id: str
@@ -377,6 +388,7 @@ class Question(StoredValue):
     reference: str | None = None
     evidence: tuple[Evidence, ...] = ()
     hops: int | None = None
+    steps: tuple[Step, ...] = ()
     answerable: bool = True
     short_answer: str | None = None
     long_answer: str | None = None
@@ -399,6 +411,15 @@ class Hit(StoredValue):
     chunk: Chunk
     score: float
     rank: int = Field(ge=1)
+
+
+class Round(StoredValue):
+    """One of several rounds of retrieval for a question: the search text, what it found, and the number of
+    calls to models that the round took (`None` where unknown)."""
+
+    query: str = ""
+    hits: tuple[Hit, ...] = ()
+    calls: int | None = None
 
 
 class _PartOfMessage(StoredValue):
@@ -652,20 +673,14 @@ class ServiceReply(StoredValue):
 
 
 class Record(StoredValue):
-    """The result of asking one question once, stored as one line of the journal. Either `answer` or `error`
-    is set.
+    """The result of asking one question once, stored as one line of the journal. At most one of `answer` and
+    `error` is set; a question that was only searched for has neither.
 
     `repeat` counts from 0; `seed` is its sampling seed, `None` where none is set. `hits` is `None` where an
-    external pipeline does not report what it retrieved. `calls` are the calls to models besides the answer.
-    `citations` are the places that the answer itself cites, `None` where the pipeline reports none. `timings`
-    are seconds per stage (`retrieve`, `rerank`, `prompt`, `generate`), and `fingerprints` identify the state
-    of every stage that produced the record. `released` holds scores that were published with imported
-    results.
-
-
-    external pipeline does not report what it retrieved. `citations` are the places that the answer itself
-    cites: those that the pipeline reports, then those written in the answer. They are `None` where that is
-    unknown. `timings` are seconds per stage (`retrieve`, `prompt`,
+    external pipeline does not report what it retrieved, and `rounds` are the rounds in which a pipeline
+    retrieved, where it reports them. `calls` are the calls to models besides the answer. `citations` are the
+    places that the answer itself cites: those that the pipeline reports, then those written in the answer;
+    `None` where that is unknown. `timings` are seconds per stage (`retrieve`, `rerank`, `prompt`,
     `generate`), and `fingerprints` identify the state of every stage that produced the record. `released`
     holds scores that were published with imported results.
     """
@@ -675,6 +690,7 @@ class Record(StoredValue):
     seed: int | None = None
     attempts: int = 1
     hits: tuple[Hit, ...] | None = ()
+    rounds: tuple[Round, ...] = ()
     prompt: Prompt | None = None
     answer: Reply | None = None
     error: Failure | None = None
