@@ -703,6 +703,11 @@ class Record(StoredValue):
     service: ServiceReply | None = None
     """What is known of the reply of an external pipeline besides the answer."""
 
+    @property
+    def only_searched(self) -> bool:
+        """Whether the question was only searched for: nobody was asked for an answer."""
+        return self.answer is None and self.error is None
+
 
 class Claim(StoredValue):
     """One claim of a text. `context` is the sentence that it comes from, and `sentence` its number from 0."""

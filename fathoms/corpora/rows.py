@@ -22,9 +22,10 @@
 |                    | description?, image?, document?, page?, gold?}`        |                 |
 | `metadata`         | an object of texts, numbers and truth values           | none            |
 
-An answerable question needs at least one of `answers`, `reference`, `short_answer`, `long_answer` and
-`reference_claims`. `comment`, `notes` and keys that begin with an underscore are ignored. Any other key is an
-error. Null means the same as an absent key. Text is kept character by character, without trimming.
+An answerable question needs at least one of `answers`, `reference`, `short_answer`, `long_answer`,
+`reference_claims` and `evidence`; evidence alone is enough to measure retrieval. `comment`, `notes` and keys
+that begin with an underscore are ignored. Any other key is an error. Null means the same as an absent key.
+Text is kept character by character, without trimming.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from fathoms.types import GOLD_FORMS, Evidence, GoldPhrase, Question, Quote, Sca
 IGNORED = frozenset({"comment", "notes"})
 
 GOLD = ("answers", "reference", "short_answer", "long_answer", "reference_claims")
-"""The forms of a gold answer; an answerable question has at least one."""
+"""The forms of a gold answer; an answerable question has at least one, or evidence."""
 
 LONGEST_NAME = 200
 """Most characters of an id or a category: `run` uses these names for files and folders."""
@@ -307,10 +308,11 @@ def _checked(place: str, data: dict[str, Any], places: dict[Key, str]) -> tuple[
     ]
     variants = [variant for variant in variants if variant]
     row = row.model_copy(update={"answers": variants})
-    if row.answerable and not any(getattr(row, key) for key in GOLD):
+    if row.answerable and not row.evidence and not any(getattr(row, key) for key in GOLD):
         absent = "is missing" if "answers" not in data else "contains no phrase"
         raise DataError(
-            f"{place}: 'answers' {absent} (a question without one needs a 'reference' or 'answerable: false')"
+            f"{place}: 'answers' {absent} (a question without one needs a 'reference', 'answerable: false',"
+            " or 'evidence', which is enough to measure retrieval)"
         )
     return row, notes
 

@@ -73,7 +73,7 @@ class RunTexts:
 
         Reading stops as soon as all stages have been seen.
         """
-        known: set[Stage] = {"answer"}
+        known: set[Stage] = set()
         if self.parsed.documents or self.unread:
             known.add("documents")
         for record in records:
@@ -81,6 +81,8 @@ class RunTexts:
                 known.add("retrieved")
             if prompted(record) is not None:
                 known.add("prompt")
+            if not record.only_searched:
+                known.add("answer")
             if known.issuperset(STAGES[1:]):
                 break
         return frozenset(known)

@@ -45,7 +45,7 @@ def with_funnels(
     No funnel is added if only the `answer` stage is known (`known_stages`).
     """
     made = dict(row)
-    for profile in PROFILES if len(known_stages) > 1 else ():
+    for profile in PROFILES if set(known_stages) - {"answer"} else ():
         if score := made.get(profile.name):
             rule = (profile.match, profile.hyphens_for(record))
             found = funnel(record, score.correctness, score.missed, texts, known_stages, *rule)

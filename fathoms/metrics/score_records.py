@@ -61,7 +61,8 @@ class Scoring(BaseModel):
 class RecordScore(StoredValue):
     """The score of one record under one profile.
 
-    - `correctness` is in [0, 1]; it is 0 for a failed call and `None` for a question without a gold answer.
+    - `correctness` is in [0, 1]; it is 0 for a failed call, and `None` for a question without a gold answer
+      or one that was only searched for.
     - `hallucination` is 1 or 0; it is `None` for a failed call or if there is no correctness. Under the
       profile `fathoms` it is also known for unanswerable questions: a statement is 1, anything else 0.
     - `abstention` is the label of the answer, `None` for a failed call, and where a judge was asked for the
@@ -103,7 +104,8 @@ class Judged:
 
     `verdicts` are the abstention verdicts, by abstention rule (`plain` or `configured`) and then by answer
     text; those of a judge are in `by_judge`. `imported` is true if any record came with released scores.
-    `new` are the verdicts that were made now, by key; the caller should store them.
+    `new` are the verdicts that were made now, by key; the caller should store them. `retrieval_only` says
+    that no answers were asked for, so that a failure is one of the search.
     """
 
     scoring: Scoring
@@ -112,6 +114,7 @@ class Judged:
     by_judge: Mapping[Judgement, Verdict]
     imported: bool
     new: dict[str, Verdict]
+    retrieval_only: bool = False
 
     def row(self, record: Record) -> dict[str, RecordScore]:
         """Return the scores of one of the judged records by profile, and under `released` the scores it came
@@ -125,7 +128,8 @@ class Judged:
             else:
                 text = record.answer.text if record.answer else ""
                 verdict = self.verdicts[profile.abstention].get(text)
-            row[profile.name] = _score_record(record, profile, classifier, verdict)
+            answer_wanted = not (record.only_searched or self.retrieval_only)
+            row[profile.name] = _score_record(record, profile, classifier, verdict, answer_wanted)
         if self.imported:
             flag = record.released.get("hallucination")
             row[RELEASED] = RecordScore(
@@ -142,13 +146,14 @@ def judge(
     profiles: tuple[Profile, ...] = PROFILES,
     by_judge: Mapping[Judgement, Verdict] | None = None,
     imported: bool | None = None,
+    retrieval_only: bool = False,
 ) -> Judged:
     """Classify all answers as statements or abstentions, with the classifier of each profile.
 
     `known` are verdicts of earlier scorings, by key. If they cover all answers, no embedder is needed.
     `by_judge` are the verdicts for `kind: judge`, and `imported` says whether there are released scores, if
-    the records are only some of a run. Raises the errors of reading the exemplars and of
-    embedding.
+    the records are only some of a run. `retrieval_only` says that the run asked for no answers. Raises the
+    errors of reading the exemplars and of embedding.
     """
     texts = [record.answer.text for record in records if record.answer and record.answer.refusal is None]
     verdicts: dict[str, dict[str, Verdict]] = {}
@@ -162,7 +167,7 @@ def judge(
         new.update(made)
     if imported is None:
         imported = any(record.released for record in records)
-    return Judged(scoring, profiles, verdicts, by_judge or {}, imported, new)
+    return Judged(scoring, profiles, verdicts, by_judge or {}, imported, new, retrieval_only)
 
 
 class _Either(Mapping[str, Verdict]):
@@ -230,15 +235,16 @@ def _bare(score: RecordScore) -> RecordScore:
 
 
 def _score_record(
-    record: Record, profile: Profile, classifier: Classifier, verdict: Verdict | None
+    record: Record, profile: Profile, classifier: Classifier, verdict: Verdict | None, answer_wanted: bool
 ) -> RecordScore:
-    """Score one record under one profile; `verdict` is that of its classifier on the answer, if any."""
+    """Score one record under one profile; `verdict` is that of its classifier on the answer, if any. Without
+    `answer_wanted`, the question was only searched for, and no metric of answers applies."""
     if record.answer is None or record.answer.refusal is not None:
         verdict = None
     label = _label(record, classifier, verdict)
     text = record.answer.text if record.answer else ""
     recall = phrase_recall(text, record.question.answers, profile.match, profile.hyphens_for(record))
-    scored = record.question.answerable and recall.variant is not None
+    scored = answer_wanted and record.question.answerable and recall.variant is not None
     correctness = recall.value if scored else None
     return RecordScore(
         correctness=correctness,

@@ -378,11 +378,13 @@ def _ends(bounds: Bounds | None) -> dict[str, Any]:
 
 
 class Counts(_Part):
-    """Counts of questions and answers; answers and errors count once per repeat."""
+    """Counts of questions and answers; answers and errors count once per repeat. `searched` are questions
+    that were only searched for."""
 
     questions: int | None = None
     asked: int | None = None
     answered: int | None = None
+    searched: int | None = None
     errors: int | None = None
     unanswered: int | None = None
     unanswerable: int | None = None
@@ -393,8 +395,8 @@ class Counts(_Part):
 
     @property
     def done(self) -> int:
-        """The number of answers, including failed ones."""
-        return (self.answered or 0) + (self.errors or 0)
+        """The number of records: answers, failures, and questions that were only searched for."""
+        return (self.answered or 0) + (self.errors or 0) + (self.searched or 0)
 
 
 class Seconds(_Part):
@@ -418,7 +420,7 @@ class ServiceFigures(_Part):
 
 class Summary(_Part):
     """The content of `summary.json`. `profile` is the headline profile, `cost` is in US dollars, and `errors`
-    counts the failed calls by kind."""
+    counts the failed calls by kind. `retrieval_only` says that nobody was asked for an answer."""
 
     name: str | None = None
     model: str | None = None
@@ -429,6 +431,7 @@ class Summary(_Part):
     categories: tuple[str, ...] = ()
     counts: Counts = Counts()
     repeats: int = 1
+    retrieval_only: bool = False
     profiles: dict[str, ProfileFigures] = Field(default_factory=dict)
     metrics: dict[str, MetricFigures] = Field(default_factory=dict)
     judging: JudgingFigures | None = None
@@ -610,6 +613,11 @@ class ScoredRun:
     def name(self) -> str:
         """The name given in the configuration, or the run's id if there is none."""
         return self.summary.name or self.manifest.name or self.run
+
+    @property
+    def retrieval_only(self) -> bool:
+        """Whether the run only searched, so that only figures of retrieval apply to it."""
+        return self.summary.retrieval_only
 
     @property
     def model(self) -> str | None:

@@ -74,13 +74,15 @@ def _dump(value: Any) -> bytes:
 
 
 class Entry(NamedTuple):
-    """A usable line of the journal: its number from 1, its offset in bytes, whether it is a failure, and
-    whether it has scores that were published with imported results."""
+    """A usable line of the journal: its number from 1, its offset in bytes, whether it is a failure, whether
+    it has scores that were published with imported results, and whether its question was only searched for.
+    """
 
     number: int
     offset: int
     failed: bool
     released: bool = False
+    searched: bool = False
 
 
 class Flaw(NamedTuple):
@@ -278,7 +280,8 @@ class Run:
                     flaws.append(Flaw(line.number, str(error)))
                 continue
             key = head.question.id, head.repeat
-            found[key] = Entry(line.number, line.offset, head.error is not None, bool(head.released))
+            failed, searched = head.error is not None, head.answer is None and head.error is None
+            found[key] = Entry(line.number, line.offset, failed, bool(head.released), searched)
         return Contents(found, flaws)
 
     def entries(self) -> dict[tuple[str, int], Entry]:
@@ -288,12 +291,9 @@ class Run:
     def _head(self, text: bytes) -> _RecordHead:
         """Parse the part of a line that must be valid; raises _FlawError."""
         try:
-            head = _RecordHead.model_validate_json(text)  # faster than parsing all of it
+            return _RecordHead.model_validate_json(text)  # faster than parsing all of it
         except ValidationError:
-            head = self._head_slowly(text)
-        if head.answer is None and head.error is None:
-            raise _FlawError("it holds neither an answer nor a failure")
-        return head
+            return self._head_slowly(text)
 
     def _head_slowly(self, text: bytes) -> _RecordHead:
         """Parse a line that holds a lone surrogate, or one of an earlier version, in which any long text may

@@ -26,12 +26,14 @@ TOGETHER = 256
 @dataclass(frozen=True)
 class Rules:
     """How the questions of a run are scored: under which profiles, `profile` being the headline, and with
-    which results of a judge. `imported` says whether the run has released scores."""
+    which results of a judge. `imported` says whether the run has released scores, and `retrieval_only` that
+    it asked for no answers."""
 
     scoring: Scoring
     profiles: tuple[Profile, ...]
     profile: str
     imported: bool = False
+    retrieval_only: bool = False
     judged: JudgeResults = field(default_factory=JudgeResults)
 
 
@@ -81,7 +83,15 @@ class QuestionScorer:
         """Score the records of some questions, whose answers are classified together."""
         rules, made = self._rules, self._rules.judged
         records = [record for repeats in questions for record in repeats]
-        judged = judge(records, rules.scoring, self._known, rules.profiles, made.verdicts, rules.imported)
+        judged = judge(
+            records,
+            rules.scoring,
+            self._known,
+            rules.profiles,
+            made.verdicts,
+            rules.imported,
+            rules.retrieval_only,
+        )
         self.verdicts |= {key: verdict_text(key, verdict) for key, verdict in judged.new.items()}
         found = (made.claims, made.verdicts, made.unjudged)
         for repeats in questions:

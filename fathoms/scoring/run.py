@@ -65,13 +65,20 @@ def score_run(
     if not entries:
         why = f" ({flaws_sentence(flaws)})" if flaws else ""
         raise DataError(f"{run.path} holds no answers yet{why}: nothing to score")
+    retrieval_only = _retrieval_only(
+        manifest,
+        searched=any(entry.searched for entry in entries.values()),
+        answered=any(not (entry.searched or entry.failed) for entry in entries.values()),
+    )
     scoring, own = _trusted_scoring(run, manifest, settings)
     asked = distinct([*own, *metrics])
     measured = distinct([*default_metrics(), *asked])
     data = (manifest.get("data") or {}).get("name")
     needing = [metric for metric in measured if isinstance(metric, JudgedMetric)]
     by_judge = [scoring.abstention] if isinstance(scoring.abstention, JudgedAbstention) else []
-    verdicts = _verdicts(run, manifest, [*needing, *by_judge], entries, judging or Judging())
+    verdicts = None
+    if not retrieval_only:
+        verdicts = _verdicts(run, manifest, [*needing, *by_judge], entries, judging or Judging())
     if verdicts and by_judge:
         scoring = scoring.model_copy(update={"abstention": by_judge[0].by(verdicts.key)})
     profile = scoring.profile or headline(data)
@@ -80,6 +87,7 @@ def score_run(
         default_profiles(data, scoring.profile),
         profile,
         any(entry.released for entry in entries.values()),
+        retrieval_only,
         verdicts.judged if verdicts else JudgeResults(),
     )
     questions = _by_question(entries)
@@ -107,6 +115,8 @@ def score_run(
             )
     summary["metrics"] = _figures(pools, by, names, profile)
     for metric in distinct([*beside_default(own), *beside_default(metrics)]):
+        if retrieval_only and "answer" in metric.needs:
+            continue  # a pipeline's configuration asks for metrics of its answers, of which there are none
         if missing := summary["metrics"].get(metric.name, {}).get("missing"):
             summary["warnings"].append(missing)
     for name, funnels in summarise_funnels(records, scores).items():
@@ -356,6 +366,9 @@ def summary_of(
         "warnings": warnings,
         "counts": _counts(data, tally),
         "repeats": manifest.get("repeats") or 1,
+        "retrieval_only": _retrieval_only(
+            manifest, searched=tally.counts["searched"] > 0, answered=tally.counts["answered"] > 0
+        ),
         "prices": manifest.get("prices"),
         "profiles": summarise(tally.records, scores),
         "usage": {name: spent[name] for name in ("prompt_tokens", "completion_tokens")},
@@ -365,6 +378,12 @@ def summary_of(
         "errors": dict(tally.errors),
         **({"service": service} if service else {}),
     }
+
+
+def _retrieval_only(manifest: Mapping[str, Any], *, searched: bool, answered: bool) -> bool:
+    """Return whether nobody was asked for an answer: the manifest says so, or questions were only searched
+    for and none was answered, as in imported hits."""
+    return bool(manifest.get("retrieval_only")) or (searched and not answered)
 
 
 def _order_categories(summary: dict[str, Any]) -> None:
@@ -385,6 +404,7 @@ def _counts(data: Mapping[str, Any], tally: Tally) -> dict[str, int]:
         "asked": data.get("asked") or asked,
         "unanswered": max(0, (data.get("asked") or 0) - asked),
         "answered": counts["answered"],
+        "searched": counts["searched"],
         "errors": tally.errors.total(),
         "refused": counts["refused"],
         "unanswerable": sum(not question.answerable for question in tally.asked),

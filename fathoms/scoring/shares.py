@@ -113,6 +113,7 @@ def setup_of(run: Run, manifest: Mapping[str, Any], rules: Rules, stages: Sequen
         "profiles": [profile.name for profile in rules.profiles],
         "profile": rules.profile,
         "imported": rules.imported,
+        "retrieval_only": rules.retrieval_only,
         "stages": list(stages),
     }
 
@@ -127,6 +128,7 @@ def serve(process: ThisProcess) -> None:
         tuple(profile for profile in PROFILES if profile.name in setup["profiles"]),
         setup["profile"],
         setup["imported"],
+        setup["retrieval_only"],
     )
     known, texts = run.verdicts(VERDICTS), run_texts(run, setup["manifest"])
     for share in requests:

@@ -78,6 +78,7 @@ class Tally:
                 counts["unlabelled"] += 1
             if record.service is not None:
                 self.told.append((record.finished or "", record.service))
+        counts["searched"] += record.only_searched
         self.stages.update(record.timings)
         if answer is None or not answer.cached:
             for stage, seconds in record.timings.items():

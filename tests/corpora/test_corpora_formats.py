@@ -212,7 +212,12 @@ BROKEN = {
         ":1: question: input should be a valid string (this is 3)",
     ),
     "half-a-character": ("q.jsonl", row(question="\ud83d"), r":1: \ud83d is an unpaired surrogate"),
-    "no-answers": ("q.jsonl", '{"question": "Why?"}', ":1: 'answers' is missing"),
+    "no-answers": (
+        "q.jsonl",
+        '{"question": "Why?"}',
+        ":1: 'answers' is missing (a question without one needs a 'reference', 'answerable: false',"
+        " or 'evidence', which is enough to measure retrieval)",
+    ),
     "only-empty-answers": ("q.jsonl", row(answers=[[""], []]), ":1: 'answers' contains no phrase"),
     "answer-no-text": (
         "q.jsonl",

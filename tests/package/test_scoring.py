@@ -70,6 +70,7 @@ def test_score_run_gives_the_scores_worked_by_hand(tmp_path: Path) -> None:
         "questions": 5,
         "asked": 5,
         "answered": 4,
+        "searched": 0,
         "errors": 1,
         "refused": 0,
         "unanswerable": 1,

@@ -1,0 +1,85 @@
+"""Runs that only searched: a record with neither an answer nor an error is a question that was only searched
+for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fathoms.runner.reopen import unanswered
+from fathoms.runs.store import Run
+from fathoms.scoring import score_run
+from fathoms.types import Chunk, Evidence, Failure, Hit, Question, Record, Reply
+
+GOLD = Evidence(document="mill.pdf", page=2)
+ASKED = [
+    Question(id="a1", text="What does the door cost?", category="A", answers=(("41.5",),), evidence=(GOLD,)),
+    Question(id="a2", text="And the gate?", category="A", evidence=(GOLD,)),
+    Question(id="a3", text="And the roof?", category="A", answers=(("7",),), evidence=(GOLD,)),
+]
+
+
+def hit(text: str, page: int, rank: int = 1) -> Hit:
+    chunk = Chunk(id=f"mill.pdf:{page}", document="mill.pdf", pages=(page,), text=text)
+    return Hit(chunk=chunk, score=1 / rank, rank=rank)
+
+
+def searched(question: Question, *hits: Hit) -> Record:
+    return Record(question=question, hits=hits, timings={"retrieve": 0.5}, attempts=0, finished="2026-01-02")
+
+
+RECORDS = [
+    searched(ASKED[0], hit("The blue door costs 41.5 crowns.", 2)),
+    searched(ASKED[1]),
+    Record(question=ASKED[2], error=Failure(kind="ModelError", message="the reranker is gone")),
+]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """A run of three questions: one found, one with no hit, and one of which the search failed."""
+    made = Run.create(
+        tmp_path,
+        "search",
+        "0" * 16,
+        {"model": None, "config": {}, "retrieval_only": True, "data": {"name": "d", "asked": 3}},
+    )
+    made.append(RECORDS)
+    return made
+
+
+def test_searched_questions_are_records_that_resuming_does_not_ask_again(run: Run) -> None:
+    assert run.contents().flaws == []
+    assert run.records() == RECORDS
+    assert [turn.question.id for turn in unanswered(run, ASKED, 1)] == ["a3"]
+
+
+def test_metrics_of_answers_do_not_apply_and_figures_of_retrieval_do(run: Run) -> None:
+    summary = score_run(run)
+    assert summary["retrieval_only"] is True
+    counts = summary["counts"]
+    assert (counts["searched"], counts["answered"], counts["errors"], counts["unanswered"]) == (2, 0, 1, 0)
+    figures = summary["profiles"]["fathoms"]
+    overall = figures["overall"]
+    assert (overall["correctness"], overall["hallucination"], overall["abstention"]) == (None, None, None)
+    assert (overall["n"], overall["hallucination_n"], overall["errors"]) == (0, 0, 1)
+    assert figures["abstention_rates"]["coverage"] is None
+    # a1 has the phrase, a2 has none, and a3 found nothing because its search failed
+    retrieved, answer = (figures["funnel"]["overall"][stage] for stage in ("retrieved", "answer"))
+    assert (retrieved["recall"], retrieved["n"]) == (0.5, 2)
+    assert (answer["recall"], answer["n"], answer["lost"]) == (None, 0, None)
+    assert summary["seconds"]["retrieve"] == 0.5
+    assert not any("failed" in warning for warning in summary["warnings"])
+
+
+def test_imported_searches_need_no_word_in_the_manifest(tmp_path: Path) -> None:
+    run = Run.create(tmp_path, "hits", "0" * 16, {"data": {"name": "d"}})
+    run.append(RECORDS[:2])
+    assert score_run(run)["retrieval_only"] is True
+    # one answer among them makes it a run of answers, in which the others are no failures
+    run.append([Record(question=ASKED[2], answer=Reply(text="7"))])
+    summary = score_run(run)
+    assert summary["retrieval_only"] is False
+    overall = summary["profiles"]["fathoms"]["overall"]
+    assert (overall["correctness"], overall["n"], overall["errors"]) == (1.0, 1, 0)
