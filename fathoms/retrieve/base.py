@@ -6,9 +6,9 @@ import asyncio
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import field_validator
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,15 @@ class Index:
     vectors: Vectors | None
     embed: Callable[[Sequence[str]], Vectors]
     folder: Path
+    made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What retrievers have made of this index, such as that of BM25, by a key of their own."""
+
+    def made_once(self, key: str, make: Callable[[], T]) -> T:
+        """Return what `make` returned when it was first called with this key."""
+        if key not in self.made:
+            self.made[key] = make()
+        found: T = self.made[key]
+        return found
 
 
 Needs = Literal["nothing", "documents", "chunks", "vectors"]

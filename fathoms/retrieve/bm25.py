@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from fathoms.config import fingerprint, package_version
 from fathoms.errors import MissingExtraError
+from fathoms.retrieve import words
 from fathoms.retrieve.base import Index, Needs, TextQuery, hits
+from fathoms.runs.events import happened
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Hit, Question
 
@@ -51,6 +55,20 @@ class BM25(TextQuery):
     ignored."""
     stopwords: Literal["english", "none"] = "english"
     """`english` ignores the 33 most common English words, `none` keeps all words."""
+    tokenizer: Literal["words", "auto"] = "words"
+    """How texts are split into words. `words` splits at everything but letters, digits and `_`. `auto` also
+    splits Chinese, Japanese, Korean and other scripts that such a rule cannot split, and stems Arabic; texts
+    may mix languages. It needs the extra `bm25-languages`."""
+
+    def identity(self) -> dict[str, Any]:
+        """Leave out the default tokenizer, so that runs from before there was another keep their
+        fingerprint, and add the version of ICU's package to any other."""
+        own = super().identity()
+        if self.tokenizer == "words":
+            del own["options"]["tokenizer"]
+        else:
+            own["versions"]["icu4py"] = package_version("icu4py")
+        return own
 
     @property
     def needs(self) -> Needs:
@@ -58,17 +76,17 @@ class BM25(TextQuery):
         return "chunks"
 
     def check(self) -> None:
-        """Raise MissingExtraError if bm25s or PyStemmer is not installed."""
+        """Raise MissingExtraError if bm25s, PyStemmer or what the tokenizer needs is not installed."""
         _libraries()
+        if self.tokenizer == "auto":
+            words.require()
 
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the `top_k` chunks with the highest scores for each question."""
-        words = self._words([chunk.indexed for chunk in index.chunks])
-        if not any(words):
+        parts = self.model_dump(mode="json", exclude={"top_k", "query"})
+        searcher = index.made_once(fingerprint(parts), lambda: self._searcher(index))
+        if searcher is None:
             return [() for _ in questions]
-        library, _ = _libraries()
-        searcher = library.BM25(k1=self.k1, b=self.b, method=self.method, dtype="float64")
-        searcher.index(words, show_progress=False)
         found = []
         for query in self._words(self.queries(questions)):
             scores = searcher.get_scores_from_ids(searcher.get_tokens_ids(query))
@@ -76,18 +94,44 @@ class BM25(TextQuery):
             found.append(hits([(index.chunks[at], float(scores[at])) for at in best if scores[at] > 0]))
         return found
 
+    def _searcher(self, index: Index) -> Any:
+        """Return bm25s's index of all chunks; `None` if they have no words."""
+        texts = [chunk.indexed for chunk in index.chunks]
+        if self.tokenizer == "words":
+            _tell_unspaced(texts)
+        tokens = self._words(texts)
+        if not any(tokens):
+            return None
+        library, _ = _libraries()
+        searcher = library.BM25(k1=self.k1, b=self.b, method=self.method, dtype="float64")
+        searcher.index(tokens, show_progress=False)
+        return searcher
+
     def _words(self, texts: Sequence[str]) -> list[list[str]]:
         """Tokenize each text: lower-cased words in order, without stop words, stemmed as configured."""
         library, stemming = _libraries()
-        words: list[list[str]] = library.tokenize(
+        pattern = _WORD
+        if self.tokenizer == "auto":
+            stem: Callable[[str], str] = str
+            if self.stemmer != "none":
+                stem = stemming.Stemmer("arabic").stemWord
+            texts, pattern = [" ".join(words.split(text, stem)) for text in texts], r"\S+"
+        found: list[list[str]] = library.tokenize(
             list(texts),
-            token_pattern=_WORD,
+            token_pattern=pattern,
             stopwords=self.stopwords if self.stopwords != "none" else [],
             stemmer=stemming.Stemmer(self.stemmer) if self.stemmer != "none" else None,
             return_ids=False,
             show_progress=False,
         )
-        return words
+        return found
+
+
+def _tell_unspaced(texts: Sequence[str]) -> None:
+    """Log a warning if one text in ten or more has a script without spaces between words."""
+    number = sum(not text.isascii() and words.UNSPACED.search(text) is not None for text in texts)
+    if number and number * 10 >= len(texts):
+        happened("words-not-split", level=logging.WARNING, chunks=len(texts), unspaced=number)
 
 
 def _libraries() -> tuple[Any, Any]:

@@ -83,3 +83,47 @@ def test_headers_are_searched(make, ask) -> None:
     index = make(["one", "two"])
     index.chunks[1] = index.chunks[1].model_copy(update={"header": "pelnorite.pdf, page 3"})
     assert BM25().search(index, ask("pelnorite"))[0][0].chunk.id == "c1"
+
+
+# Sentences without spaces, or with inflected words, and a question that shares a word with one of them.
+LANGUAGES = {
+    "Chinese": (["研究人员测量了塔的高度为四十五米。", "公司在上海证券交易所上市。"], "哪家交易所?", 1),
+    "Chinese, traditional": (["董事會批准了年度利潤分配方案。", "該公司在臺灣證券交易所上市。"], "利潤", 0),
+    "Japanese": (
+        ["減価償却費は定額法により計算された。", "東京都の人口は増えている。"],
+        "償却方法",
+        0,
+    ),
+    "Japanese, half-width": (["滑走路の長さは4000メートルです。", "空港は海にある。"], "何ﾒｰﾄﾙですか", 0),
+    "Korean": (["탑에서 강이 보인다.", "이 회사의 영업이익은 전년보다 감소하였다."], "이익이 얼마입니까", 1),
+    "Korean, one syllable": (["탑에서 한강을 본다.", "회사는 성장하였다."], "탑의 높이", 0),
+    "Thai": (["เด็กไปโรงเรียนทุกวัน", "ฝนตกหนักมาก"], "โรงเรียน", 0),
+    "Arabic": (["يبلغ ارتفاع البُرْج أربعين مترا.", "والمدرسة في المدينة."], "أين مدرسة", 1),
+    "Arabic, with vowels": (["يبلغ ارتفاع البُرْج أربعين مترا.", "في المدينة."], "برج", 0),
+    "Persian": (["کتاب‌ها در کتابخانه‌ی شهر است.", "باران می‌بارد."], "كتابخانه", 0),  # noqa: RUF001
+    "mixed": (["The tower 东京塔の高さ is 333 m.", "The bridge."], "塔", 0),
+}
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_words_inside_other_scripts(make, ask, language: str) -> None:
+    """Each is found by `auto`, and by `words` only if it happens to stand alone."""
+    pytest.importorskip("icu4py")
+    texts, question, expected = LANGUAGES[language]
+    (found,) = BM25(tokenizer="auto").search(make(texts), ask(question))
+    assert found[0].chunk.id == f"c{expected}"
+    assert len(found) == 1 or found[0].score > found[1].score
+    assert BM25().search(make(texts), ask(question)) == [()], "the words are found without the tokenizer, too"
+
+
+def test_auto_changes_nothing_about_english(make, ask) -> None:
+    index, questions = make([*TEXTS, "Table 4: naïve don't-cares, 3.5 µm"]), ask("valves", "naïve 3.5 tables")
+    assert BM25(tokenizer="auto").search(index, questions) == BM25().search(index, questions)
+
+
+def test_the_default_tokenizer_is_not_in_the_fingerprint() -> None:
+    options = BM25().identity()["options"]
+    assert sorted(options) == ["b", "k1", "kind", "method", "query", "stemmer", "stopwords", "top_k"]
+    auto = BM25(tokenizer="auto").identity()
+    assert auto["options"]["tokenizer"] == "auto"
+    assert "icu4py" in auto["versions"]
