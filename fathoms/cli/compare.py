@@ -21,12 +21,13 @@ def compare(
     questions whose result changed.
     """
     from fathoms.compare.compare import compare as compare_runs
-    from fathoms.compare.question_scores import read_scores
+    from fathoms.compare.question_scores import default_metrics, read_scores
     from fathoms.report.comparison import comparison_panel
     from fathoms.runs.finding import find_run
 
-    metrics = list(dict.fromkeys(metric or ("correctness", "hallucination")))
-    found = compare_runs([read_scores(find_run(name, out), profile) for name in runs], metrics)
+    scores = [read_scores(find_run(name, out), profile) for name in runs]
+    metrics = list(dict.fromkeys(metric or default_metrics(scores)))
+    found = compare_runs(scores, metrics)
     if as_json:
         console.show_json(asdict(found))
     else:

@@ -47,6 +47,8 @@ def ls(
         return 0
     keys = ("run", "model", "correctness", "hallucination", "n", "errors", "cost", "seconds")
     heads = ("run", "model", "correct", "halluc.", "n", "errors", "cost", "seconds")
+    for row in rows:
+        row["n"] = row["n"] or row["searched"] or row["n"]  # questions without answers have no correctness
     console.show_table(heads, [tuple(_cell(key, row[key]) for key in keys) for row in rows], folds=False)
     return 0
 
@@ -97,6 +99,7 @@ def _row(run: Path) -> dict[str, Any]:
         "model": manifest.get("model"),
         "profile": profile,
         **{key: _number(overall.get(key)) for key in ("correctness", "hallucination", "n", "errors")},
+        "searched": _number(_part(summary, "counts").get("searched")),
         **{key: _number(totals.get(key)) for key in ("cost", "seconds")},
         "complete": summary.get("complete"),
         "sweep": sweep.get("id"),

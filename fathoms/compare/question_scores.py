@@ -65,7 +65,8 @@ class QuestionScore(StoredValue):
     """The scores of one question: for each metric, one value per repeat in which the metric is defined. For a
     metric that adds up counts over all questions, `ratios` has one numerator and denominator per repeat.
 
-    `gold` is a fingerprint of the question's text, category, gold answers and answerability. `documents` are
+    `gold` is a fingerprint of the question's text, category, gold answers and answerability; of a question
+    without gold answers, it covers its evidence too. `documents` are
     the gold documents, none where they are not known, as in baselines of earlier versions.
     """
 
@@ -92,7 +93,8 @@ class QuestionScores(StoredValue):
     `metrics` are those that have a value for any question. `runs` are the ids of the runs, oldest first.
     `rules` are the scoring rules of `profile`. `answers` counts all answers asked for, including repeats;
     `failed` counts failed calls, and `cached` the replies reused from an earlier run. `versions` are those
-    that the service behind the pipeline had, empty where they are not known.
+    that the service behind the pipeline had, empty where they are not known. `retrieval_only` says that the
+    runs only searched: they have no answers, and no metrics of answers.
     """
 
     runs: tuple[str, ...]
@@ -106,11 +108,17 @@ class QuestionScores(StoredValue):
     failed: int = Field(ge=0)
     cached: int = Field(default=0, ge=0)
     versions: tuple[str, ...] = ()
+    retrieval_only: bool = False
 
     def kind_of(self, metric: str) -> MetricKind:
         """Return what is known of a metric; raises UsageError if the run has no value of it."""
         if metric not in self.metrics:
             near = suggest(metric, self.metrics)
+            if self.retrieval_only:
+                raise UsageError(
+                    f"{names(self)} only searched and has no metric '{metric}'{near}: name one of its metrics"
+                    f" with --metric ({', '.join(self.metrics) or 'it has none'})"
+                )
             raise UsageError(
                 f"{names(self)} has no metric '{metric}'{near}: 'fathoms score RUN --metric {metric}'"
                 " computes it, or says what the run lacks"
@@ -191,12 +199,13 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
                 balanced_accuracy=checked.balanced_accuracy if checked else None,
             )
             for name, kind in listed.items()
-            if name in known or name in _OF_OLD_BASELINES
+            if name in known or (name in _OF_OLD_BASELINES and not summary.retrieval_only)
         },
         answers=answers,
         failed=failed,
         cached=cached,
         versions=tuple(summary.service.versions),
+        retrieval_only=summary.retrieval_only,
     )
 
 
@@ -205,7 +214,9 @@ def _question(run: Run, view: ScoredQuestion, profile: str, metrics: Iterable[st
     question = view.question
     if any(profile not in repeat.scores for repeat in view.repeats):
         raise DataError(f"{run.id}: question '{question.id}' is not scored: run 'fathoms score {run.id}'")
-    gold = [question.text, question.category, question.answers, question.answerable]
+    gold: list[Any] = [question.text, question.category, question.answers, question.answerable]
+    if question.evidence and not (question.answers or question.reference):
+        gold.append([item.model_dump(mode="json") for item in question.evidence])
     return QuestionScore(
         category=question.category,
         gold=fingerprint(gold),  # equal fingerprints are what makes two scores comparable
@@ -220,6 +231,16 @@ def _question(run: Run, view: ScoredQuestion, profile: str, metrics: Iterable[st
         },
         documents=tuple(sorted(question.gold_documents)),
     )
+
+
+def default_metrics(runs: Sequence[QuestionScores]) -> tuple[str, ...]:
+    """Return the metrics by which runs are compared unless others are named: correctness and hallucination,
+    or the metrics that all of them have where one of them only searched."""
+    if not any(run.retrieval_only for run in runs):
+        return tuple(_OF_OLD_BASELINES)
+    shared = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
+    # documents are the same whatever the retriever does
+    return tuple(name for name in shared if name != "recall-in-documents") or tuple(_OF_OLD_BASELINES)
 
 
 def pool(parts: Sequence[QuestionScores]) -> QuestionScores:
@@ -260,6 +281,7 @@ def pool(parts: Sequence[QuestionScores]) -> QuestionScores:
         failed=sum(part.failed for part in parts),
         cached=sum(part.cached for part in parts),
         versions=tuple(dict.fromkeys(version for part in parts for version in part.versions)),
+        retrieval_only=all(part.retrieval_only for part in parts),
     )
 
 

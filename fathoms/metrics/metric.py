@@ -42,7 +42,8 @@ class Facts:
     metrics the claims of texts and the verdicts, as far as there are any.
 
     `claims` maps a text and the question that it answers to its claims. `failures` are the texts and
-    judgements for which the judge failed.
+    judgements for which the judge failed. `retrieval_only` says that the run asked for no answers, so that a
+    failure is one of the search and no metric of answers applies to it.
     """
 
     record: Record
@@ -50,6 +51,7 @@ class Facts:
     claims: Mapping[tuple[str, str], tuple[Claim, ...]] = field(default_factory=dict)
     verdicts: Mapping[Judgement, Verdict] = field(default_factory=dict)
     failures: Mapping[Judgement | tuple[str, str], Failure] = field(default_factory=dict)
+    retrieval_only: bool = False
 
 
 class Metric(Component):
@@ -120,7 +122,8 @@ class Metric(Component):
         lacking = self.lacks(record)
         if lacking is None:
             return self.score(facts)
-        if record.error is not None and self.failed is not None and self._applies(record):
+        wanted = self._applies(record) and not (facts.retrieval_only and "answer" in self.needs)
+        if record.error is not None and self.failed is not None and wanted:
             return Score(metric=self.name, value=self.failed, n=0, why={"failed": record.error.kind})
         return Score(metric=self.name, value=None, n=0, why={"lacks": lacking})
 

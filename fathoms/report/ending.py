@@ -1,6 +1,7 @@
 """Formats how a run ended as one line, for logs and for scripts that search them.
 
     demo: correctness .19 (50 questions, 1 failed), $0.42, 3 min: OK
+    search: retrieval only (50 questions, 0 failed), $0.00, 3 s: OK
 
 The last word is `OK`, `FAILED` (the command failed, or more questions failed than allowed), `STOPPED` (the
 budget was used up), `INTERRUPTED` (by a signal) or `PARTIAL` (questions were left out because documents or
@@ -38,13 +39,16 @@ class Ending:
     correctness: float | None = None
     cost: float | None = None
     seconds: float | None = None
+    retrieval_only: bool = False
 
     @property
     def line(self) -> str:
         """The line, as in the example of the module."""
-        score = "n/a" if self.correctness is None else short(self.correctness)
+        score = f"correctness {'n/a' if self.correctness is None else short(self.correctness)}"
+        if self.retrieval_only:
+            score = "retrieval only"
         parts = [
-            f"correctness {score} ({self._questions}, {self.failed} failed)",
+            f"{score} ({self._questions}, {self.failed} failed)",
             "cost not known" if self.cost is None else dollars(self.cost),
             "time not known" if self.seconds is None else duration(self.seconds),
         ]
@@ -74,4 +78,5 @@ def ending(manifest: Manifest, summary: Summary | None, verdict: Verdict, asked:
         correctness=summary.headline.correctness if summary else None,
         cost=manifest.totals.cost,
         seconds=manifest.totals.seconds,
+        retrieval_only=summary.retrieval_only if summary else manifest.retrieval_only,
     )

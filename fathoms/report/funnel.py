@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from fathoms.metrics.stages import STAGES
+from fathoms.metrics.stages import STAGES, Stage
 from fathoms.report.leaderboard import RunRow, figure
 from fathoms.report.text import plain, squeeze
 from fathoms.runs.reading import FunnelStage, FunnelStages, RunFunnel, ScoredRun
@@ -53,22 +53,28 @@ def funnel_panel(run: ScoredRun, profile: str) -> list[RenderableType]:
         return []
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
     table.add_column("where answers were lost", no_wrap=True)
-    for head in STAGES:
+    shown = stages_of(run)
+    for head in shown:
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("n", justify="right", no_wrap=True)
     for name, stages in funnel_rows(funnel):
-        cells = [stage_cell(stages.at(stage)) for stage in STAGES]
-        table.add_row(Text(squeeze(name, 24)), *cells, "\n".join(count_lines(stages)))
+        cells = [stage_cell(stages.at(stage)) for stage in shown]
+        table.add_row(Text(squeeze(name, 24)), *cells, "\n".join(count_lines(stages, shown)))
     return [table, *(Text(plain(line), style="dim") for line in notes(funnel, run)), Text()]
 
 
-def count_lines(stages: FunnelStages) -> list[str]:
+def stages_of(run: ScoredRun) -> tuple[Stage, ...]:
+    """Return the stages that a run can have: one that only searched has neither prompts nor answers."""
+    return STAGES[:2] if run.retrieval_only else STAGES
+
+
+def count_lines(stages: FunnelStages, shown: Sequence[Stage] = STAGES) -> list[str]:
     """Format the number of questions behind recall at each stage and, on a second line, behind losses and
     gains.
 
     A line is one number if all stages agree, and the second line is omitted if it is the same as the first.
     """
-    found = [stages.at(stage) for stage in STAGES]
+    found = [stages.at(stage) for stage in shown]
     counts = [[str(stage.n) for stage in found], [str(stage.compared) for stage in found]]
     lines = ["/".join(line) if len(set(line)) > 1 else line[0] for line in counts]
     return lines if lines[0] != lines[1] else lines[:1]
@@ -107,7 +113,7 @@ def funnel_section(
     for run, row in pairs:
         if funnel := funnel_of(run, row.profile):
             rows = [
-                [name, *(cell for stage in STAGES for cell in stage_cells(stages.at(stage)))]
+                [name, *(cell for stage in stages_of(run) for cell in stage_cells(stages.at(stage)))]
                 for name, stages in funnel_rows(funnel)
             ]
             yield row, rows, list(notes(funnel, run))[1:]

@@ -134,13 +134,15 @@ def category_cases(run: ScoredRun, *, too_many_failed: bool) -> Iterator[Case]:
         failed = [repeat.error for repeat in found if repeat.error]
         seconds = sum(repeat.timings.get("generate", 0.0) for repeat in found)
         correctness = figures.get(name, Means()).correctness
-        score = "n/a" if correctness is None else short(correctness)
+        score = f"correctness {'n/a' if correctness is None else short(correctness)}"
+        if run.retrieval_only:
+            score = "retrieval only"
         others = "".join(f", {line.metric} {line.text(line.figures.cell(name))}" for line in further)
         yield Case(
             name=name,
             seconds=seconds,
             error=_trouble(wanted, len(found), failed if too_many_failed else []),
-            said=f"correctness {score}{others} ({len(found)} of {wanted} answers, {len(failed)} failed)",
+            said=f"{score}{others} ({len(found)} of {wanted} answers, {len(failed)} failed)",
         )
 
 

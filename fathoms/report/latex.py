@@ -46,9 +46,14 @@ def report_latex(
     metrics, including those named by `metrics`, follow in a table of their own.
 
     Values have two digits and no leading zero. Bold marks the Overall correctness of a run that is shown to
-    be better than all others, and nothing else. The last line gives the number of questions behind each
+    be better than all others, and nothing else. Runs that only searched are in the table of further metrics
+    alone. The last line gives the number of questions behind each
     value. Raises as `leaderboard` does.
     """
+    further = metric_lines(metric_table(runs, scores, metrics), intervals)
+    runs = [run for run in runs if not run.retrieval_only]
+    if not runs:
+        return "\n".join(further) + "\n"
     scored = leaderboard(runs, scores)
     groups = ["Overall", *scored.categories]
     wide = intervals or len(groups) > WIDEST
@@ -63,7 +68,7 @@ def report_latex(
         *(["}"] if wide else []),
         *(rf"\par\footnotesize {escape(note)}" for note in scored.notes),
         r"\end{table*}",
-        *metric_lines(metric_table(runs, scores, metrics), intervals),
+        *further,
     ]
     return "\n".join(lines) + "\n"
 

@@ -52,23 +52,25 @@ def report_markdown(
     `metrics` are further metrics to show, and `shrink` adds the shrunk categories.
     """
     scored = leaderboard(runs, scores)
+    answered = [run for run in runs if not run.retrieval_only]
+    answers = leaderboard(answered, scores)
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs"
     sections = (
         [f"# fathoms report: {escape(title)}"],
         what_was_run(runs, scored),
         document_section(runs, scored),
-        score_sections(runs, scored),
-        shrunk_section(runs, scores) if shrink else (),
+        score_sections(answered, answers) if answered else (),
+        shrunk_section(answered, scores) if shrink and answered else (),
         metric_section(runs, scores, metrics),
-        radar_section() if plots else (),
+        radar_section() if plots and answered else (),
         lost_section(runs, scored),
-        abstention_section(runs, scored),
+        abstention_section(answered, answers) if answered else (),
         review_section(runs, scores),
-        profile_section(runs, scored),
+        profile_section(answered, answers) if answered else (),
         failure_section(runs, scored),
-        worst_sections(runs, scored, out),
+        worst_sections(answered, answers, out) if answered else (),
         cost_section(runs, scored),
-        file_section(runs, out, plots, page),
+        file_section(runs, out, plots and bool(answered), page),
     )
     return "\n".join("\n".join(section) + "\n" for section in map(list, sections) if section)
 
@@ -108,6 +110,8 @@ def what_was_run(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
     yield "## What was run\n"
     headers = ["Name", "Run", "Model", "Data", "Profile", "Match", "Hyphens", "Abstention classifier"]
     counts = ["questions", "asked", "answered", "refused", "errors", "unanswerable"]
+    if any(run.summary.counts.searched for run in runs):
+        counts.insert(3, "searched")
     rows = []
     for run, row in zip(runs, scored.rows, strict=True):
         rules = rules_of(run.figures(row.profile))
@@ -239,8 +243,11 @@ def meanings(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
 
 
 def score_lines(runs: Sequence[ScoredRun]) -> list[str]:
-    """Return the scores section of a report of these runs under their headline profiles."""
-    return list(score_sections(runs, leaderboard(runs, None)))
+    """Return the scores section of a report of these runs under their headline profiles, and the metrics of
+    runs that only searched."""
+    answered = [run for run in runs if not run.retrieval_only]
+    scores = list(score_sections(answered, leaderboard(answered, None))) if answered else []
+    return scores if len(answered) == len(runs) else [*scores, "", *metric_section(runs, None, ())]
 
 
 def radar_section() -> list[str]:
@@ -258,8 +265,9 @@ def lost_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
     yield "Phrase recall of the gold answers at each stage, and what was lost and gained there; in brackets"
     yield "the number of questions. A loss is relative to the stage before it; that of the documents is"
     yield "relative to the whole gold answer."
-    headers = ["Category", *(name for head in HEADS for name in (head.capitalize(), "Lost", "Gained"))]
     for row, cells, notes in found:
+        heads = HEADS[: len(cells[0]) // 3]  # a run that only searched has fewer stages
+        headers = ["Category", *(name for head in heads for name in (head.capitalize(), "Lost", "Gained"))]
         yield f"\n### {title(row)}\n"
         yield from table(headers, ([escape(line[0]), *line[1:]] for line in cells), len(headers) - 1)
         yield from (f"\n{escape(note)}" for note in notes)

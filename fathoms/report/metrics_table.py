@@ -17,6 +17,8 @@ from fathoms.runs.views import ScoredRepeat
 
 MAIN = ("correctness", "hallucination")
 """The metrics of the leaderboard, which has a table of its own."""
+SEARCHED = "recall-in-retrieved"
+"""The metric that every run has which only searched, if its questions have gold phrases."""
 ARROWS = {"higher": "↑", "lower": "↓"}
 
 
@@ -57,7 +59,8 @@ def metric_table(
     runs: Sequence[ScoredRun], scores: str | None = None, asked: Sequence[str] = ()
 ) -> MetricTable:
     """Return the metrics of some runs that are shown besides the leaderboard: headline metrics, those that
-    the runs were scored by on request, and those `asked` for now; `all` asks for all.
+    the runs were scored by on request, and those `asked` for now; `all` asks for all. Of runs that only
+    searched, those without a value are left out, which are the metrics of answers.
 
     Raises UsageError for a metric that none of the runs has.
     """
@@ -69,8 +72,7 @@ def metric_table(
     lines, notes = [], []
     for run, label, figures in zip(runs, run_labels(runs), known, strict=True):
         for name, found in figures.items():
-            wanted = name in asked or "all" in asked or ((found.headline or found.asked) and name not in MAIN)
-            if wanted:
+            if name in asked or is_shown(run, name, found) or ("all" in asked and has_value(run, found)):
                 lines.append(MetricLine(label, name, found))
                 if found.missing:
                     notes.append(f"{label}: {found.missing}" if len(runs) > 1 else found.missing)
@@ -78,6 +80,18 @@ def metric_table(
                     notes.append(judge_note(run, name, found))
     categories = dict.fromkeys(category for run in runs for category in run.categories)
     return MetricTable(tuple(lines), tuple(categories), tuple(dict.fromkeys(notes)))
+
+
+def is_shown(run: ScoredRun, name: str, figures: MetricFigures) -> bool:
+    """Return whether a metric is shown besides the leaderboard without being asked for now."""
+    wanted = figures.headline or figures.asked or (run.retrieval_only and name == SEARCHED)
+    return wanted and name not in MAIN and has_value(run, figures)
+
+
+def has_value(run: ScoredRun, figures: MetricFigures) -> bool:
+    """Return whether a metric has a value in a run that only searched; for a run of answers, always true:
+    there, what it lacks is said."""
+    return not run.retrieval_only or figures.overall.value is not None
 
 
 def judge_note(run: ScoredRun, name: str, figures: MetricFigures) -> str:

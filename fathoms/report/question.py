@@ -57,6 +57,8 @@ def repeat_parts(repeat: ScoredRepeat) -> list[RenderableType]:
         parts.append(field("prompt", f"{size} tokens, {len(prompt.cuts)} chunks cut{cut}"))
     if repeat.error:
         parts.append(field("failed", f"{repeat.error.kind}: {repeat.error.message}"))
+    elif repeat.answer is None:
+        parts.append(Text("only searched for: nobody was asked for an answer", style="dim"))
     else:
         if answer.refusal:
             parts.append(field("refused", answer.refusal))
@@ -64,7 +66,9 @@ def repeat_parts(repeat: ScoredRepeat) -> list[RenderableType]:
         if repeat.citations:
             parts.append(field("cited", "; ".join(cited(one, repeat.hits) for one in repeat.citations)))
         parts.append(field("took", taken(answer, repeat.timings.get("generate"))))
-    if scores := repeat.scores:
+    if (scores := repeat.scores) and repeat.only_searched:
+        parts += funnel_lines(scores)
+    elif scores:
         parts += [score_lines(scores), *why_lines(scores), *funnel_lines(scores)]
     parts += [field(name, text) for name, text in answer_metrics(repeat)]
     return parts

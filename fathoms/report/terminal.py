@@ -40,6 +40,7 @@ HEADER = 10
 CATEGORY = 25
 NAME = 20
 METRICS = ("corr.", "hall.", "n")
+RETRIEVAL_ONLY = "retrieval only: nobody was asked for an answer"
 ID = 20
 CELL = 32
 
@@ -47,19 +48,16 @@ CELL = 32
 def summary_panel(
     run: ScoredRun, previous: ScoredRun | None = None, scores: str | None = None
 ) -> list[RenderableType]:
-    """Build what is shown after a run: scores, failures, the change since `previous`, worst questions."""
+    """Build what is shown after a run: scores, failures, the change since `previous`, worst questions. Of a
+    run that only searched, what is known of its retrieval."""
     profile = run.profile(scores)
     parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
     parts += metrics_panel([run], scores)
     parts += funnel_panel(run, profile)
-    parts += [
-        *hallucination_table(run, profile),
-        *abstention_table(run, profile),
-        counts_line(run),
-        *cut_by_server(run),
-    ]
-    parts += [*left_out(run), *failures(run)]
-    if previous is not None:
+    if not run.retrieval_only:
+        parts += [*hallucination_table(run, profile), *abstention_table(run, profile)]
+    parts += [counts_line(run), *cut_by_server(run), *left_out(run), *failures(run)]
+    if previous is not None and not run.retrieval_only:
         parts.append(change_line(run, previous, profile))
     parts += worst_table(worst_questions(run, profile))
     return [*parts, *review_tables([run], scores)]
@@ -70,21 +68,23 @@ def heading(run: ScoredRun, profile: str) -> Text:
     figures = run.figures(profile)
     rules = [f"match {figures.match}"] if figures.match else []
     rules += [f"hyphens {figures.hyphens}"] if figures.hyphens else []
-    if classifier := figures.classifier:
+    if (classifier := figures.classifier) and not run.retrieval_only:
         kind = classifier if isinstance(classifier, str) else classifier["kind"]
         rules.append(f"abstentions classified by {plain(kind)}")
     text = Text(plain(run.name), style="bold")
     for part in (run.model, run.summary.data):
         if part:
             text.append(f"  {plain(part)}", style="not bold")
-    return text.append(
-        f"\nprofile {profile}" + (f" ({', '.join(rules)})" if rules else ""), style="not bold dim"
-    )
+    said = f"profile {profile}" + (f" ({', '.join(rules)})" if rules else "")
+    said = f"{RETRIEVAL_ONLY}\n{said}" if run.retrieval_only else said
+    return text.append(f"\n{said}", style="not bold dim")
 
 
 def run_table(run: ScoredRun, scores: str | None = None) -> list[RenderableType]:
-    """Show one run as a table with a line for each category."""
+    """Show one run as a table with a line for each category; of a run that only searched, the notes alone."""
     scored = leaderboard([run], scores)
+    if run.retrieval_only:
+        return [*map(note, scored.notes)]
     (row,) = scored.rows
     table = plain_table(
         plain(run.grouped_by or "category"), "correctness", "hallucination", "abstained", "n", "errors"
@@ -171,11 +171,28 @@ def leaderboard_panel(
     """Show several runs side by side, with three lines per run and a column for each category.
 
     The columns are split over as many tables as `width` (in terminal cells) requires. A single run is shown
-    as in `summary_panel`, with a line for each category. `metrics` are further metrics to show.
+    as in `summary_panel`, with a line for each category. `metrics` are further metrics to show. Runs that
+    only searched have no line, but their metrics are shown.
     """
+    further = [*metrics_panel(runs, scores, metrics), *review_tables(runs, scores)]
     if len(runs) == 1:
-        own = [heading(runs[0], runs[0].profile(scores)), *run_table(runs[0], scores)]
-        return [*own, *metrics_panel(runs, scores, metrics), *review_tables(runs, scores)]
+        return [heading(runs[0], runs[0].profile(scores)), *run_table(runs[0], scores), *further]
+    answered = [run for run in runs if not run.retrieval_only]
+    return [*(board(answered, scores, width) if answered else ()), *searches(runs, scores), *further]
+
+
+def searches(runs: Sequence[ScoredRun], scores: str | None) -> list[RenderableType]:
+    """List the runs that only searched, with what there is to say about them."""
+    found = [run for run in runs if run.retrieval_only]
+    if not found:
+        return []
+    scored = leaderboard(found, scores)
+    ids = [with_ids(f"{row.label}{row.mark}: {row.run}") for row in scored.rows]
+    return [Text(RETRIEVAL_ONLY, style="bold"), *ids, *map(note, scored.notes)]
+
+
+def board(runs: Sequence[ScoredRun], scores: str | None, width: int) -> list[RenderableType]:
+    """Build the table of runs of answers."""
     scored = leaderboard(runs, scores)
     headers = ["Overall", "Micro", *abbreviate(scored.categories, HEADER)]
     parts: list[RenderableType] = []
@@ -186,8 +203,7 @@ def leaderboard_panel(
             cells = [cell for _, cell in scored.cells(row)][start:stop]
             table.add_row(run_name(row, position), "\n".join(METRICS), *map(stack, cells))
         parts.append(with_blank_lines(table))
-    parts += [*map(with_ids, run_ids(scored)), legend(scored, headers), *map(note, scored.notes)]
-    return [*parts, *metrics_panel(runs, scores, metrics), *review_tables(runs, scores)]
+    return [*parts, *map(with_ids, run_ids(scored)), legend(scored, headers), *map(note, scored.notes)]
 
 
 def blocks(headers: Sequence[str], width: int) -> Iterator[tuple[int, int]]:
@@ -250,7 +266,10 @@ def counts_line(run: ScoredRun) -> Text:
     """Sum up the questions asked and answered, the tokens, the cost and the time on one line."""
     summary, counts, usage = run.summary, run.summary.counts, run.summary.usage
     asked = f"{counts.asked or 0} of {counts.questions or 0} questions asked"
-    parts = [asked, f"{counts.answered or 0} answered", f"{counts.errors or 0} failed"]
+    parts = [asked] if run.retrieval_only else [asked, f"{counts.answered or 0} answered"]
+    if counts.searched:
+        parts.append(f"{counts.searched} only searched for")
+    parts.append(f"{counts.errors or 0} failed")
     if counts.refused:
         parts.append(f"{counts.refused} refused")
     if counts.cut_prompts:

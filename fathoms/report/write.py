@@ -42,7 +42,8 @@ def write_report(
     not written, an old one is deleted. `thumbnails` adds page pictures to it, and `warn` is called with a
     sentence about each thing that it leaves out. `intervals` adds confidence intervals to `table.tex`; the
     other files always have them. Without `plots`, which take longer than everything else, no radar plots are
-    drawn, and old ones are deleted, because they may show other scores. `scale` is that of the radar plots.
+    drawn, and old ones are deleted, because they may show other scores; runs that only searched have none.
+    `scale` is that of the radar plots.
     `metrics` names further metrics to show, `all` for all. `shrink` adds the shrunk categories to `report.md`
     and `report.json`.
 
@@ -51,6 +52,7 @@ def write_report(
     """
     if not runs:
         raise UsageError("a report needs at least one run")
+    answered = [run for run in runs if not run.retrieval_only]
     answers = sum(run.summary.counts.done for run in runs)
     page = html if html is not None else answers <= QUICK
     figures = report_json(runs, scores, shrink=shrink)
@@ -71,8 +73,8 @@ def write_report(
         drawn: list[Path] = []
         for metric in TITLES:
             path = out / f"radar-{metric}"
-            if plots:
-                drawn += draw_radar(runs, metric, path, scores, scale=scale)
+            if plots and answered:
+                drawn += draw_radar(answered, metric, path, scores, scale=scale)
             else:
                 remove_radar(path)
     except OSError as error:

@@ -50,9 +50,10 @@ def happened(event: str, *, level: int = logging.INFO, **facts: Any) -> None:
 
 
 def tell(run: str, record: Record) -> None:
-    """Log that a question of a run has an answer or has failed, after this is written to the journal."""
+    """Log that a question of a run has an answer, was only searched for, or has failed, after this is written
+    to the journal."""
     answer, error = record.answer, record.error
-    if not LOGGER.isEnabledFor(logging.ERROR if answer is None else logging.INFO):
+    if not LOGGER.isEnabledFor(logging.INFO if error is None else logging.ERROR):
         return
     facts: dict[str, Any] = {
         "run": run,
@@ -60,10 +61,12 @@ def tell(run: str, record: Record) -> None:
         "category": record.question.category,
         "repeat": record.repeat,
         "attempts": record.attempts,
-        "seconds": round(record.timings.get("generate", 0.0), 3),
+        "seconds": round(record.timings.get("retrieve" if record.only_searched else "generate", 0.0), 3),
     }
     if answer is not None:
         facts |= answer.usage.model_dump(include={"prompt_tokens", "completion_tokens"})
         happened("question-answered", **facts, cost=answer.cost, cached=answer.cached)
+    if record.only_searched:
+        happened("question-searched", **facts)
     if error is not None:
         happened("question-failed", level=logging.ERROR, **facts, kind=error.kind, error=error.message)

@@ -516,6 +516,7 @@ class Manifest(_Part):
     config: Json = Field(default_factory=dict)
     folder: str = ""
     repeats: int = 1
+    retrieval_only: bool = False
     data: Data = Data()
     totals: Totals = Totals()
     sweep: Sweep = Sweep()

@@ -142,7 +142,8 @@ class MetricScore(StoredValue):
 
 
 class ScoredRepeat(StoredValue):
-    """The question asked once: either `answer` or `error` is set. `scores` are by profile, `metrics` by the
+    """The question asked once: at most one of `answer` and `error` is set, and neither where it was only
+    searched for. `scores` are by profile, `metrics` by the
     name of the metric.
 
     `hits` is `None` where the pipeline does not report what it retrieved, and `timings` are seconds by stage.
@@ -162,6 +163,11 @@ class ScoredRepeat(StoredValue):
     finished: str | None = None
     scores: dict[str, AnswerScores] = Field(default_factory=dict)
     metrics: dict[str, MetricScore] = Field(default_factory=dict)
+
+    @property
+    def only_searched(self) -> bool:
+        """Whether the question was only searched for."""
+        return self.answer is None and self.error is None
 
     def value(self, metric: str, profile: str) -> Number | None:
         """Return the value of any metric; those of FATHOMS-RAG are taken from the scores under a profile."""

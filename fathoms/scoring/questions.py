@@ -93,7 +93,7 @@ class QuestionScorer:
             rules.retrieval_only,
         )
         self.verdicts |= {key: verdict_text(key, verdict) for key, verdict in judged.new.items()}
-        found = (made.claims, made.verdicts, made.unjudged)
+        found = (made.claims, made.verdicts, made.unjudged, rules.retrieval_only)
         for repeats in questions:
             rows = [with_funnels(record, judged.row(record), self._texts, self._stages) for record in repeats]
             metrics = [

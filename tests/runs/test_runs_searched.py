@@ -3,11 +3,21 @@ for."""
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from fathoms.compare.compare import compare
+from fathoms.compare.question_scores import default_metrics, read_scores
+from fathoms.errors import UsageError
+from fathoms.report.ending import ending
+from fathoms.report.question import question_panel
+from fathoms.report.terminal import leaderboard_panel, summary_panel
+from fathoms.report.write import write_report
 from fathoms.runner.reopen import unanswered
+from fathoms.runs.reading import load
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Evidence, Failure, Hit, Question, Record, Reply
@@ -70,6 +80,7 @@ def test_metrics_of_answers_do_not_apply_and_figures_of_retrieval_do(run: Run) -
     assert (retrieved["recall"], retrieved["n"]) == (0.5, 2)
     assert (answer["recall"], answer["n"], answer["lost"]) == (None, 0, None)
     assert summary["seconds"]["retrieve"] == 0.5
+    assert summary["metrics"]["truthfulness"]["overall"]["value"] is None
     assert not any("failed" in warning for warning in summary["warnings"])
 
 
@@ -83,3 +94,55 @@ def test_imported_searches_need_no_word_in_the_manifest(tmp_path: Path) -> None:
     assert summary["retrieval_only"] is False
     overall = summary["profiles"]["fathoms"]["overall"]
     assert (overall["correctness"], overall["n"], overall["errors"]) == (1.0, 1, 0)
+
+
+def printed(*parts: object) -> str:
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(*parts, sep="\n")
+    return console.export_text()
+
+
+def test_reports_show_figures_of_retrieval_alone(run: Run, tmp_path: Path) -> None:
+    score_run(run)
+    view = load(run.path)
+    shown = printed(*summary_panel(view))
+    assert "retrieval only: nobody was asked for an answer" in shown
+    assert "2 only searched for, 1 failed" in shown
+    assert "recall-in-retrieved" in shown
+    assert "the reranker is gone" in shown
+    for word in ("correctness", "hallucination", "abstained", "answered", "in the answer"):
+        assert word not in shown.replace("where answers were lost", ""), shown
+    write_report([view], tmp_path / "report", html=True)
+    written = {path.name: path.read_text("utf-8") for path in (tmp_path / "report").iterdir()}
+    assert sorted(written) == ["report.html", "report.json", "report.md", "scores.csv", "table.tex"]
+    for name in ("report.md", "table.tex"):
+        assert "orrectness" not in written[name]
+        assert "recall-in-retrieved" in written[name].replace("{-}", "-")
+        assert "truthfulness" not in written[name]
+    assert ",ModelError," in written["scores.csv"]
+    said = ending(view.manifest, view.summary, "OK", 3, 3).line
+    assert said == "search: retrieval only (3 questions, 0 failed), cost not known, time not known: OK"
+    question = printed(*question_panel(next(iter(view.questions()))))
+    assert "only searched for: nobody was asked for an answer" in question
+    assert "correct" not in question
+
+
+def test_searches_stand_beside_answers_and_are_compared_by_their_own_metrics(
+    run: Run, tmp_path: Path
+) -> None:
+    other = Run.create(tmp_path, "answers", "0" * 16, {"model": "m", "config": {}, "data": {"name": "d"}})
+    found = (hit("The blue door costs 41.5 crowns.", 2),)
+    other.append(Record(question=asked, hits=found, answer=Reply(text="41.5")) for asked in ASKED)
+    for each in (run, other):
+        score_run(each)
+    shown = printed(*leaderboard_panel([load(run.path), load(other.path)]))
+    board, _, searches = shown.partition("retrieval only")
+    assert "answers" in board
+    assert "search" not in board
+    assert run.id in searches
+    scores = [read_scores(each) for each in (run, other)]
+    assert default_metrics(scores) == ("recall-in-retrieved",)
+    (test,) = compare(scores, default_metrics(scores)).tests
+    assert (test.overall.n, test.overall.first, test.overall.second) == (2, 0.5, 0.5)
+    with pytest.raises(UsageError, match="only searched and has no metric 'correctness'"):
+        compare(scores, ["correctness"])

@@ -14,6 +14,8 @@ def outcome(view: ScoredQuestion, scores: Sequence[AnswerScores]) -> str:
     If repeats disagree, correctness is their mean, and the question counts as abstained if at least half of
     the repeats with a known abstention label abstained.
     """
+    if all(repeat.only_searched for repeat in view.repeats):
+        return "only searched for"
     if all(repeat.error for repeat in view.repeats):
         return "error"
     if all(repeat.answer.refusal is not None for repeat in view.repeats if repeat.answer):

@@ -9,7 +9,7 @@ from fathoms.metrics.stages import STAGES
 from fathoms.report.funnel import funnel_of, notes
 from fathoms.report.html.config import flat
 from fathoms.report.html.reading import Sums, known_mean, rounded, spread
-from fathoms.report.metrics_table import MAIN
+from fathoms.report.metrics_table import MAIN, has_value, is_shown
 from fathoms.report.outcomes import OUTCOMES, RATES
 from fathoms.runs.reading import (
     AbstentionCounts,
@@ -49,13 +49,18 @@ def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums)
         "questions": counts.questions,
         "asked": counts.asked,
         "repeats": summary.repeats,
+        "retrieval_only": run.retrieval_only,
         "metrics": {
-            **{metric: metric_of(figures, metric) for metric in MAIN},
-            **{name: further_of(found) for name, found in run.metrics(profile).items() if name not in MAIN},
+            **({} if run.retrieval_only else {metric: metric_of(figures, metric) for metric in MAIN}),
+            **{
+                name: further_of(found) | {"shown": is_shown(run, name, found)}
+                for name, found in run.metrics(profile).items()
+                if name not in MAIN and has_value(run, found)
+            },
         },
         "counts": {name: getattr(counts, name) for name in COUNTS},
         "hallucination_over": hallucination_over(figures),
-        "abstention": abstention_of(figures, summary.repeats),
+        "abstention": None if run.retrieval_only else abstention_of(figures, summary.repeats),
         "funnel": funnel_figures(run, profile),
         "cost": {
             "total": summary.cost if sums.costs else None,
@@ -98,8 +103,8 @@ def metric_of(figures: ProfileFigures, metric: str) -> Json:
 
 def further_of(figures: MetricFigures) -> Json:
     """Return a metric outside the leaderboard like `metric_of`, with its unit, the range of its values
-    (`None` without bounds), whether a question has a value of its own, the better direction, whether the run
-    was scored by it on request, its judge, and what the run lacks for it."""
+    (`None` without bounds), whether a question has a value of its own, the better direction, its judge, and
+    what the run lacks for it."""
 
     def of(found: MetricFigure) -> Json:
         return figure_of(found.value, found.bounds, found.n)
@@ -109,7 +114,6 @@ def further_of(figures: MetricFigures) -> Json:
         "range": range_of(figures.unit),
         "by_question": figures.pooling != "counts",
         "direction": figures.direction,
-        "shown": figures.headline or figures.asked,
         "judge": figures.judge,
         "missing": figures.missing,
         "overall": of(figures.overall),

@@ -13,7 +13,7 @@ from fathoms.report.html.detail import Picture, detail
 from fathoms.report.html.outcome import lost_at, outcome
 from fathoms.report.html.questions import Questions
 from fathoms.report.html.texts import start
-from fathoms.report.metrics_table import MAIN
+from fathoms.report.metrics_table import is_shown
 from fathoms.report.text import gold
 from fathoms.report.worst import mean
 from fathoms.runs.disagreements import disagreements
@@ -92,11 +92,7 @@ def index_run(
     rows: dict[int, tuple[Any, ...]] = {}
     numbers: dict[int, int] = {}
     sums = Sums()
-    further = tuple(
-        name
-        for name, found in run.metrics(profile).items()
-        if (found.headline or found.asked) and name not in MAIN
-    )
+    further = tuple(name for name, found in run.metrics(profile).items() if is_shown(run, name, found))
     differing: list[dict[str, Any]] = []
     for view in run.questions():
         name, place = questions.place(view.question, run)

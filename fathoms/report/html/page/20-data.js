@@ -6,7 +6,8 @@ const OVERALL = null; // the key of the overall mean; not a string, because a ca
 const nameOf = (category) => category ?? 'Overall';
 const MOST_RUNS = 8;
 const MOST_CATEGORIES = 100; // as in the overview; with more, tables and charts are unreadable
-const METRICS = { correctness: 'Correctness', hallucination: 'Hallucination' };
+const ANSWERED = report.runs.some((run) => !run.retrieval_only); // otherwise, nobody was asked for an answer
+const METRICS = ANSWERED ? { correctness: 'Correctness', hallucination: 'Hallucination' } : {};
 const BETTER = { correctness: 'high', hallucination: 'low' };
 const STAGES = { documents: 'documents', retrieved: 'retrieved', prompt: 'prompt', answer: 'answer' };
 const OUTCOMES = {
@@ -19,6 +20,7 @@ const OUTCOMES = {
   refused: ['R', 'fail'],
   error: ['E', 'fail'],
   'not scored': ['?', 'none'],
+  'only searched for': ['S', 'none'],
 };
 
 const chunks = new Map();

@@ -25,7 +25,7 @@ function sorting() {
 
 function sortedKeys() {
   const { column, bestFirst } = sorting();
-  const keys = report.runs.map((_, key) => key);
+  const keys = report.runs.map((_, key) => key).filter((key) => !report.runs[key].retrieval_only);
   const sign = bestFirst ? 1 : -1;
   if (column.key === 'name')
     return keys.sort((a, b) => sign * runLabel(report.runs[a]).localeCompare(runLabel(report.runs[b])));
@@ -79,7 +79,8 @@ function intervalBar(found, [low, high] = [0, 1]) {
 
 /** The number of answers behind a column, if it is the same for all runs. */
 function commonCount(column) {
-  const counts = new Set(report.runs.map((run) => fig(run, column.metric, column.category).n));
+  const runs = report.runs.filter((run) => !run.retrieval_only);
+  const counts = new Set(runs.map((run) => fig(run, column.metric, column.category).n));
   return counts.size === 1 ? [...counts][0] : null;
 }
 
@@ -101,7 +102,9 @@ const HOW_TO_READ = `Mean of each category; Overall is the mean of the categorie
   Hallucination: lower is better. The line under a figure goes from 0 to 1, with the 95 % interval where it is
   known. A shaded run is shown to be better than all others.`;
 
+/** The leaderboard of the runs of answers; runs that only searched are in the tables of further metrics. */
 function leaderboard() {
+  if (!ANSWERED) return reasons().length ? section('notes', 'Notes', footnotes()) : null;
   const columns = scoreColumns();
   const commons = columns.map(commonCount);
   const groups = [OVERALL, ...CATEGORIES].map((category, at) =>

@@ -183,6 +183,8 @@ function radars(room) {
   const categories = [OVERALL, ...CATEGORIES];
   const runs = chosenRuns();
   const width = room > 820 ? (room - 32) / 2 : room;
+  const metrics = [...Object.keys(METRICS), ...furtherMetrics().filter(onRadar)];
+  if (!metrics.length) return null;
   return section(
     'radar',
     'By category',
@@ -211,7 +213,7 @@ function radars(room) {
     h(
       'div.pairs',
       {},
-      [...Object.keys(METRICS), ...furtherMetrics().filter(onRadar)].map((metric) =>
+      metrics.map((metric) =>
         radarChart(metric, categories, runs, state.scale === 'paper' ? 'paper' : 'plain', width),
       ),
     ),

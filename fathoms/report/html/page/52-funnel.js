@@ -8,9 +8,13 @@ function funnelStages(runs) {
   return Object.keys(STAGES).filter((stage) => all.has(stage));
 }
 
+/** The last stage that a run has: the answer, or what was retrieved where it only searched. */
+const lastStage = (values) => Object.keys(STAGES).findLast((stage) => Object.hasOwn(values.recall, stage));
+const REACHED = ANSWERED ? 'reached the answer' : 'was retrieved';
+
 /** The segments of one bar: what reached the answer, then what each stage lost. */
 function segments(values, stages) {
-  const parts = [{ kind: 'reached', name: 'reached the answer', value: values.recall.answer ?? 0 }];
+  const parts = [{ kind: 'reached', name: REACHED, value: values.recall[lastStage(values)] ?? 0 }];
   for (const stage of stages)
     parts.push({ kind: `lost-${stage}`, name: `lost at ${STAGES[stage]}`, value: values.loss[stage] ?? 0 });
   return parts.filter((part) => part.value > 0);
@@ -23,7 +27,7 @@ function funnelBar(values, stages, x, y, left) {
     return s(
       'text',
       { x: left, y: y + 12.5, class: 'tick start' },
-      known(values.recall.answer)
+      known(values.recall[lastStage(values)])
         ? 'nothing reached the answer; losses not known'
         : 'not known: none of its questions is in the funnel',
     );
@@ -122,7 +126,13 @@ function funnelChart(category, keys, stages, most, room) {
 
 function funnelCounts(category, keys) {
   const counts = [
-    ...new Set(keys.map((key) => funnelIn(report.runs[key], category)?.n?.answer).filter(known)),
+    ...new Set(
+      keys
+        .map((key) => funnelIn(report.runs[key], category))
+        .filter(present)
+        .map((values) => values.n[lastStage(values)])
+        .filter(known),
+    ),
   ].sort((a, b) => a - b);
   if (!counts.length) return ' not known';
   return counts.length === 1 ? ` n ${counts[0]}` : ` n ${counts[0]} to ${counts.at(-1)}`;
@@ -182,7 +192,7 @@ function funnelLegend(stages) {
   return h(
     'ul.legend',
     { 'aria-label': 'Legend of the funnel' },
-    entry('reached', 'reached the answer'),
+    entry('reached', REACHED),
     stages.map((stage) => entry(`lost-${stage}`, `lost at ${STAGES[stage]}`)),
     entry('gained', 'gained at a stage (apart)'),
   );

@@ -153,7 +153,7 @@ function frontPath(front, x, y, end) {
 function costAndQuality(room) {
   const keys = chosen();
   const axis = costAxis(chosenRuns());
-  const all = keys.map((key, nth) => {
+  const made = keys.map((key, nth) => {
     const quality = fig(report.runs[key], 'correctness', OVERALL);
     return {
       key,
@@ -164,6 +164,8 @@ function costAndQuality(room) {
       high: quality.high,
     };
   });
+  const all = made.filter((point) => !report.runs[point.key].retrieval_only);
+  if (!all.length) return null;
   const points = all.filter((point) => known(point.x) && known(point.y));
   const front = paretoFront(points);
   const missing = all.filter((point) => !points.includes(point));

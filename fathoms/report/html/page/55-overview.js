@@ -3,6 +3,7 @@
 /** The abstention tables, one per run: answered or abstained, for answerable and unanswerable questions. */
 function abstention() {
   const keys = chosen().filter((key) => report.runs[key].abstention);
+  if (chosenRuns().every((run) => run.retrieval_only)) return null;
   if (!keys.length)
     return section(
       'abstention',
@@ -161,7 +162,7 @@ function disagreements() {
 
 const microOf = ({ metrics }) =>
   Object.keys(METRICS)
-    .map((metric) => figure(metrics[metric].micro?.mean))
+    .map((metric) => figure(own(metrics, metric)?.micro?.mean))
     .join(', ');
 
 const facts = (run) => [
@@ -175,8 +176,12 @@ const facts = (run) => [
     'Questions asked',
     `${count(run.asked ?? run.questions)}${run.repeats > 1 ? `, ${run.repeats} repeats` : ''}`,
   ],
-  ['Mean over questions (micro): correctness, hallucination', microOf(run)],
-  ['Abstentions classified by', said(run.abstention?.classifier ?? 'not known', 40)],
+  ...(ANSWERED
+    ? [
+        ['Mean over questions (micro): correctness, hallucination', microOf(run)],
+        ['Abstentions classified by', said(run.abstention?.classifier ?? 'not known', 40)],
+      ]
+    : []),
   ['Errors', count(run.counts.errors)],
   ['Refused', count(run.counts.refused)],
   ['Prompts shortened to fit', count(run.counts.cut_prompts)],

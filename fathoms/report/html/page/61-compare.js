@@ -164,7 +164,7 @@ async function compareView() {
   }
   const index = await readIndex();
   const [a, b] = pair();
-  const metric = compared().includes(state.metric) ? state.metric : 'correctness';
+  const metric = compared().includes(state.metric) ? state.metric : (compared()[0] ?? 'correctness');
   const rows = comparison(index, a, b, metric);
   return [
     title,

@@ -329,7 +329,9 @@ function answerBox(detail, repeat) {
   );
   return [
     refusal,
-    repeat.answer ? h('div.said', {}, passageOf(detail, repeat.answer)) : h('p.note', {}, 'No answer.'),
+    repeat.answer
+      ? h('div.said', {}, passageOf(detail, repeat.answer))
+      : h('p.note', {}, 'Only searched for: nobody was asked for an answer.'),
     citations.length ? [h('p.small', {}, 'Cited'), h('ul.small', {}, citations)] : null,
     repeat.prompt_cut ? h('p.note', {}, 'The server cut this prompt.') : null,
   ];
@@ -356,7 +358,7 @@ function runColumn(index, key, at, detail) {
     answerBox(detail, repeat),
     repeat.reasoning ? lazy('Reasoning', () => [passageOf(detail, repeat.reasoning)], `reasoning-${key}`) : null,
     h('h4', {}, 'Scores'),
-    scoreBox(repeat),
+    repeat.answer || repeat.error ? scoreBox(repeat) : null,
     metricBox(repeat, key),
     stageTable(repeat),
     h('h4', {}, 'Retrieved'),
