@@ -1,0 +1,5 @@
+"""How well the ranked hits of a question cover its gold documents, pages, boxes and chunks.
+
+`gold.py` says what the gold of a question is, `coverage.py` what a hit covers, and `ranking.py` makes ranked
+items of hits.
+"""
