@@ -16,6 +16,7 @@ from fathoms.ingest import ElementKind, PdfParser, page_images, pdf_part
 from fathoms.models import ChatModel, FileLimits
 from fathoms.models.caller import Caller, for_repeat, to_failure
 from fathoms.pipeline.attachments import Fitting, in_requests
+from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.prompt import Draft, PromptBuilder
 from fathoms.retrieve import FileHandling, Index, Retriever
 from fathoms.runs.citations import parse_citations
@@ -28,7 +29,7 @@ class Ingested:
     """A corpus that is ready for questions, and the components that answer them.
 
     `folder` is the cache folder for files made from the PDFs. `failures` are documents that could not be read
-    and were left out.
+    and were left out. `times` says how long parsing, chunking and embedding took.
     """
 
     ingest: PdfParser
@@ -40,11 +41,13 @@ class Ingested:
     index: Index
     fingerprints: dict[str, str]
     folder: Path
+    times: IngestTimes = field(default_factory=IngestTimes)
     unusable: dict[str, DocumentError] = field(default_factory=dict)
     """Questions that cannot be asked because one of their files cannot be attached, by question id."""
 
     def report(self) -> dict[str, Any]:
-        """Counts of documents, pages, tables, pictures and chunks, and the documents' warnings and failures.
+        """Counts of documents, pages, tables, pictures and chunks, the documents' warnings and failures, and
+        how long each stage took (`times`).
 
         `tables` and `pictures` are `None` where the parser does not detect them.
         """
@@ -61,6 +64,7 @@ class Ingested:
             "chunks": len(self.index.chunks),
             "warnings": {d.id: list(d.warnings) for d in self.documents if d.warnings},
             "failures": {failure.document: failure.detail for failure in self.failures},
+            "times": self.times.report(),
         }
 
     @property

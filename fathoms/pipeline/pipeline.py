@@ -40,6 +40,7 @@ from fathoms.models.chat.room import room_for_prompt
 from fathoms.models.embed import process as embedding
 from fathoms.paths import publish, sealed, temporary_folder
 from fathoms.pipeline.answering import Ingested, file_limits
+from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.retrieve import AnyRetriever, Dense, Index
 from fathoms.runs.cache import Cache, tell_damage
@@ -174,18 +175,23 @@ class Pipeline(Component):
             documents = {}  # for example a closed-book pipeline
         found = {name: _hash(path, cache) for name, path in documents.items()}
         hashes = {name: sha256 for name, sha256 in found.items() if sha256 is not None}
+        times = IngestTimes()
         try:
-            parsed, failures = self._parse(documents, hashes, cache, workers, progress)
+            with times.stage("parse"):
+                parsed, failures = self._parse(documents, hashes, cache, workers, progress, times)
             images = self._render(parsed, failures, cache)
             parsed = [document for document in parsed if images is None or document.id in images]
-            chunks = self._chunk(parsed, cache, progress) if self.retrieve.needs != "documents" else []
+            chunks: list[Chunk] = []
+            if self.retrieve.needs != "documents":
+                with times.stage("chunk"):
+                    chunks = self._chunk(parsed, cache, progress, times)
             if images is not None:
                 chunks = [c.model_copy(update={"image": images[c.document].get(c.pages[0])}) for c in chunks]
             # the name of an index is a hash of all that changes a vector or its position
             embedder = self.embed.identity() if self.retrieve.needs == "vectors" else None
             index = fingerprint(embedder, [(chunk.id, chunk.indexed) for chunk in chunks])
             folder = cache.folder / "indexes" / index
-            vectors = self._embed(chunks, folder, cache, progress)
+            vectors = self._embed(chunks, folder, cache, progress, times)
         except OSError as error:
             raise StoreError(f"the cache in {cache.folder} cannot be written: {error}") from error
         return Ingested(
@@ -204,6 +210,7 @@ class Pipeline(Component):
             ),
             fingerprints=self.fingerprints(hashes),
             folder=cache.folder,
+            times=times,
         )
 
     def _parse(
@@ -213,6 +220,7 @@ class Pipeline(Component):
         cache: Cache,
         workers: int,
         progress: Progress,
+        times: IngestTimes,
     ) -> tuple[list[Document], list[DocumentError]]:
         """Parse every document that is not in the cache, in child processes; results keep the given order."""
         found: dict[str, Document | DocumentError] = {}
@@ -225,6 +233,7 @@ class Pipeline(Component):
             found[new[path]] = result
             progress("parse", len(found), len(documents))
             if isinstance(result, Document):
+                times.made("parse", len(result.pages))
                 self._keep(result, cache)
 
         pages = partial(progress, "page")
@@ -277,7 +286,9 @@ class Pipeline(Component):
             key = fingerprint(self.ingest.native_identity(), document.sha256)
             cache.put_text("native", key, document.native)
 
-    def _chunk(self, documents: Sequence[Document], cache: Cache, progress: Progress) -> list[Chunk]:
+    def _chunk(
+        self, documents: Sequence[Document], cache: Cache, progress: Progress, times: IngestTimes
+    ) -> list[Chunk]:
         """The chunks of all documents in order, from the cache where it has them."""
         identity = (self.chunk.identity(), self.ingest.identity())
         chunks: list[Chunk] = []
@@ -288,6 +299,7 @@ class Pipeline(Component):
                 made = self.chunk.chunk(self._for_chunks(document, cache))
                 cache.put_text("chunks", key, json.dumps([chunk.model_dump(mode="json") for chunk in made]))
                 progress("chunk", number, len(documents))
+                times.made("chunk", len(document.pages))
             chunks += made
         return chunks
 
@@ -321,7 +333,7 @@ class Pipeline(Component):
         return found
 
     def _embed(
-        self, chunks: Sequence[Chunk], folder: Path, cache: Cache, progress: Progress
+        self, chunks: Sequence[Chunk], folder: Path, cache: Cache, progress: Progress, times: IngestTimes
     ) -> Vectors | None:
         """The memory-mapped vectors of all chunks, embedded first if missing; `None` if not needed."""
         if self.retrieve.needs != "vectors":
@@ -331,7 +343,16 @@ class Pipeline(Component):
         if not cache.refresh and (known := _indexed(folder, len(chunks))) is not None:
             return known
         texts = [chunk.indexed for chunk in chunks]
-        vectors = embed_cached(self.embed, texts, cache, partial(progress, "embed"))
+        embedded = 0
+
+        def done(count: int, total: int) -> None:
+            nonlocal embedded
+            times.made("embed", count - embedded)
+            embedded = count if count < total else 0  # texts may be embedded twice (`embed_cached`)
+            progress("embed", count, total)
+
+        with times.stage("embed"):
+            vectors = embed_cached(self.embed, texts, cache, done)
         try:
             with temporary_folder(folder.parent) as unfinished:
                 np.save(unfinished / _VECTORS, vectors, allow_pickle=False)

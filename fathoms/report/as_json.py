@@ -9,6 +9,7 @@ from typing import Any
 from fathoms.report.leaderboard import ranks_of
 from fathoms.report.review.agreement import agreement, agreement_json
 from fathoms.report.shrunk import shrunk_categories
+from fathoms.report.stage_times import ingest_json, stage_times
 from fathoms.runs.reading import MetricFigure, MetricFigures, ScoredRun
 
 OVERALL = (
@@ -29,19 +30,23 @@ def report_json(
     """Return one object per run, with unrounded numbers and `None` where a metric does not apply.
 
     `rank` is the interval of ranks by Overall correctness among these runs, such as `[1, 4]`, and `None`
-    where it is not known. With `shrink`, `shrunk` has the means of `shrunk_categories`. `agreement` covers
-    all the runs together, and is the same in every object; it is `None` without reviews.
+    where it is not known. `seconds` has the seconds of a question by stage, and in `times` how many times the
+    fastest of these runs it takes. With `shrink`, `shrunk` has the means of `shrunk_categories`. `agreement`
+    covers all the runs together, and is the same in every object; it is `None` without reviews.
 
     Raises DataError, naming the available profiles, if a run was not scored under `scores`, and UsageError if
     `scores` is not the name of a profile.
     """
     reviewed = agreement_json(agreement(runs, scores))
     ranks, _ = ranks_of(runs, scores)
+    _, times = stage_times(runs)
     return [
         run_json(run, scores)
         | {"rank": rank, "agreement": reviewed}
+        | {"seconds": {stage: figure_json(one.figure) | {"times": one.times} for stage, one in took.items()}}
+        | {"ingest_seconds": ingest_json(run)}
         | ({"shrunk": {k: asdict(v) for k, v in shrunk_categories(run, scores).items()}} if shrink else {})
-        for run, rank in zip(runs, ranks, strict=True)
+        for run, rank, took in zip(runs, ranks, times, strict=True)
     ]
 
 

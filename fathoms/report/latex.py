@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from fathoms.report.leaderboard import Leaderboard, Metric, bracket, figure, leaderboard
 from fathoms.report.metrics_table import MetricTable, metric_table
+from fathoms.report.stage_times import NOTE as TIMES
+from fathoms.report.stage_times import stage_rows
 from fathoms.report.text import plain, wrap
 from fathoms.runs.reading import Means, ScoredRun
 
@@ -51,9 +53,10 @@ def report_latex(
     value. Raises as `leaderboard` does.
     """
     further = metric_lines(metric_table(runs, scores, metrics), intervals)
+    times = time_lines(runs, intervals)
     runs = [run for run in runs if not run.retrieval_only]
     if not runs:
-        return "\n".join(further) + "\n"
+        return "\n".join([*further, *times]) + "\n"
     scored = leaderboard(runs, scores)
     groups = ["Overall", *scored.categories]
     wide = intervals or len(groups) > WIDEST
@@ -69,6 +72,7 @@ def report_latex(
         *(rf"\par\footnotesize {escape(note)}" for note in scored.notes),
         r"\end{table*}",
         *further,
+        *times,
     ]
     return "\n".join(lines) + "\n"
 
@@ -102,6 +106,24 @@ def metric_lines(found: MetricTable, intervals: bool) -> Iterator[str]:
     yield r"\end{tabular}"
     yield from (rf"\par\footnotesize {escape(note)}" for note in found.notes)
     yield r"\end{table*}"
+
+
+def time_lines(runs: Sequence[ScoredRun], intervals: bool) -> Iterator[str]:
+    """Yield the table of the seconds of a question: a line per run, and a column per stage; empty if there
+    are none."""
+    stages, rows = stage_rows(runs, interval=intervals)
+    if not rows:
+        return
+    yield r"\begin{table*}"
+    yield r"\centering\small"
+    yield rf"\caption{{Seconds by stage; {escape(TIMES)}.}}"
+    yield r"\label{tab:fathoms-seconds}"
+    yield rf"\begin{{tabular}}{{l{'r' * len(stages)}}}"
+    yield r"\toprule"
+    yield line(["", *map(escape, stages)])
+    yield r"\midrule"
+    yield from (line([*map(escape, cells)]) for cells in rows)
+    yield from (r"\bottomrule", r"\end{tabular}", r"\end{table*}")
 
 
 def escape(text: object) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from fathoms.report import shrunk
+from fathoms.report import shrunk, stage_times
 from fathoms.report.funnel import HEADS, funnel_section
 from fathoms.report.leaderboard import (
     Leaderboard,
@@ -32,7 +32,6 @@ from fathoms.runs.reading import ProfileFigures, ScoredRun
 STRUCTURE = re.compile(r"[\\`*_{}\[\]|~#!]")
 METRICS: tuple[Metric, ...] = ("correctness", "hallucination")
 ARROWS: dict[Metric, str] = {"correctness": "↑", "hallucination": "↓"}
-STAGES = ("retrieve", "prompt", "generate")
 EXCERPT = 200
 
 
@@ -360,9 +359,9 @@ def miss_cells(run: ScoredRun, miss: Miss, out: Path) -> list[str]:
 
 
 def cost_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
-    """List the tokens, cost and time of each run."""
+    """List the tokens, cost and time of each run, and the seconds of a question by stage."""
     yield "## Cost and time\n"
-    yield "Tokens, cost and wall time are totals; those of the stages are means over the questions.\n"
+    yield "Tokens, cost and wall time are totals.\n"
     headers = [
         "Run",
         "Prompt tokens",
@@ -373,7 +372,6 @@ def cost_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
         "Cut by the server",
         "Wall (s)",
     ]
-    headers += [f"{stage.capitalize()} (s per question)" for stage in STAGES]
     rows = []
     for run, row in zip(runs, scored.rows, strict=True):
         usage, counts, seconds = run.summary.usage, run.summary.counts, run.summary.seconds
@@ -385,10 +383,16 @@ def cost_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
             number(counts.cut_prompts),
             number(counts.cut_by_server),
             figure(seconds.wall, 1),
-            *(figure(getattr(seconds, stage)) for stage in STAGES),
         ]
         rows.append([title(row), *cells])
     yield from table(headers, rows, len(headers) - 1)
+    stages, lines = stage_times.stage_rows(runs, interval=True)
+    if lines:
+        yield "\n### Seconds of a question by stage\n"
+        yield f"{stage_times.NOTE[0].upper()}{stage_times.NOTE[1:]}.\n"
+        heads = ["Run", *(escape(stage.capitalize()) for stage in stages)]
+        yield from table(heads, ([*map(escape, line)] for line in lines), len(stages))
+    yield from (f"\n{escape(line)}" for line in stage_times.ingest_lines(runs))
 
 
 def file_section(runs: Sequence[ScoredRun], out: Path, plots: bool, page: bool) -> Iterator[str]:

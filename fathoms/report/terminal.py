@@ -31,6 +31,8 @@ from fathoms.report.metrics_table import metric_table
 from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.shrunk import HEADS, NOTE, TOO_FEW, shrunk_tables
+from fathoms.report.stage_times import NOTE as TIMES
+from fathoms.report.stage_times import ingest_lines, stage_rows
 from fathoms.report.text import abbreviate, plain, shorten, squeeze
 from fathoms.report.worst import Miss, first_messages, worst_questions
 from fathoms.runs.reading import AbstentionRates, Means, ScoredRun
@@ -54,6 +56,7 @@ def summary_panel(
     parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
     parts += metrics_panel([run], scores)
     parts += funnel_panel(run, profile)
+    parts += times_panel([run])
     if not run.retrieval_only:
         parts += [*hallucination_table(run, profile), *abstention_table(run, profile)]
     parts += [counts_line(run), *cut_by_server(run), *left_out(run), *failures(run)]
@@ -174,7 +177,7 @@ def leaderboard_panel(
     as in `summary_panel`, with a line for each category. `metrics` are further metrics to show. Runs that
     only searched have no line, but their metrics are shown.
     """
-    further = [*metrics_panel(runs, scores, metrics), *review_tables(runs, scores)]
+    further = [*metrics_panel(runs, scores, metrics), *times_panel(runs), *review_tables(runs, scores)]
     if len(runs) == 1:
         return [heading(runs[0], runs[0].profile(scores)), *run_table(runs[0], scores), *further]
     answered = [run for run in runs if not run.retrieval_only]
@@ -204,6 +207,18 @@ def board(runs: Sequence[ScoredRun], scores: str | None, width: int) -> list[Ren
             table.add_row(run_name(row, position), "\n".join(METRICS), *map(stack, cells))
         parts.append(with_blank_lines(table))
     return [*parts, *map(with_ids, run_ids(scored)), legend(scored, headers), *map(note, scored.notes)]
+
+
+def times_panel(runs: Sequence[ScoredRun]) -> list[RenderableType]:
+    """Show the seconds of a question by stage, and what reading the documents took; empty if not known."""
+    stages, rows = stage_rows(runs)
+    parts: list[RenderableType] = []
+    if rows:
+        table = plain_table("time of a question", *stages)
+        for label, *cells in rows:
+            table.add_row(Text(squeeze(label, NAME)), *cells)
+        parts = [with_blank_lines(table), *([note(TIMES)] if len(runs) > 1 else [])]
+    return [*parts, *map(note, ingest_lines(runs))]
 
 
 def blocks(headers: Sequence[str], width: int) -> Iterator[tuple[int, int]]:

@@ -400,12 +400,22 @@ class Counts(_Part):
 
 
 class Seconds(_Part):
-    """The wall time of a run, and the mean time of a question in each stage."""
+    """The wall time of a run, and the mean time of a question in each stage; `stages` has the figures with
+    their intervals, and `total` for all stages together."""
 
     wall: Number | None = None
     retrieve: Number | None = None
+    rerank: Number | None = None
     prompt: Number | None = None
     generate: Number | None = None
+    stages: dict[str, MetricFigure] = Field(default_factory=dict)
+
+    @property
+    def by_stage(self) -> dict[str, MetricFigure]:
+        """The figures of the stages; runs scored by earlier versions have only the means."""
+        means = {name: getattr(self, name) for name in ("retrieve", "rerank", "prompt", "generate")}
+        old = {name: MetricFigure(value=mean) for name, mean in means.items() if mean is not None}
+        return self.stages or old
 
 
 class ServiceFigures(_Part):
@@ -448,8 +458,16 @@ class Summary(_Part):
         return figures.overall if figures else Means()
 
 
+class IngestTime(_Part):
+    """The seconds that a stage of reading the documents took, and how many pages or texts it made; those
+    from the cache are not counted."""
+
+    seconds: Number = 0
+    made: int = 0
+
+
 class Ingest(_Part):
-    """What came of reading the documents: counts, and warnings and failures by document."""
+    """What came of reading the documents: counts, warnings and failures by document, and times by stage."""
 
     documents: int | None = None
     pages: int | None = None
@@ -458,6 +476,7 @@ class Ingest(_Part):
     chunks: int | None = None
     warnings: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     failures: dict[str, str] = Field(default_factory=dict)
+    times: dict[str, IngestTime] = Field(default_factory=dict)
 
 
 class KnownDocument(_Part):

@@ -35,6 +35,7 @@ from fathoms.runs.trust import Demand, demands, is_signed, refuse
 from fathoms.runs.usage import total
 from fathoms.scoring.questions import QuestionScorer, Rules
 from fathoms.scoring.shares import VERDICTS, can_be_shared, run_texts, score_in_shares, setup_of
+from fathoms.scoring.stage_times import stage_times
 from fathoms.scoring.tally import Tally
 from fathoms.types import Verdict
 
@@ -374,7 +375,11 @@ def summary_of(
         "usage": {name: spent[name] for name in ("prompt_tokens", "completion_tokens")},
         "cost": spent["cost"],
         **{name: spent[name] for name in ("usage_by_purpose",) if name in spent},
-        "seconds": {"wall": manifest.get("totals", {}).get("seconds"), **_seconds(tally)},
+        "seconds": {
+            "wall": manifest.get("totals", {}).get("seconds"),
+            **_seconds(tally),
+            "stages": stage_times(tally),
+        },
         "errors": dict(tally.errors),
         **({"service": service} if service else {}),
     }

@@ -19,7 +19,8 @@ class Tally:
     `asked` are the questions, and `scores` the scores by profile of each record, of which equal ones are one
     object. `counts` are counts of records, `seconds` the times of the stages of those that were really asked,
     and `stages` the stages that any record has. `told` holds what the replies of a service say about it, each
-    with the time when it came. `unlabelled` are answers without an abstention label.
+    with the time when it came. `timed` holds the number of the question of each of
+    `seconds`. `unlabelled` are answers without an abstention label.
     """
 
     def __init__(self, asked: Asked | None = None) -> None:
@@ -28,6 +29,7 @@ class Tally:
         self.errors: Counter[str] = Counter()
         self.sums = Sums()
         self.seconds: dict[str, array[float]] = {}
+        self.timed: dict[str, array[int]] = {}
         self.stages: set[str] = set()
         self.told: list[tuple[str, ServiceReply]] = []
         self._numbers = array("i")
@@ -81,8 +83,10 @@ class Tally:
         counts["searched"] += record.only_searched
         self.stages.update(record.timings)
         if answer is None or not answer.cached:
-            for stage, seconds in record.timings.items():
+            whole = {"total": sum(record.timings.values())} if record.timings else {}
+            for stage, seconds in {**record.timings, **whole}.items():
                 self.seconds.setdefault(stage, array("d")).append(seconds)
+                self.timed.setdefault(stage, array("i")).append(self._numbers[-1])
 
     def state(self) -> dict[str, Any]:
         """Return everything that was added as JSON values, for `extend`."""
@@ -94,6 +98,7 @@ class Tally:
             "errors": self.errors,
             "sums": self.sums.state(),
             "seconds": {stage: values.tolist() for stage, values in self.seconds.items()},
+            "timed": {stage: found.tolist() for stage, found in self.timed.items()},
             "stages": sorted(self.stages),
             "told": [(time, reply.model_dump(mode="json")) for time, reply in self.told],
             "numbers": self._numbers.tolist(),
@@ -124,6 +129,7 @@ class Tally:
         self.sums.extend(state["sums"])
         for stage, values in state["seconds"].items():
             self.seconds.setdefault(stage, array("d")).extend(values)
+            self.timed.setdefault(stage, array("i")).extend([numbers[one] for one in state["timed"][stage]])
         self.stages.update(state["stages"])
         self.told += [(time, ServiceReply.model_validate(reply)) for time, reply in state["told"]]
         return numbers

@@ -93,6 +93,20 @@ def test_repeats_are_averaged_within_their_question(tmp_path: Path) -> None:
     assert figures["overall"]["n"] == 2
 
 
+def test_seconds_by_stage_average_repeats_and_leave_out_the_cache(tmp_path: Path) -> None:
+    """a1 took 1 and 3 s, a2 took 5 s and retrieved in 1 s, and a3 came from the cache."""
+    first, second, third = (question(name, "A", "yes") for name in ("a1", "a2", "a3"))
+    took = [
+        answered(first, "yes").model_copy(update={"timings": {"generate": 1.0}}),
+        answered(first, "yes", 1).model_copy(update={"timings": {"generate": 3.0}}),
+        answered(second, "yes").model_copy(update={"timings": {"retrieve": 1.0, "generate": 5.0}}),
+    ]
+    cached = answered(third, "yes").model_copy(update={"answer": Reply(text="yes", cached=True)})
+    stages = score_run(make(tmp_path, [*took, cached]))["seconds"]["stages"]
+    assert list(stages) == ["retrieve", "generate", "total"]
+    assert [(found["value"], found["n"]) for found in stages.values()] == [(1.0, 1), (3.5, 2), (4.0, 2)]
+
+
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     sizes = {"A": 3, "B": 4, "C": 2}
     summary = score_run(make(tmp_path, category_sizes=sizes, categories=list(sizes), questions=9))

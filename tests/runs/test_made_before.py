@@ -70,6 +70,8 @@ def test_it_is_reported_and_shown_without_being_scored_again(
     found = json.loads(capsys.readouterr().out)
     metrics = [run.pop("metrics") for run in found]
     assert [run.pop("rank") for run in found] == [None]  # of a single run
+    assert [run.pop("ingest_seconds") for run in found] == [{}]  # times that old runs did not measure
+    assert all(figure["n"] == 0 for run in found for figure in run.pop("seconds").values())
     assert found == expected
     for shown, run in zip(metrics, expected, strict=True):  # old runs have metrics too, with the same figures
         assert shown["correctness"]["overall"]["value"] == run["overall"]["correctness"]

@@ -11,6 +11,7 @@ from fathoms.report.html.config import flat
 from fathoms.report.html.reading import Sums, known_mean, rounded, spread
 from fathoms.report.metrics_table import MAIN, has_value, is_shown
 from fathoms.report.outcomes import OUTCOMES, RATES
+from fathoms.report.stage_times import ingest_lines
 from fathoms.runs.reading import (
     AbstentionCounts,
     AbstentionRates,
@@ -70,7 +71,7 @@ def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums)
             "prompt": summary.usage.prompt_tokens,
             "completion": summary.usage.completion_tokens,
         },
-        "seconds": seconds_of(summary, sums),
+        "seconds": seconds_of(summary, sums) | {"documents": list(ingest_lines([run]))},
         "errors": [  # the most frequent first
             {"kind": kind, "n": count, "example": example}
             for kind, (count, example) in sorted(sums.errors.items(), key=lambda item: -item[1][0])
@@ -203,7 +204,11 @@ def _stages(stages: FunnelStages, known: Sequence[str]) -> Json:
 def seconds_of(summary: Summary, sums: Sums) -> Json:
     """Return the times of the whole run, of a question, and of each stage, in seconds."""
     whole = spread(sums.whole)
-    stages = [{"name": name, **(spread(values) or {})} for name, values in sums.seconds.items()]
+    known = summary.seconds.by_stage
+    stages = [
+        {"name": name, **(spread(values) or {}), **_range(known.get(name))}
+        for name, values in sums.seconds.items()
+    ]
     return {
         "total": rounded(summary.seconds.wall),
         "per_question": whole["mean"] if whole else None,
@@ -211,6 +216,11 @@ def seconds_of(summary: Summary, sums: Sums) -> Json:
         "stages": stages,
         "first_token": spread(sums.first_token),
     }
+
+
+def _range(figure: MetricFigure | None) -> Json:
+    """Return the interval of a stage's mean as `range`; empty if it has none."""
+    return {"range": list(map(rounded, figure.bounds))} if figure and figure.bounds else {}
 
 
 def documents_of(run: ScoredRun) -> Json:

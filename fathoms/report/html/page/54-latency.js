@@ -2,6 +2,13 @@
 
 const secondsEach = (run) => sum(run.seconds.stages.map((stage) => stage.mean ?? 0));
 
+/** How many times the fastest of the chosen runs a run takes; '' if there is nothing to compare it with. */
+function multiple(value, values) {
+  const others = values.filter(known);
+  const least = Math.min(...others);
+  return known(value) && others.length > 1 && least > 0 ? `${(value / least).toFixed(1)}×` : '';
+}
+
 const secondsTick = (value) => `${Number(value.toPrecision(3))} s`;
 
 /** The stages, and two further times: that of the whole answer, and that to its first token. */
@@ -30,11 +37,17 @@ function latency(room) {
       ),
       said(stage, 40),
     );
+  const means = (name) =>
+    keys.map((key) => secondsRows(report.runs[key].seconds).find((stage) => stage.name === name)?.mean);
   const rows = keys.flatMap((key) =>
     secondsRows(report.runs[key].seconds).map((stage) => [
       named(key),
       said(stage.name, 40),
-      seconds(stage.mean),
+      [
+        seconds(stage.mean),
+        stage.range ? h('span.range', {}, `[${stage.range.map(seconds).join(', ')}]`) : null,
+      ],
+      multiple(stage.mean, means(stage.name)) || 'n/a',
       seconds(stage.p50),
       seconds(stage.p95),
       count(stage.n),
@@ -43,26 +56,38 @@ function latency(room) {
   return section(
     'latency',
     'Latency by stage',
-    h('p.small', {}, 'Mean seconds of a question, by stage.'),
+    h(
+      'p.small',
+      {},
+      'Mean seconds of a question, by stage, without answers from the cache.',
+      keys.length > 1 ? ' A figure with × says how many times the fastest of these runs it takes.' : '',
+    ),
     h('ul.legend', { 'aria-label': 'Legend of the stages' }, stages.map(entry)),
-    h('figure', {}, latencyChart(keys, tone, room)),
+    h('figure', {}, latencyChart(keys, tone, means, room)),
     behind(
       'latency',
-      'Seconds by run and stage: mean, median, 95th percentile',
-      ['Run', 'Stage', 'Mean', 'p50', 'p95', 'n'],
+      'Seconds by run and stage: mean with its 95 % interval, multiple of the fastest, median, 95th percentile',
+      ['Run', 'Stage', 'Mean', '× fastest', 'p50', 'p95', 'n'],
       rows,
     ),
+    ingestNotes(keys),
   );
 }
 
-function latencyChart(keys, tone, room) {
+/** What reading the documents took: it is not done per question. */
+function ingestNotes(keys) {
+  const notes = keys.flatMap((key) => report.runs[key].seconds.documents ?? []);
+  return notes.length ? h('ul.notes', {}, notes.map((note) => h('li', {}, said(note, 400)))) : null;
+}
+
+function latencyChart(keys, tone, means, room) {
   const totals = keys.map((key) => secondsEach(report.runs[key]));
   const steps = ticks(Math.max(...totals), room < 500 ? 2 : 4);
   const names = Math.min(
     room * 0.36,
     Math.max(...keys.map((key) => textWidth(runLabel(report.runs[key])))) + 30,
   );
-  const x = (value) => names + ((room - names - 70) * value) / (steps.at(-1) || 1);
+  const x = (value) => names + ((room - names - 110) * value) / (steps.at(-1) || 1);
   const foot = 6 + keys.length * 24;
   const bars = keys.map((key, nth) => {
     const y = 2 + nth * 24;
@@ -79,14 +104,18 @@ function latencyChart(keys, tone, room) {
           height: BAR,
           class: `segment ${tone(stage.name)}`,
         },
-        s('title', {}, plain(`${stage.name}: ${seconds(stage.mean)}`)),
+        s('title', {}, plain(`${stage.name}: ${seconds(stage.mean)} ${multiple(stage.mean, means(stage.name))}`)),
       );
     });
     return [
       spot(chosen().indexOf(key), 8, y + 8),
       s('text', { x: 20, y: y + 12.5, class: 'name' }, fit(runLabel(report.runs[key]), names - 30)),
       parts,
-      s('text', { x: round(x(totals[nth]) + 6), y: y + 12.5, class: 'name' }, seconds(totals[nth])),
+      s(
+        'text',
+        { x: round(x(totals[nth]) + 6), y: y + 12.5, class: 'name' },
+        `${seconds(totals[nth])} ${multiple(totals[nth], totals)}`,
+      ),
     ];
   });
   return chart(

@@ -1,0 +1,117 @@
+"""The seconds that a question takes at each stage, and how many times the fastest run of a comparison takes.
+
+Time efficiency as in Double-Bench (Shen et al. 2025), which relates the seconds of each framework to those of
+the fastest. Reading the documents is not done per question, so it is given per page or text, and in total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fathoms.report.leaderboard import run_labels
+from fathoms.report.text import plain
+from fathoms.runs.reading import IngestTime, MetricFigure, ScoredRun
+from fathoms.runs.views import Number
+
+TOTAL = "total"
+NOTE = (
+    "mean seconds of a question, without answers from the cache; in brackets: 95 % interval, then the number"
+    " of questions; x: how many times the fastest of these runs it takes"
+)
+_INGEST = {"parse": "page", "chunk": "page", "embed": "text"}
+
+
+@dataclass(frozen=True)
+class StageTime:
+    """The seconds of a question at one stage of one run. `times` is how many times the fastest run of the
+    comparison takes; `None` without a comparison, or if the fastest takes no measurable time."""
+
+    figure: MetricFigure
+    times: float | None = None
+
+    @property
+    def ratio(self) -> str:
+        """The multiple of the fastest run, such as `2.5x`; empty if there is none."""
+        return "" if self.times is None else f"{self.times:.1f}x"
+
+    def text(self, *, interval: bool = False) -> str:
+        """Format the seconds, `0.12 s (2.5x)`; with `interval` also their interval and number of
+        questions."""
+        found = self.figure
+        if found.value is None:
+            return "n/a"
+        bounds = ""
+        if interval and found.bounds:
+            bounds = f" [{', '.join(map(seconds, found.bounds))}]"
+        count = f" ({found.n})" if interval and found.n else ""
+        return " ".join(filter(None, (f"{seconds(found.value)}{bounds}{count}", self.ratio)))
+
+
+def seconds(value: Number) -> str:
+    """Format seconds with three significant digits, short times in milliseconds: `1.25 s`, `340 ms`."""
+    return f"{1000 * value:.3g} ms" if 0 < value < 0.9995 else f"{float(f'{value:.3g}'):g} s"
+
+
+def stage_times(runs: Sequence[ScoredRun]) -> tuple[list[str], list[dict[str, StageTime]]]:
+    """Return the names of the stages that any run has, and the times of each run by stage."""
+    figures = [run.summary.seconds.by_stage for run in runs]
+    stages = list(dict.fromkeys(name for found in figures for name in found if name != TOTAL))
+    stages += [TOTAL] if any(TOTAL in found for found in figures) else []
+    fastest = {stage: _fastest(stage, figures) for stage in stages}
+    return stages, [
+        {name: StageTime(figure, _multiple(figure.value, fastest[name])) for name, figure in found.items()}
+        for found in figures
+    ]
+
+
+def _fastest(stage: str, figures: Sequence[dict[str, MetricFigure]]) -> float | None:
+    """Return the fewest seconds that any of several runs takes; `None` where fewer than two are known."""
+    known = [value for found in figures if stage in found and (value := found[stage].value) is not None]
+    return min(known) if len(known) > 1 else None
+
+
+def _multiple(value: float | None, fastest: float | None) -> float | None:
+    """Return how many times the fastest a run takes."""
+    return None if value is None or not fastest else value / fastest
+
+
+def stage_rows(runs: Sequence[ScoredRun], *, interval: bool = False) -> tuple[list[str], list[list[str]]]:
+    """Return the heads and the lines of the table: the label of each run and its seconds by stage; no lines
+    where no run has any times."""
+    stages, times = stage_times(runs)
+    rows = [
+        [label, *(found[stage].text(interval=interval) if stage in found else "-" for stage in stages)]
+        for label, found in zip(run_labels(runs), times, strict=True)
+        if any(time.figure.value is not None for time in found.values())
+    ]
+    return stages, rows
+
+
+def ingest_lines(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """Yield a sentence for each run that measured its ingestion, stage by stage."""
+    for label, run in zip(run_labels(runs), runs, strict=True):
+        parts = [f"{stage} {_ingest_text(stage, took)}" for stage, took in run.ingest.times.items()]
+        if parts:
+            yield plain(f"{label}, documents: {'; '.join(parts)}")
+
+
+def _ingest_text(stage: str, took: IngestTime) -> str:
+    """Format what a stage of the ingestion took: `1.2 s, 0.12 s a page (10)`."""
+    if not took.made:
+        return "from the cache"
+    unit = _INGEST.get(stage, "item")
+    return f"{seconds(took.seconds)}, {seconds(took.seconds / took.made)} a {unit} ({took.made:,})"
+
+
+def ingest_json(run: ScoredRun) -> dict[str, dict[str, Number | None]]:
+    """Return what the ingestion of a run took by stage: `seconds` in total, the number of pages or texts
+    that were `made`, and the seconds of `each`, `None` where all came from the cache."""
+    return {
+        stage: {
+            "seconds": took.seconds,
+            "made": took.made,
+            "each": took.seconds / took.made if took.made else None,
+        }
+        for stage, took in run.ingest.times.items()
+    }

@@ -1,0 +1,64 @@
+"""Seconds of a question by stage, and how many times the fastest run of a comparison they are."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+
+from fathoms.report.as_json import report_json
+from fathoms.report.latex import report_latex
+from fathoms.report.markdown import report_markdown
+from fathoms.report.stage_times import ingest_lines, stage_rows, stage_times
+from fathoms.report.terminal import leaderboard_panel
+from fathoms.runs.reading import ScoredRun
+
+Make = Callable[..., ScoredRun]
+
+
+def figure(value: float | None, n: int = 4, **ends: float) -> dict[str, float | int | None]:
+    return {"value": value, "n": n, **ends}
+
+
+def two_runs(small_run: Make) -> list[ScoredRun]:
+    """The second run retrieves in a fifth of the time and generates in four times; only the first reranks."""
+    slow = {"retrieve": figure(0.5), "rerank": figure(1.0), "generate": figure(2.0, low=1.5, high=3.0)}
+    fast = {"retrieve": figure(0.1), "prompt": figure(0.0), "generate": figure(8.0, 3)}
+    return [
+        small_run(name="a", seconds={"stages": {**slow, "total": figure(3.5)}}),
+        small_run(name="b", seconds={"stages": {**fast, "total": figure(8.1, 3)}}),
+    ]
+
+
+def test_each_stage_is_compared_with_the_fastest_run(small_run: Make) -> None:
+    stages, (first, second) = stage_times(two_runs(small_run))
+    assert stages == ["retrieve", "rerank", "generate", "prompt", "total"]
+    assert [first["retrieve"].times, second["retrieve"].times] == [5.0, 1.0]
+    assert [first["generate"].times, second["generate"].times] == [1.0, 4.0]
+    assert [first["rerank"].times, second["prompt"].times] == [None, None]  # nothing to compare them with
+    _, rows = stage_rows(two_runs(small_run), interval=True)
+    assert rows[0] == ["a", "500 ms (4) 5.0x", "1 s (4)", "2 s [1.5 s, 3 s] (4) 1.0x", "-", "3.5 s (4) 1.0x"]
+    assert stage_rows([small_run(seconds={"wall": 3.0})]) == ([], [])
+
+
+def test_every_report_has_the_times(small_run: Make, tmp_path: Path) -> None:
+    runs = two_runs(small_run)
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(*leaderboard_panel(runs))
+    assert "500 ms 5.0x" in console.export_text()
+    assert "500 ms (4) 5.0x" in report_markdown(runs, tmp_path)
+    assert "500 ms 5.0x" in report_latex(runs)
+    found = report_json(runs)[0]["seconds"]["generate"]
+    assert found == {"value": 2.0, "low": 1.5, "high": 3.0, "n": 4, "times": 1.0}
+
+
+def test_reading_the_documents_is_given_per_page_and_in_total(small_run: Make) -> None:
+    run = small_run(name="a")
+    times = {"parse": {"seconds": 5.0, "made": 4}, "embed": {"seconds": 0.01, "made": 0}}
+    data = {"ingest": {"times": times}}
+    run = dataclasses.replace(run, manifest_json={**run.manifest_json, "data": data})
+    said = "a, documents: parse 5 s, 1.25 s a page (4); embed from the cache"
+    assert list(ingest_lines([run])) == [said]
