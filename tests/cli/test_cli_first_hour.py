@@ -17,6 +17,7 @@ import fathoms
 from fathoms.cli import main
 from fathoms.cli.verbose import PlainLines
 from fathoms.runs.events import LOGGER
+from tests.support.forked import run_forked
 from tests.support.project import CONFIG, PAGES, QUESTIONS, Project, write_pdf
 
 pytestmark = pytest.mark.slow  # processes of their own
@@ -49,13 +50,7 @@ def completed(project: Project, *words: str) -> list[str]:
         "COMP_CWORD": str(len(words)),
         "FATHOMS_CACHE_DIR": str(project.path / "cache"),
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "fathoms"],
-        cwd=project.path,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-    )
+    done = run_forked([], project.path, {**os.environ, **variables}, timeout=60)
     assert done.stderr == ""
     return done.stdout.split()
 

@@ -25,6 +25,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tests.support.measured import is_measured, measuring
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # what most commands import; nothing that starts threads (onnxruntime, torch), which do not survive a fork
@@ -67,11 +69,18 @@ def run_forked(
     arguments: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float
 ) -> subprocess.CompletedProcess[str]:
     """Run `python -m fathoms ARGUMENTS` in a folder, like `subprocess.run` with its output captured."""
-    server = _server()
+    measured = is_measured(arguments)
+    server = _server(measured)
     with tempfile.TemporaryDirectory(prefix="fathoms-command-") as place:
         out, err = Path(place, "out"), Path(place, "err")
-        order = {"arguments": [*arguments], "folder": str(folder), "environment": {**environment}}
-        child = int(_ask(server, json.dumps({**order, "out": str(out), "err": str(err)})))
+        order = {
+            "arguments": [*arguments],
+            "folder": str(folder),
+            "environment": measuring(environment, measured),
+            "out": str(out),
+            "err": str(err),
+        }
+        child = int(_ask(server, json.dumps(order)))
         late = threading.Event()
         timer = threading.Timer(timeout, lambda: (late.set(), os.kill(child, signal.SIGKILL)))
         timer.start()
@@ -85,12 +94,12 @@ def run_forked(
 
 
 @functools.cache
-def _server() -> subprocess.Popen[str]:
+def _server(measured: bool) -> subprocess.Popen[str]:
     """The process to fork from. It ends by itself when its input is closed, as this process ends."""
     return subprocess.Popen(
         [sys.executable, "-m", "tests.support.forked"],
         cwd=ROOT,
-        env={**os.environ, "PYTHONWARNINGS": "error"},
+        env={**measuring(os.environ, measured), "PYTHONWARNINGS": "error"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
