@@ -111,21 +111,25 @@ def require_own_file(path: Path, sha256: str) -> None:
 
 def write_atomic(path: Path, data: bytes) -> None:
     """Write a file atomically, by a temporary file and a rename: readers see the old file or the new."""
-    target = str(path)  # of a small file, pathlib would take longer than the disk
-    folder = os.path.dirname(target) or "."  # noqa: PTH120
-    temporary = _temporary(folder)
-    try:
-        file = FileIO(temporary, "x")
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = FileIO(temporary, "x")
+    temporary, file = unfinished(path)
     try:
         with file:
             write_all(file, data)
-        os.replace(temporary, target)  # noqa: PTH105
+        os.replace(temporary, path)  # noqa: PTH105
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def unfinished(path: Path) -> tuple[str, FileIO]:
+    """Open a temporary file beside `path`, to be renamed to it; returns its name and the file."""
+    # of a small file, pathlib would take longer than the disk
+    temporary = _temporary(os.path.dirname(path) or ".")  # noqa: PTH120
+    try:
+        return temporary, FileIO(temporary, "x")
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return temporary, FileIO(temporary, "x")
 
 
 def write_all(file: FileIO, data: bytes) -> None:

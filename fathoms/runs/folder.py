@@ -14,11 +14,13 @@ import os
 import re
 import stat
 import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from fathoms.errors import StoreError
-from fathoms.paths import write_atomic
+from fathoms.paths import unfinished, write_all, write_atomic
 from fathoms.runs.schemas import complaint
 
 LARGEST_TEXT = 128 * 2**20
@@ -103,9 +105,13 @@ def _from_json(data: bytes) -> Any:
 
 def read_object(root: Path, name: str) -> dict[str, Any]:
     """Read a JSON object; raises StoreError as `read_json` does, and for any other JSON value."""
-    value = read_json(root, name)
+    return _object(read_json(root, name), root / name)
+
+
+def _object(value: Any, place: Path | str) -> dict[str, Any]:
+    """A JSON object without its checksum; raises StoreError for any other JSON value."""
     if not isinstance(value, dict):
-        raise StoreError(f"{root / name} cannot be read: a JSON object is needed")
+        raise StoreError(f"{place} cannot be read: a JSON object is needed")
     value.pop("crc", None)
     return value
 
@@ -115,31 +121,91 @@ def read_checked(root: Path, name: str, kind: str) -> dict[str, Any]:
 
     Raises StoreError that names the file and the place in it.
     """
-    value = read_object(root, name)
+    return _checked(read_object(root, name), kind, root / name)
+
+
+def _checked(value: dict[str, Any], kind: str, place: Path | str) -> dict[str, Any]:
+    """The object if it fits the schema `kind`; raises StoreError."""
     version = value.get("schema", SCHEMA)
     if not isinstance(version, int):
-        raise StoreError(f"{root / name} cannot be used: its schema {str(version)[:40]!r} is unknown")
+        raise StoreError(f"{place} cannot be used: its schema {str(version)[:40]!r} is unknown")
     if version > SCHEMA:
-        raise StoreError(f"{root / name} was written by a newer fathoms (schema {version}): update fathoms")
+        raise StoreError(f"{place} was written by a newer fathoms (schema {version}): update fathoms")
     if wrong := complaint(kind, value):
-        raise StoreError(f"{root / name} cannot be used: {wrong}")
+        raise StoreError(f"{place} cannot be used: {wrong}")
     return value
+
+
+def checked_line(line: bytes, kind: str, place: str) -> dict[str, Any]:
+    """Return the JSON object of one line of a file of JSON lines, checked as `read_checked` checks a file.
+
+    Raises StoreError that names the `place`, which is the file with the number of the line.
+    """
+    if len(line) > LARGEST_FILE:
+        raise StoreError(f"{place} cannot be read: it is longer than {LARGEST_FILE >> 20} MiB")
+    if not is_intact(line):
+        raise StoreError(f"{place} is damaged: its checksum does not match; 'fathoms score' writes it again")
+    try:
+        value = _from_json(line)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{place} cannot be read: {_why(error)}") from error
+    return _checked(_object(value, place), kind, place)
 
 
 def write_file(root: Path, name: str, data: bytes) -> None:
     """Write a file atomically; a link in its place is replaced, not followed. Raises StoreError."""
     path = root / name
+    _refuse_long(path, data)
+    with writing(path):
+        _refuse_links(root, name)
+        write_atomic(path, data)
+
+
+@contextmanager
+def writing_file(root: Path, name: str) -> Iterator[Callable[[bytes], None]]:
+    """Write a file part by part, by the function that this gives. The file takes its place when the block
+    ends without an error; otherwise the one before stays. Raises StoreError."""
+    path = root / name
+    with writing(path):
+        _refuse_links(root, name)
+        temporary, file = unfinished(path)
+
+    def write(data: bytes) -> None:
+        _refuse_long(path, data)
+        with writing(path):
+            write_all(file, data)
+
+    try:
+        with file:
+            yield write
+        with writing(path):
+            os.replace(temporary, path)  # noqa: PTH105
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn the errors of the operating system into StoreError."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path} cannot be written: {_why(error)}") from error
+
+
+def _refuse_long(path: Path, data: bytes) -> None:
+    """Raise TooLongError for what could not be read again."""
     if len(data) > LARGEST_FILE:
         raise TooLongError(
             f"{path} cannot be written: {len(data) >> 20} MiB is more than fathoms could read back"
         )
-    try:
-        link = _first_link(root, name.rpartition("/")[0] or ".")
-        if link is not None:
-            raise StoreError(f"{path} cannot be written: {link} is a link, which fathoms does not follow")
-        write_atomic(path, data)
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path} cannot be written: {_why(error)}") from error
+
+
+def _refuse_links(root: Path, name: str) -> None:
+    """Raise StoreError if a folder on the way to a file is a link."""
+    if (link := _first_link(root, name.rpartition("/")[0] or ".")) is not None:
+        raise StoreError(f"{root / name} cannot be written: {link} is a link, which fathoms does not follow")
 
 
 def opener(path: str, flags: int) -> int:

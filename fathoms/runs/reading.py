@@ -20,6 +20,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from fathoms.config import suggest
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.runs.folder import read_checked
+from fathoms.runs.question_lines import file_names, places
 from fathoms.runs.views import Json, Number, ScoredQuestion, misfit, read_views, scored_question, view_names
 from fathoms.types import StoredValue, Usage
 
@@ -681,10 +682,19 @@ class ScoredRun:
         `profile` does. The values of a metric that applies to no record of the run are `None`."""
         return all_metrics(self.summary, self.profile(scores))
 
+    @cached_property
+    def _line_files(self) -> Mapping[str, str]:
+        """The files of the questions of a large run, by id."""
+        large = self.path is not None and file_names(self.path)
+        return places(self.path, self.manifest.data.asked_ids) if self.path and large else {}
+
     def question_file(self, question: str) -> Path | None:
-        """Return the file with the view of one question, `None` if the run is not on disk."""
+        """Return the file with the view of one question, which of a large run holds many questions; `None` if
+        the run is not on disk."""
         if self.path is None:
             return None
+        if name := self._line_files.get(question):
+            return self.path / "questions" / name
         file, old = (self.path / "questions" / name for name in view_names(question))
         return old if old != file and not file.exists() and old.exists() else file
 

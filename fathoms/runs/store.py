@@ -2,7 +2,7 @@
 
 The journal is authoritative: a record is done once its line is written. The files under `questions/` are a
 readable view of it, written again where they are missing. Long texts are stored once, in `blobs/`,
-named by their hash.
+named by their hash. The readable view of a large run is in fewer files; see `question_lines`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import os
 import platform
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,10 +31,12 @@ from fathoms.runs.folder import (
     read_file,
     read_object,
     sealed,
+    sealed_line,
     write_file,
 )
 from fathoms.runs.journal import JOURNAL, Journal, OpenJournal, journal_line
 from fathoms.runs.order import placed
+from fathoms.runs.question_lines import file_names, find_line, new_lines, remove
 from fathoms.runs.trust import signed
 from fathoms.runs.verdicts import Verdicts
 from fathoms.runs.views import read_views, view_names, view_of
@@ -52,6 +54,7 @@ The answers of one pipeline and their scores. All files can be read without fath
 | manifest.json | what was run: the resolved configuration, hashes of the data, versions, host |
 | journal.jsonl | one line per finished answer, in order of completion; authoritative |
 | questions/ID.json | one question: gold answer, retrieved context, prompt, answer and scores |
+| questions/00001.jsonl | in a run of more than 10,000 questions: 1,000 of them, one a line |
 | blobs/HASH.gz | long texts that the journal and the manifest refer to by hash (`gunzip -c`) |
 | verdicts/ | judgements behind the scores, stored so that scoring again need not repeat them |
 | summary.json | mean scores per category and overall, with counts |
@@ -63,14 +66,21 @@ Scores go from 0 to 1; null means "does not apply" or "not known", never 0. Page
 """
 
 
-def _dump(value: Any) -> bytes:
-    """Readable JSON; infinities and NaN become null."""
+def _dump(value: Any, indent: int | None = 2) -> bytes:
+    """Readable JSON, or with `None` one line of it; infinities and NaN become null."""
     try:
-        return to_json(value, indent=2, inf_nan_mode="null") + b"\n"
+        return to_json(value, indent=indent, inf_nan_mode="null") + b"\n"
     except PydanticSerializationError:  # a lone surrogate, which a model's tokens can produce
         plain = to_jsonable_python(value, inf_nan_mode="null")
-        text = json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False)
+        separators = (",", ":") if indent is None else None
+        text = json.dumps(plain, ensure_ascii=False, indent=indent, allow_nan=False, separators=separators)
         return (text + "\n").encode("utf-8", "replace")
+
+
+WriteView = Callable[
+    [Sequence[Record], Sequence[Mapping[str, Any]] | None, Sequence[Mapping[str, Any]] | None], None
+]
+"""Writes the view of one question: of its records, with their scores by profile and by their metrics."""
 
 
 class Entry(NamedTuple):
@@ -267,11 +277,17 @@ class Run:
 
         Fast, because long texts are not read.
         """
+        return self._contents(lambda text: True)
+
+    def _contents(self, wanted: Callable[[bytes], bool]) -> Contents:
+        """Index the lines of the journal whose text is wanted."""
         found: dict[tuple[str, int], Entry] = {}
         flaws: list[Flaw] = []
         for line in self._journal:
             if line.flaw is not None:
                 flaws.append(Flaw(line.number, line.flaw))
+                continue
+            if not wanted(line.text):
                 continue
             try:
                 head = self._head(line.text)
@@ -367,19 +383,35 @@ class Run:
     def view(self, question: str) -> dict[str, Any] | None:
         """Read one question: its file, or the same without scores where it has answers that are not scored
         yet. `None` where the run has no answer to it; raises StoreError."""
-        entries = [entry for (asked, _), entry in self.entries().items() if asked == question]
+        entries = [entry for (asked, _), entry in self._entries_of(question).items() if asked == question]
         if not entries:
             return None
         records = list(self.read(entries))
         answered = {(record.repeat, record.finished) for record in records}
-        for name in view_names(question):
-            if os.path.lexists(self.path / "questions" / name):
-                view = read_checked(self.path, f"questions/{name}", "question")
-                shown = {(repeat.get("repeat"), repeat.get("finished")) for repeat in view["repeats"]}
-                if view["question"]["id"] == question and shown == answered:
-                    return view
+        for view in self._stored_views(question):
+            shown = {(repeat.get("repeat"), repeat.get("finished")) for repeat in view["repeats"]}
+            if view["question"]["id"] == question and shown == answered:
+                return view
         plain: dict[str, Any] = _loads(_dump(self._view(records)))
         return plain
+
+    def _entries_of(self, question: str) -> dict[tuple[str, int], Entry]:
+        """The readable records of a question, and maybe of others. Only lines that contain its id are parsed,
+        unless there is none, as where another program has written the id in another way."""
+        id = json.dumps(question)
+        forms = {id.encode(), json.dumps(question, ensure_ascii=False).encode("utf-8", "replace")}
+        found = self._contents(lambda text: any(form in text for form in forms)).entries
+        return found if any(asked == question for asked, _ in found) else self.entries()
+
+    def _stored_views(self, question: str) -> Iterator[dict[str, Any]]:
+        """The views of a question that scoring has written, in lines or in a file."""
+        if file_names(self.path):
+            asked = (self.manifest().get("data") or {}).get("asked_ids") or ()
+            if (view := find_line(self.path, question, asked)) is not None:
+                yield view
+        for name in view_names(question):
+            if os.path.lexists(self.path / "questions" / name):
+                yield read_checked(self.path, f"questions/{name}", "question")
 
     def write_view(
         self,
@@ -390,6 +422,26 @@ class Run:
         """Write `questions/<id>.json` with all repeats of one question."""
         view = self._view(records, scores, metrics)
         self._write(f"questions/{view_names(records[0].question.id)[0]}", sealed(_dump(view)))
+
+    @contextmanager
+    def writing_views(self, file: str | None) -> Iterator[WriteView]:
+        """Give the function that writes the views of some questions: each to a file of its own, as
+        `write_view` does, or with the name of a file as a line of `questions/FILE`. Such a file replaces the
+        one before when the block ends."""
+        if file is None:
+            yield self.write_view
+            return
+        with new_lines(self.path, file) as add:
+
+            def write(
+                records: Sequence[Record],
+                scores: Sequence[Mapping[str, Any]] | None = None,
+                metrics: Sequence[Mapping[str, Any]] | None = None,
+            ) -> None:
+                line = _dump(self._view(records, scores, metrics), indent=None)
+                add(records[0].question.id, sealed_line(line[:-1]))
+
+            yield write
 
     def _view(
         self,
@@ -404,20 +456,29 @@ class Run:
         ]
         return {"schema": SCHEMA, "run": self.id, "question": records[0].question, "repeats": repeats}
 
-    def set_aside_views(self, answered: Iterable[str]) -> None:
+    def set_aside_views(self, answered: Collection[str], in_lines: Collection[str] = ()) -> None:
         """Rename question files of other questions than those `answered` to `NAME.json.stale`.
 
         Reports then no longer count them, but nothing is lost: where a line of the journal is damaged, its
-        question file can be the only copy of the answer.
+        question file can be the only copy of the answer. With the names of the files that hold all answered
+        questions `in_lines`, other files of answered questions are removed.
         """
         files = {path.name for path in (self.path / "questions").glob("*.json")}
-        if stale := files - {view_names(question)[0] for question in answered}:
-            for name in sorted(stale):
-                path = self.path / "questions" / name
-                try:
-                    path.replace(path.with_name(f"{name}.stale"))
-                except OSError as error:
-                    raise StoreError(f"{path} cannot be renamed: {error.strerror or error}") from error
+        current = {view_names(question)[0] for question in answered} if files else set()
+        for name in sorted(files - current):
+            self._changed(name, lambda path: path.replace(path.with_name(f"{path.name}.stale")))
+        for name in files & current if in_lines else ():
+            self._changed(name, Path.unlink)
+        for name in set(file_names(self.path)).difference(in_lines):
+            self._changed(name, lambda path: remove(self.path, path.name, answered))
+
+    def _changed(self, name: str, change: Callable[[Path], object]) -> None:
+        """Rename or remove a question file; raises StoreError."""
+        path = self.path / "questions" / name
+        try:
+            change(path)
+        except OSError as error:
+            raise StoreError(f"{path} cannot be renamed: {error.strerror or error}") from error
 
     def views(self) -> Iterator[dict[str, Any]]:
         """Yield every question file, sorted by name; raises StoreError for one that cannot be used."""

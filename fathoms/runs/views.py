@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError
 from fathoms.errors import StoreError
 from fathoms.paths import old_unique_name, safe_name
 from fathoms.runs.folder import read_checked
+from fathoms.runs.question_lines import read_lines
 from fathoms.types import (
     Call,
     Citation,
@@ -247,12 +248,28 @@ def view_names(question: str) -> tuple[str, str]:
 
 
 def read_views(root: Path, asked: Sequence[str] = ()) -> Iterator[Json]:
-    """Yield the JSON of every question file of a run: first the questions `asked`, in their order, then any
-    others by the name of their file.
+    """Yield the JSON of every question of a run: first the questions `asked`, in their order, then any others
+    by the name of their file, or of a large run in the order in which they were answered.
 
-    Raises StoreError for a damaged file, and for one that has the name of another question, because a
-    question would then be counted twice.
+    Raises StoreError for what is damaged, for a file that has the name of another question, and for two lines
+    of one question, because a question would then be counted twice.
     """
+    in_lines: set[str] = set()
+    for view in read_lines(root):
+        if (id := view["question"]["id"]) in in_lines:
+            raise StoreError(
+                f"{root / 'questions'} holds the question '{id}' twice: run 'fathoms score {root}'"
+            )
+        in_lines.add(id)
+        yield view
+    if in_lines:  # a scoring that did not end can leave files beside them
+        yield from (view for view in _read_files(root, asked) if view["question"]["id"] not in in_lines)
+    else:
+        yield from _read_files(root, asked)
+
+
+def _read_files(root: Path, asked: Sequence[str]) -> Iterator[Json]:
+    """Yield the JSON of the files that hold one question each."""
     order = {name: number for number, id in enumerate(asked) for name in view_names(id)}
     paths = (root / "questions").glob("*.json")
     for path in sorted(paths, key=lambda path: (order.get(path.name, len(order)), path.name)):

@@ -15,7 +15,7 @@ from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import Profile
 from fathoms.metrics.score_records import RecordScore, Scoring, judge
 from fathoms.metrics.stages import Stage
-from fathoms.runs.store import Entry, Run, verdict_text
+from fathoms.runs.store import Entry, Run, WriteView, verdict_text
 from fathoms.scoring.tally import Tally
 from fathoms.types import Record, Verdict
 
@@ -67,19 +67,21 @@ class QuestionScorer:
         self._stages = stages
         self._on_done = on_done
 
-    def score(self, questions: Sequence[Sequence[Entry]]) -> None:
-        """Score questions, each given by the journal's entries of its repeats, and write their files."""
+    def score(self, questions: Sequence[Sequence[Entry]], file: str | None = None) -> None:
+        """Score questions, each given by the journal's entries of its repeats, and write their files, or with
+        the name of a file one file for all of them (`Run.writing_views`)."""
         together: list[list[Record]] = []
         count = 0
-        for entries in questions:
-            together.append(list(self._run.read(entries)))
-            count += len(entries)
-            if count >= TOGETHER:
-                self._score(together)
-                together, count = [], 0
-        self._score(together)
+        with self._run.writing_views(file) as write:
+            for entries in questions:
+                together.append(list(self._run.read(entries)))
+                count += len(entries)
+                if count >= TOGETHER:
+                    self._score(together, write)
+                    together, count = [], 0
+            self._score(together, write)
 
-    def _score(self, questions: Sequence[Sequence[Record]]) -> None:
+    def _score(self, questions: Sequence[Sequence[Record]], write: WriteView) -> None:
         """Score the records of some questions, whose answers are classified together."""
         rules, made = self._rules, self._rules.judged
         records = [record for repeats in questions for record in repeats]
@@ -100,7 +102,7 @@ class QuestionScorer:
                 self._measured(Facts(record, row.get(rules.profile) or RecordScore(), *found))
                 for record, row in zip(repeats, rows, strict=True)
             ]
-            self._run.write_view(repeats, rows, metrics)
+            write(repeats, rows, metrics)
             for record, row in zip(repeats, rows, strict=True):
                 self.tally.add(record, row)
         self._on_done(len(self.tally))

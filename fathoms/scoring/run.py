@@ -34,7 +34,15 @@ from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import Demand, demands, is_signed, refuse
 from fathoms.runs.usage import total
 from fathoms.scoring.questions import QuestionScorer, Rules
-from fathoms.scoring.shares import VERDICTS, can_be_shared, run_texts, score_in_shares, setup_of
+from fathoms.scoring.shares import (
+    VERDICTS,
+    Share,
+    can_be_shared,
+    run_texts,
+    score_in_shares,
+    setup_of,
+    shares_of,
+)
 from fathoms.scoring.stage_times import stage_times
 from fathoms.scoring.tally import Tally
 from fathoms.types import Verdict
@@ -92,12 +100,14 @@ def score_run(
         verdicts.judged if verdicts else JudgeResults(),
     )
     questions = _by_question(entries)
-    scorer = _scored(run, manifest, rules, measured, list(questions.values()), on_done)
+    shares = shares_of(questions, (manifest.get("data") or {}).get("asked_ids") or ())
+    scorer = _scored(run, manifest, rules, measured, shares, on_done)
     if scorer.verdicts:
         run.add_verdicts(VERDICTS, scorer.verdicts)
-    run.set_aside_views(questions)
+    run.set_aside_views(questions, {share.file for share in shares if share.file})
     tally, pools = scorer.tally, scorer.pools
-    del entries, questions, scorer  # of a large run, they would take as much memory as the summary needs
+    # of a large run, they would take as much memory as the summary needs
+    del entries, questions, shares, scorer
     records, scores = tally.records, Scores(scoring, tally.scores, {})
     made = verdicts.judged.verdicts.values() if verdicts else ()
     summary = summary_of(run.id, manifest, tally, scores, flaws, made)
@@ -314,23 +324,26 @@ def _scored(
     manifest: Mapping[str, Any],
     rules: Rules,
     metrics: Sequence[Metric],
-    questions: Sequence[Sequence[Entry]],
+    shares: Sequence[Share],
     on_done: Callable[[int, int], None],
 ) -> QuestionScorer:
     """Score all questions of a run and write their files."""
-    total = sum(map(len, questions))
+    total = sum(share.answers for share in shares)
 
     def told(done: int) -> None:
         if total > _MOMENT:
             on_done(done, total)
 
     texts = run_texts(run, manifest)
-    stages = texts.known_stages(run.read(entry for entries in questions for entry in entries))
+    stages = texts.known_stages(
+        run.read(entry for share in shares for entries in share.questions for entry in entries)
+    )
     scorer = QuestionScorer(run, rules, metrics, run.verdicts(VERDICTS), texts, stages, told)
     if can_be_shared(rules, [metric.name for metric in metrics]):
-        score_in_shares(scorer, questions, setup_of(run, manifest, rules, sorted(stages)))
+        score_in_shares(scorer, shares, setup_of(run, manifest, rules, sorted(stages)))
     else:
-        scorer.score(questions)
+        for share in shares:
+            scorer.score(*share)
     return scorer
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fathoms.metrics.funnel import RunTexts
 from fathoms.metrics.linear import Linear
@@ -18,6 +18,7 @@ from fathoms.metrics.registry import default_metrics
 from fathoms.metrics.score_records import Scoring
 from fathoms.models import LexicalEmbedder
 from fathoms.runs.documents import read_documents
+from fathoms.runs.question_lines import LARGE, divided
 from fathoms.runs.store import Entry, Run
 from fathoms.safety.child_main import ThisProcess
 from fathoms.safety.children import Child, ChildEndedError
@@ -30,6 +31,19 @@ WORTH = 4_000
 SHARE = 1_000
 """The answers that a process gets at once."""
 _MOST = 8
+
+
+class Share(NamedTuple):
+    """Questions that are scored together, each given by the entries of its repeats. Of a large run, `file` is
+    the name of the file in which they stand (`runs.question_lines`)."""
+
+    questions: Sequence[Sequence[Entry]]
+    file: str | None = None
+
+    @property
+    def answers(self) -> int:
+        """The number of answers."""
+        return sum(map(len, self.questions))
 
 
 def can_be_shared(rules: Rules, names: Sequence[str]) -> bool:
@@ -53,21 +67,16 @@ def run_texts(run: Run, manifest: Mapping[str, Any]) -> RunTexts:
 
 
 def score_in_shares(
-    scorer: QuestionScorer,
-    questions: Sequence[Sequence[Entry]],
-    setup: Mapping[str, Any],
-    worth: int = WORTH,
-    size: int = SHARE,
+    scorer: QuestionScorer, shares: Sequence[Share], setup: Mapping[str, Any], worth: int = WORTH
 ) -> None:
-    """Score questions as `QuestionScorer.score` does, in shares of `size` answers, by several processes where
-    each gets `worth` answers or more. `setup` is what `serve` needs first. The shares of a process that ends
-    are scored here."""
+    """Score shares as `QuestionScorer.score` does, by several processes where each gets `worth` answers or
+    more. `setup` is what `serve` needs first. The shares of a process that ends are scored here."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    count = min(cores, _MOST, sum(map(len, questions)) // worth)
+    count = min(cores, _MOST, sum(share.answers for share in shares) // worth)
     if count < 2:
-        scorer.score(questions)
+        for share in shares:
+            scorer.score(*share)
         return
-    shares = list(_shares(questions, size))
     ahead = 2 * count  # so that no process waits while this one adds up
     children = [Child(__name__, stderr="discard") for _ in range(count)]
     try:
@@ -80,7 +89,7 @@ def score_in_shares(
             try:
                 found = child.receive()[0]
             except ChildEndedError:
-                scorer.score(share)  # raises here what may have ended it
+                scorer.score(*share)  # raises here what may have ended it
                 continue
             if number + ahead < len(shares):
                 child.send(shares[number + ahead])
@@ -90,7 +99,17 @@ def score_in_shares(
             child.end()
 
 
-def _shares(questions: Sequence[Sequence[Entry]], size: int) -> Iterator[list[Sequence[Entry]]]:
+def shares_of(
+    questions: Mapping[str, Sequence[Entry]], asked: Sequence[str], large: int = LARGE
+) -> list[Share]:
+    """Return the questions in shares. Of a run with more than `large` questions, there is one share for each
+    of its files, in the order in which the questions were `asked`."""
+    if len(questions) <= large:
+        return list(map(Share, _groups(list(questions.values()))))
+    return [Share([questions[id] for id in ids], name) for name, ids in divided(questions, asked).items()]
+
+
+def _groups(questions: Sequence[Sequence[Entry]], size: int = SHARE) -> Iterator[list[Sequence[Entry]]]:
     """Yield the questions in groups of at least `size` answers, except for the last."""
     share: list[Sequence[Entry]] = []
     answers = 0
@@ -131,7 +150,7 @@ def serve(process: ThisProcess) -> None:
         setup["retrieval_only"],
     )
     known, texts = run.verdicts(VERDICTS), run_texts(run, setup["manifest"])
-    for share in requests:
+    for questions, file in requests:
         scorer = QuestionScorer(run, rules, default_metrics(), known, texts, setup["stages"])
-        scorer.score([[Entry(*entry) for entry in entries] for entries in share])
+        scorer.score([[Entry(*entry) for entry in entries] for entries in questions], file)
         process.answer(scorer.state())

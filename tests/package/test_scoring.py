@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,11 @@ from fathoms.metrics.profiles import default_profiles
 from fathoms.metrics.registry import default_metrics
 from fathoms.metrics.score_records import Scores, Scoring
 from fathoms.metrics.stages import STAGES
+from fathoms.runs.question_lines import file_name
 from fathoms.runs.store import Entry, Run, verdict_text
 from fathoms.scoring import score_run
 from fathoms.scoring.questions import QuestionScorer, Rules
-from fathoms.scoring.shares import run_texts, score_in_shares, setup_of
+from fathoms.scoring.shares import Share, run_texts, score_in_shares, setup_of
 from fathoms.types import Failure, Question, Record, Reply, Usage
 
 
@@ -199,7 +199,11 @@ def shared(run: Run, setup: dict[str, object], told: list[int]) -> QuestionScore
         told.append,
     )
     made = setup_of(run, manifest, rules, STAGES) | setup
-    score_in_shares(scorer, list(questions.values()), made, worth=3, size=4)
+    shares = [
+        Share([entries], file_name(number) if number % 2 else None)
+        for number, entries in enumerate(questions.values())
+    ]
+    score_in_shares(scorer, shares, made, worth=3)
     return scorer
 
 
@@ -227,9 +231,9 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], tmp_path: Path) ->
     scores = Scores(Scoring(), scorer.tally.scores, {})
     fathoms = {key: one for key, one in summary["profiles"]["fathoms"].items() if key != "funnel"}
     assert summarise(scorer.tally.records, scores)["fathoms"] == fathoms
-    for one in (alone.path / "questions").iterdir():
-        other = together.path / "questions" / one.name
-        assert (
-            json.loads(one.read_text())["repeats"][0]["metrics"]
-            == (json.loads(other.read_text())["repeats"][0]["metrics"])
-        )
+    files, lines = (
+        {view["question"]["id"]: [one["metrics"] for one in view["repeats"]] for view in run.views()}
+        for run in (alone, together)
+    )
+    assert {path.suffix for path in (together.path / "questions").iterdir()} == {".json", ".jsonl"}
+    assert files == lines
