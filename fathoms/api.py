@@ -199,16 +199,18 @@ def _row(question: Question, repeat: ScoredRepeat, profile: str) -> dict[str, An
     }
 
 
-def load(path: str | Path, *settings: str) -> Config:
+def load(path: str | Path, *settings: str, retrieval_only: bool = False) -> Config:
     """Read a YAML configuration. `settings` override keys of it like `--set`, for example
-    `"retrieve.top_k=5"`.
+    `"retrieve.top_k=5"`. With `retrieval_only`, `run` will only search and ask no model for answers, like
+    `--retrieval-only`; `prompt` and `generate` are then not read.
 
     API keys are loaded from a file `.env` in the current folder, as on the command line. Raises ConfigError,
     which gives file:line:column where it is known.
     """
     if ignored := load_env(Path.cwd()):
         warnings.warn(ignored, stacklevel=2)
-    return Config(load_experiment(Path(path), settings), Path(path).parent)
+    experiment = load_experiment(Path(path), settings, retrieval_only=retrieval_only)
+    return Config(experiment, Path(path).parent)
 
 
 def run(

@@ -47,7 +47,9 @@ def _print_plan(found: Plan, repeats: int) -> None:
     times = f", {repeats} times each" if repeats > 1 else ""
     console.say(f"{found.name}: {sum(found.questions.values())} questions of {found.data} ({sizes}){times}")
     console.say(f"  {found.documents} documents; {stages}")
-    if found.requests is not None:
+    if found.retrieval_only:
+        console.say("  no answers are asked for")
+    if found.requests is not None and found.providers:
         attached = ""
         if found.attached is not None:
             size = f"{found.attached['bytes'] / 1e6:.1f} MB"
@@ -56,7 +58,7 @@ def _print_plan(found: Plan, repeats: int) -> None:
     if found.estimates is not None and len(found.estimates) > 1:
         for purpose, part in found.estimates.items():
             console.say(f"  {purpose}: {part.requests} requests, {_taken(part)}")
-    if found.estimate is not None:
+    if found.estimate is not None and found.providers:
         console.say(f"  {_taken(found.estimate)}")
     elif found.unknown is not None:
         console.say(f"  tokens and cost not estimated: {found.unknown}")

@@ -40,13 +40,20 @@ CORES = os.cpu_count() or 1
 
 
 def load(
-    config: Path, settings: Sequence[str] | None, model: str | None = None, concurrency: int | None = None
+    config: Path,
+    settings: Sequence[str] | None,
+    model: str | None = None,
+    concurrency: int | None = None,
+    *,
+    retrieval_only: bool = False,
 ) -> tuple[AnyExperiment, Corpus]:
     """Load an experiment and its data, and print the warnings about the data."""
     from fathoms import corpora
     from fathoms.pipeline.experiment import load_experiment
 
-    experiment = load_experiment(config, settings or (), model=model, concurrency=concurrency)
+    experiment = load_experiment(
+        config, settings or (), model=model, concurrency=concurrency, retrieval_only=retrieval_only
+    )
     corpus = corpora.load(experiment.data, config.parent)
     for warning in corpus.warnings:
         console.note(f"note: {warning}")

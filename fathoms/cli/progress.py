@@ -152,7 +152,8 @@ class Bars:
         }
         parts = [f"{count} {name}" for name, count in counts.items() if count]
         parts += [dollars(tally.cost)] if tally.cost else []
-        self.stage(f"answer {tally.provider}", tally.done, tally.total, ", ".join(parts))
+        stage = "search" if tally.retrieval_only else f"answer {tally.provider}"
+        self.stage(stage, tally.done, tally.total, ", ".join(parts))
 
     def wait(self) -> None:
         """Say of each stage that has not ended what it waits for, if its last line is long enough ago."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ from fathoms.errors import ExitCode, UsageError
 from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_REPEATS
 
 if TYPE_CHECKING:
+    from fathoms.corpora import Corpus
+    from fathoms.pipeline.experiment import AnyExperiment
     from fathoms.report.ending import Verdict
     from fathoms.runner.active_run import Outcome
     from fathoms.runner.budget import Budget
@@ -61,6 +64,13 @@ Resume = Annotated[
     typer.Option(
         "--resume",
         help="Continue the latest run, or the one named: ask the questions that have no answer yet.",
+    ),
+]
+RetrievalOnly = Annotated[
+    bool,
+    typer.Option(
+        "--retrieval-only",
+        help="Only search, and ask no model for answers. `prompt` and `generate` are not read.",
     ),
 ]
 DryRun = Annotated[
@@ -123,6 +133,7 @@ def run(
     matrix: Matrix = None,
     out: Out = RUNS,
     workers: Workers = CORES,
+    retrieval_only: RetrievalOnly = False,
     resume: Resume = False,
     dry_run: DryRun = False,
     no_cache: NoCache = False,
@@ -151,7 +162,7 @@ def run(
     _require_possible(configs, resume=resume, changed=any(changed) or repeats > 1, trust=trust)
     options = RunOptions(out, workers, repeats, max_cost, max_tokens_total, reuse_replies)
     if dry_run:
-        jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
+        jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency, retrieval_only)
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             return print_plans(jobs, selection, cache, repeats, workers)
     nightly.prepare_junit(junit)
@@ -160,10 +171,11 @@ def run(
             if resume:
                 outcomes = [_resume(configs or [], cache, options, trust=trust)]
             else:
-                jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency)
+                jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency, retrieval_only)
                 outcomes = _run(jobs, selection, cache, options)
         results, judged = ([], True) if no_score else _scored(outcomes, options.max_cost)
-        reports = write_reports(results, out) if results else ([], ())
+        one_table = retrieval_only and len(results) > 1
+        reports = write_reports(results, out, each=not one_table) if results else ([], ())
         verdicts = [_verdict(outcome, allowed, partial_is_ok=partial) for outcome in outcomes]
         lines, written = nightly.report_end(outcomes, verdicts, junit, by_question=junit_by == "question")
     show_results(*reports)  # printed last: if stdout is closed, all files are written already
@@ -220,25 +232,30 @@ def _jobs(
     matrix: Sequence[str],
     model: str | None,
     concurrency: int | None,
+    retrieval_only: bool,
 ) -> list[Job]:
     """One job per config and combination of matrix values."""
+    load_one = functools.partial(load, model=model, concurrency=concurrency, retrieval_only=retrieval_only)
     cells = list(combinations(matrix))
-    return [_job(config, settings, cell, model, concurrency) for config in configs for cell in cells]
+    return [_job(config, settings, cell, load_one) for config in configs for cell in cells]
 
 
 def _job(
     config: Path,
     settings: Sequence[str],
     cell: Mapping[str, Any],
-    model: str | None,
-    concurrency: int | None,
+    load_one: Callable[[Path, Sequence[str]], tuple[AnyExperiment, Corpus]],
 ) -> Job:
     """Load the job of one config and combination. The values of the combination are appended to its name."""
+    from fathoms.report.text import describe
     from fathoms.runner.runner import Job
 
     own = [f"{key}={json.dumps(value)}" for key, value in cell.items()]
-    experiment, corpus = load(config, [*settings, *own], model, concurrency)
-    values = [f"{key.rpartition('.')[2]}={value}" for key, value in cell.items()]
+    experiment, corpus = load_one(config, [*settings, *own])
+    values = [
+        f"{key.rpartition('.')[2]}={describe(value) if isinstance(value, dict) else value}"
+        for key, value in cell.items()
+    ]
     name = " ".join([experiment.name, *values])
     cell = {"config": experiment.name, **cell}
     return Job(experiment.model_copy(update={"name": name}), corpus, config.parent, cell)
@@ -272,6 +289,8 @@ def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, options: RunOp
 
     for job in jobs:
         console.note(f"{job.experiment.name}: {len(job.corpus.questions)} questions of {job.corpus.name}")
+    for note in dict.fromkeys(filter(None, map(_deeper, jobs))):
+        console.note(note)
     with progress.bars() as bars:
         return runner.run(
             jobs,
@@ -287,6 +306,22 @@ def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, options: RunOp
             on_tally=bars.tally,
             on_stop=_stopping,
         )
+
+
+def _deeper(job: Job) -> str | None:
+    """Say that a job searches for more chunks than its retriever is configured to return, if it does."""
+    from fathoms.pipeline.experiment import SearchExperiment
+
+    experiment = job.experiment
+    top_k = getattr(getattr(experiment, "retrieve", None), "top_k", None)
+    if not isinstance(experiment, SearchExperiment) or top_k is None or experiment.depth.k <= top_k:
+        return None
+    found = "documents" if experiment.depth.documents else "pages"
+    k = experiment.depth.k
+    return (
+        f"note: the metrics go to k = {k}: each question is searched for until {k} different {found} are"
+        f" found, instead of {top_k} chunks (retrieve.top_k)"
+    )
 
 
 def _stopping() -> None:
@@ -310,7 +345,8 @@ def _resume(references: Sequence[Path], cache: Cache, options: RunOptions, *, tr
     asked = len(found.asked) * found.repeats
     if found.flaws:
         console.complain(f"{found.run.path}: {flaws_sentence(found.flaws)}")
-    console.note(f"{found.run.id}: {len(found.missing)} of {asked} questions have no answer yet")
+    still = "were not searched for yet" if found.retrieval_only else "have no answer yet"
+    console.note(f"{found.run.id}: {len(found.missing)} of {asked} questions {still}")
     with progress.bars() as bars:
         return runner.resume(
             found,

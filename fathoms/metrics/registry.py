@@ -122,6 +122,13 @@ def beside_default(metrics: Collection[Metric]) -> tuple[Metric, ...]:
     return tuple(metric for metric in metrics if not (whole and metric.name in default))
 
 
+def search_metrics(own: Iterable[Metric]) -> tuple[Metric, ...]:
+    """Return the metrics that a run is measured by which only searched: those of its `own` that need no
+    answer, or the set `retrieval` if there is none."""
+    found = tuple(metric for metric in beside_default(distinct(own)) if "answer" not in metric.needs)
+    return found or (named(["retrieval"]) if "retrieval" in SETS else ())
+
+
 def named(names: Sequence[str]) -> tuple[Metric, ...]:
     """Return the metrics with these names, of the sets with these names, or of Python functions; raises
     UsageError."""

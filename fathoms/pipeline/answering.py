@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.errors import DocumentError, StoreError
-from fathoms.ingest import ElementKind, PdfParser, page_images, pdf_part
+from fathoms.ingest import PdfParser, page_images, pdf_part
 from fathoms.models import ChatModel, FileLimits
 from fathoms.models.caller import Caller, for_repeat, to_failure
 from fathoms.pipeline.attachments import Fitting, in_requests
+from fathoms.pipeline.ingest_report import ingest_report
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.prompt import Draft, PromptBuilder
 from fathoms.retrieve import FileHandling, Index, Retriever
@@ -46,26 +47,10 @@ class Ingested:
     """Questions that cannot be asked because one of their files cannot be attached, by question id."""
 
     def report(self) -> dict[str, Any]:
-        """Counts of documents, pages, tables, pictures and chunks, the documents' warnings and failures, and
-        how long each stage took (`times`).
-
-        `tables` and `pictures` are `None` where the parser does not detect them.
-        """
-
-        def total(kind: ElementKind) -> int | None:
-            counts = [self.ingest.count(document, kind) for document in self.documents]
-            return None if None in counts else sum(count or 0 for count in counts)
-
-        return {
-            "documents": len(self.documents),
-            "pages": sum(len(document.pages) for document in self.documents),
-            "tables": total("table"),
-            "pictures": total("picture"),
-            "chunks": len(self.index.chunks),
-            "warnings": {d.id: list(d.warnings) for d in self.documents if d.warnings},
-            "failures": {failure.document: failure.detail for failure in self.failures},
-            "times": self.times.report(),
-        }
+        """What came of the documents; see `ingest_report`."""
+        return ingest_report(
+            self.ingest, self.documents, self.failures, self.index, self.retriever, self.times
+        )
 
     @property
     def max_prompt_tokens(self) -> int | None:

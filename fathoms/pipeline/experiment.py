@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from pydantic import Field, field_validator
 
@@ -20,14 +22,16 @@ from fathoms.corpora import DataSource
 from fathoms.errors import ConfigError, DocumentError, UsageError
 from fathoms.judges import AnyJudge
 from fathoms.metrics.metric import JudgedMetric
-from fathoms.metrics.registry import NAMES, SETS, Metrics, distinct
+from fathoms.metrics.registry import NAMES, SETS, Metrics, distinct, search_metrics
 from fathoms.metrics.score_records import Scoring
 from fathoms.models import Generator
 from fathoms.models.caller import Caller, provider_of
 from fathoms.models.calling.provider_calls import ExecutionSettings
+from fathoms.models.embed.process import embed
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.external import Connected, External
-from fathoms.pipeline.pipeline import Pipeline, Progress, silent
+from fathoms.pipeline.pipeline import Pipeline, Progress, Stages, silent
+from fathoms.pipeline.searching import Depth, Searching, depth_for
 from fathoms.runs.cache import Cache
 from fathoms.safety.option_limits import LONGEST_WAIT
 from fathoms.types import Document, Hit, Purpose, Question, Record
@@ -175,6 +179,89 @@ class Experiment(Pipeline, Measured):
         return {stage: found for stage, component in stages.items() if (found := component.served())}
 
 
+class SearchExperiment(Stages, Measured):
+    """An experiment that only searches: it has no model that answers, and its scoring needs no judge."""
+
+    answerer: ClassVar[str | None] = None
+
+    @property
+    def max_concurrency(self) -> int:
+        """The most questions in flight at once: that of the language model that reranks, if there is one."""
+        reranker = self.retrieve.reranker
+        return 1 if reranker is None else reranker.max_concurrency
+
+    @property
+    def called(self) -> dict[Purpose, Generator | External]:
+        """The language model that reranks, if there is one."""
+        reranker = self.retrieve.reranker
+        return {} if reranker is None else {"rerank": reranker}
+
+    @property
+    def provider(self) -> str:
+        """The provider of the language model that reranks; without one, no provider is called."""
+        reranker = self.retrieve.reranker
+        return NO_PROVIDER if reranker is None else provider_of(reranker)
+
+    @property
+    def providers(self) -> frozenset[str]:
+        """The same as a set."""
+        return frozenset({self.provider})
+
+    @property
+    def depth(self) -> Depth:
+        """How deep the search must go for the metrics of the run."""
+        return depth_for(search_metrics(self.metrics))
+
+    def at(self, base: Path) -> SearchExperiment:
+        """Return a copy whose relative paths are resolved from `base`, the folder of the configuration."""
+        return self.model_copy(update=self._placed(base))
+
+    def check(self) -> None:
+        """Run the checks of the stages, and check that the hits can be scored."""
+        super().check()
+        self.check_scoring()
+
+    def check_scoring(self) -> None:
+        """Check the metrics that need no answer; nothing else will be computed."""
+        for metric in self.metrics:
+            if "answer" not in metric.needs:
+                metric.check()
+
+    def served(self) -> dict[str, Any]:
+        """What the servers report about the configured models, by stage."""
+        stages: dict[str, Component] = {"retrieve": self.retrieve}
+        if self.retrieve.needs == "vectors":
+            stages["embed"] = self.embed
+        return {stage: found for stage, component in stages.items() if (found := component.served())}
+
+    def prepare(
+        self,
+        documents: Mapping[str, Path],
+        cache: Cache,
+        *,
+        workers: int = 2,
+        progress: Progress = silent,
+    ) -> Searching:
+        """Parse, chunk and embed what the cache does not hold yet, and return the corpus ready to be
+        searched; raises as `Pipeline.prepare` does."""
+        built = self.build(documents, cache, workers, progress)
+        return Searching(
+            ingest=self.ingest,
+            retriever=self.retrieve,
+            depth=self.depth,
+            documents=built.documents,
+            failures=built.failures,
+            # questions are embedded anew, because the time that this takes is measured
+            index=replace(built.index, embed=partial(embed, self.embed, query=True)),
+            fingerprints=self.fingerprints(built.hashes),
+            times=built.times,
+        )
+
+
+NO_PROVIDER = "no model"
+"""Stands for the provider of runs that call no model."""
+
+
 class ExternalExperiment(Measured):
     """An experiment with an external pipeline."""
 
@@ -227,21 +314,30 @@ class ExternalExperiment(Measured):
         return self.pipeline.prepare(documents, cache)
 
 
-AnyExperiment = Experiment | ExternalExperiment
+AnyExperiment = Experiment | SearchExperiment | ExternalExperiment
 E = TypeVar("E", bound=Measured)
 
 
 def load_experiment(
-    path: Path, settings: Iterable[str] = (), *, model: str | None = None, concurrency: int | None = None
+    path: Path,
+    settings: Iterable[str] = (),
+    *,
+    model: str | None = None,
+    concurrency: int | None = None,
+    retrieval_only: bool = False,
 ) -> AnyExperiment:
     """Read a configuration file and override keys of it. `name` defaults to the name of the file.
 
-    `model` and `concurrency` override those of the generator or of the external pipeline. Raises ConfigError
+    `model` and `concurrency` override those of the generator or of the external pipeline. With
+    `retrieval_only`, the keys `prompt` and `generate` are not read, and need not be there. Raises ConfigError
     for an invalid configuration, and UsageError for a `model` where there is no such key.
     """
     source = read_yaml(path)
     source.data.setdefault("name", path.stem)
+    settings = list(settings)
     source = override(source, settings)
+    if retrieval_only:
+        return _search(source, settings, model, concurrency).at(path.parent)
     if "pipeline" not in source.data:
         if not source.data.keys() & Pipeline.model_fields.keys():  # else it is one of fathoms' own pipelines
             for key in get_close_matches("pipeline", map(str, source.data), 1, 0.8):
@@ -264,6 +360,34 @@ def load_experiment(
         return experiment.at(path.parent)
     except ConfigError as error:
         raise source.complain(("pipeline", "target"), str(error)) from error
+
+
+def _search(
+    source: Source, settings: Sequence[str], model: str | None, concurrency: int | None
+) -> SearchExperiment:
+    """Read the experiment of a run that only searches."""
+    if "pipeline" in source.data:
+        raise UsageError(
+            f"{source.at(('pipeline',))}: --retrieval-only searches with the stages of fathoms, and this"
+            " configuration has another pipeline: 'fathoms import hits' measures what that one found"
+        )
+    unused = [each.partition("=")[0] for each in settings if each.split(".")[0] in AFTER_RETRIEVAL]
+    unused += ["--model"] if model is not None else []
+    unused += ["--max-concurrency"] if concurrency is not None else []
+    if unused:
+        raise UsageError(f"--retrieval-only asks no model for answers: leave out {', '.join(unused)}")
+    data = {key: value for key, value in source.data.items() if key not in AFTER_RETRIEVAL}
+    source = Source(source.name, data, source.places)
+    experiment = _with_known_metrics(validate(SearchExperiment, source), source)
+    if experiment.retrieve.needs == "nothing":
+        raise source.complain(
+            ("retrieve", "kind"), f"kind '{experiment.retrieve.kind}' searches for nothing: name a retriever"
+        )
+    return experiment
+
+
+AFTER_RETRIEVAL = ("prompt", "generate")
+"""The stages that a run has not which only searches."""
 
 
 def _with_known_metrics(experiment: E, source: Source) -> E:

@@ -8,7 +8,8 @@ The runner calls three functions, in this order:
     Ingested.answer(question, hits) -> Record           once per question: build the prompt, ask the model
 
 `Ingested` is in `answering.py`, the prompt in `prompt.py`. `experiment.py` adds data and scoring to a
-pipeline.
+pipeline. A run that only searches has the `Stages` up to retrieval and no model; `searching.py` has the rest
+of it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
@@ -67,8 +68,20 @@ def silent(stage: str, done: int, total: int) -> None:
     """Ignore progress; the default of `Pipeline.prepare`."""
 
 
-class Pipeline(Component):
-    """A document-RAG pipeline, configured stage by stage; each stage is one component."""
+@dataclass(frozen=True)
+class Built:
+    """Documents that are parsed, chunked and indexed. `failures` are those that could not be read, `hashes`
+    the sha256 of each file by document id, and `times` what the stages took."""
+
+    documents: tuple[Document, ...]
+    failures: tuple[DocumentError, ...]
+    index: Index
+    hashes: dict[str, str]
+    times: IngestTimes
+
+
+class Stages(Component):
+    """The stages of a document-RAG pipeline up to retrieval; each stage is one component."""
 
     ingest: Parser = Pdfium()
     """The parser that turns a PDF into pages of text."""
@@ -78,16 +91,10 @@ class Pipeline(Component):
     """The embedding model for chunks and questions. Used only by retrievers that need vectors."""
     retrieve: AnyRetriever = Dense()
     """The retriever that selects the context of each question."""
-    prompt: PromptBuilder = PromptBuilder()
-    """The prompt that puts the question and its retrieved context to the model."""
-    generate: Generator
-    """The model that answers the questions."""
 
     @property
     def _image_dpi(self) -> int | None:
         """Resolution in dots per inch of the page images for the model; `None` if it is shown none."""
-        if isinstance(self.chunk, PageChunker) and self.retrieve.needs in ("chunks", "vectors"):
-            return self.chunk.image_dpi
         return None
 
     def check(self) -> None:
@@ -105,7 +112,7 @@ class Pipeline(Component):
             found["chunk"] = self._check_chunk
         if needs == "vectors":
             found["embed"] = partial(embedding.check, self.embed)
-        return {**found, "retrieve": self.retrieve.check, "generate": self._check_generate}
+        return {**found, "retrieve": self.retrieve.check}
 
     def _check_chunk(self) -> None:
         """Check the chunker, and that it can read what the parser produces."""
@@ -113,24 +120,6 @@ class Pipeline(Component):
         wanted = self.chunk.reads
         if wanted is not None and wanted != self.ingest.native:
             raise ConfigError(f"chunk: kind '{self.chunk.kind}' needs ingest: {{kind: {wanted}}}")
-
-    def _check_generate(self) -> None:
-        """Check that the model is reachable, has room for a prompt, and takes the images or files it gets."""
-        room_for_prompt(self.generate)
-        self.generate.check()
-        files = self.retrieve.files
-        if self._image_dpi is not None or (files and "images" in (files.form, files.too_long)):
-            self.generate.check_images()
-        if files and files.form == "pdf" and self.generate.file_limits is None:
-            raise ConfigError(
-                f"generate: kind '{self.generate.kind}' takes no PDFs: set retrieve.form to 'images' for a"
-                " vision model, or retrieve: {kind: whole-document} for the text"
-            )
-        if files and self.prompt.template == "default" and self.prompt.user is None:
-            raise ConfigError(
-                "prompt: the template 'default' refers to retrieved context, but files are attached instead:"
-                " set prompt: {template: attached}"
-            )
 
     def fingerprints(self, documents: Mapping[str, str]) -> dict[str, str]:
         """Return the fingerprint of every stage, given the sha256 of every document by id.
@@ -146,31 +135,25 @@ class Pipeline(Component):
             stages.insert(0, ("chunk", self.chunk))
         if needs != "nothing":
             stages.insert(0, ("parse", self.ingest))
-        stages += [("prompt", self.prompt), ("generate", self.generate)]
+        stages += self._after_retrieval()
         state = fingerprint(sorted(documents.items())) if needs != "nothing" else ""
         found: dict[str, str] = {}
         for name, component in stages:
-            if (
-                name == "retrieve" and self.retrieve.files is not None
-            ):  # the model's limits decide how files are split
-                state = fingerprint(asdict(file_limits(self.generate)), state)
+            if name == "retrieve" and (limits := self._limits_of_files()) is not None:
+                state = fingerprint(limits, state)
             state = found[name] = fingerprint(name, component.identity(), state)
         return found
 
-    def prepare(
-        self,
-        documents: Mapping[str, Path],
-        cache: Cache,
-        *,
-        workers: int = 2,
-        progress: Progress = silent,
-    ) -> Ingested:
-        """Parse, chunk and embed what the cache does not hold yet, and return the corpus ready for questions.
+    def _after_retrieval(self) -> list[tuple[str, Component]]:
+        """The stages after retrieval, by the names of their fingerprints."""
+        return []
 
-        `workers` is the number of parser processes. Raises DocumentError for the first document that cannot
-        be read, unless `ingest.on_error` is `skip`: such documents are then left out and listed in
-        `Ingested.failures`. Raises StoreError where the cache cannot be written.
-        """
+    def _limits_of_files(self) -> dict[str, Any] | None:
+        """The limits of the model that decide how attached files are split; `None` if nothing is attached."""
+        return None
+
+    def build(self, documents: Mapping[str, Path], cache: Cache, workers: int, progress: Progress) -> Built:
+        """Parse, chunk and embed what the cache does not hold yet; raises as `Pipeline.prepare` does."""
         if self.retrieve.needs == "nothing":
             documents = {}  # for example a closed-book pipeline
         found = {name: _hash(path, cache) for name, path in documents.items()}
@@ -194,24 +177,9 @@ class Pipeline(Component):
             vectors = self._embed(chunks, folder, cache, progress, times)
         except OSError as error:
             raise StoreError(f"the cache in {cache.folder} cannot be written: {error}") from error
-        return Ingested(
-            ingest=self.ingest,
-            retriever=self.retrieve,
-            prompt=self.prompt,
-            generate=self.generate,
-            documents=tuple(parsed),
-            failures=tuple(failures),
-            index=Index(
-                documents=parsed,
-                chunks=chunks,
-                vectors=vectors,
-                embed=partial(embed_cached, self.embed, cache=cache, query=True),
-                folder=folder,
-            ),
-            fingerprints=self.fingerprints(hashes),
-            folder=cache.folder,
-            times=times,
-        )
+        queries = partial(embed_cached, self.embed, cache=cache, query=True)
+        made = Index(documents=parsed, chunks=chunks, vectors=vectors, embed=queries, folder=folder)
+        return Built(tuple(parsed), tuple(failures), made, hashes, times)
 
     def _parse(
         self,
@@ -360,6 +328,80 @@ class Pipeline(Component):
         except OSError as error:  # the run continues with the vectors in memory
             cache.full(error)
         return vectors
+
+
+class Pipeline(Stages):
+    """A document-RAG pipeline, configured stage by stage; each stage is one component."""
+
+    prompt: PromptBuilder = PromptBuilder()
+    """The prompt that puts the question and its retrieved context to the model."""
+    generate: Generator
+    """The model that answers the questions."""
+
+    @property
+    def _image_dpi(self) -> int | None:
+        """Resolution in dots per inch of the page images for the model; `None` if it is shown none."""
+        if isinstance(self.chunk, PageChunker) and self.retrieve.needs in ("chunks", "vectors"):
+            return self.chunk.image_dpi
+        return None
+
+    def checks(self) -> dict[str, Callable[[], None]]:
+        """The check of each stage that this pipeline needs, by the stage's configuration key."""
+        return {**super().checks(), "generate": self._check_generate}
+
+    def _check_generate(self) -> None:
+        """Check that the model is reachable, has room for a prompt, and takes the images or files it gets."""
+        room_for_prompt(self.generate)
+        self.generate.check()
+        files = self.retrieve.files
+        if self._image_dpi is not None or (files and "images" in (files.form, files.too_long)):
+            self.generate.check_images()
+        if files and files.form == "pdf" and self.generate.file_limits is None:
+            raise ConfigError(
+                f"generate: kind '{self.generate.kind}' takes no PDFs: set retrieve.form to 'images' for a"
+                " vision model, or retrieve: {kind: whole-document} for the text"
+            )
+        if files and self.prompt.template == "default" and self.prompt.user is None:
+            raise ConfigError(
+                "prompt: the template 'default' refers to retrieved context, but files are attached instead:"
+                " set prompt: {template: attached}"
+            )
+
+    def _after_retrieval(self) -> list[tuple[str, Component]]:
+        """The prompt and the model."""
+        return [("prompt", self.prompt), ("generate", self.generate)]
+
+    def _limits_of_files(self) -> dict[str, Any] | None:
+        """The limits of the model, if files are attached."""
+        return None if self.retrieve.files is None else asdict(file_limits(self.generate))
+
+    def prepare(
+        self,
+        documents: Mapping[str, Path],
+        cache: Cache,
+        *,
+        workers: int = 2,
+        progress: Progress = silent,
+    ) -> Ingested:
+        """Parse, chunk and embed what the cache does not hold yet, and return the corpus ready for questions.
+
+        `workers` is the number of parser processes. Raises DocumentError for the first document that cannot
+        be read, unless `ingest.on_error` is `skip`: such documents are then left out and listed in
+        `Ingested.failures`. Raises StoreError where the cache cannot be written.
+        """
+        built = self.build(documents, cache, workers, progress)
+        return Ingested(
+            ingest=self.ingest,
+            retriever=self.retrieve,
+            prompt=self.prompt,
+            generate=self.generate,
+            documents=built.documents,
+            failures=built.failures,
+            index=built.index,
+            fingerprints=self.fingerprints(built.hashes),
+            folder=cache.folder,
+            times=built.times,
+        )
 
 
 def _indexed(folder: Path, rows: int) -> Vectors | None:

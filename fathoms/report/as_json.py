@@ -51,8 +51,9 @@ def report_json(
 
 
 def run_json(run: ScoredRun, scores: str | None = None) -> dict[str, Any]:
-    """Build the object of one run. `by` is the key of the metadata whose values are the categories; absent
-    where they are the categories of the data set."""
+    """Build the object of one run. `retrieval` has the figures of its search, where it has any. `by` is the
+    key of the metadata whose values are the categories; absent where they are the categories of the data
+    set."""
     profile = run.profile(scores)
     figures = run.summary_json["profiles"][profile]  # as stored, with the keys of any version
     return {
@@ -68,6 +69,8 @@ def run_json(run: ScoredRun, scores: str | None = None) -> dict[str, Any]:
         "funnel": figures.get("funnel"),
         "abstention_table": figures.get("abstention_table"),
         "abstention_rates": figures.get("abstention_rates"),
+        **({"retrieval_only": True} if run.retrieval_only else {}),
+        **({"retrieval": found} if (found := run.summary_json.get("retrieval")) else {}),
         "metrics": {name: metric_json(found) for name, found in run.metrics(scores).items()},
     }
 

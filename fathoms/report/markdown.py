@@ -25,6 +25,7 @@ from fathoms.report.metrics_table import metric_table
 from fathoms.report.outcomes import RATES, outcomes, rate_text
 from fathoms.report.radar import TITLES
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
+from fathoms.report.search_table import search_table
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
 from fathoms.runs.reading import ProfileFigures, ScoredRun
@@ -60,6 +61,7 @@ def report_markdown(
         document_section(runs, scored),
         score_sections(answered, answers) if answered else (),
         shrunk_section(answered, scores) if shrink and answered else (),
+        search_section(runs),
         metric_section(runs, scores, metrics),
         radar_section() if plots and answered else (),
         lost_section(runs, scored),
@@ -119,6 +121,28 @@ def what_was_run(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
         rows.append([title(row), *map(escape, facts), *(number(getattr(known, key)) for key in counts)])
     yield from table([*headers, *(key.capitalize() for key in counts)], rows, len(counts))
     yield from footnotes(scored)
+
+
+def search_section(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """Show recall at each k, the seconds of a search and the size of the index; empty if no run has them."""
+    found = search_table(runs)
+    if found is None:
+        return
+    yield "## Retrieval\n"
+    headers = ["Run", *(f"Recall@{k}" for k in found.ks), "n", "Seconds per question", "Chunks", "Index"]
+    rows = [
+        [
+            escape(row.label),
+            *(" ".join(row.recall.get(k, ("n/a", ""))).strip() for k in found.ks),
+            row.n,
+            " ".join(row.seconds).strip(),
+            row.chunks,
+            row.index,
+        ]
+        for row in found.rows
+    ]
+    yield from table(headers, rows, len(headers) - 1)
+    yield f"\n{escape(found.note)}."
 
 
 def metric_section(runs: Sequence[ScoredRun], scores: str | None, asked: Sequence[str]) -> Iterator[str]:

@@ -30,6 +30,7 @@ from fathoms.report.leaderboard import (
 from fathoms.report.metrics_table import metric_table
 from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
+from fathoms.report.search_table import search_table
 from fathoms.report.shrunk import HEADS, NOTE, TOO_FEW, shrunk_tables
 from fathoms.report.stage_times import NOTE as TIMES
 from fathoms.report.stage_times import ingest_lines, stage_rows
@@ -54,7 +55,7 @@ def summary_panel(
     run that only searched, what is known of its retrieval."""
     profile = run.profile(scores)
     parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
-    parts += metrics_panel([run], scores)
+    parts += [*search_panel([run]), *metrics_panel([run], scores)]
     parts += funnel_panel(run, profile)
     parts += times_panel([run])
     if not run.retrieval_only:
@@ -177,11 +178,35 @@ def leaderboard_panel(
     as in `summary_panel`, with a line for each category. `metrics` are further metrics to show. Runs that
     only searched have no line, but their metrics are shown.
     """
-    further = [*metrics_panel(runs, scores, metrics), *times_panel(runs), *review_tables(runs, scores)]
+    further = [
+        *search_panel(runs, width),
+        *metrics_panel(runs, scores, metrics),
+        *times_panel(runs),
+        *review_tables(runs, scores),
+    ]
     if len(runs) == 1:
         return [heading(runs[0], runs[0].profile(scores)), *run_table(runs[0], scores), *further]
     answered = [run for run in runs if not run.retrieval_only]
     return [*(board(answered, scores, width) if answered else ()), *searches(runs, scores), *further]
+
+
+def search_panel(runs: Sequence[ScoredRun], width: int = WIDTH) -> list[RenderableType]:
+    """Show recall at each k, the seconds of a search and the size of the index; empty if no run has them."""
+    found = search_table(runs)
+    if found is None:
+        return []
+    names = max([4, *(min(NAME, cell_len(plain(row.label))) for row in found.rows)])
+    room = max(1, (width - names - len(" nn seconds 100,000")) // 11)
+    parts: list[RenderableType] = []
+    for start in range(0, len(found.ks), room):
+        ks = found.ks[start : start + room]
+        table = plain_table("run", *(f"recall@{k}" for k in ks), "n", "seconds", "chunks")
+        for row in found.rows:
+            recall = ["\n".join(row.recall.get(k, ("n/a", ""))) for k in ks]
+            last = (row.n, "\n".join(row.seconds), f"{row.chunks}\n{row.index}")
+            table.add_row(Text(squeeze(row.label, names)), *recall, *last)
+        parts.append(with_blank_lines(table))
+    return [*parts, note(f"{found.note}, below the number of chunks")]
 
 
 def searches(runs: Sequence[ScoredRun], scores: str | None) -> list[RenderableType]:
@@ -289,9 +314,9 @@ def counts_line(run: ScoredRun) -> Text:
         parts.append(f"{counts.refused} refused")
     if counts.cut_prompts:
         parts.append(f"{counts.cut_prompts} prompts cut")
-    if usage.prompt_tokens is not None:
+    if usage.prompt_tokens or (usage.prompt_tokens is not None and not run.retrieval_only):
         parts.append(f"{usage.prompt_tokens} + {usage.completion_tokens or 0} tokens")
-    if summary.cost is not None:
+    if summary.cost or (summary.cost is not None and not run.retrieval_only):
         parts.append(f"cost {dollars(summary.cost)}")
     if summary.seconds.wall is not None:
         parts.append(f"{summary.seconds.wall:.1f} s")

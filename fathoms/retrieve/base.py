@@ -86,6 +86,11 @@ class Retriever(Component):
     def check(self) -> None:
         """Raise an error if a requirement (package, weights, server) is missing; called before a run."""
 
+    def index_bytes(self, index: Index) -> int | None:
+        """Return the bytes of what a search reads besides the texts, by default those of the vectors; `None`
+        if that is not known, as before the first search where the index is made for it."""
+        return None if index.vectors is None else int(index.vectors.nbytes)
+
     @abstractmethod
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the hits of each question, best first, in the order of the questions; with a `reranker`

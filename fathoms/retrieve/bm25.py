@@ -83,8 +83,7 @@ class BM25(TextQuery):
 
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the `top_k` chunks with the highest scores for each question."""
-        parts = self.model_dump(mode="json", exclude={"top_k", "query"})
-        searcher = index.made_once(fingerprint(parts), lambda: self._searcher(index))
+        searcher = index.made_once(self._key(), lambda: self._searcher(index))
         if searcher is None:
             return [() for _ in questions]
         found = []
@@ -93,6 +92,18 @@ class BM25(TextQuery):
             best = (-scores).argsort(kind="stable")[: self.top_k]
             found.append(hits([(index.chunks[at], float(scores[at])) for at in best if scores[at] > 0]))
         return found
+
+    def index_bytes(self, index: Index) -> int | None:
+        """Return the bytes of the scores of every word in every chunk; the words themselves, of which there
+        is one list, are left out. `None` before the first search."""
+        searcher = index.made.get(self._key())
+        if searcher is None:
+            return None
+        return sum(int(searcher.scores[part].nbytes) for part in ("data", "indices", "indptr"))
+
+    def _key(self) -> str:
+        """The key of what is made of an index once."""
+        return fingerprint(self.model_dump(mode="json", exclude={"top_k", "query"}))
 
     def _searcher(self, index: Index) -> Any:
         """Return bm25s's index of all chunks; `None` if they have no words."""

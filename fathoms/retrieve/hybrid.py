@@ -64,6 +64,12 @@ class Hybrid(Retriever):
         for part in self.of:
             part.check()
 
+    def index_bytes(self, index: Index) -> int | None:
+        """Return the sum over the different kinds of retrievers, `None` if one is not known."""
+        sizes = {part.kind: part.index_bytes(index) for part in self.of}
+        known = [size for size in sizes.values() if size is not None]
+        return sum(known) if len(known) == len(sizes) else None
+
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the `top_k` chunks with the highest sums for each question."""
         position = {chunk.id: number for number, chunk in enumerate(index.chunks)}

@@ -63,6 +63,10 @@ class Rerank(TextQuery):
         self.first.check()
         self.by.check()
 
+    def index_bytes(self, index: Index) -> int | None:
+        """Return the bytes of the index of the first retriever."""
+        return self.first.index_bytes(index)
+
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the `top_k` candidates with the highest scores for each question, or all candidates where a
         language model will sort them (`refine`)."""

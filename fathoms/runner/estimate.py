@@ -19,7 +19,8 @@ from fathoms.errors import PromptTooLongError
 from fathoms.models import ChatModel, Embedded, ScriptedModel
 from fathoms.models.caller import CHARACTERS
 from fathoms.pipeline.answering import PackedQuestion
-from fathoms.types import Message, Purpose, Usage
+from fathoms.retrieve import Retriever
+from fathoms.types import Hit, Message, Purpose, Question, Usage
 
 REPLY = 100
 """Tokens assumed for a short answer."""
@@ -69,8 +70,8 @@ def estimate(packed: PackedQuestion) -> Estimates:
     answering = _answering(packed)
     if not answering.requests:
         return {}
-    reranking = _reranking(packed)
-    return {"answer": answering, **({"rerank": reranking} if reranking.requests else {})}
+    grading = reranking(packed.ingested.retriever, packed.question, packed.retrieved)
+    return {"answer": answering, **({"rerank": grading} if grading.requests else {})}
 
 
 def judging(
@@ -107,13 +108,12 @@ def added(parts: Iterable[Estimates]) -> Estimates:
     return found
 
 
-def _reranking(packed: PackedQuestion) -> Estimate:
+def reranking(retriever: Retriever, question: Question, candidates: Sequence[Hit]) -> Estimate:
     """Estimate the calls of a language model that reranks the candidates of a question."""
-    retriever = packed.ingested.retriever
     if (model := retriever.reranker) is None:
         return Estimate()
     room = math.inf if model.context_window is None else model.context_window - (model.max_tokens or 0)
-    prompts = retriever.refining_prompts(packed.question, packed.retrieved)
+    prompts = retriever.refining_prompts(question, candidates)
     sizes = (min(_count(model, prompt.messages), room) for prompt in prompts)  # longer passages are cut
     return sum((_request(model, int(size)) for size in sizes), Estimate())
 

@@ -14,7 +14,7 @@ from fathoms.config import VERSION, package_version
 from fathoms.corpora import Corpus
 from fathoms.models.caller import for_repeat
 from fathoms.models.prices import price_data
-from fathoms.pipeline.experiment import AnyExperiment, Experiment, Prepared
+from fathoms.pipeline.experiment import AnyExperiment, Experiment, Prepared, SearchExperiment
 from fathoms.types import Question
 
 _PACKAGES = (
@@ -58,6 +58,7 @@ def describe(
         "config": experiment.model_dump(mode="json"),
         "folder": str(folder.absolute()),
         "repeats": repeats,
+        **_searched(experiment),
         "seeds": seeds or None,
         "data": _data(corpus, prepared, asked),
         "fingerprints": prepared.fingerprints,
@@ -67,6 +68,13 @@ def describe(
         "git": git_commit(),
         "host": {"system": platform.platform(), "cpus": os.cpu_count(), "name": platform.node()},
     }
+
+
+def _searched(experiment: AnyExperiment) -> dict[str, Any]:
+    """Say of a run that only searches that it does, and how deep."""
+    if not isinstance(experiment, SearchExperiment):
+        return {}
+    return {"retrieval_only": True, "depth": experiment.depth.k}
 
 
 def versions() -> dict[str, str]:

@@ -15,9 +15,9 @@ from fathoms.models import ChatModel, Embedded, LexicalEmbedder, OnnxEmbedder, S
 from fathoms.models.caller import provider_of
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.attachments import attached
-from fathoms.pipeline.experiment import AnyExperiment, Experiment
+from fathoms.pipeline.experiment import AnyExperiment, Experiment, ExternalExperiment, SearchExperiment
 from fathoms.pipeline.pipeline import Progress, silent
-from fathoms.runner.estimate import Estimate, Estimates, added, estimate, judging
+from fathoms.runner.estimate import Estimate, Estimates, added, estimate, judging, reranking
 from fathoms.runs.cache import Cache
 from fathoms.types import Purpose, Question
 
@@ -30,9 +30,9 @@ class Plan:
 
     `providers` and `estimates` are by what a model is called for. The estimates cover all questions and
     repeats but no embeddings; they are `None` where they cannot be made, and `unknown` then says why.
-    `attached` counts pages and bytes of the attached PDFs (or of images of their pages) over the questions of
-    one repeat, `None` where none are attached. `missing` holds the reasons, by stage, why the run would not
-    start.
+    `retrieval_only` says that no answers are asked for. `attached` counts pages and bytes of the attached
+    PDFs (or of images of their pages) over the questions of one repeat, `None` where none are attached.
+    `missing` holds the reasons, by stage, why the run would not start.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Plan:
     missing: dict[str, str]
     estimates: Estimates | None
     unknown: str | None
+    retrieval_only: bool = False
 
     @property
     def estimate(self) -> Estimate | None:
@@ -72,14 +73,19 @@ def plan(
         except FathomsError as error:
             missing[stage] = str(error)
     requests: int | None = len(asked) * repeats if len(experiment.called) == 1 else None
+    if isinstance(experiment, SearchExperiment):
+        requests = None if experiment.called else 0
     attached: dict[str, int] | None = None
     found: Estimates | None = None
     unknown = _obstacle(experiment, corpus, cache, missing)
-    if unknown is None and isinstance(experiment, Experiment):
+    if unknown is None and not isinstance(experiment, ExternalExperiment):
         try:
-            found, attached = _estimated(experiment, corpus, asked, cache, workers, progress)
-            found = added([found] * repeats)
-            found |= _judging(experiment, found, len(asked) * repeats)
+            if isinstance(experiment, Experiment):
+                found, attached = _estimated(experiment, corpus, asked, cache, workers, progress)
+                found = added([found] * repeats)
+                found |= _judging(experiment, found, len(asked) * repeats)
+            else:
+                found = added([_searching(experiment, corpus, asked, cache, workers, progress)] * repeats)
             requests = sum(part.requests for part in found.values())
         except FathomsError as error:
             unknown = missing["retrieve"] = str(error)
@@ -99,12 +105,15 @@ def plan(
         missing=missing,
         estimates=found,
         unknown=unknown,
+        retrieval_only=isinstance(experiment, SearchExperiment),
     )
 
 
 def _judges(experiment: AnyExperiment) -> list[ChatModel]:
     """The language models that judge the answers; empty where scoring asks no judge, or none is a model."""
-    asked = experiment.judge if experiment.asks_judge else None
+    asked = (
+        None if isinstance(experiment, SearchExperiment) or not experiment.asks_judge else experiment.judge
+    )
     return list(asked.parts().values()) if asked else []
 
 
@@ -137,18 +146,40 @@ def _obstacle(
     experiment: AnyExperiment, corpus: Corpus, cache: Cache, missing: Mapping[str, str]
 ) -> str | None:
     """Why prompts cannot be packed beforehand; `None` where they can."""
-    if not isinstance(experiment, Experiment):
+    if isinstance(experiment, ExternalExperiment):
         return "the pipeline makes its own prompts"
+    if isinstance(experiment, SearchExperiment) and not experiment.called:
+        return None  # there is nothing to estimate
     absent = [stage for stage in ("ingest", "chunk", "embed", "retrieve") if stage in missing]
     if absent:
         return f"{', '.join(absent)}: something is missing"
-    if isinstance(experiment.generate, Embedded) and "generate" in missing:
+    generate = experiment.generate if isinstance(experiment, Experiment) else None
+    if isinstance(generate, Embedded) and "generate" in missing:
         return "generate: something is missing"
     if experiment.retrieve.needs == "vectors" and not isinstance(experiment.embed, _IN_PROCESS):
         return f"embed: {described(experiment.embed)} would have to be called"
     if isinstance(experiment.ingest, Docling) and not experiment.is_parsed(corpus.documents, cache):
         return "the documents are not parsed yet: run 'fathoms ingest' first, which may take long"
     return None
+
+
+def _searching(
+    experiment: SearchExperiment,
+    corpus: Corpus,
+    asked: Sequence[Question],
+    cache: Cache,
+    workers: int,
+    progress: Progress,
+) -> Estimates:
+    """The estimate of a reranking language model for all questions once; raises FathomsError."""
+    if not experiment.called:
+        return {}
+    prepared = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
+    rows = prepared.search(asked) if asked else []
+    parts = (
+        reranking(experiment.retrieve, question, hits) for question, hits in zip(asked, rows, strict=True)
+    )
+    return {"rerank": sum(parts, Estimate())}
 
 
 def _estimated(

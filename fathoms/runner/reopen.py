@@ -11,7 +11,13 @@ from fathoms import corpora
 from fathoms.config import Source, validate
 from fathoms.corpora import Corpus
 from fathoms.errors import StoreError, UsageError
-from fathoms.pipeline.experiment import AnyExperiment, Experiment, ExternalExperiment, Prepared
+from fathoms.pipeline.experiment import (
+    AnyExperiment,
+    Experiment,
+    ExternalExperiment,
+    Prepared,
+    SearchExperiment,
+)
 from fathoms.pipeline.external.mapping import Response
 from fathoms.runner.manifest import versions
 from fathoms.runs.store import Flaw, Run
@@ -40,6 +46,11 @@ class Reopened:
     flaws: tuple[Flaw, ...] = ()
     """The lines of the run's journal that cannot be used."""
 
+    @property
+    def retrieval_only(self) -> bool:
+        """Whether the run only searches."""
+        return isinstance(self.experiment, SearchExperiment)
+
 
 def reopen(run: Run) -> Reopened:
     """Read a run back in order to resume it.
@@ -56,9 +67,13 @@ def reopen(run: Run) -> Reopened:
         )
     folder = Path(manifest["folder"])
     source = Source(str(run.path / "manifest.json"), _as_written(config))
-    read: AnyExperiment = (
-        validate(ExternalExperiment, source) if "pipeline" in config else validate(Experiment, source)
-    )
+    read: AnyExperiment
+    if manifest.get("retrieval_only"):
+        read = validate(SearchExperiment, source)
+    elif "pipeline" in config:
+        read = validate(ExternalExperiment, source)
+    else:
+        read = validate(Experiment, source)
     if not is_signed(manifest):
         refuse(run.id, manifest, demands(read, ("config",)))
     experiment = read.at(folder)  # this imports a Python pipeline

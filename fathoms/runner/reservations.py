@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fathoms.errors import ModelError, UsageError
 from fathoms.models.calling.stop import Stop
 from fathoms.pipeline.answering import Ingested, PackedQuestion
-from fathoms.pipeline.experiment import AnyExperiment, Experiment, Prepared
+from fathoms.pipeline.experiment import AnyExperiment, ExternalExperiment, Prepared
 from fathoms.runner.budget import Amount, Budget
 from fathoms.runner.estimate import Estimates, estimate
 from fathoms.runs.usage import billed, tokens_of, total
@@ -87,6 +87,8 @@ class Reservations:
                 spent = self._spent(record, reservation)
                 if record.answer is not None and not record.answer.cached:
                     self._learn(record, record.answer, reservation, spent)
+                elif record.only_searched:  # calls of a reranker: as many for every question
+                    self._answered, self._most = True, _larger(self._most, spent)
         finally:  # release the reservation even if this raises
             self._budget.settle(reservation.amount, spent)
 
@@ -131,7 +133,7 @@ class Reservations:
     def _learn(self, record: Record, answer: Reply, reservation: Reservation, spent: Amount) -> None:
         """Learn from an answered question how long replies are and how many tokens prompts really have."""
         self._answered = True
-        self._most = Amount(max(self._most.tokens, spent.tokens), max(self._most.cost, spent.cost))
+        self._most = _larger(self._most, spent)
         for purpose, estimated in (reservation.estimates or {}).items():
             calls = [call.usage for call in record.calls if call.purpose == purpose]
             usages = [answer.usage] if purpose == "answer" else calls
@@ -145,6 +147,11 @@ class Reservations:
             learnt.reply = max(learnt.reply, math.ceil(reply / estimated.requests))
 
 
+def _larger(one: Amount, other: Amount) -> Amount:
+    """The larger tokens and the larger cost of two amounts."""
+    return Amount(max(one.tokens, other.tokens), max(one.cost, other.cost))
+
+
 def _sum_or(assumed: float, parts: Sequence[float | None]) -> float:
     """The sum of the parts; `assumed` where any of them is unknown."""
     known = [part for part in parts if part is not None]
@@ -153,7 +160,7 @@ def _sum_or(assumed: float, parts: Sequence[float | None]) -> float:
 
 def require_price(experiment: AnyExperiment, budget: Budget) -> None:
     """Raise UsageError where the cost is limited and the price of the model is unknown."""
-    if budget.max_cost is None or not isinstance(experiment, Experiment):
+    if budget.max_cost is None or isinstance(experiment, ExternalExperiment):
         return
     keys = {"answer": "generate.price", "rerank": "retrieve.by.generate.price"}
     for purpose, model in experiment.called.items():

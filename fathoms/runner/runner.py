@@ -20,7 +20,7 @@ from fathoms.models.caller import Caller
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ProviderCalls
 from fathoms.models.calling.stop import Stop, StopSignals, ending_in_time
-from fathoms.pipeline.experiment import AnyExperiment, Prepared
+from fathoms.pipeline.experiment import AnyExperiment, Prepared, SearchExperiment
 from fathoms.pipeline.pipeline import Progress, silent
 from fathoms.runner.active_run import ActiveRun, Ended, Outcome
 from fathoms.runner.budget import Budget
@@ -40,7 +40,8 @@ OnRecord = Callable[[Record, int, int], None]
 
 @dataclass(frozen=True)
 class Tally:
-    """Progress of the questions to one provider. `cost` is in US dollars; `None` if any part is unknown."""
+    """Progress of the questions to one provider. `cost` is in US dollars; `None` if any part is unknown.
+    `retrieval_only` says that they are only searched for."""
 
     provider: str
     done: int
@@ -48,6 +49,7 @@ class Tally:
     failed: int
     cached: int
     cost: float | None
+    retrieval_only: bool = False
 
 
 OnTally = Callable[[Tally], None]
@@ -266,4 +268,5 @@ def _tally(provider: str, runs: Sequence[ActiveRun]) -> Tally:
         failed=sum(active.errors for active in runs),
         cached=sum(active.cached for active in runs),
         cost=total([active.cost for active in runs]),
+        retrieval_only=all(isinstance(active.experiment, SearchExperiment) for active in runs),
     )

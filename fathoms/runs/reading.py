@@ -429,6 +429,54 @@ class ServiceFigures(_Part):
     warnings: tuple[str, ...] = ()
 
 
+class CurvePoint(_Part):
+    """A point of a curve of recall: at rank `k`, or with so many `tokens` of retrieved text."""
+
+    k: int | None = None
+    tokens: int | None = None
+    value: Number | None = None
+    low: Number | None = None
+    high: Number | None = None
+    n: int = 0
+
+    @property
+    def bounds(self) -> tuple[Number, Number] | None:
+        """The interval, `None` if it is not known."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+
+class RecallCurves(_Part):
+    """Recall over ranks and over tokens; see `metrics.retrieval.curves`."""
+
+    level: str = "page"
+    by_rank: tuple[CurvePoint, ...] = ()
+    by_tokens: tuple[CurvePoint, ...] = ()
+    characters_per_token: Number | None = None
+    estimated: bool = True
+
+
+class SearchSeconds(_Part):
+    """Mean seconds of the search for one question, with its interval over blocks of questions."""
+
+    value: Number | None = None
+    low: Number | None = None
+    high: Number | None = None
+    n: int = 0
+    blocks: int = 0
+
+    @property
+    def bounds(self) -> tuple[Number, Number] | None:
+        """The interval, `None` if it is not known."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+
+class RetrievalFigures(_Part):
+    """Figures of the search of a run; `seconds` only of runs that only searched."""
+
+    seconds: SearchSeconds = SearchSeconds()
+    curves: RecallCurves | None = None
+
+
 class Summary(_Part):
     """The content of `summary.json`. `profile` is the headline profile, `cost` is in US dollars, and `errors`
     counts the failed calls by kind. `retrieval_only` says that nobody was asked for an answer."""
@@ -443,6 +491,7 @@ class Summary(_Part):
     counts: Counts = Counts()
     repeats: int = 1
     retrieval_only: bool = False
+    retrieval: RetrievalFigures = RetrievalFigures()
     profiles: dict[str, ProfileFigures] = Field(default_factory=dict)
     metrics: dict[str, MetricFigures] = Field(default_factory=dict)
     judging: JudgingFigures | None = None
@@ -475,6 +524,7 @@ class Ingest(_Part):
     tables: int | None = None
     pictures: int | None = None
     chunks: int | None = None
+    index_bytes: int | None = None
     warnings: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     failures: dict[str, str] = Field(default_factory=dict)
     times: dict[str, IngestTime] = Field(default_factory=dict)

@@ -13,6 +13,7 @@ from fathoms.metrics.funnel_summary import with_funnels
 from fathoms.metrics.metric import Facts, Metric
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import Profile
+from fathoms.metrics.retrieval.curves import Curves
 from fathoms.metrics.score_records import RecordScore, Scoring, judge
 from fathoms.metrics.stages import Stage
 from fathoms.runs.store import Entry, Run, WriteView, verdict_text
@@ -40,10 +41,10 @@ class Rules:
 class QuestionScorer:
     """Scores questions, writes their files, and collects what the summary needs.
 
-    `tally` has the records, `pools` the scores by metric, and `verdicts` the JSON texts of the abstention
-    verdicts that were made now, by key. `known` are those of earlier scorings, and `stages` the stages of the
-    funnel that are known for any question of the run. `on_done` is told how many answers are scored. Only a
-    few records are in memory at a time.
+    `tally` has the records, `pools` the scores by metric, `curves` the rankings, and `verdicts` the JSON
+    texts of the abstention verdicts that were made now, by key. `known` are those of earlier scorings, and
+    `stages` the stages of the funnel that are known for any question of the run. `on_done` is told how many
+    answers are scored. Only a few records are in memory at a time.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class QuestionScorer:
         asked = Asked()
         self.tally = Tally(asked)
         self.pools = {metric.name: Pool(metric, asked) for metric in metrics}
+        self.curves = Curves(asked)
         self.verdicts: dict[str, str] = {}
         self._run = run
         self._rules = rules
@@ -105,6 +107,7 @@ class QuestionScorer:
             write(repeats, rows, metrics)
             for record, row in zip(repeats, rows, strict=True):
                 self.tally.add(record, row)
+                self.curves.add(record)
         self._on_done(len(self.tally))
 
     def _measured(self, facts: Facts) -> dict[str, Any]:
@@ -129,6 +132,7 @@ class QuestionScorer:
         return {
             "tally": self.tally.state(),
             "pools": {name: pool.state() for name, pool in self.pools.items()},
+            "curves": self.curves.state(),
             "verdicts": self.verdicts,
         }
 
@@ -137,5 +141,6 @@ class QuestionScorer:
         numbers = self.tally.extend(state["tally"])
         for name, pool in state["pools"].items():
             self.pools[name].extend(pool, numbers)
+        self.curves.extend(state["curves"], numbers)
         self.verdicts |= state["verdicts"]
         self._on_done(len(self.tally))

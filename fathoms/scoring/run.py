@@ -25,7 +25,7 @@ from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import default_profiles, headline
-from fathoms.metrics.registry import SETS, Metrics, beside_default, default_metrics, distinct
+from fathoms.metrics.registry import SETS, Metrics, beside_default, default_metrics, distinct, search_metrics
 from fathoms.metrics.score_records import Scores, Scoring
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.runs.folder import SCHEMA
@@ -81,6 +81,8 @@ def score_run(
     )
     scoring, own = _trusted_scoring(run, manifest, settings)
     asked = distinct([*own, *metrics])
+    if retrieval_only:
+        asked = distinct([*asked, *search_metrics(asked)])
     measured = distinct([*default_metrics(), *asked])
     data = (manifest.get("data") or {}).get("name")
     needing = [metric for metric in measured if isinstance(metric, JudgedMetric)]
@@ -106,6 +108,9 @@ def score_run(
         run.add_verdicts(VERDICTS, scorer.verdicts)
     run.set_aside_views(questions, {share.file for share in shares if share.file})
     tally, pools = scorer.tally, scorer.pools
+    retrieval = {"seconds": search_seconds(tally.seconds)} if retrieval_only else {}
+    if curves := scorer.curves.figures(manifest.get("depth") or 0):
+        retrieval["curves"] = curves
     # of a large run, they would take as much memory as the summary needs
     del entries, questions, shares, scorer
     records, scores = tally.records, Scores(scoring, tally.scores, {})
@@ -125,6 +130,8 @@ def score_run(
                 "judging was stopped by its budget; 'fathoms score' asks for the missing verdicts"
             )
     summary["metrics"] = _figures(pools, by, names, profile)
+    if retrieval:
+        summary["retrieval"] = retrieval
     for metric in distinct([*beside_default(own), *beside_default(metrics)]):
         if retrieval_only and "answer" in metric.needs:
             continue  # a pipeline's configuration asks for metrics of its answers, of which there are none
@@ -448,7 +455,8 @@ def _incomplete(manifest: Mapping[str, Any], tally: Tally) -> list[str]:
     left = (data.get("asked") or 0) * repeats - len(tally)
     if left > 0:
         what = "questions" if repeats == 1 else f"questions ({data['asked']}, {repeats} times each)"
-        sentences.append(f"{left} of {data['asked'] * repeats} {what} have no answer yet")
+        still = "were not searched for yet" if manifest.get("retrieval_only") else "have no answer yet"
+        sentences.append(f"{left} of {data['asked'] * repeats} {what} {still}")
     if (manifest.get("totals") or {}).get("stopped") == "budget":
         sentences.append("the run was stopped by its budget")
     if failures := (data.get("ingest") or {}).get("failures"):
@@ -456,6 +464,28 @@ def _incomplete(manifest: Mapping[str, Any], tally: Tally) -> list[str]:
     if data.get("missing_documents"):
         sentences.append(f"documents are missing: {', '.join(data['missing_documents'])}")
     return sentences
+
+
+def search_seconds(seconds: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+    """Return the mean seconds that a run took to search for one question (`value`), by its `n` questions.
+
+    Questions are searched for in blocks, and those of a block have the same time, so the interval is that of
+    the mean over `blocks`. Reranking by a language model, question by question, is part of the time, and its
+    variation is not part of the interval. `low` and `high` are `None` if there are too few blocks for one.
+    """
+    import numpy as np
+
+    from fathoms.stats.intervals import log_t_interval
+
+    searches, rerankings = (seconds.get(stage) or () for stage in ("retrieve", "rerank"))
+    if not searches:
+        return {"value": None, "low": None, "high": None, "n": 0, "blocks": 0}
+    more = fmean(rerankings) if rerankings else 0.0
+    blocks = np.array(list(dict.fromkeys(searches)))
+    found = log_t_interval([blocks], np.ones(1))
+    low, high = (None, None) if found is None else (found.low + more, found.high + more)
+    value = fmean(searches) + more
+    return {"value": value, "low": low, "high": high, "n": len(searches), "blocks": len(blocks)}
 
 
 def _seconds(tally: Tally) -> dict[str, float | None]:

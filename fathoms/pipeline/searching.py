@@ -1,0 +1,191 @@
+"""Searching without asking for answers: from a corpus and questions to records that hold hits alone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fathoms.errors import DocumentError
+from fathoms.ingest import PdfParser
+from fathoms.metrics.metric import Metric
+from fathoms.metrics.retrieval.coverage import pages_of
+from fathoms.models.caller import Caller, to_failure
+from fathoms.pipeline.answering import PackedQuestion
+from fathoms.pipeline.ingest_report import ingest_report
+from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.retrieve import Index, Retriever
+from fathoms.safety.option_limits import MOST_CHUNKS
+from fathoms.types import Call, Document, Failure, Hit, Question, Record
+
+BLOCK = 16
+"""The questions that are searched for at once. Their records are written before the next ones are searched
+for, so that little is lost when the run is killed."""
+LEAST = 10
+"""The least number of different pages that a search goes to."""
+_AHEAD = 4
+"""A search asks for so many times the chunks that are needed at least: several may be of the same page."""
+
+
+@dataclass(frozen=True)
+class Depth:
+    """How deep a search must go so that metrics at k can be computed.
+
+    The hits of a question are cut after `top_k` chunks, or after as many more as it takes until they are `k`
+    chunks of `k` different pages. With `documents`, they must be of `k` different documents.
+    """
+
+    k: int = 0
+    documents: bool = False
+
+    def cut(self, hits: Sequence[Hit], top_k: int) -> int | None:
+        """Return after how many hits the ranking is deep enough; `None` if it is not."""
+        least, seen = max(top_k, self.k), set[tuple[str, int]]()
+        for number, hit in enumerate(hits, start=1):
+            whole = ((hit.chunk.document, 0),)
+            unknown = ((hit.chunk.document, -number),)  # a page that is not known is one of its own
+            seen.update(whole if self.documents else pages_of(hit.chunk) or unknown)
+            if number >= least and len(seen) >= self.k:
+                return number
+        return None
+
+
+def depth_for(metrics: Iterable[Metric]) -> Depth:
+    """Return how deep a search must go for these metrics: as deep as the largest `k` of any of them, and at
+    least to `LEAST`, for the curves of recall."""
+    found = Depth(LEAST)
+    for metric in metrics:
+        k = int(getattr(metric, "k", None) or 0)
+        by_document = k > 0 and getattr(metric, "level", None) == "document"
+        found = Depth(max(found.k, k), found.documents or by_document)
+    return found
+
+
+@dataclass
+class Searching:
+    """A corpus that is ready to be searched, as the runner uses it (`Prepared`).
+
+    Questions are searched for in blocks when they are asked for. The time of a search is that of its block,
+    divided by its questions; questions are embedded anew, and the first search of a process, which loads
+    models and may build the index, is not counted.
+    """
+
+    ingest: PdfParser
+    retriever: Retriever
+    depth: Depth
+    documents: tuple[Document, ...]
+    failures: tuple[DocumentError, ...]
+    index: Index
+    fingerprints: dict[str, str]
+    times: IngestTimes
+    _questions: list[Question] = field(default_factory=list)
+    _found: dict[str, tuple[tuple[Hit, ...], float]] = field(default_factory=dict)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _is_warm: bool = False
+
+    def report(self) -> dict[str, Any]:
+        """What came of the documents; see `ingest_report`."""
+        return ingest_report(
+            self.ingest, self.documents, self.failures, self.index, self.retriever, self.times
+        )
+
+    def warm_up(self) -> None:
+        """Search once, so that models are loaded and the index is made."""
+        if not self._is_warm and self.retriever.needs in ("chunks", "vectors"):
+            self.retriever.search(self.index, self._questions[:1])
+        self._is_warm = True
+
+    def retrieve(self, questions: Sequence[Question]) -> dict[str, tuple[Hit, ...]]:
+        """Note the questions, which are searched for block by block; returns no hits."""
+        self._questions = list(questions)
+        self.warm_up()
+        return {}
+
+    async def answer(
+        self,
+        question: Question,
+        hits: tuple[Hit, ...] = (),
+        *,
+        repeat: int = 0,
+        timeout: float | None = None,
+        caller: Caller | None = None,
+        packed: PackedQuestion | None = None,
+    ) -> Record:
+        """Search for one question and return its record, which has no answer. A failure is returned as a
+        record with `error` set. `timeout` limits the reranking by a language model, in seconds."""
+        record = Record(question=question, repeat=repeat, attempts=0, fingerprints=self.fingerprints)
+        found: dict[str, Any] = {}
+        calls: list[Call] = []
+        try:
+            found["hits"], seconds = await self._hits(question)
+            found["timings"] = {"retrieve": seconds}
+            if self.retriever.reranker is not None:
+                candidates = found.pop("hits")  # they are no hits yet
+                started = time.perf_counter()
+                try:
+                    async with asyncio.timeout(timeout) as deadline:
+                        found["hits"] = await self._reranked(
+                            question, candidates, caller or Caller(), repeat, deadline, calls
+                        )
+                finally:
+                    found["timings"]["rerank"] = time.perf_counter() - started
+        except TimeoutError:
+            found["error"] = Failure(kind="Timeout", message=f"not reranked within {timeout:g} s")
+        except Exception as failure:  # any client error fails this question only
+            found["error"] = to_failure(failure)
+        return record.model_copy(update={**found, "calls": tuple(calls)})
+
+    async def _hits(self, question: Question) -> tuple[tuple[Hit, ...], float]:
+        """The hits of a question and the seconds that they took; searches for its block first if needed."""
+        async with self._lock:
+            if question.id not in self._found:
+                others = (other for other in self._questions if other.id not in self._found)
+                block = [question, *(other for other in others if other.id != question.id)][:BLOCK]
+                started = time.perf_counter()
+                rows = await asyncio.to_thread(self.search, block)
+                seconds = (time.perf_counter() - started) / len(block)
+                self._found |= {each.id: (row, seconds) for each, row in zip(block, rows, strict=True)}
+        return self._found[question.id]
+
+    async def _reranked(
+        self,
+        question: Question,
+        candidates: tuple[Hit, ...],
+        caller: Caller,
+        repeat: int,
+        deadline: asyncio.Timeout,
+        calls: list[Call],
+    ) -> tuple[Hit, ...]:
+        """Let the language model sort all candidates, and cut them where the ranking is deep enough."""
+        own = _top_k(self.retriever) or 0
+        deep = self.retriever.model_copy(update={"top_k": max(own, len(candidates))})
+        hits = await deep.refine(question, candidates, caller, repeat=repeat, deadline=deadline, calls=calls)
+        return hits[: self.depth.cut(hits, own)]
+
+    def search(self, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+        """Return the hits of questions, as many as `depth` asks for, as far as the retriever finds them.
+
+        A retriever that fuses or reranks candidates finds no more than these.
+        """
+        own = _top_k(self.retriever)
+        if own is None or self.retriever.reranker is not None:
+            return self.retriever.search(self.index, questions)
+        found: dict[str, tuple[Hit, ...]] = {}
+        left, top_k = list(questions), min(MOST_CHUNKS, _AHEAD * max(own, self.depth.k))
+        while left:
+            deep = self.retriever.model_copy(update={"top_k": top_k})
+            shallow = []
+            for question, hits in zip(left, deep.search(self.index, left), strict=True):
+                cut = self.depth.cut(hits, own)
+                if cut is None and len(hits) == top_k < MOST_CHUNKS:
+                    shallow.append(question)
+                found[question.id] = hits[:cut]
+            left, top_k = shallow, min(MOST_CHUNKS, _AHEAD * top_k)
+        return [found[question.id] for question in questions]
+
+
+def _top_k(retriever: Retriever) -> int | None:
+    """The number of chunks that a retriever returns; `None` if it is not limited."""
+    return getattr(retriever, "top_k", None)
