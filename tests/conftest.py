@@ -17,7 +17,7 @@ from hypothesis import settings
 from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.models.weights.weights import is_installed, locate
 from fathoms.paths import cache_dir
-from tests.support.measured import measure_processes_of
+from tests.support.measured import measure_no_processes
 from tests.support.ollama_server import NoServerError, OllamaServer, set_up
 from tests.support.project import Project, write_project
 
@@ -34,15 +34,13 @@ SHARED = Path(os.environ.get("FATHOMS_SHARED", ROOT.parent / "shared"))
 
 
 def pytest_collection_finish() -> None:
-    """Spare the garbage collector what stays until the end: the tests and what they have imported."""
+    """Spare the garbage collector what stays until the end: the tests and what they have imported.
+
+    Coverage has begun by now, in the processes of pytest-xdist too.
+    """
+    measure_no_processes()
     gc.collect()
     gc.freeze()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Before the fixtures, which start processes, too."""
-    measure_processes_of(item.path.relative_to(ROOT / "tests").parts[0])
 
 
 @pytest.fixture(scope="session")

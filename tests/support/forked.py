@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tests.support.measured import is_measured, measuring
+from tests.support.measured import is_measured, variables
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -69,18 +69,11 @@ def run_forked(
     arguments: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float
 ) -> subprocess.CompletedProcess[str]:
     """Run `python -m fathoms ARGUMENTS` in a folder, like `subprocess.run` with its output captured."""
-    measured = is_measured(arguments)
-    server = _server(measured)
+    server = _server(is_measured(arguments))
     with tempfile.TemporaryDirectory(prefix="fathoms-command-") as place:
         out, err = Path(place, "out"), Path(place, "err")
-        order = {
-            "arguments": [*arguments],
-            "folder": str(folder),
-            "environment": measuring(environment, measured),
-            "out": str(out),
-            "err": str(err),
-        }
-        child = int(_ask(server, json.dumps(order)))
+        order = {"arguments": [*arguments], "folder": str(folder), "environment": {**environment}}
+        child = int(_ask(server, json.dumps({**order, "out": str(out), "err": str(err)})))
         late = threading.Event()
         timer = threading.Timer(timeout, lambda: (late.set(), os.kill(child, signal.SIGKILL)))
         timer.start()
@@ -99,7 +92,7 @@ def _server(measured: bool) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "tests.support.forked"],
         cwd=ROOT,
-        env={**measuring(os.environ, measured), "PYTHONWARNINGS": "error"},
+        env={**os.environ, **variables(measured), "PYTHONWARNINGS": "error"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -1,18 +1,16 @@
-"""Which processes of the tests count for coverage.
+"""Which processes of the tests count for coverage: of each command that runs in a fork, the first ones.
 
 Measuring doubles the CPU time of a process: coverage is imported, every line reported, and a file written at
-the end. So the processes that fathoms starts are measured in the tests of the rooms that they belong to, and
-of the commands that run in forks each kind is measured some times, wherever it is tested. All other processes
-would cover the same lines again.
+the end. Later commands would cover the same lines again. Children that read PDFs or hold models are killed
+when they have answered, so they would never write what they measured.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-ROOMS = {"cli", "ingest", "models", "pipeline", "safety"}
 COMMANDS = 20
 """So many commands of a kind are measured, in each process of pytest-xdist."""
 
@@ -21,13 +19,11 @@ _variables: dict[str, str] = {}
 _commands: Counter[str] = Counter()
 
 
-def measure_processes_of(room: str) -> None:
-    """Let the processes that the next test starts be measured, or not."""
+def measure_no_processes() -> None:
+    """Take what makes new interpreters measure themselves out of the environment."""
     _variables.update({name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")})
     for name in _variables:
         os.environ.pop(name, None)
-    if room in ROOMS:
-        os.environ.update(_variables)
 
 
 def is_measured(command: Sequence[str]) -> bool:
@@ -37,7 +33,6 @@ def is_measured(command: Sequence[str]) -> bool:
     return bool(_variables) and _commands[kind] <= COMMANDS
 
 
-def measuring(environment: Mapping[str, str], wanted: bool) -> dict[str, str]:
-    """An environment for a process that is measured or not, with its children."""
-    kept = {name: value for name, value in environment.items() if name not in _variables}
-    return {**kept, **(_variables if wanted else {})}
+def variables(wanted: bool) -> dict[str, str]:
+    """The environment variables for a process that is measured or not."""
+    return _variables if wanted else {}
