@@ -1,4 +1,5 @@
-"""The long texts of a run, each stored once as `blobs/<sha256>.gz`."""
+"""The long texts of runs, each stored once in a file named by its sha256: those of one run in its `blobs/`,
+and those that the runs of a folder share in `.documents/` beside them."""
 
 from __future__ import annotations
 
@@ -51,30 +52,46 @@ _recent = _Recent(64 * 2**20)
 
 
 class Blobs:
-    """The blobs of one run."""
+    """Texts by hash, in the files `<folder>/<sha256>.gz` below `root`."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, folder: str = "blobs") -> None:
         self._root = root
+        self._folder = folder
         self._written: set[str] = set()
 
-    def put(self, text: str) -> str:
-        """Store a text under its sha256; returns the hash. Raises TooLongError."""
+    def __contains__(self, name: str) -> bool:
+        return os.path.lexists(self._root / self._file(name))
+
+    def _file(self, name: str) -> str:
+        """Return the path of a text below `root`; raises StoreError for anything but a sha256."""
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise StoreError(f"{self._root}: '{name}' is not the name of a blob")
+        return f"{self._folder}/{name}.gz"
+
+    def put(self, text: str, *, mend: bool = False) -> str:
+        """Store a text under its sha256; returns the hash. With `mend`, a damaged file of this name is written
+        again. Raises TooLongError."""
         data = text.encode("utf-8", "replace")
         if len(data) > LARGEST_TEXT:
             raise TooLongError(f"a text of {len(data) >> 20} MiB is more than a blob of a run can hold")
         name = hashlib.sha256(data).hexdigest()
         if name not in self._written:
-            file = f"blobs/{name}.gz"
-            if not os.path.lexists(self._root / file):
-                write_file(self._root, file, gzip.compress(data, 6, mtime=0))
+            if name not in self or (mend and not self._is_sound(name)):
+                write_file(self._root, self._file(name), gzip.compress(data, 6, mtime=0))
             self._written.add(name)
         return name
 
+    def _is_sound(self, name: str) -> bool:
+        """Whether the stored text can be read."""
+        try:
+            self.get(name)
+        except StoreError:
+            return False
+        return True
+
     def get(self, name: str) -> str:
         """Read a text by its hash; raises StoreError where it is missing or damaged."""
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise StoreError(f"{self._root}: '{name}' is not the name of a blob")
-        file = f"blobs/{name}.gz"
+        file = self._file(name)
         key = f"{self._root}/{file}"
         text = _recent.get(key)
         if text is None:

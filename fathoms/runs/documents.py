@@ -1,9 +1,15 @@
-"""The parsed documents of a run, stored in its blobs so that scoring does not need the parser."""
+"""The parsed documents of a run, so that scoring does not need the parser.
+
+Runs on the same documents share them: each document is stored once by its hash, beside the runs
+(`Run.put_shared`). A run that is copied elsewhere therefore needs `export_run`, which puts its documents into
+the copy.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +20,13 @@ from fathoms.runs.folder import TooLongError
 from fathoms.runs.store import Run
 from fathoms.types import Document, Page
 
+_IN_MEMORY = 256
+
 
 def keep_documents(run: Run, documents: Iterable[Document]) -> None:
-    """Store the text of every document that has pages, and reference it in the manifest. A text too long
-    to be read again is left out with a warning in the manifest, and the retrieval funnel then does without
-    it."""
+    """Store the text of every document that has pages, unless another run has stored it before, and reference
+    it in the manifest. A text too long to be read again is left out with a warning in the manifest, and the
+    retrieval funnel then does without it."""
     manifest = run.manifest()
     known = manifest["data"].setdefault("documents", {})
     warnings = manifest["data"].setdefault("warnings", [])
@@ -27,21 +35,72 @@ def keep_documents(run: Run, documents: Iterable[Document]) -> None:
             pages = [{"number": page.number, "text": page.text} for page in document.pages]
             entry = known.setdefault(document.id, {"sha256": document.sha256, "pages": len(document.pages)})
             try:
-                entry["text"] = run.put_blob(json.dumps(pages, ensure_ascii=False))
+                entry["text"] = run.put_shared(json.dumps(pages, ensure_ascii=False))
             except TooLongError as error:
                 warnings.append(f"{document.id}: its text is not kept in the run: {error}")
     run.write_manifest(manifest)
 
 
-def read_documents(run: Run, manifest: Mapping[str, Any]) -> dict[str, Document]:
-    """Read the stored documents by id, with their text only; raises StoreError where one is damaged."""
+class StoredDocuments(Mapping[str, Document]):
+    """The stored documents of a run by id, with their text only. Each is read when it is asked for.
+
+    `missing` are the ids of documents whose text the manifest names and which are not there, as in a run that
+    was copied without `fathoms export`. Reading a damaged document raises StoreError.
+    """
+
+    def __init__(self, run: Run, manifest: Mapping[str, Any]) -> None:
+        self._run = run
+        entries = _entries(manifest)
+        self.missing = tuple(name for name, entry in entries.items() if not run.has_text(entry["text"]))
+        absent = set(self.missing)
+        self._entries = {name: entry for name, entry in entries.items() if name not in absent}
+        self._read = lru_cache(maxsize=_IN_MEMORY)(self._load)
+
+    def __getitem__(self, name: str) -> Document:
+        return self._read(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def _load(self, name: str) -> Document:
+        """Read one document."""
+        entry = self._entries[name]
+        try:
+            pages = tuple(Page.model_validate(page) for page in json.loads(self._run.text(entry["text"])))
+        except (ValueError, TypeError, ValidationError) as error:
+            raise StoreError(f"{self._run.path}: the text of {name} cannot be read: {error}") from error
+        return Document(id=name, path=Path(name), sha256=entry.get("sha256", ""), pages=pages)
+
+
+def missing_sentence(documents: StoredDocuments) -> str | None:
+    """Say which documents are missing and what that means; `None` if none is."""
+    if not (names := documents.missing):
+        return None
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return (
+        f"the parsed text of {shown} is missing, because the run was copied without the folder that runs"
+        " share; the funnel does without it. 'fathoms export RUN', where the run was made, writes a complete"
+        " copy"
+    )
+
+
+def copy_documents(source: Run, target: Run) -> None:
+    """Put the documents of a run into a copy of it; raises StoreError where one is missing or damaged."""
+    for name, entry in _entries(source.manifest()).items():
+        if not source.has_text(entry["text"]):
+            raise StoreError(
+                f"{source.path}: the parsed text of {name} is missing: the copy would lack it, too"
+            )
+        target.put_blob(source.text(entry["text"]))
+
+
+def _entries(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return what the manifest says of each document whose text is stored."""
     entries: Mapping[str, Mapping[str, Any]] = (manifest.get("data") or {}).get("documents") or {}
-    found = {}
-    for name, entry in entries.items():
-        if entry.get("text"):
-            try:
-                pages = tuple(Page.model_validate(page) for page in json.loads(run.blob(entry["text"])))
-            except (ValueError, TypeError, ValidationError) as error:
-                raise StoreError(f"{run.path}: the text of {name} cannot be read: {error}") from error
-            found[name] = Document(id=name, path=Path(name), sha256=entry.get("sha256", ""), pages=pages)
-    return found
+    return {name: entry for name, entry in entries.items() if entry.get("text")}

@@ -43,6 +43,8 @@ from fathoms.runs.views import read_views, view_names, view_of
 from fathoms.safety.masking import record_mask
 from fathoms.types import Call, Citation, Failure, Question, Record, Reply, StoredValue, Verdict
 
+SHARED = ".documents"
+"""The folder, beside the runs, of the parsed documents that they share."""
 _NO_JSON = "it is not JSON"
 
 _README = """# {run}
@@ -55,7 +57,8 @@ The answers of one pipeline and their scores. All files can be read without fath
 | journal.jsonl | one line per finished answer, in order of completion; authoritative |
 | questions/ID.json | one question: gold answer, retrieved context, prompt, answer and scores |
 | questions/00001.jsonl | in a run of more than 10,000 questions: 1,000 of them, one a line |
-| blobs/HASH.gz | long texts that the journal and the manifest refer to by hash (`gunzip -c`) |
+| blobs/HASH.gz | long texts that the journal refers to by hash (`gunzip -c`) |
+| ../.documents/HASH.gz | the parsed documents, which all runs of the folder share |
 | verdicts/ | judgements behind the scores, stored so that scoring again need not repeat them |
 | summary.json | mean scores per category and overall, with counts |
 | report.html, report.md | the report for people; `fathoms report` adds radar plots |
@@ -135,6 +138,7 @@ class Run:
         self.id = path.name
         self._journal = Journal(path / JOURNAL)
         self._blobs = Blobs(path)
+        self._shared = Blobs(path.parent, SHARED)
 
     # ----- made
 
@@ -370,13 +374,22 @@ class Run:
 
     # ----- blobs
 
+    def put_shared(self, text: str) -> str:
+        """Store a text beside the runs of this folder, which share it; returns its hash. A damaged file of
+        another run is written again. Raises TooLongError."""
+        return self._shared.put(text, mend=True)
+
     def put_blob(self, text: str) -> str:
-        """Store a text under its sha256; returns the hash. Raises TooLongError."""
+        """Store a text in this run under its sha256; returns the hash. Raises TooLongError."""
         return self._blobs.put(text)
 
-    def blob(self, name: str) -> str:
-        """Read a stored text by its hash; raises StoreError."""
-        return self._blobs.get(name)
+    def has_text(self, name: str) -> bool:
+        """Whether a text is stored in this run, or beside it."""
+        return name in self._blobs or name in self._shared
+
+    def text(self, name: str) -> str:
+        """Read a text by its hash, from this run or else from beside it; raises StoreError."""
+        return (self._blobs if name in self._blobs else self._shared).get(name)
 
     # ----- views and verdicts
 

@@ -28,6 +28,7 @@ from fathoms.metrics.profiles import default_profiles, headline
 from fathoms.metrics.registry import SETS, Metrics, beside_default, default_metrics, distinct, search_metrics
 from fathoms.metrics.score_records import Scores, Scoring
 from fathoms.models.calling.provider_calls import ExecutionSettings
+from fathoms.runs.documents import StoredDocuments, missing_sentence
 from fathoms.runs.folder import SCHEMA
 from fathoms.runs.service import service_figures
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
@@ -116,6 +117,8 @@ def score_run(
     records, scores = tally.records, Scores(scoring, tally.scores, {})
     made = verdicts.judged.verdicts.values() if verdicts else ()
     summary = summary_of(run.id, manifest, tally, scores, flaws, made)
+    if absent := missing_sentence(StoredDocuments(run, manifest)):
+        summary["warnings"].append(absent)
     by = (verdicts.judge.name, verdicts.key) if verdicts else None
     names = {metric.name for metric in asked} - set(SETS["fathoms"])
     if verdicts is not None:

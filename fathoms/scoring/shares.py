@@ -17,7 +17,7 @@ from fathoms.metrics.profiles import PROFILES
 from fathoms.metrics.registry import default_metrics
 from fathoms.metrics.score_records import Scoring
 from fathoms.models import LexicalEmbedder
-from fathoms.runs.documents import read_documents
+from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.question_lines import LARGE, divided
 from fathoms.runs.store import Entry, Run
 from fathoms.safety.child_main import ThisProcess
@@ -63,7 +63,7 @@ def run_texts(run: Run, manifest: Mapping[str, Any]) -> RunTexts:
     """Return the parsed documents, with which the funnel compares; those that could not be read have no
     text."""
     unread = ((manifest.get("data") or {}).get("ingest") or {}).get("failures") or {}
-    return RunTexts(read_documents(run, manifest), unread)
+    return RunTexts(StoredDocuments(run, manifest), unread)
 
 
 def score_in_shares(

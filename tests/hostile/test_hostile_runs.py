@@ -181,7 +181,6 @@ BAD = {
     "no number": b"NaN\n",
     "nested": b'{"question": ' + b"[" * 200_000 + b"\n",
     "an older schema": b'{"question": "q9", "answer": "yes"}\n',
-    "neither": b'{"question": {"id": "q9", "text": "", "category": "c"}}\n',
     "no text": b"\0\xff\n",
     "a lost text": b'{"question": {"id": {"blob": "%b"}, "text": "", "category": "c"}}\n' % (b"0" * 64),
 }

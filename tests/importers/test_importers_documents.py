@@ -11,7 +11,7 @@ import pytest
 from fathoms.errors import DataError
 from fathoms.importers import Imported, keep, parse_folder, read_result_file, rebuild
 from fathoms.ingest import Pdfium, SentenceChunker
-from fathoms.runs.documents import read_documents
+from fathoms.runs.documents import StoredDocuments
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Document, Hit, Page, Question, Record
 from tests.support.project import write_pdf
@@ -68,7 +68,7 @@ def test_a_folder_is_parsed_and_kept_with_the_run(tmp_path: Path) -> None:
     assert any("broken.pdf" in warning for warning in parsed.warnings)
     run = keep(imported(), "d", tmp_path / "runs", parsed)
     assert run.manifest()["data"]["folder"] == str(tmp_path)
-    documents = read_documents(run, run.manifest())
+    documents = StoredDocuments(run, run.manifest())
     assert [page.text.strip() for page in documents["varn.pdf"].pages] == [
         "The tower is 41.5 m tall.",
         "Green.",

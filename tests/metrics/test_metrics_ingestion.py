@@ -52,6 +52,26 @@ def test_recall(asked: Question, recall: float, missed: tuple[str, ...]) -> None
     assert (found.recall, found.missed, found.left_out, found.chance) == (recall, missed, None, 0.0)
 
 
+def test_of_a_large_corpus_a_fixed_sample_gives_the_chance_of_an_answer() -> None:
+    # 3,000 other documents, of which every tenth holds the answer; reading one outside of the sample fails
+    class Read(dict[str, Document]):
+        def __init__(self) -> None:
+            super().__init__()
+            self.names: set[str] = set()
+
+        def __getitem__(self, name: str) -> Document:
+            self.names.add(name)
+            number = int(name.removeprefix("other").removesuffix(".pdf")) if name != "gold.pdf" else 0
+            return document(name, "Alder." if number % 10 == 0 else "Oak.")
+
+    documents = Read()
+    documents.update(dict.fromkeys(["gold.pdf", *(f"other{n}.pdf" for n in range(1, 3001))], GOLD))
+    found = gold_text_recall(question(("alder",)), documents)
+    assert found.chance == pytest.approx(0.1, abs=0.06)
+    assert len(documents.names - {"gold.pdf"}) == 200
+    assert gold_text_recall(question(("alder",)), documents) == found
+
+
 def test_a_document_that_ingestion_lost_has_no_recall_of_it() -> None:
     assert gold_text_recall(question(("alder",)), {"other1.pdf": OTHERS[0]}).recall == 0.0
 

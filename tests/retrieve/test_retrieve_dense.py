@@ -40,6 +40,17 @@ def test_ties_keep_the_order_of_the_chunks(tmp_path: Path) -> None:
     assert [index for index, _ in found[0]] == [0, 1, 2, 3, 4]
 
 
+def test_rows_of_all_blocks_are_compared_and_ties_keep_their_order_across_them(tmp_path: Path) -> None:
+    # whole numbers, so that scores are exact however the product is divided, and tie in every block
+    generator = np.random.default_rng(5)
+    vectors = generator.integers(-2, 3, (40_000, 3)).astype(np.float32)
+    queries = generator.integers(-2, 3, (1_100, 3)).astype(np.float32)
+    found = NumpyStore().search(tmp_path, vectors, queries, 700)
+    for query in (0, 1, 1_023, 1_024, 1_099):
+        expected = np.argsort(-(vectors @ queries[query]), kind="stable")[:700]
+        assert [index for index, _ in found[query]] == expected.tolist()
+
+
 def test_llamaindex_store_finds_the_same(tmp_path: Path) -> None:
     vectors, queries = unit(200, 3), unit(20, 4)
     ours = NumpyStore().search(tmp_path, vectors, queries, 5)

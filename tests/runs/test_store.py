@@ -283,7 +283,7 @@ def test_what_is_not_a_run(tmp_path: Path) -> None:
         run.manifest()
     for name in ("../../x", "0" * 64):
         with pytest.raises(StoreError):
-            run.blob(name)
+            run.text(name)
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:

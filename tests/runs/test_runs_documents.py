@@ -1,0 +1,104 @@
+"""Parsed documents are stored once for the runs of a folder, and an exported run holds its own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.errors import StoreError, UsageError
+from fathoms.runs.documents import StoredDocuments, keep_documents
+from fathoms.runs.exporting import export_run
+from fathoms.runs.store import Run
+from fathoms.scoring import score_run
+from fathoms.types import Document, Evidence, Page, Question, Record, Reply
+
+DOCUMENTS = [
+    Document(
+        id=f"d{number}.pdf",
+        path=Path(f"d{number}.pdf"),
+        sha256=str(number),
+        pages=(Page(number=1, text=f"The mast is {number}0 metres high."),),
+    )
+    for number in (1, 2)
+]
+
+
+def made(out: Path, name: str) -> Run:
+    run = Run.create(out, name, "f" * 8, {"config": {}, "data": {"name": "q"}})
+    question = Question(
+        id="q1",
+        text="How high is it?",
+        category="A",
+        answers=(("10 metres",),),
+        evidence=(Evidence(document="d1.pdf", page=1),),
+    )
+    run.append([Record(question=question, answer=Reply(text="10 metres"))])
+    keep_documents(run, DOCUMENTS)
+    return run
+
+
+def stored(out: Path) -> list[Path]:
+    return sorted((out / ".documents").iterdir())
+
+
+def in_documents(summary: dict[str, Any]) -> Any:
+    return summary["profiles"]["fathoms"]["funnel"]["overall"].get("documents")
+
+
+def test_runs_of_a_folder_share_their_documents(tmp_path: Path) -> None:
+    first = made(tmp_path, "a")
+    before = {path: path.stat().st_mtime_ns for path in stored(tmp_path)}
+    second = made(tmp_path, "b")
+    assert len(before) == 2
+    assert {path: path.stat().st_mtime_ns for path in stored(tmp_path)} == before
+    for run in (first, second):
+        assert not list(run.path.glob("blobs/*"))
+        assert dict(StoredDocuments(run, run.manifest()))["d2.pdf"].text == "The mast is 20 metres high."
+
+
+def test_a_run_copied_without_them_says_so_and_an_exported_one_has_everything(tmp_path: Path) -> None:
+    run = made(tmp_path / "runs", "a")
+    whole = score_run(run)
+    bare = Run(shutil.copytree(run.path, tmp_path / "bare" / run.id))
+    warned = score_run(bare)
+    assert [text for text in warned["warnings"] if "fathoms export RUN" in text] == [
+        "the parsed text of d1.pdf, d2.pdf is missing, because the run was copied without the folder that"
+        " runs share; the funnel does without it. 'fathoms export RUN', where the run was made, writes a"
+        " complete copy"
+    ]
+    assert in_documents(whole)["recall"] == 1
+    assert not in_documents(warned) or in_documents(warned)["recall"] is None
+
+    copy = export_run(run, tmp_path / "elsewhere" / "copy")
+    shutil.rmtree(tmp_path / "runs")
+    again = score_run(copy)
+    assert in_documents(again) == in_documents(whole)
+    assert again["warnings"] == whole["warnings"]
+    assert {path.name for path in copy.path.iterdir()} >= {"manifest.json", "journal.jsonl", "questions"}
+
+
+def test_an_export_is_complete_or_not_there(tmp_path: Path) -> None:
+    run = made(tmp_path / "runs", "a")
+    (tmp_path / "there").mkdir()
+    with pytest.raises(UsageError, match="already exists"):
+        export_run(run, tmp_path / "there")
+    stored(tmp_path / "runs")[0].unlink()
+    with pytest.raises(StoreError, match=r"the parsed text of d\d\.pdf is missing"):
+        export_run(run, tmp_path / "copy")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["runs", "there"]
+
+
+def test_a_damaged_document_is_never_used_and_the_next_run_writes_it_again(tmp_path: Path) -> None:
+    run = made(tmp_path, "a")
+    text = json.loads((run.path / "manifest.json").read_text())["data"]["documents"]["d1.pdf"]["text"]
+    path = tmp_path / ".documents" / f"{text}.gz"
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(StoreError, match="cannot be read"):
+        StoredDocuments(run, run.manifest())["d1.pdf"]
+    again = made(tmp_path, "b")
+    for one in (run, again):
+        assert StoredDocuments(one, one.manifest())["d1.pdf"].text == "The mast is 10 metres high."
