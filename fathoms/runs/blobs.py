@@ -69,8 +69,8 @@ class Blobs:
         return f"{self._folder}/{name}.gz"
 
     def put(self, text: str, *, mend: bool = False) -> str:
-        """Store a text under its sha256; returns the hash. With `mend`, a damaged file of this name is written
-        again. Raises TooLongError."""
+        """Store a text under its sha256; returns the hash. With `mend`, a damaged file of this name is
+        written again. Raises TooLongError."""
         data = text.encode("utf-8", "replace")
         if len(data) > LARGEST_TEXT:
             raise TooLongError(f"a text of {len(data) >> 20} MiB is more than a blob of a run can hold")
