@@ -113,6 +113,10 @@ class QuestionsError(DataError):
         super().__init__("\n".join([*complaints[: self._SHOWN], *more]))
 
 
+class NotThereError(DataError):
+    """A server has no file at an address of a data set."""
+
+
 class ChecksumError(DataError):
     """A file's sha256 is not the pinned one."""
 

@@ -133,7 +133,8 @@ class Chunk(StoredValue):
 class Evidence(StoredValue):
     """The place of gold evidence: a document, with a page or a quote in it where known. `step` is the number
     of the hop that it supports in a multi-hop question, from 1. `modality` is what the evidence is, such as
-    `text`, `table` or `figure`; data sets have names of their own for it."""
+    `text`, `table` or `figure`; data sets have names of their own for it. `relevance` is how relevant the
+    place is, in whole numbers from 1, in data sets that grade it; `None` where it is simply relevant."""
 
     document: str
     page: int | None = Field(default=None, ge=1)
@@ -141,6 +142,7 @@ class Evidence(StoredValue):
     bbox: Box | None = None
     step: int | None = Field(default=None, ge=1)
     modality: str | None = None
+    relevance: int | None = Field(default=None, ge=1)
 
 
 class Step(StoredValue):

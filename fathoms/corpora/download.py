@@ -19,7 +19,7 @@ import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
 
 from fathoms.config import VERSION
-from fathoms.errors import DataError, UsageError
+from fathoms.errors import DataError, NotThereError, UsageError
 from fathoms.models.calling.retry_after import retry_after_seconds
 from fathoms.safety.masking import without_logins
 from fathoms.safety.transport import Pace, tls_failure
@@ -38,7 +38,7 @@ class Policy:
     first_pause: float = 1.0
     longest_pause: float = 60.0
     timeout: float = 30.0
-    max_bytes: int = 2**30
+    max_bytes: int = 2**32
     slowest: float = 1024.0
     """Lowest accepted rate in bytes per second, averaged over `slow_seconds`; below it the attempt fails."""
     slow_seconds: float = 60.0
@@ -161,6 +161,8 @@ def _check_status(response: httpx.Response, policy: Policy) -> None:
             # Waiting that long would look like a hang: report the time and let the user decide.
             raise DataError(f"{response.url}: status {status}, the server asks to wait {after:.0f} s")
         raise _RetryableError(f"status {status} {response.reason_phrase}", after)
+    if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
+        raise NotThereError(f"{response.url}: status {status} {response.reason_phrase}")
     if status not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE):
         raise DataError(f"{response.url}: status {status} {response.reason_phrase}")
     if response.headers.get("Content-Encoding", "identity") != "identity":

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import shutil
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fathoms.corpora.manifests import Manifest, ManifestFile, find_manifest, known_sets
 from fathoms.corpora.pulled import Pulled, PulledFile, describe, read_record, write_record
-from fathoms.errors import ChecksumError, DataError, UsageError
+from fathoms.errors import ChecksumError, DataError, NotThereError, UsageError
 from fathoms.paths import sha256_file, sweep, temporary_path
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def pull(
     a folder to copy the files from, by name, instead of downloading them; files that it lacks are reported
     as missing. A downloaded file that is not the expected one is kept as `NAME.rejected`: the remaining
     files are still fetched, then the first such error is raised (ChecksumError, or DataError if the file is
-    not a PDF).
+    not a PDF). So is the error about a file that its server does not have.
 
     The URLs of a manifest that does not come with fathoms must lead to public servers over https, unless
     `trust` is set. Raises UsageError for any other URL, for a manifest that uses the name of a data set of
@@ -137,7 +137,7 @@ def _pull_all(manifest: Manifest, folder: Path, fetch: Fetch) -> tuple[FileRepor
     pulled = read_record(folder)
     reports = []
     refused: list[DataError] = []
-    for entry in manifest.files:
+    for entry in _entries(manifest, folder):
         path, old = folder / entry.file, pulled.files.get(entry.file)
         # A file is kept if it matches its record, or its pin if there is no record, and the pin in any case.
         here = sha256_file(path) if path.is_file() else None
@@ -146,7 +146,7 @@ def _pull_all(manifest: Manifest, folder: Path, fetch: Fetch) -> tuple[FileRepor
             continue
         try:
             new = fetch(entry, path, entry.sha256 or (old.sha256 if old and old.from_network else None))
-        except (ChecksumError, _NotAPdfError) as error:
+        except (ChecksumError, _NotAPdfError, NotThereError) as error:
             refused.append(error)
             continue
         if new is None:
@@ -155,10 +155,26 @@ def _pull_all(manifest: Manifest, folder: Path, fetch: Fetch) -> tuple[FileRepor
         pulled = Pulled(files={**pulled.files, entry.file: new})
         write_record(folder, pulled)  # after every file, so that an interrupted pull keeps its records
         state: State = "mismatch" if new.warning else "pulled" if new.from_network else "copied"
-        reports.append(FileReport(entry.file, state, new.bytes, new.warning or new.origin))
+        locked = "" if entry.sha256 or not new.from_network else f"; sha256 {new.sha256} is recorded"
+        reports.append(FileReport(entry.file, state, new.bytes, new.warning or new.origin + locked))
     if refused:
         raise refused[0]
     return tuple(reports)
+
+
+def _entries(manifest: Manifest, folder: Path) -> Iterator[ManifestFile]:
+    """Yield the files of a data set: those of the manifest, then the PDFs that the questions name if the
+    manifest says where to find them. The questions are there by then."""
+    yield from manifest.files
+    path = folder / manifest.questions.file
+    if manifest.each_document and path.is_file():
+        from urllib.parse import quote
+
+        from fathoms.corpora.corpus import needs
+        from fathoms.corpora.questions import read_questions
+
+        for name in sorted(set().union(*map(needs, read_questions(path).questions))):
+            yield ManifestFile(file=name, url=manifest.each_document.replace("{file}", quote(name)))
 
 
 def _from_network(on_progress: Progress | None, policy: Policy | None, *, public_only: bool) -> Fetch:
@@ -236,7 +252,7 @@ def verify(name: str | Manifest, dest: Path | None = None) -> tuple[FileReport, 
     folder = dest or manifest.folder
     pulled = read_record(folder)
     reports = []
-    for entry in manifest.files:
+    for entry in manifest.with_recorded(pulled.files):
         path, record = folder / entry.file, pulled.files.get(entry.file)
         if not path.is_file():
             reports.append(FileReport(entry.file, "missing"))
@@ -258,7 +274,9 @@ def list_sets() -> tuple[SetInfo, ...]:
     """Return all data sets that come with fathoms, sorted by name; the contents of files are not checked."""
     infos = []
     for manifest in map(find_manifest, known_sets()):
-        paths = [manifest.folder / entry.file for entry in manifest.files]
+        pulled = read_record(manifest.folder).files if manifest.each_document else ()
+        files = manifest.with_recorded(pulled)
+        paths = [manifest.folder / entry.file for entry in files]
         sizes = [path.stat().st_size for path in paths if path.is_file()]
         state: Literal["shipped", "pulled", "partial", "absent"] = "partial" if sizes else "absent"
         if len(sizes) == len(paths):

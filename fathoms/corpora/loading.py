@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from fathoms.corpora.corpus import Corpus, needs
-from fathoms.corpora.manifests import Manifest, find_manifest
+from fathoms.corpora.manifests import Manifest, ManifestFile, find_manifest
 from fathoms.corpora.pdfs import find_pdfs, leads_out, only_inside
 from fathoms.corpora.pulled import Pulled, read_record
 from fathoms.corpora.questions import QuestionFile, read_questions
@@ -59,15 +59,22 @@ def _load_files(source: FileSource, base: Path) -> Corpus:
 
 
 def _load_named(source: NamedSource, base: Path) -> Corpus:
-    """Load the corpus of a data set with a manifest; documents not named in the manifest are ignored."""
+    """Load the corpus of a data set with a manifest; if it lists PDFs, other documents are ignored."""
     manifest = find_manifest(source.name, base)
     path = _named_questions(manifest, source, base)
     questions = read_questions(path)
     documents, warnings = _named_documents(manifest, source, base)
-    files = {**documents, manifest.questions.file: path}
+    tables = [entry.file for entry in (*manifest.tables, *manifest.documents) if not _is_pdf(entry)]
+    here = {name: manifest.folder / name for name in tables if (manifest.folder / name).is_file()}
+    files = {**({} if source.documents else here), **documents, manifest.questions.file: path}
     warnings += _verify(manifest, read_record(manifest.folder), files)
     where = f"in {_at(source.documents, base)}" if source.documents else f"({_how_to_get(manifest)})"
-    named = [entry.file for entry in manifest.documents]
+    # Of a parquet file, the documents are those that it holds: it is missing only if it is not here.
+    named = [
+        entry.file
+        for entry in manifest.documents
+        if _is_pdf(entry) or not (source.documents or entry.file in here)
+    ]
     missing = _missing(source.missing, questions, documents, named, where)
     return _corpus(manifest.name, questions, documents, missing, warnings)
 
@@ -86,14 +93,21 @@ def _named_questions(manifest: Manifest, source: NamedSource, base: Path) -> Pat
 def _named_documents(
     manifest: Manifest, source: NamedSource, base: Path
 ) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """Return the paths of the manifest's documents that are present, in manifest order, and warnings."""
-    if source.documents:
-        found, warnings = find_pdfs(_at(source.documents, base))
+    """Return the paths of the documents that are present, and warnings. Where the manifest lists PDFs, they
+    are these, in its order; otherwise all that the folder holds."""
+    listed = [entry.file for entry in manifest.documents if _is_pdf(entry)]
+    if source.documents or not listed:
+        found, warnings = find_pdfs(_at(source.documents, base) if source.documents else manifest.folder)
     else:
-        paths = [manifest.folder / entry.file for entry in manifest.documents]
+        paths = [manifest.folder / name for name in listed]
         inside, warnings = only_inside([path for path in paths if path.is_file()], manifest.folder)
         found = {path.name: path for path in inside}
-    return {entry.file: found[entry.file] for entry in manifest.documents if entry.file in found}, warnings
+    return {name: found[name] for name in listed or found if name in found}, warnings
+
+
+def _is_pdf(entry: ManifestFile) -> bool:
+    """Return whether a file of a manifest is a PDF, rather than a table of pages or of judgements."""
+    return entry.file.lower().endswith(".pdf")
 
 
 def _verify(manifest: Manifest, pulled: Pulled, files: Mapping[str, Path]) -> tuple[str, ...]:
@@ -103,7 +117,7 @@ def _verify(manifest: Manifest, pulled: Pulled, files: Mapping[str, Path]) -> tu
     ChecksumError is raised. A file that the user supplied may differ from the pinned one, with a warning.
     """
     warnings = []
-    for entry in manifest.files:
+    for entry in manifest.with_recorded(pulled.files):
         path = files.get(entry.file)
         if path is None:
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -53,8 +54,12 @@ class Manifest(BaseModel):
     """The question file."""
     exemplars: ManifestFile | None = None
     """A file of example statements and abstentions, for the abstention classifier."""
-    documents: tuple[ManifestFile, ...]
-    """The PDFs that the questions are about."""
+    tables: tuple[ManifestFile, ...] = ()
+    """Further files that the questions are read from, such as the relevance judgements of ViDoRe."""
+    documents: tuple[ManifestFile, ...] = ()
+    """The PDFs that the questions are about, or the parquet files that hold their pages as pictures."""
+    each_document: Annotated[str, Field(pattern=r"^https?://.*\{file\}")] | None = None
+    """The URL of every PDF that the questions name, with `{file}` for its name; it replaces `documents`."""
     _path: Path | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
@@ -68,9 +73,14 @@ class Manifest(BaseModel):
 
     @property
     def files(self) -> tuple[ManifestFile, ...]:
-        """All files of the set: the questions, the exemplars if there are any, then the documents."""
+        """All files that the manifest lists: the questions, their tables, the exemplars, the documents."""
         exemplars = (self.exemplars,) if self.exemplars else ()
-        return (self.questions, *exemplars, *self.documents)
+        return (self.questions, *self.tables, *exemplars, *self.documents)
+
+    def with_recorded(self, recorded: Iterable[str]) -> tuple[ManifestFile, ...]:
+        """Return the files of the manifest, and those that were pulled because the questions name them."""
+        listed = {entry.file for entry in self.files}
+        return (*self.files, *(ManifestFile(file=name) for name in recorded if name not in listed))
 
     @property
     def reference(self) -> str:

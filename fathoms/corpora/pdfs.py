@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from fathoms.corpora.picture_documents import picture_documents
 from fathoms.errors import DataError, UsageError
 from fathoms.paths import sha256_file
 
@@ -14,12 +15,16 @@ def find_pdfs(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
 
     Questions and evidence refer to a document by its file name, so the name must be unique: two files with
     the same name are a warning if their contents are equal, and a DataError if they differ. Hidden files
-    are skipped silently, links to files outside of the folder with a warning. Raises UsageError if the
+    are skipped silently, links to files outside of the folder with a warning. A folder without any PDF is
+    searched for pictures of pages, of which PDFs are made (`picture_documents`). Raises UsageError if the
     folder does not exist.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: the folder of documents does not exist")
-    inside, outside = only_inside(_pdfs_under(folder), folder)
+    paths = _pdfs_under(folder)
+    if not paths:
+        return picture_documents(folder)
+    inside, outside = only_inside(paths, folder)
     found, twice = _by_name(inside)
     return found, outside + twice
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fathoms.config import Key, suggest
+from fathoms.corpora import double_bench, mmdocir, mmlongbench, vidore
 from fathoms.corpora.csv_table import answer_columns, csv_rows
 from fathoms.corpora.fathoms_json import json_rows
 from fathoms.corpora.jsonl import jsonl_rows
 from fathoms.corpora.places import Places, json_places, jsonl_places
+from fathoms.corpora.released import Notes, with_unique_ids
 from fathoms.corpora.rows import Placed, ignored_keys, questions_of
+from fathoms.corpora.tables import columns_of, rows_of
 from fathoms.errors import DataError, QuestionsError, UsageError
+from fathoms.paths import sha256_file
 from fathoms.safety.inputs import decode, decode_table, read_file
 from fathoms.types import Question
 
@@ -25,6 +30,9 @@ FORMATS: dict[str, Callable[[str, str], Iterator[Placed | DataError]]] = {
     ".tsv": csv_rows,
 }
 _TABLES = (".csv", ".tsv")
+PARQUET = ".parquet"
+RELEASED = (double_bench, mmdocir, mmlongbench)
+"""The formats of released data sets; their rows are recognised by their keys."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,8 @@ class QuestionFile:
     """The questions of one file, in file order.
 
     `sha256` is that of the file. `lines` are the line numbers on which the questions begin. `ignored` lists
-    the keys in the file that were ignored, such as `notes`, sorted.
+    the keys in the file that were ignored, such as `notes`, sorted. `released` says that the file has the
+    format of a public data set, and its rows were converted.
     """
 
     questions: tuple[Question, ...]
@@ -40,6 +49,7 @@ class QuestionFile:
     warnings: tuple[str, ...] = ()
     lines: tuple[int, ...] = ()
     ignored: tuple[str, ...] = ()
+    released: bool = False
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -49,15 +59,20 @@ class QuestionFile:
 
 def read_questions(path: Path) -> QuestionFile:
     """Read a `.json`, `.jsonl`, `.ndjson`, `.csv` or `.tsv` question file; `rows` describes the keys of a
-    question.
+    question. The files of Double-Bench, MMDocIR, MMLongBench-Doc and ViDoRe are read as they were released,
+    also in parquet, and for ViDoRe the folder with its tables.
 
     Raises UsageError if the file does not exist. Raises DataError for an unknown extension, for a file
     without questions, and for invalid questions; that one lists all of them, each with `file:line`.
     """
+    if path.suffix.lower() == PARQUET or (path.is_dir() and path.suffix.lower() not in FORMATS):
+        return _read_tables(path)
     rows = FORMATS[format_of(path)]
     data = _read(path)
     text, guessed = _decoded(data, path)
     found = list(rows(text, str(path)))
+    if released := _converted(found, path):
+        return _question_file(path, *released, sha256=hashlib.sha256(data).hexdigest())
     try:
         questions, warnings = questions_of(found)
     except QuestionsError:  # now with the places of the answers, which take long to find
@@ -72,11 +87,74 @@ def read_questions(path: Path) -> QuestionFile:
     return QuestionFile(questions, sha256, warnings, lines, ignored_keys(placed))
 
 
+def _read_tables(path: Path) -> QuestionFile:
+    """Read the questions of a released data set that is in parquet."""
+    if not path.exists():
+        raise UsageError(f"{path}: question file not found")
+    if path.is_file():
+        columns = columns_of(path)
+        if set(columns) >= mmlongbench.KEYS:
+            rows = [(f"{path}:{number}", row) for number, row in enumerate(rows_of(path), start=1)]
+            found = _converted(rows, path)
+            return _question_file(path, *(found or ([], Notes())), sha256=sha256_file(path))
+        if "query" not in columns:
+            raise DataError(f"{path}: no format of questions has the columns {', '.join(columns[:20])}")
+    placed, notes, sha256 = vidore.rows(path)
+    return _question_file(path, placed, notes, sha256=sha256)
+
+
+def _converted(found: Sequence[Placed | DataError], path: Path) -> tuple[list[Placed], Notes] | None:
+    """Return the rows of a released format in the keys of `rows`, with notes of what they have wrong; `None`
+    for rows of our own formats."""
+    first = next((row for row in found if not isinstance(row, DataError)), ("", {}))
+    reader = next((one for one in RELEASED if first[1].keys() >= one.KEYS), None)
+    if reader is None:
+        return None
+    notes, converted = Notes(), []
+    for row in found:
+        if isinstance(row, DataError):
+            line = re.search(r":(\d+)", str(row).removeprefix(str(path)))
+            notes.add(
+                "entries left out, because they are not JSON objects", f"{path}:{line[1] if line else 1}"
+            )
+        else:
+            place, data = row
+            converted += [(place, question) for question in reader.questions(data, place, notes)]
+    return converted, notes
+
+
+def _question_file(path: Path, placed: list[Placed], notes: Notes, *, sha256: str) -> QuestionFile:
+    """Return the questions of converted rows. A row that breaks a rule of `rows` is left out and counted."""
+    placed = with_unique_ids(placed, notes)
+    try:
+        questions, _ = questions_of(placed)
+    except QuestionsError:
+        placed = [row for row in placed if _is_sound(row, notes)]
+        questions, _ = questions_of(placed)
+    if not questions:
+        raise DataError("\n".join([f"{path}: contains no questions", *notes.warnings()]))
+    lines = tuple(int(place.rpartition(":")[2]) for place, _ in placed)
+    return QuestionFile(questions, sha256, notes.warnings(), lines, released=True)
+
+
+def _is_sound(row: Placed, notes: Notes) -> bool:
+    """Return whether a row is a valid question; otherwise the reason is counted."""
+    try:
+        questions_of([row])
+    except QuestionsError as error:
+        notes.add(f"rows left out, because {error.complaints[0].partition(': ')[2][:200]}", row[0])
+        return False
+    return True
+
+
 def find_places(path: Path, file: QuestionFile) -> Places:
-    """Return the places of the values of a file that was read before.
+    """Return the places of the values of a file that was read before; in the format of a public data set,
+    only the lines of its questions.
 
     Raises DataError if the file has changed since it was read.
     """
+    if file.released:
+        return Places(file.lines)
     data = _read(path)
     if hashlib.sha256(data).hexdigest() != file.sha256:
         raise DataError(f"{path}: changed while it was read; try again")

@@ -14,9 +14,10 @@
 | `files`            | file name of a PDF, or a list of them; empty means all | all             |
 | `category`         | any name of up to 200 characters                       | `Uncategorised` |
 | `id`               | any name of up to 200 characters, unique in the file   | derived         |
-| `evidence`         | list of `{document, page or quote, bbox?, step?}`,     | none            |
-|                    | pages and steps from 1                                 |                 |
-| `hops`             | number of facts to combine for the answer, from 1      | none            |
+| `evidence`         | list of `{document, page or quote, bbox?, step?,       | none            |
+|                    | modality?, relevance?}`, all numbers from 1            |                 |
+| `hops`             | number of facts to combine for the answer, from 1      | number of steps |
+| `steps`            | list of the hops, `{question?, answer?}` each          | none            |
 | `answerable`       | `false` if the documents do not contain the answer     | `true`          |
 | `quotes`           | list of candidate quotes `{id, modality?, text?,       | none            |
 |                    | description?, image?, document?, page?, gold?}`        |                 |
@@ -42,7 +43,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from fathoms.config import Key, Source, dotted, suggest, validate
 from fathoms.corpora.ids import question_ids
 from fathoms.errors import ConfigError, DataError, QuestionsError
-from fathoms.types import GOLD_FORMS, Evidence, GoldPhrase, Question, Quote, Scalar
+from fathoms.types import GOLD_FORMS, Evidence, GoldPhrase, Question, Quote, Scalar, Step
 
 IGNORED = frozenset({"comment", "notes"})
 
@@ -133,6 +134,12 @@ class GoldEvidence(Evidence):
         return self
 
 
+class GoldStep(Step):
+    """A hop as written in a question file; unlike `Step`, it rejects unknown keys."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 class CandidateQuote(Quote):
     """A candidate quote as written in a question file; unlike `Quote`, it rejects unknown keys."""
 
@@ -169,6 +176,7 @@ class QuestionRow(BaseModel):
     evidence: list[GoldEvidence] = []
     reference: str | None = None
     hops: int | None = Field(default=None, ge=1, le=1000)
+    steps: list[GoldStep] = []
     answerable: bool = True
     short_answer: str | None = None
     long_answer: str | None = None
@@ -232,6 +240,14 @@ class QuestionRow(BaseModel):
                 raise ValueError(f"evidence in '{evidence.document}', which is not in 'files'{hint}")
             if self.hops is not None and (evidence.step or 0) > self.hops:
                 raise ValueError(f"evidence of step {evidence.step}, but 'hops' is {self.hops}")
+        return self
+
+    @model_validator(mode="after")
+    def _steps_are_hops(self) -> QuestionRow:
+        if self.steps and self.hops not in (None, len(self.steps)):
+            raise ValueError(f"'hops' is {self.hops}, but there are {len(self.steps)} 'steps'")
+        if self.steps and any((evidence.step or 0) > len(self.steps) for evidence in self.evidence):
+            raise ValueError(f"evidence of a step after the last of the {len(self.steps)} 'steps'")
         return self
 
 
@@ -332,7 +348,8 @@ def _question(row: QuestionRow, own_id: str) -> Question:
         answers=tuple(map(tuple, row.answers)),
         reference=row.reference,
         evidence=tuple(Evidence(**evidence.model_dump()) for evidence in row.evidence),
-        hops=row.hops,
+        hops=row.hops or len(row.steps) or None,
+        steps=tuple(Step(**step.model_dump()) for step in row.steps),
         answerable=row.answerable,
         short_answer=row.short_answer,
         long_answer=row.long_answer,

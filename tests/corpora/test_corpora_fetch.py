@@ -117,6 +117,36 @@ def test_what_came_first_is_what_has_to_come_again(toy: Manifest, server: Any) -
     assert states(verify(toy))["a.pdf"] == "missing"
 
 
+def test_the_pdfs_that_the_questions_name_are_pulled(server: Any, cache: Path) -> None:
+    """One download breaks off half way and goes on; a PDF that the server lacks stops none of the others, and
+    is asked for again. All are recorded, because the manifest knows no sha256 of them."""
+    rows = [
+        {"question": "Why?", "doc_id": name, "answer": "rain", "evidence_pages": "[1]"}
+        for name in ("b c.pdf", "a.pdf", "gone.pdf")
+    ]
+    server.add("/docs/a.pdf", PAPER, faults=[{"cut": 30_000}])
+    server.add("/docs/b%20c.pdf", OTHER)
+    url = server.add("/q", json.dumps(rows).encode())
+    each = server.url("/docs/{file}")
+    made = Manifest(
+        name="long",
+        title="-",
+        licence="-",
+        questions=ManifestFile(file="q.json", url=url),
+        each_document=each,
+    )
+    with pytest.raises(DataError, match=r"/docs/gone\.pdf: status 404"):
+        pull(made, policy=QUICK)
+    assert server.sent("/docs/a.pdf") == [30_000, len(PAPER) - 30_000]
+    assert states(verify(made)) == dict.fromkeys(("q.json", "a.pdf", "b c.pdf"), "verified")
+    server.add("/docs/gone.pdf", PAPER)
+    (report,) = [report for report in pull(made, policy=QUICK).files if report.state == "pulled"]
+    assert report.file == "gone.pdf"
+    assert report.detail == f"{server.url('/docs/gone.pdf')}; sha256 {sha256(PAPER)} is recorded"
+    (cache / "data" / "long" / "a.pdf").write_bytes(OTHER)
+    assert states(verify(made))["a.pdf"] == "changed"
+
+
 def test_a_web_page_is_not_recorded_as_a_paper(toy: Manifest, server: Any) -> None:
     server.add("/a", b"<html>Please sign in to the network</html>")
     with pytest.raises(DataError, match=r"a\.pdf\.rejected: the server sent something that is not a PDF"):
@@ -184,7 +214,7 @@ def local(tmp_path: Path) -> Path:
 
 def test_an_unknown_data_set_is_a_mistake_of_the_call() -> None:
     for call in (pull, verify):
-        with pytest.raises(UsageError, match=r"^unknown data set 'nope' \(available: .*sample\)$"):
+        with pytest.raises(UsageError, match=r"^unknown data set 'nope' \(available: .*sample, .*\)$"):
             call("nope")
 
 
