@@ -674,6 +674,10 @@ class ServiceReply(StoredValue):
     version: str | None = None
 
 
+RELEASED_SCORES = frozenset(("correctness", "hallucination"))
+"""The published scores that make up the profile `released`; others stand in the records alone."""
+
+
 class Record(StoredValue):
     """The result of asking one question once, stored as one line of the journal. At most one of `answer` and
     `error` is set; a question that was only searched for has neither.

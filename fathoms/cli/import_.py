@@ -12,8 +12,9 @@ from fathoms.cli.options import RUNS, Out, Partial
 from fathoms.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from fathoms.importers import Imported, ParsedFolder
+    from fathoms.importers import Imported, Options, ParsedFolder
     from fathoms.runs.store import Run
+    from fathoms.types import Question
 
 app = typer.Typer(
     help="Import answers that were made by other tools, as runs.", no_args_is_help=True, rich_markup_mode=None
@@ -25,6 +26,25 @@ Documents = Annotated[
     typer.Option(
         "--documents", help="The folder of the PDFs, from which to estimate where answers were lost."
     ),
+]
+Rows = Annotated[Path, typer.Argument(help="A file with one JSON object per line.", show_default=False)]
+Questions = Annotated[Path, typer.Option("--questions", help="The file of the questions.")]
+OwnQuestions = Annotated[
+    Path | None,
+    typer.Option("--questions", help="The question file; by default the questions in the file itself."),
+]
+Name = Annotated[str | None, typer.Option("--name", help="The name of the run.")]
+Model = Annotated[str | None, typer.Option("--model", help="The model that answered.")]
+ContextsPath = Annotated[
+    str | None,
+    typer.Option(
+        "--contexts",
+        metavar="JSONPATH",
+        help="Where a row of the file has its retrieved contexts, such as `$.metadata.passages`.",
+    ),
+]
+FirstPage = Annotated[
+    int, typer.Option("--first-page", min=0, max=1, help="The number of a PDF's first page in the contexts.")
 ]
 ParserKind = Annotated[str, typer.Option("--parser", help="The parser for --documents: pdfium or pymupdf.")]
 
@@ -55,13 +75,11 @@ def fathoms_rag(
 
 @app.command("answers")
 def answers(
-    file: Annotated[Path, typer.Argument(help="A file with one JSON object per line.", show_default=False)],
-    questions: Annotated[
-        Path, typer.Option("--questions", help="The file of the questions that are answered.")
-    ],
+    file: Rows,
+    questions: Questions,
     out: Out = RUNS,
-    name: Annotated[str | None, typer.Option("--name", help="The name of the run.")] = None,
-    model: Annotated[str | None, typer.Option("--model", help="The model that answered.")] = None,
+    name: Name = None,
+    model: Model = None,
     documents: Documents = None,
     parser: ParserKind = "pdfium",
     partial: Partial = False,
@@ -70,23 +88,188 @@ def answers(
 
     Each row has `id` or `question`, `answer`, and optionally `contexts` and `citations`.
     """
-    from dataclasses import replace
-
-    from fathoms.corpora import read_questions
     from fathoms.importers import read_answers
 
+    parsed, asked = _parse(documents, parser), _asked(questions)
+    read = [read_answers(file, asked, _names(parsed))]
+    return _finish(read, questions.stem, out, parsed, name=name, model=model, partial=partial)
+
+
+@app.command("hits")
+def hits(
+    file: Rows,
+    questions: Questions,
+    out: Out = RUNS,
+    name: Name = None,
+    documents: Documents = None,
+    parser: ParserKind = "pdfium",
+    partial: Partial = False,
+) -> int:
+    """Import what a retriever found from a JSONL file, and score its retrieval.
+
+    Each row has `id` or `question`, and `hits`: a list of objects with `document`, and optionally `page`,
+    `score`, `text`, `bbox` or `boxes`, `rank` and `modality`. `rounds` are those of a retriever with several.
+    """
+    from fathoms.importers import read_hits
+
+    parsed, asked = _parse(documents, parser), _asked(questions)
+    read = [read_hits(file, asked, _names(parsed))]
+    return _finish(read, questions.stem, out, parsed, name=name, partial=partial)
+
+
+@app.command("trec")
+def trec(
+    file: Annotated[Path, typer.Argument(help="A run in the format of TREC.", show_default=False)],
+    qrels: Annotated[Path, typer.Option("--qrels", help="The relevance judgments of the queries.")],
+    questions: OwnQuestions = None,
+    out: Out = RUNS,
+    name: Name = None,
+    partial: Partial = False,
+) -> int:
+    """Import a run in the format of TREC with its relevance judgments, and score its retrieval.
+
+    Ids of `fathoms export trec`, such as `varn.pdf#page=3`, name a page; any other id is a document.
+    """
+    from fathoms.importers import NO_DOCUMENTS, read_trec
+
+    read = [read_trec(file, qrels, None if questions is None else _asked(questions))]
+    data = (qrels if questions is None else questions).stem
+    return _finish(read, data, out, NO_DOCUMENTS, name=name, partial=partial)
+
+
+@app.command("ragas")
+def ragas(
+    file: Annotated[
+        Path, typer.Argument(help="A data set or result of Ragas: .jsonl, .json or .csv.", show_default=False)
+    ],
+    questions: OwnQuestions = None,
+    out: Out = RUNS,
+    name: Name = None,
+    model: Model = None,
+    documents: Documents = None,
+    parser: ParserKind = "pdfium",
+    partial: Partial = False,
+) -> int:
+    """Import answers and contexts from a data set or a result file of Ragas.
+
+    Its scores are kept as released scores.
+    """
+    from fathoms.importers import read_ragas
+
     parsed = _parse(documents, parser)
-    imported = read_answers(
-        file, read_questions(questions).questions, (document.id for document in parsed.documents)
-    )
-    named = replace(imported, name=name or imported.name, model=model)
-    code = _keep([named], questions.stem, out, parsed)
-    found, every = len(named.records), len(named.questions)
-    if found < every and not partial:
-        console.complain("not all questions have an answer; --partial accepts that")
-    missing = found < every and not partial
-    console.say(f"{named.name}: {found} of {every} questions: {'PARTIAL' if missing else 'OK'}")
-    return ExitCode.FAILED if missing else code
+    read = [read_ragas(file, _options(questions, parsed))]
+    data = (questions or file).stem
+    return _finish(read, data, out, parsed, name=name, model=model, partial=partial)
+
+
+@app.command("promptfoo")
+def promptfoo(
+    file: Annotated[
+        Path, typer.Argument(help="The file of `promptfoo eval -o FILE.json` or .jsonl.", show_default=False)
+    ],
+    questions: OwnQuestions = None,
+    contexts: ContextsPath = None,
+    first_page: FirstPage = 1,
+    out: Out = RUNS,
+    documents: Documents = None,
+    parser: ParserKind = "pdfium",
+    partial: Partial = False,
+) -> int:
+    """Import the results of promptfoo, one run for each prompt and provider.
+
+    Its scores are kept as released scores.
+    """
+    from fathoms.importers import read_promptfoo
+
+    parsed = _parse(documents, parser)
+    read = read_promptfoo(file, _options(questions, parsed, contexts, first_page))
+    return _finish(read, (questions or file).stem, out, parsed, partial=partial)
+
+
+@app.command("inspect")
+def inspect(
+    file: Annotated[Path, typer.Argument(help="A log of Inspect: .eval or .json.", show_default=False)],
+    questions: OwnQuestions = None,
+    contexts: ContextsPath = None,
+    first_page: FirstPage = 1,
+    out: Out = RUNS,
+    name: Name = None,
+    model: Model = None,
+    documents: Documents = None,
+    parser: ParserKind = "pdfium",
+    partial: Partial = False,
+) -> int:
+    """Import the samples of a log of Inspect (inspect_ai); its epochs are repeats.
+
+    Its scores are kept as released scores.
+    """
+    from fathoms.importers import read_inspect
+
+    parsed = _parse(documents, parser)
+    read = [read_inspect(file, _options(questions, parsed, contexts, first_page))]
+    data = (questions or file).stem
+    return _finish(read, data, out, parsed, name=name, model=model, partial=partial)
+
+
+def _asked(path: Path) -> tuple[Question, ...]:
+    """Return the questions of a file."""
+    from fathoms.corpora import read_questions
+
+    return read_questions(path).questions
+
+
+def _names(parsed: ParsedFolder) -> tuple[str, ...]:
+    """Return the names of parsed documents."""
+    return tuple(document.id for document in parsed.documents)
+
+
+def _options(
+    questions: Path | None, parsed: ParsedFolder, contexts: str | None = None, first_page: int = 1
+) -> Options:
+    """Return the options of the files of other tools."""
+    from fathoms.importers import Options
+    from fathoms.pipeline.external.mapping import compiled
+
+    if contexts is not None:
+        try:
+            compiled(contexts)
+        except ValueError as error:
+            raise UsageError(f"--contexts {contexts}: {error}") from error
+    asked = None if questions is None else _asked(questions)
+    return Options(asked, _names(parsed), contexts, first_page)
+
+
+def _finish(
+    read: list[Imported],
+    data: str,
+    out: Path,
+    parsed: ParsedFolder,
+    *,
+    name: str | None = None,
+    model: str | None = None,
+    partial: bool = False,
+) -> int:
+    """Store, score and print imported runs; ends with 1 if one of them is partial and `partial` does not
+    accept that."""
+    from dataclasses import replace
+
+    from fathoms.importers import released_means
+
+    runs = [replace(one, name=name or one.name, model=model or one.model) for one in read]
+    code = _keep(runs, data, out, parsed)
+    for one in runs:
+        if means := released_means(one.records):
+            shown = ", ".join(f"{key} {mean:.3g} ({n})" for key, (mean, n) in means.items())
+            console.say(f"{one.name}: scores in the file, as means over rows: {shown}")
+        found, every = len({record.question.id for record in one.records}), len(one.questions)
+        rows = f", and {one.left_out} rows without use" if one.left_out else ""
+        missing = (found < every or bool(one.left_out)) and not partial
+        if missing:
+            what = "not all questions have an answer" if found < every else "not all rows could be used"
+            console.complain(f"{what}; --partial accepts that")
+            code = ExitCode.FAILED
+        console.say(f"{one.name}: {found} of {every} questions{rows}: {'PARTIAL' if missing else 'OK'}")
+    return code
 
 
 def _parse(folder: Path | None, kind: str) -> ParsedFolder:

@@ -64,7 +64,7 @@ def csv_rows(text: str, name: str) -> Iterator[Placed | DataError]:
 
     Raises DataError if the file as a whole is not valid CSV or its header is wrong.
     """
-    header, *table = _table(text, name, separator_of(text)) or [(1, [])]
+    header, *table = table_rows(text, name, separator_of(text)) or [(1, [])]
     columns = [column.strip() for column in header[1]]
     _check_header(columns, f"{name}:{header[0]}")
     for line, cells in table:
@@ -101,7 +101,7 @@ def separator_of(text: str) -> str:
     return max(SEPARATORS, key=known)
 
 
-def _table(text: str, name: str, separator: str) -> list[tuple[int, list[str]]]:
+def table_rows(text: str, name: str, separator: str) -> list[tuple[int, list[str]]]:
     """Return the non-empty rows, each with the number of the line it begins on."""
     rows: list[tuple[int, list[str]]] = []
     before = csv.field_size_limit(LONGEST_CELL)  # a global setting of the csv module, restored below
@@ -177,7 +177,7 @@ def answer_columns(text: str, lines: Sequence[int]) -> list[int | None]:
     """Return the column in the file, from 1, at which the answers of each row begin; `None` for a row without
     answers, or with a line break before them. `lines` are the lines on which the rows begin."""
     separator = separator_of(text)
-    _, header = _table(text, "", separator)[0]
+    _, header = table_rows(text, "", separator)[0]
     names = [column.strip() for column in header]
     written = text.split("\n")
     found: list[int | None] = []

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from fathoms.importers.answers import read_answers
 from fathoms.importers.fathoms_rag import read_result_file
-from fathoms.importers.imported import Imported
+from fathoms.importers.foreign import Options
+from fathoms.importers.hits import read_hits
+from fathoms.importers.imported import Imported, released_means
+from fathoms.importers.inspect_log import read_inspect
 from fathoms.importers.keeping import keep
 from fathoms.importers.parsing import NO_DOCUMENTS, ParsedFolder, parse_folder
+from fathoms.importers.promptfoo import read_promptfoo
+from fathoms.importers.ragas import read_ragas
 from fathoms.importers.rebuilding import rebuild
+from fathoms.importers.trec import read_trec
 
 __all__ = [
     "NO_DOCUMENTS",
     "Imported",
+    "Options",
     "ParsedFolder",
     "keep",
     "parse_folder",
     "read_answers",
+    "read_hits",
+    "read_inspect",
+    "read_promptfoo",
+    "read_ragas",
     "read_result_file",
+    "read_trec",
     "rebuild",
+    "released_means",
 ]

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from fathoms.types import Question, Record
 
@@ -21,7 +22,7 @@ class Imported:
 
     `questions` are all questions of the data set, answered or not, and `warnings` are sentences for the user.
     `pipeline` is the name of the pipeline, equal for runs that differ only in the model; `model` and
-    `pipeline` are `None` if the file does not name them.
+    `pipeline` are `None` if the file does not name them. `left_out` counts the unusable rows of the file.
     """
 
     name: str
@@ -30,18 +31,29 @@ class Imported:
     questions: tuple[Question, ...]
     warnings: tuple[str, ...] = ()
     pipeline: str | None = None
+    left_out: int = 0
 
 
 def missing_warning(questions: Sequence[Question], records: Iterable[Record]) -> list[str]:
     """Return a warning about the questions without a record, or an empty list if there are none."""
-    answered = {record.question.id for record in records}
+    found = list(records)
+    answered = {record.question.id for record in found}
     missing = [question.id for question in questions if question.id not in answered]
     if not missing:
         return []
     more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
-    return [
-        f"{len(missing)} of {len(questions)} questions have no answer: {', '.join(missing[:SHOWN])}{more}"
-    ]
+    what = "were not searched for" if all(record.only_searched for record in found) else "have no answer"
+    return [f"{len(missing)} of {len(questions)} questions {what}: {', '.join(missing[:SHOWN])}{more}"]
+
+
+def released_means(records: Iterable[Record]) -> dict[str, tuple[float, int]]:
+    """Return the mean and the number of the scores that came with the records, by name."""
+    found: dict[str, list[float]] = {}
+    for record in records:
+        for name, value in record.released.items():
+            if value is not None:
+                found.setdefault(name, []).append(value)
+    return {name: (fmean(values), len(values)) for name, values in found.items()}
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:

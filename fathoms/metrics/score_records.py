@@ -17,7 +17,7 @@ from fathoms.metrics.linear import Linear
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.stages import Funnel
-from fathoms.types import Judgement, Record, StoredValue, Verdict
+from fathoms.types import RELEASED_SCORES, Judgement, Record, StoredValue, Verdict
 
 RELEASED = "released"
 """The name under which scores that came with imported records are kept, next to those of the profiles."""
@@ -166,7 +166,7 @@ def judge(
         verdicts[rule], made = label_answers(texts, classifier, _Either(new, known or {}))
         new.update(made)
     if imported is None:
-        imported = any(record.released for record in records)
+        imported = any(record.released.keys() & RELEASED_SCORES for record in records)
     return Judged(scoring, profiles, verdicts, by_judge or {}, imported, new, retrieval_only)
 
 

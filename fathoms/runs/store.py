@@ -41,7 +41,17 @@ from fathoms.runs.trust import signed
 from fathoms.runs.verdicts import Verdicts
 from fathoms.runs.views import read_views, view_names, view_of
 from fathoms.safety.masking import record_mask
-from fathoms.types import Call, Citation, Failure, Question, Record, Reply, StoredValue, Verdict
+from fathoms.types import (
+    RELEASED_SCORES,
+    Call,
+    Citation,
+    Failure,
+    Question,
+    Record,
+    Reply,
+    StoredValue,
+    Verdict,
+)
 
 SHARED = ".documents"
 """The folder, beside the runs, of the parsed documents that they share."""
@@ -301,7 +311,8 @@ class Run:
                 continue
             key = head.question.id, head.repeat
             failed, searched = head.error is not None, head.answer is None and head.error is None
-            found[key] = Entry(line.number, line.offset, failed, bool(head.released), searched)
+            released = not RELEASED_SCORES.isdisjoint(head.released)
+            found[key] = Entry(line.number, line.offset, failed, released, searched)
         return Contents(found, flaws)
 
     def entries(self) -> dict[tuple[str, int], Entry]:

@@ -99,10 +99,14 @@ def decode_table(data: bytes, path: Path) -> tuple[str, str | None]:
             raise error from None
 
 
-def parse_json(text: str, name: str, first_line: int = 1) -> Any:
-    """Parse JSON strictly; raises DataError with file:line:col, or with the name of a duplicate key."""
+def parse_json(text: str, name: str, first_line: int = 1, *, nan_as_null: bool = False) -> Any:
+    """Parse JSON strictly; raises DataError with file:line:col, or with the name of a duplicate key.
+
+    `nan_as_null` reads NaN and infinities, which are not JSON but which Python writes, as null.
+    """
+    constant = _null if nan_as_null else _no_constant
     try:
-        data = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_integer)
+        data = json.loads(text, object_pairs_hook=_unique, parse_constant=constant, parse_int=_integer)
     except json.JSONDecodeError as error:
         place = f"{name}:{first_line + error.lineno - 1}:{error.colno}"
         raise DataError(f"{place}: not valid JSON: {error.msg}") from error
@@ -139,6 +143,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _no_constant(constant: str) -> Any:
     """Refuse NaN and infinities, which are not JSON."""
     raise ValueError(f"not valid JSON: {constant}")
+
+
+def _null(constant: str) -> None:
+    """Return `None` for NaN and infinities."""
 
 
 def _integer(digits: str) -> int:

@@ -38,6 +38,12 @@ class Context(_External):
     pages: tuple[_Page, ...] = ()
     score: float | None = None
 
+    def hit(self, name: str, rank: int) -> Hit:
+        """The context as a hit with the chunk id `NAME:RANK`; without a score it gets 1 / rank."""
+        pages = self.pages or (() if self.page is None else (self.page,))
+        chunk = Chunk(id=f"{name}:{rank}", document=self.document, pages=pages, text=self.text)
+        return Hit(chunk=chunk, score=1 / rank if self.score is None else self.score, rank=rank)
+
 
 class CitedPlace(Evidence):
     """One cited place. Its numbers must be finite, because a run with others could not be read back."""
@@ -93,14 +99,7 @@ class Parts(_External):
         """
         if self.contexts is None:
             return None
-        hits = []
-        for rank, context in enumerate(self.contexts, start=1):
-            pages = context.pages or (() if context.page is None else (context.page,))
-            chunk = Chunk(id=f"{name}:{rank}", document=context.document, pages=pages, text=context.text)
-            hits.append(
-                Hit(chunk=chunk, score=1 / rank if context.score is None else context.score, rank=rank)
-            )
-        return tuple(hits)
+        return tuple(context.hit(name, rank) for rank, context in enumerate(self.contexts, start=1))
 
     def cited(
         self, text: str, hits: Sequence[Hit] | None, named: Callable[[str], str] = str

@@ -17,6 +17,9 @@ class DocumentNames:
 
     def __init__(self, names: Iterable[str]) -> None:
         self._parts = {name: _parts(name) for name in names}
+        self._by_end: dict[str, list[str]] = {}  # so that a path is compared with few names of many
+        for name, parts in self._parts.items():
+            self._by_end.setdefault(_end(parts), []).append(name)
 
     def __bool__(self) -> bool:
         """Whether the data set has any document."""
@@ -26,9 +29,10 @@ class DocumentNames:
         """Return the name of the document that a path means; `None` where none fits, or several do."""
         if path in self._parts:
             return path
+        near = self._by_end.get(_end(_parts(path)), ())
         for fold in (str, str.casefold):
             wanted = _parts(fold(path))
-            found = [name for name, parts in self._parts.items() if _end_alike(wanted, [*map(fold, parts)])]
+            found = [name for name in near if _end_alike(wanted, [*map(fold, self._parts[name])])]
             if found:
                 return found[0] if len(found) == 1 else None
         return None
@@ -37,6 +41,11 @@ class DocumentNames:
 def _parts(path: str) -> list[str]:
     """Split a path at slashes of either kind."""
     return [part for part in _BETWEEN.split(path) if part not in ("", ".")]
+
+
+def _end(parts: list[str]) -> str:
+    """The last part of a path without the case of its letters, which paths that end alike share."""
+    return parts[-1].casefold() if parts else ""
 
 
 def _end_alike(one: list[str], other: list[str]) -> bool:

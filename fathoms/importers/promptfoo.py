@@ -1,0 +1,164 @@
+"""Imports results of promptfoo: the file of `promptfoo eval -o FILE.json`, or `-o FILE.jsonl`.
+
+As promptfoo 0.121 writes them. A file holds the results of all its prompts and providers; each pair of them
+becomes a run. A result is a failed call if promptfoo counts it as an error (`failureReason: 2`), and not if
+an assertion failed.
+
+| in a result | becomes |
+|---|---|
+| `vars.question` (or `query`, `input`, `user_input`, the only variable, the prompt) | the question's text |
+| `testCase.metadata.id`, `.category`, `vars.id` | the question's id and category |
+| `vars.reference` (or `expected`, `ground_truth`, `answer`) | the gold answer in running text |
+| `response.output`, or its `answer` or `output` | the answer |
+| `contexts` or `context` in `response.metadata`, `response.output` or `vars` | the hits |
+| `response.tokenUsage`, `.cost`, `latencyMs` | tokens, US dollars and seconds |
+| `namedScores`, `score`, `success` | released scores |
+
+Assertions and the other variables are not kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fathoms.errors import DataError
+from fathoms.importers.foreign import (
+    ForeignRow,
+    Options,
+    contexts_in,
+    found_hits,
+    imported,
+    numbers,
+    scalars,
+    usable,
+    value_at,
+)
+from fathoms.importers.imported import LARGEST_IMPORT, Imported
+from fathoms.importers.json_lines import json_lines
+from fathoms.importers.rows import Row
+from fathoms.pipeline.external.answer import Parts
+from fathoms.safety.inputs import parse_json, read_text
+
+_QUESTION = ("question", "query", "input", "user_input")
+_REFERENCE = ("reference", "expected", "expected_output", "expected_answer", "ground_truth", "answer")
+_PLACES = (("response", "metadata"), ("response", "output"), ("vars",))
+_ERROR = 2
+"""promptfoo's `failureReason` for a call that failed; 1 stands for a failed assertion."""
+
+
+def read_promptfoo(path: Path, options: Options) -> list[Imported]:
+    """Read a result file; one import for each prompt and provider, in the order of the file.
+
+    Results that cannot be used are left out and named in warnings. Raises DataError if the file is no result
+    file of promptfoo, or if no result of a provider can be used.
+    """
+    values, complaints, what = _values(path)
+    pairs: dict[tuple[str, str], list[tuple[int, Any]]] = {}
+    for number, value in values:
+        provider = (
+            value_at(value, "provider", "label") or value_at(value, "provider", "id") or "unknown provider"
+        )
+        prompt = value_at(value, "promptId") or value_at(value, "prompt", "label")
+        pairs.setdefault((str(provider), str(prompt)), []).append((number, value))
+    if not pairs:
+        raise DataError("\n".join([f"{path}: holds no results", *complaints]))
+    prompts = list(dict.fromkeys(prompt for _, prompt in pairs))
+    found = []
+    for (provider, prompt), own in pairs.items():
+        rows, more = usable(own, partial(_row, what=what, options=options), path, what)
+        one = imported(path, rows, [*complaints, *more], options, model=provider)
+        suffix = f"-{prompts.index(prompt) + 1}" if len(prompts) > 1 else ""
+        found.append(replace(one, name=f"{path.stem}-{provider}{suffix}"))
+    return found
+
+
+def _values(path: Path) -> tuple[Sequence[tuple[int, Any]], list[str], str]:
+    """Return the results by number, a message for each unreadable one, and what the numbers count."""
+    if path.suffix.lower() in (".jsonl", ".ndjson"):
+        values, complaints = json_lines(path, nan_as_null=True)
+        return values, complaints, "line"
+    data = parse_json(read_text(path, LARGEST_IMPORT), str(path), nan_as_null=True)
+    results = value_at(data, "results", "results")
+    if not isinstance(results, list):
+        raise DataError(
+            f"{path}: no list at results.results: expected the file of 'promptfoo eval -o FILE.json'"
+        )
+    return list(enumerate(results, start=1)), [], "result"
+
+
+def _row(number: int, value: Any, *, what: str, options: Options) -> ForeignRow:
+    """Convert one result; raises DataError."""
+    variables = value_at(value, "vars") or {}
+    question = _question(value, variables)
+    response = value_at(value, "response")
+    answer = _answer(value_at(response, "output"))
+    error = None
+    if value_at(value, "failureReason") == _ERROR or answer is None:
+        reason = value_at(value, "error") or value_at(response, "error") or "no output"
+        answer, error = None, str(reason)
+    parts = Parts.model_validate(
+        {
+            "usage": _usage(value_at(response, "tokenUsage")),
+            "cost": value_at(response, "cost"),
+            "refusal": answer if value_at(response, "isRefusal") is True else None,
+        }
+    )
+    latency = value_at(value, "latencyMs")
+    scores = {
+        name: value_at(value, name) for name in ("score", "success") if value_at(value, name) is not None
+    }
+    metadata = value_at(value, "testCase", "metadata") or {}
+    name = value_at(metadata, "id") or value_at(variables, "id")
+    row = Row(
+        number,
+        id=None if name is None else str(name),
+        question=question,
+        what=what,
+        answer=answer,
+        error=error,
+        parts=parts,
+        hits=found_hits(contexts_in(value, _PLACES, options)),
+        latency=latency / 1000 if isinstance(latency, int | float) else None,
+        released={} if error else numbers({**(value_at(value, "namedScores") or {}), **scores}),
+    )
+    return ForeignRow(
+        row,
+        category=str(value_at(metadata, "category") or "Uncategorised"),
+        reference=next((variables[key] for key in _REFERENCE if isinstance(variables.get(key), str)), None),
+        metadata=dict(scalars(metadata, ("id", "category"))),
+    )
+
+
+def _question(value: Any, variables: Any) -> str:
+    """Return the text of the question; raises DataError where there is none."""
+    if not isinstance(variables, dict):
+        raise DataError("'vars' is not an object")
+    texts = [variables.get(key) for key in _QUESTION]
+    if len(variables) == 1:
+        texts += variables.values()
+    texts.append(value_at(value, "prompt", "raw"))
+    for text in texts:
+        if isinstance(text, str) and text.strip():
+            return text
+    raise DataError(f"no question: expected a variable named {', '.join(_QUESTION)}")
+
+
+def _answer(output: Any) -> str | None:
+    """Return the text of an output: a text itself, the answer within an object, or the object as JSON."""
+    if isinstance(output, dict):
+        output = next((output[key] for key in ("answer", "output") if key in output), output)
+    return output if output is None or isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+
+
+def _usage(tokens: Any) -> dict[str, int] | None:
+    """Return the token counts; `None` where promptfoo counted none, as for its own providers."""
+    counts = {
+        "prompt_tokens": value_at(tokens, "prompt"),
+        "completion_tokens": value_at(tokens, "completion"),
+    }
+    return {name: count for name, count in counts.items() if count} or None

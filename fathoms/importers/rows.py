@@ -1,0 +1,144 @@
+"""What all importers of single answers do with their rows: find the question of each, and make its record."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fathoms.corpora.corpus import needs
+from fathoms.errors import DataError
+from fathoms.importers.imported import SHOWN, Imported, did_you_mean, fold_space, missing_warning
+from fathoms.pipeline.external.answer import Parts, renamed
+from fathoms.pipeline.external.names import DocumentNames
+from fathoms.types import Failure, Hit, Question, Record, Round
+
+NO_PARTS = Parts()
+"""The parts of an answer of which only the text is known."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One answer, one failed call or one search of a file, before its question is known.
+
+    `number` is the number of the row, and `what` its name in the file: a `line` has the place `FILE:NUMBER`.
+    The question is named by `id`, by `question`, its text, or by both. Without `answer` and `error`, the
+    question was only searched for. `hits`, if set, take the place of the contexts of `parts`. `latency` is in
+    seconds.
+    """
+
+    number: int
+    id: str | None = None
+    question: str | None = None
+    what: str = "line"
+    answer: str | None = None
+    error: str | None = None
+    parts: Parts = NO_PARTS
+    hits: Callable[[str], tuple[Hit, ...] | None] | None = None
+    rounds: Callable[[str], tuple[Round, ...]] | None = None
+    repeat: int = 0
+    latency: float | None = None
+    released: Mapping[str, float | None] = field(default_factory=dict)
+
+    def place(self, path: Path) -> str:
+        """The place of the row for messages."""
+        return f"{path}:{self.number}" if self.what == "line" else f"{path}: {self.what} {self.number}"
+
+    def record(self, question: Question, named: Callable[[str], str]) -> Record:
+        """Convert the row to a record, with documents renamed by `named`."""
+        hits = (self.hits or self.parts.hits)(question.id)
+        rounds = self.rounds(question.id) if self.rounds else ()
+        answered = self.answer is not None or self.error is not None
+        return Record(
+            question=question,
+            repeat=self.repeat,
+            hits=None if hits is None else renamed(hits, named),
+            rounds=tuple(one.model_copy(update={"hits": renamed(one.hits, named)}) for one in rounds),
+            answer=None if self.answer is None else self.parts.reply(self.answer, latency=self.latency),
+            error=None if self.error is None else Failure(kind="Imported", message=self.error),
+            citations=self.parts.cited(self.answer or "", hits, named) if answered else None,
+            released=dict(self.released),
+        )
+
+
+class _Questions:
+    """The questions of a data set, indexed by id and by text."""
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self.by_id = {question.id: question for question in questions}
+        self.by_text: dict[str, list[Question]] = {}
+        for question in questions:
+            self.by_text.setdefault(fold_space(question.text), []).append(question)
+
+    def find(self, row: Row, *, hint: bool) -> Question | str:
+        """Return the question that a row names, or why there is none; `hint` adds a suggestion to the reason,
+        which takes time to compute."""
+        if row.id is not None and row.id in self.by_id:
+            return self.by_id[row.id]
+        if row.question is None:
+            name = row.id or ""
+            return f"no question '{name}'" + (did_you_mean(name, self.by_id) if hint else "")
+        text = fold_space(row.question)
+        found = self.by_text.get(text, [])
+        if not found:
+            return f"no question '{text[:80]}'" + (did_you_mean(text, self.by_text) if hint else "")
+        if len(found) == 1:
+            return found[0]
+        ids = ", ".join(question.id for question in found)
+        return f"several questions have this text: name one by 'id' ({ids})"
+
+
+def imported_rows(
+    path: Path,
+    rows: Iterable[Row],
+    questions: Sequence[Question],
+    documents: Iterable[str] = (),
+    *,
+    warnings: Sequence[str] = (),
+    left_out: int = 0,
+    model: str | None = None,
+    pipeline: str | None = None,
+) -> Imported:
+    """Return the records of a file's rows, which answer all or some of `questions`.
+
+    Contexts and citations take the names of `documents`, and of those that the questions name, where their
+    paths end alike. If `documents` are given, all others are named in a warning. Rows for unknown questions
+    and second answers to the same question are left out with a warning. Questions without an answer are named
+    in a warning too. `warnings` are those of reading the file, and `left_out` counts the rows that it could
+    not use. Raises DataError if no row answers any of the questions.
+    """
+    known = _Questions(questions)
+    records: dict[tuple[str, int], Record] = {}
+    first: dict[tuple[str, int], Row] = {}
+    found = list(warnings)
+    known_documents = tuple(documents)
+    names = DocumentNames({*known_documents, *(name for question in questions for name in needs(question))})
+    unmatched: Counter[str] = Counter()
+
+    def named(document: str) -> str:
+        name = names.find(document) if document else ""
+        if name is None and known_documents:
+            unmatched[document] += 1
+        return document if name is None else name
+
+    for row in rows:
+        question = known.find(row, hint=len(found) < SHOWN)
+        if isinstance(question, str):
+            found.append(f"{row.place(path)}: {question}")
+        elif (key := (question.id, row.repeat)) in records:
+            where = f"{'on ' if row.what == 'line' else ''}{row.what} {first[key].number}"
+            found.append(f"{row.place(path)}: a second answer to {question.id} (the first is {where})")
+        else:
+            records[key] = row.record(question, named)
+            first[key] = row
+    if not records:
+        raise DataError("\n".join([f"{path}: no row answers a question of the data set", *found[:SHOWN]]))
+    if unmatched:
+        listed = ", ".join(name[:200] for name, _ in unmatched.most_common(SHOWN))
+        more = f" and {len(unmatched) - SHOWN} more" if len(unmatched) > SHOWN else ""
+        found.append(f"{path}: contexts or citations of unknown documents: {listed}{more}")
+    found += missing_warning(questions, records.values())
+    return Imported(
+        path.stem, model, tuple(records.values()), tuple(questions), tuple(found), pipeline, left_out
+    )
