@@ -396,7 +396,7 @@ class Question(StoredValue):
     long_answer: str | None = None
     reference_claims: tuple[str, ...] = ()
     quotes: tuple[Quote, ...] = ()
-    metadata: dict[str, Scalar] = {}
+    metadata: dict[str, Scalar] = Field(default_factory=dict)
 
     def __hash__(self) -> int:
         return hash((self.id, self.text))  # `metadata` cannot be hashed
@@ -702,9 +702,9 @@ class Record(StoredValue):
     error: Failure | None = None
     calls: tuple[Call, ...] = ()
     citations: tuple[Citation, ...] | None = None
-    timings: dict[str, float] = {}
-    fingerprints: dict[str, str] = {}
-    released: dict[str, float | None] = {}
+    timings: dict[str, float] = Field(default_factory=dict)
+    fingerprints: dict[str, str] = Field(default_factory=dict)
+    released: dict[str, float | None] = Field(default_factory=dict)
     finished: str | None = None
     service: ServiceReply | None = None
     """What is known of the reply of an external pipeline besides the answer."""

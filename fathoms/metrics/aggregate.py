@@ -122,9 +122,9 @@ def _question_scores(rows: Iterable[ScoredRecord]) -> list[QuestionMeans]:
         found.append(
             QuestionMeans(
                 category=question.category,
-                correctness=mean(row.score.correctness for row in group),
-                hallucination=mean(row.score.hallucination for row in group),
-                abstention=mean(row.score.abstained for row in group) if question.answerable else None,
+                correctness=mean_of([row.score.correctness for row in group]),
+                hallucination=mean_of([row.score.hallucination for row in group]),
+                abstention=mean_of([row.score.abstained for row in group]) if question.answerable else None,
                 errors=sum(row.record.error is not None for row in group),
                 repeats=len(group),
                 documents=question.gold_documents,
@@ -202,6 +202,13 @@ def _abstention_rates(rows: Sequence[ScoredRecord]) -> dict[str, Any]:
     most = max(repeats.values(), default=0)
     intervals = {name: rate_interval(pairs, most) for name, pairs in flags.items()}
     return {**rates, **{f"{name}_n": len(pairs) for name, pairs in flags.items()}, "intervals": intervals}
+
+
+def mean_of(repeats: Sequence[float | None]) -> float | None:
+    """Return the `mean` over the repeats of a question, quickly where there is one, as usual."""
+    if len(repeats) == 1:
+        return None if repeats[0] is None else float(repeats[0])
+    return mean(repeats)
 
 
 def mean(values: Iterable[float | None]) -> float | None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fathoms.metrics.aggregate import mean
+from fathoms.metrics.aggregate import mean, mean_of
 from fathoms.metrics.asked import RecordFacts
 from fathoms.metrics.funnel import RunTexts, funnel
 from fathoms.metrics.profiles import PROFILES
@@ -81,7 +81,7 @@ def _summary(records: Sequence[RecordFacts], funnels: Iterable[Funnel | None]) -
         stages: dict[Stage, _Figures] = {}
         for stage in STAGES if not first.left_out else ():
             rows = [(f.recall(stage), f.lost.get(stage), f.gained.get(stage)) for _, f in group]
-            stages[stage] = _Figures(*map(mean, zip(*rows, strict=True)))
+            stages[stage] = _Figures(*map(mean_of, zip(*rows, strict=True)))
         questions.append(_QuestionFunnel(record.question.category, first.left_out, first.chance, stages))
     groups: dict[str, list[_QuestionFunnel]] = {}
     for question in questions:

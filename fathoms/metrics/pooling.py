@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 Figure = dict[str, Any]
 Ends = tuple[float, float] | None
 """The lowest and the highest value of a metric, `None` if it has no bounds."""
+_Value = tuple[float, frozenset[str]]
+"""The value of a question to which a metric applies, with its gold documents."""
 _NONE = float("nan")
 _COLUMNS = ("values", "tops", "bottoms")
 
@@ -158,19 +160,23 @@ def pooled(
 ) -> dict[str, Any]:
     """Return the figures of some questions: `overall`, `micro`, and `categories` in order of appearance.
     `hit_weight` is that of the metric (`Metric`)."""
-    groups: dict[str, list[QuestionScores]] = {}
-    for question in questions:
-        groups.setdefault(question.category, []).append(question)
     if pooling == "counts":
+        groups: dict[str, list[QuestionScores]] = {}
+        for question in questions:
+            groups.setdefault(question.category, []).append(question)
         overall = _ratio(questions, hit_weight)
         categories = {name: _ratio(group, hit_weight) for name, group in groups.items()}
         return {"overall": overall, "micro": overall, "categories": categories}
-    values = [value for question in questions if (value := question.mean) is not None]
+    known: dict[str, list[_Value]] = {}
+    for question in questions:
+        values = known.setdefault(question.category, [])
+        if (value := question.mean) is not None:
+            values.append((value, question.documents))
     ends = range_of(unit)
-    if ends and not all(ends[0] <= value <= ends[1] for value in values):
+    if ends and not all(ends[0] <= value <= ends[1] for values in known.values() for value, _ in values):
         ends = None
-    categories = {name: _mean(group, ends) for name, group in groups.items()}
-    overall, micro = _overall(groups, ends)
+    categories = {name: _mean(values, ends) for name, values in known.items()}
+    overall, micro = _overall(known, ends)
     return {
         "overall": micro if pooling == "questions" else overall,
         "micro": micro,
@@ -189,14 +195,8 @@ def _figure(value: float | None, n: int, interval: Mapping[str, Any] | None) -> 
     return {"value": value, **{name: bounds[name] for name in ("low", "high", "method")}, "n": n}
 
 
-def _values(questions: Iterable[QuestionScores]) -> list[tuple[float, frozenset[str]]]:
-    """Return one value per question to which the metric applies, with its gold documents."""
-    return [(mean, question.documents) for question in questions if (mean := question.mean) is not None]
-
-
-def _mean(questions: Sequence[QuestionScores], ends: Ends) -> Figure:
+def _mean(known: Sequence[_Value], ends: Ends) -> Figure:
     """Return the mean over the questions of one category."""
-    known = _values(questions)
     value = mean(value for value, _ in known)
     if ends:
         found = _scaled(mean_intervals({"it": _samples(known, ends)})["it"], ends)
@@ -205,9 +205,9 @@ def _mean(questions: Sequence[QuestionScores], ends: Ends) -> Figure:
     return _figure(value, len(known), found)
 
 
-def _overall(groups: Mapping[str, Sequence[QuestionScores]], ends: Ends) -> tuple[Figure, Figure]:
+def _overall(categories: Mapping[str, Sequence[_Value]], ends: Ends) -> tuple[Figure, Figure]:
     """Return the mean of the category means (macro) and the mean over all questions (micro)."""
-    named = {name: known for name, group in groups.items() if (known := _values(group))}
+    named = {name: known for name, known in categories.items() if known}
     strata = list(named.values())
     values = [value for known in strata for value, _ in known]
     means = [mean(value for value, _ in known) for known in strata]
@@ -222,7 +222,7 @@ def _overall(groups: Mapping[str, Sequence[QuestionScores]], ends: Ends) -> tupl
     return _figure(mean(means), len(values), macro), _figure(mean(values), len(values), micro)
 
 
-def _samples(known: Iterable[tuple[float, frozenset[str]]], ends: tuple[float, float]) -> list[Sample]:
+def _samples(known: Iterable[_Value], ends: tuple[float, float]) -> list[Sample]:
     """Return the values on a scale from 0 to 1, on which the intervals are computed."""
     low, high = ends
     return [Sample((value - low) / (high - low), documents) for value, documents in known]

@@ -19,6 +19,7 @@ from fathoms.runs.folder import LARGEST_FILE, LARGEST_TEXT, TooLongError, inflat
 _LONG = 400
 _Known = Sequence[tuple[str, Sequence[Any]]]
 """Texts that others may contain, in the order in which to look for them, each with its stored pieces."""
+_NESTED = (dict, list)  # `dict | list` would be made anew at each use
 _NAME = re.compile(r"[0-9a-f]{64}")
 
 
@@ -158,7 +159,7 @@ class Blobs:
     def _internalise(self, value: dict[str, Any] | list[Any], left: list[int]) -> Any:
         if isinstance(value, list):
             for index, item in enumerate(value):
-                if isinstance(item, dict | list):
+                if isinstance(item, _NESTED):
                     value[index] = self._internalise(item, left)
             return value
         if len(value) == 1:
@@ -175,6 +176,6 @@ class Blobs:
                 return text
         for key, item in value.items():
             # the free values of a question are never in blobs, and may have a key `blob` of their own
-            if isinstance(item, dict | list) and key != "metadata":
+            if isinstance(item, _NESTED) and key != "metadata":
                 value[key] = self._internalise(item, left)
         return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from fathoms.judges.asking import Judged as JudgeResults
@@ -72,16 +73,21 @@ class QuestionScorer:
     def score(self, questions: Sequence[Sequence[Entry]], file: str | None = None) -> None:
         """Score questions, each given by the journal's entries of its repeats, and write their files, or with
         the name of a file one file for all of them (`Run.writing_views`)."""
-        together: list[list[Record]] = []
+        together: list[Sequence[Entry]] = []
         count = 0
         with self._run.writing_views(file) as write:
             for entries in questions:
-                together.append(list(self._run.read(entries)))
+                together.append(entries)
                 count += len(entries)
                 if count >= TOGETHER:
-                    self._score(together, write)
+                    self._score(self._read(together), write)
                     together, count = [], 0
-            self._score(together, write)
+            self._score(self._read(together), write)
+
+    def _read(self, questions: Sequence[Sequence[Entry]]) -> list[list[Record]]:
+        """Read the records of some questions, for which the journal is opened once."""
+        records = self._run.read(entry for entries in questions for entry in entries)
+        return [list(islice(records, len(entries))) for entries in questions]
 
     def _score(self, questions: Sequence[Sequence[Record]], write: WriteView) -> None:
         """Score the records of some questions, whose answers are classified together."""
@@ -111,7 +117,8 @@ class QuestionScorer:
         self._on_done(len(self.tally))
 
     def _measured(self, facts: Facts) -> dict[str, Any]:
-        """Score one record by every metric, add the scores to their pools, and return them as JSON values."""
+        """Score one record by every metric, add the scores to their pools, and return them as its question
+        file shows them."""
         found: dict[str, dict[str, Any]] = {}
         for name, pool in self.pools.items():
             if not pool.metric.in_profile:
@@ -120,9 +127,7 @@ class QuestionScorer:
                 found[name] = {"value": score.value}
                 if score.n != 1:
                     found[name]["n"] = score.n
-                if score.parts or score.why:
-                    stored = score.model_dump(mode="json", include={"parts", "why"})
-                    found[name] |= {key: part for key, part in stored.items() if part}
+                found[name] |= {key: part for key in ("parts", "why") if (part := getattr(score, key))}
                 if (ratio := pool.metric.ratio(score)) is not None:
                     found[name]["ratio"] = list(ratio)
         return found
