@@ -37,6 +37,7 @@ _RULES = {
 }
 _PHRASES = ("match", "hyphens")
 _OF_OLD_BASELINES = {"correctness": "higher", "hallucination": "lower"}
+_OF_SEARCHES = ("recall@10", "ndcg@10")
 
 
 def _rules(metric: str) -> tuple[str, ...]:
@@ -234,13 +235,15 @@ def _question(run: Run, view: ScoredQuestion, profile: str, metrics: Iterable[st
 
 
 def default_metrics(runs: Sequence[QuestionScores]) -> tuple[str, ...]:
-    """Return the metrics by which runs are compared unless others are named: correctness and hallucination,
-    or the metrics that all of them have where one of them only searched."""
+    """Return the metrics by which runs are compared unless others are named: correctness and hallucination.
+    Where one of the runs only searched, they are `recall@10` and `ndcg@10`, or what all of them have."""
     if not any(run.retrieval_only for run in runs):
         return tuple(_OF_OLD_BASELINES)
     shared = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
+    best = tuple(name for name in _OF_SEARCHES if name in shared)
     # documents are the same whatever the retriever does
-    return tuple(name for name in shared if name != "recall-in-documents") or tuple(_OF_OLD_BASELINES)
+    others = tuple(name for name in shared if name != "recall-in-documents")
+    return best or others or tuple(_OF_OLD_BASELINES)
 
 
 def pool(parts: Sequence[QuestionScores]) -> QuestionScores:

@@ -143,6 +143,15 @@ def search_section(runs: Sequence[ScoredRun]) -> Iterator[str]:
     ]
     yield from table(headers, rows, len(headers) - 1)
     yield f"\n{escape(found.note)}."
+    if found.budgets:
+        headers = ["Run", *(f"Within {tokens} tokens" for tokens in found.budgets)]
+        rows = [
+            [escape(row.label), *(" ".join(row.within.get(n, ("n/a", ""))).strip() for n in found.budgets)]
+            for row in found.rows
+        ]
+        yield ""
+        yield from table(headers, rows, len(headers) - 1)
+        yield f"\n{escape(found.token_note)}."
 
 
 def metric_section(runs: Sequence[ScoredRun], scores: str | None, asked: Sequence[str]) -> Iterator[str]:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 from fathoms.report.leaderboard import bracket, figure, run_labels
 from fathoms.report.text import describe
-from fathoms.runs.reading import RecallCurves, ScoredRun
+from fathoms.runs.reading import CurvePoint, RecallCurves, ScoredRun
 
 SHOWN = (1, 3, 5, 10, 20, 50, 100)
 """The k of the columns, as far as a run goes so deep."""
+BUDGETS = (128, 512, 2048, 8192, 32768)
+"""The tokens of the columns of the second table, as far as any run has so many."""
 NOTE = (
     "recall@k: the share of the gold {level}s among the first k {level}s, as the mean of the categories;"
     " [low, high]: 95 % intervals; n: questions with gold; seconds: for one question; index: bytes of the"
@@ -24,11 +26,12 @@ NOTE = (
 
 @dataclass(frozen=True)
 class SearchRow:
-    """One run: the text and the interval of recall by k, the questions behind it, the seconds of a question,
-    the number of chunks and the bytes of the index, as texts."""
+    """One run: the text and the interval of recall by k, and `within` so many tokens, the questions behind
+    it, the seconds of a question, the number of chunks and the bytes of the index, as texts."""
 
     label: str
     recall: Mapping[int, tuple[str, str]]
+    within: Mapping[int, tuple[str, str]]
     n: str
     seconds: tuple[str, str]
     chunks: str
@@ -37,11 +40,13 @@ class SearchRow:
 
 @dataclass(frozen=True)
 class SearchTable:
-    """The rows of some runs, the `k` of the columns, and a note on how to read them."""
+    """The rows of some runs, the `k` and the tokens of the columns, and notes on how to read them."""
 
     ks: tuple[int, ...]
+    budgets: tuple[int, ...]
     rows: tuple[SearchRow, ...]
     note: str
+    token_note: str
 
 
 def search_table(runs: Sequence[ScoredRun]) -> SearchTable | None:
@@ -53,7 +58,18 @@ def search_table(runs: Sequence[ScoredRun]) -> SearchTable | None:
     rows = tuple(_row(run, label) for run, label in shown)
     ks = tuple(k for k in SHOWN if any(k in row.recall for row in rows))
     levels = dict.fromkeys(curves.level for run, _ in shown if (curves := _curves(run)))
-    return SearchTable(ks, rows, NOTE.format(level=" or ".join(levels)))
+    budgets = tuple(tokens for tokens in BUDGETS if any(tokens in row.within for row in rows))
+    own = [label for run, label in shown if (curves := _curves(run)) and not curves.estimated]
+    return SearchTable(ks, budgets, rows, NOTE.format(level=" or ".join(levels)), _token_note(own, len(rows)))
+
+
+def _token_note(own: Sequence[str], runs: int) -> str:
+    """Say what the second table shows, and where its tokens come from; `own` are the runs with prompts."""
+    what = "within N: recall in the first hits that together have at most N tokens of text"
+    if not own:
+        return f"{what}, of 4 characters each (an estimate)"
+    rest = f" (of {', '.join(own)}; an estimate of 4 characters for the others)" if len(own) < runs else ""
+    return f"{what}, with as many characters as in the prompts of the run{rest}"
 
 
 def row_labels(runs: Sequence[ScoredRun]) -> list[str]:
@@ -88,11 +104,8 @@ def _row(run: ScoredRun, label: str) -> SearchRow:
     ingest = run.ingest
     return SearchRow(
         label=label,
-        recall={
-            point.k: (figure(point.value), bracket(point.bounds).strip())
-            for point in curves.by_rank
-            if point.k is not None
-        },
+        recall={point.k: _point(point) for point in curves.by_rank if point.k is not None},
+        within={point.tokens: _point(point) for point in curves.by_tokens if point.tokens is not None},
         n=str(max((point.n for point in curves.by_rank), default=0)),
         seconds=(
             "n/a" if took is None else _seconds(took),
@@ -101,6 +114,11 @@ def _row(run: ScoredRun, label: str) -> SearchRow:
         chunks="n/a" if ingest.chunks is None else f"{ingest.chunks:,}",
         index="n/a" if ingest.index_bytes is None else _size(ingest.index_bytes),
     )
+
+
+def _point(point: CurvePoint) -> tuple[str, str]:
+    """Format recall and its interval."""
+    return figure(point.value), bracket(point.bounds).strip()
 
 
 def _seconds(value: float) -> str:

@@ -206,7 +206,14 @@ def search_panel(runs: Sequence[ScoredRun], width: int = WIDTH) -> list[Renderab
             last = (row.n, "\n".join(row.seconds), f"{row.chunks}\n{row.index}")
             table.add_row(Text(squeeze(row.label, names)), *recall, *last)
         parts.append(with_blank_lines(table))
-    return [*parts, note(f"{found.note}, below the number of chunks")]
+    parts.append(note(f"{found.note}, below the number of chunks"))
+    if found.budgets:
+        table = plain_table("run", *(f"within {tokens}" for tokens in found.budgets))
+        for row in found.rows:
+            within = ["\n".join(row.within.get(tokens, ("n/a", ""))) for tokens in found.budgets]
+            table.add_row(Text(squeeze(row.label, names)), *within)
+        parts += [with_blank_lines(table), note(found.token_note)]
+    return parts
 
 
 def searches(runs: Sequence[ScoredRun], scores: str | None) -> list[RenderableType]:

@@ -151,7 +151,7 @@ def test_a_matrix_of_retrievers_on_the_sample_prints_one_table(tmp_path: Path) -
     assert done.stdout.count("recall@10") == 1  # the head of the one table
     dense, bm25 = project.runs()
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith(("dense (", "bm25 ("))]
-    for run, row in zip((dense, bm25), rows, strict=True):
+    for run, row in zip((dense, bm25), rows[:2], strict=True):  # the others are those of tokens
         found = recall(run)
         assert row[-7:-3] == [f"{found[k]:.2f}" for k in (1, 3, 5, 10)]
         assert 0 < found[1] < found[10] <= 1

@@ -63,6 +63,7 @@ def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums)
         "hallucination_over": hallucination_over(figures),
         "abstention": None if run.retrieval_only else abstention_of(figures, summary.repeats),
         "funnel": funnel_figures(run, profile),
+        "curves": curves_of(run),
         "cost": {
             "total": summary.cost if sums.costs else None,
             "per_question": rounded(known_mean(sums.costs)),
@@ -198,6 +199,20 @@ def _stages(stages: FunnelStages, known: Sequence[str]) -> Json:
     keys = {"recall": "recall", "loss": "lost", "gain": "gained", "n": "n", "compared": "compared"}
     return {
         ours: {stage: getattr(stages.at(stage), theirs) for stage in known} for ours, theirs in keys.items()
+    }
+
+
+def curves_of(run: ScoredRun) -> Json | None:
+    """Return the curves of recall over ranks and over tokens; `None` if the run has none."""
+    found = run.summary.retrieval.curves
+    if found is None:
+        return None
+    return {
+        **found.model_dump(include={"level", "characters_per_token", "estimated"}),
+        **{
+            name: [point.model_dump(exclude_none=True) for point in points]
+            for name, points in (("by_rank", found.by_rank), ("by_tokens", found.by_tokens))
+        },
     }
 
 

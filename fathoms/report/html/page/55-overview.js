@@ -273,6 +273,7 @@ function overviewView(room) {
     different,
     leaderboard(),
     furtherSection(),
+    curves(room),
     radars(room),
     funnel(room),
     hallucinationOver(),
