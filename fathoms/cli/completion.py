@@ -65,9 +65,9 @@ def _scores() -> list[str]:
 
 
 def _metrics() -> list[str]:
-    from fathoms.metrics.registry import NAMES
+    from fathoms.metrics.registry import NAMES, SETS
 
-    return list(NAMES)
+    return list(dict.fromkeys([*SETS, *NAMES, *SETS["retrieval"]]))
 
 
 def _data_sets() -> Iterable[str]:

@@ -43,7 +43,8 @@ class Facts:
 
     `claims` maps a text and the question that it answers to its claims. `failures` are the texts and
     judgements for which the judge failed. `retrieval_only` says that the run asked for no answers, so that a
-    failure is one of the search and no metric of answers applies to it.
+    failure is one of the search and no metric of answers applies to it. `ranked` are the scores of retrieval
+    metrics by name, as far as they were made together with those of other records.
     """
 
     record: Record
@@ -52,6 +53,7 @@ class Facts:
     verdicts: Mapping[Judgement, Verdict] = field(default_factory=dict)
     failures: Mapping[Judgement | tuple[str, str], Failure] = field(default_factory=dict)
     retrieval_only: bool = False
+    ranked: Mapping[str, Score] = field(default_factory=dict)
 
 
 class Metric(Component):
@@ -61,11 +63,13 @@ class Metric(Component):
     tables show it without being asked to (`headline`), what it `needs`, and the `source` that defines it.
     `hit_weight` is how much a hit counts in a ratio of counts where a miss counts 1, such as 2 in F1.
     `failed` is the value of a failed call, `None` where failed calls are left out. `inert` says that scoring
-    runs no code of the user and asks no server, `in_profile` that the figures are stored with those of the
-    scoring profiles, and `follows_profile` that the values depend on the headline profile.
+    runs no code of the user and asks no server, `group` names the table of their own in which reports show
+    metrics that are computed for every run to which they apply, `in_profile` that the figures are stored with
+    those of the scoring profiles, and `follows_profile` that the values depend on the headline profile.
     """
 
     inert: ClassVar[bool] = True
+    group: ClassVar[str | None] = None
     in_profile: ClassVar[bool] = False
     follows_profile: ClassVar[bool] = False
     direction: ClassVar[Direction] = "higher"
@@ -139,6 +143,14 @@ class Metric(Component):
         """Return the numerator, at least 0, and the denominator, at least the numerator, of a score if
         `pooling` is `counts`; `None` if the score does not count."""
         return None
+
+    def apart(self, score: Score) -> Mapping[str, float]:
+        """Return the parts of a score that have a figure of their own, such as the hops of a question."""
+        return {}
+
+    def counted(self, score: Score) -> Mapping[str, int]:
+        """Return what a report must say of a score, as counts that are added up over the run."""
+        return {}
 
 
 class JudgedMetric(Metric):

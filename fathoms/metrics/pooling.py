@@ -64,6 +64,8 @@ class Pool:
         self._tops, self._bottoms = array("d"), array("d")
         self._lowest, self._highest = array("d"), array("d")
         self._lacking: Counter[str] = Counter()
+        self._counted: Counter[str] = Counter()
+        self._parts: dict[str, Pool] = {}
         self._items = self._unjudged = 0
 
     def add(self, question: QuestionFacts, score: Score) -> None:
@@ -82,6 +84,20 @@ class Pool:
                 found.append(_NONE if value is None else value)
         if lacking := score.why.get("lacks"):
             self._lacking[str(lacking)] += 1
+        if score.parts and self.metric.group:
+            self._counted.update(self.metric.counted(score))
+            for name, value in self.metric.apart(score).items():
+                self._part(name).add(question, Score(metric=name, value=value))
+
+    def leave_out(self, lacking: str) -> None:
+        """Count a record whose question lacks what the metric needs, without adding its score."""
+        self._lacking[lacking] += 1
+
+    def _part(self, name: str) -> Pool:
+        """Return the pool of a part of the scores."""
+        if name not in self._parts:
+            self._parts[name] = Pool(self.metric, self._asked)
+        return self._parts[name]
 
     def state(self) -> dict[str, Any]:
         """Return everything that was added to a pool of a metric without a judge, as JSON values in which
@@ -91,6 +107,8 @@ class Pool:
             "numbers": self._numbers.tolist(),
             **{name: list(map(_known, column)) for name, column in columns.items()},
             "lacking": self._lacking,
+            "counted": self._counted,
+            "parts": {name: part.state() for name, part in self._parts.items()},
         }
 
     def extend(self, state: Mapping[str, Any], numbers: Sequence[int]) -> None:
@@ -99,6 +117,9 @@ class Pool:
         for name in _COLUMNS:
             getattr(self, f"_{name}").extend([_NONE if one is None else one for one in state[name]])
         self._lacking.update(state["lacking"])
+        self._counted.update(state["counted"])
+        for name, part in state["parts"].items():
+            self._part(name).extend(part, numbers)
 
     def _questions(self) -> list[QuestionScores]:
         """Return the scores by question, in the order in which the questions came."""
@@ -118,7 +139,9 @@ class Pool:
         a fingerprint of what decides its verdicts.
 
         `overall`, `micro` and each of the `categories` hold `value`, `low`, `high` and `n`, the number of
-        questions. `missing` says what the run lacks if the metric applies to none of its records.
+        questions. `missing` says what the run lacks if the metric applies to none of its records. `parts` are
+        the figures of the parts that are pooled apart, as means over all questions, and `counted` the counts
+        that a reader must know.
         """
         metric, questions = self.metric, self._questions()
         rests_on_judge = isinstance(metric, JudgedMetric)
@@ -131,8 +154,24 @@ class Pool:
             "rules": fingerprint(metric.identity(), *(judge[1:] if judge and rests_on_judge else ())),
             "missing": self._missing(questions),
             **({"judged": self._judged()} if rests_on_judge else {}),
+            **({"group": metric.group} if metric.group else {}),
+            **({"parts": self._figures_of_parts()} if self._parts else {}),
+            **({"counted": dict(self._counted)} if self._counted else {}),
             **pooled(questions, metric.pooling, metric.measured_in, metric.hit_weight),
         }
+
+    def _figures_of_parts(self) -> dict[str, Figure]:
+        """Return the mean of each part over the questions that have it."""
+        unit = self.metric.measured_in
+        return {
+            name: pooled(part._questions(), "questions", unit)["overall"]
+            for name, part in sorted(self._parts.items())
+        }
+
+    @property
+    def applies_to_none(self) -> bool:
+        """Whether no score was added that has a value."""
+        return not self._tops and all(value != value for value in self._values)
 
     def _judged(self) -> dict[str, Any]:
         """Return how many items were to be judged, how many were not (`unjudged`), and the mean of the

@@ -23,6 +23,9 @@ from fathoms.metrics.reference.bleu import Bleu, SacreBleu
 from fathoms.metrics.reference.rouge import Rouge1, Rouge2, RougeL
 from fathoms.metrics.reference.similarity import SemanticSimilarity
 from fathoms.metrics.reference.squad import ExactMatch, TokenF1
+from fathoms.metrics.retrieval.metrics import RETRIEVAL_METRICS
+from fathoms.metrics.retrieval.names import DEFAULT as RETRIEVAL
+from fathoms.metrics.retrieval.names import from_name
 from fathoms.metrics.truthfulness import (
     AbstainedAnswerable,
     AbstentionF1,
@@ -58,6 +61,7 @@ METRICS: tuple[type[Metric], ...] = (
     BertScore,
     Faithfulness,
     CorrectnessJudged,
+    *RETRIEVAL_METRICS,
     PythonMetric,
 )
 SETS: dict[str, tuple[str, ...]] = {
@@ -67,9 +71,10 @@ SETS: dict[str, tuple[str, ...]] = {
         *("recall-in-documents", "recall-in-retrieved", "recall-in-prompt"),
         *("latency", "prompt-tokens", "completion-tokens", "cost"),
     ),
+    "retrieval": RETRIEVAL,
     "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
 }
-"""Sets of metrics by name. `fathoms` is computed for every run."""
+"""Sets of metrics by name. `fathoms` is computed for every run, and `retrieval` where it applies."""
 NAMES = {str(metric.model_fields["kind"].default): metric for metric in METRICS}
 
 
@@ -78,8 +83,10 @@ def _by_name(value: Any) -> Any:
     if isinstance(value, str):
         if ":" in value:
             return {"kind": "python", "target": value}
+        if retrieval := from_name(value):
+            return retrieval
         if value not in NAMES:
-            raise ValueError(f"there is no metric '{value}'{suggest(value, [*NAMES, *SETS])}")
+            raise ValueError(f"there is no metric '{value}'{suggest(value, [*NAMES, *SETS, *RETRIEVAL])}")
         return {"kind": value}
     return value
 
@@ -110,8 +117,8 @@ def distinct(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
 
 
 def default_metrics() -> tuple[Metric, ...]:
-    """Return the metrics that are computed for every run."""
-    return named(["fathoms"])
+    """Return the metrics that are computed for every run; those of retrieval only count where they apply."""
+    return named(["fathoms", "retrieval"])
 
 
 def beside_default(metrics: Collection[Metric]) -> tuple[Metric, ...]:
@@ -126,7 +133,7 @@ def search_metrics(own: Iterable[Metric]) -> tuple[Metric, ...]:
     """Return the metrics that a run is measured by which only searched: those of its `own` that need no
     answer, or the set `retrieval` if there is none."""
     found = tuple(metric for metric in beside_default(distinct(own)) if "answer" not in metric.needs)
-    return found or (named(["retrieval"]) if "retrieval" in SETS else ())
+    return found or named(["retrieval"])
 
 
 def named(names: Sequence[str]) -> tuple[Metric, ...]:

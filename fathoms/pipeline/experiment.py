@@ -22,7 +22,7 @@ from fathoms.corpora import DataSource
 from fathoms.errors import ConfigError, DocumentError, UsageError
 from fathoms.judges import AnyJudge
 from fathoms.metrics.metric import JudgedMetric
-from fathoms.metrics.registry import NAMES, SETS, Metrics, distinct, search_metrics
+from fathoms.metrics.registry import Metrics, default_metrics, distinct, search_metrics
 from fathoms.metrics.score_records import Scoring
 from fathoms.models import Generator
 from fathoms.models.caller import Caller, provider_of
@@ -393,8 +393,7 @@ AFTER_RETRIEVAL = ("prompt", "generate")
 def _with_known_metrics(experiment: E, source: Source) -> E:
     """Return the experiment; raises ConfigError if its gate names a metric that its runs will not have, or
     one that cannot be gated."""
-    units = {name: NAMES[name].unit for name in SETS["fathoms"]}
-    units |= {metric.name: metric.measured_in for metric in experiment.metrics}
+    units = {metric.name: metric.measured_in for metric in (*default_metrics(), *experiment.metrics)}
     if experiment.gate is not None:
         for place, message in experiment.gate.mistakes(units):
             raise source.complain(("gate", *place), message)

@@ -79,11 +79,18 @@ def metric_json(figures: MetricFigures) -> dict[str, Any]:
     """Build the object of one metric: its figures overall and by category, its direction and its judge."""
     return {
         "overall": figure_json(figures.overall),
+        "micro": figure_json(figures.micro),
         "categories": {name: figure_json(figure) for name, figure in figures.categories.items()},
         "direction": figures.direction,
         "unit": figures.unit,
         "judge": figures.judge,
         "missing": figures.missing,
+        **(
+            {"parts": {name: figure_json(one) for name, one in figures.parts.items()}}
+            if figures.parts
+            else {}
+        ),
+        **({"counted": figures.counted} if figures.counted else {}),
     }
 
 

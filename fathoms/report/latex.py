@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fathoms.report.leaderboard import Leaderboard, Metric, bracket, figure, leaderboard
-from fathoms.report.metrics_table import MetricTable, metric_table
+from fathoms.report.metrics_table import RETRIEVAL, MetricTable, metric_table
 from fathoms.report.stage_times import NOTE as TIMES
 from fathoms.report.stage_times import stage_rows
 from fathoms.report.text import plain, wrap
@@ -52,7 +52,10 @@ def report_latex(
     alone. The last line gives the number of questions behind each
     value. Raises as `leaderboard` does.
     """
-    further = metric_lines(metric_table(runs, scores, metrics), intervals)
+    further = [
+        *metric_lines(metric_table(runs, scores, metrics), intervals),
+        *metric_lines(metric_table(runs, scores, metrics, RETRIEVAL), intervals, "Retrieval", RETRIEVAL),
+    ]
     times = time_lines(runs, intervals)
     runs = [run for run in runs if not run.retrieval_only]
     if not runs:
@@ -77,9 +80,10 @@ def report_latex(
     return "\n".join(lines) + "\n"
 
 
-def metric_lines(found: MetricTable, intervals: bool) -> Iterator[str]:
-    """Yield the table of further metrics: a line per run, and a column per metric; empty if there are
-    none."""
+def metric_lines(
+    found: MetricTable, intervals: bool, title: str = "Further metrics", label: str = "metrics"
+) -> Iterator[str]:
+    """Yield a table of metrics: a line per run, and a column per metric; empty if there are none."""
     if not found.lines:
         return
     heads = {line.metric: line.head for line in found.lines}
@@ -88,12 +92,12 @@ def metric_lines(found: MetricTable, intervals: bool) -> Iterator[str]:
         cells.setdefault(line.run, {})[line.metric] = line.text(line.figures.overall, interval=intervals)
     yield r"\begin{table*}"
     yield r"\centering\small"
-    yield r"\caption{Further metrics; " + (
+    yield rf"\caption{{{title}; " + (
         "in brackets: 95\\,\\% intervals.}"
         if intervals
         else "means of the category means, or as the metric says.}"
     )
-    yield r"\label{tab:fathoms-metrics}"
+    yield rf"\label{{tab:fathoms-{label}}}"
     yield rf"\begin{{tabular}}{{l{'r' * len(heads)}}}"
     yield r"\toprule"
     arrows = {"↑": r"$\uparrow$", "↓": r"$\downarrow$"}

@@ -21,7 +21,7 @@ from fathoms.report.leaderboard import (
     leaderboard,
     with_interval,
 )
-from fathoms.report.metrics_table import metric_table
+from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable, metric_table
 from fathoms.report.outcomes import RATES, outcomes, rate_text
 from fathoms.report.radar import TITLES
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
@@ -155,17 +155,32 @@ def search_section(runs: Sequence[ScoredRun]) -> Iterator[str]:
 
 
 def metric_section(runs: Sequence[ScoredRun], scores: str | None, asked: Sequence[str]) -> Iterator[str]:
-    """List the further metrics of the runs, one line per run and metric; empty if there are none."""
-    found = metric_table(runs, scores, asked)
+    """List the further metrics of the runs and then those of retrieval, one line per run and metric; empty if
+    there are none. Parts of a metric with a figure of their own stand below it."""
+    further = metric_table(runs, scores, asked)
+    yield from _metric_lines("Further metrics", further, "Metric", "Overall", "Micro")
+    retrieval = metric_table(runs, scores, asked, RETRIEVAL)
+    if further.lines and retrieval.lines:
+        yield ""
+    heads = (f"{head[0].upper()}{head[1:]}" for head in RETRIEVAL_HEADS)
+    yield from _metric_lines("Retrieval", retrieval, *heads)
+
+
+def _metric_lines(title: str, found: MetricTable, *heads: str) -> Iterator[str]:
+    """Write a table of metrics under the given heads."""
     if not found.lines:
         return
-    yield "## Further metrics\n"
-    headers = ["Run", "Metric", "Overall", "Micro", *map(escape, found.categories), "n"]
+    yield f"## {title}\n"
+    headers = ["Run", *heads, *map(escape, found.categories), "n"]
     rows = []
     for line in found.lines:
         figures = [line.figures.overall, line.figures.micro, *map(line.figures.cell, found.categories)]
         cells = (line.text(one, interval=True) for one in figures)
         rows.append([escape(line.run), escape(line.head), *cells, str(line.figures.overall.n)])
+        for what, part in line.figures.parts.items():
+            blank = [""] * len(found.categories)
+            mean = line.text(part, interval=True)
+            rows.append([escape(line.run), escape(f"{line.metric}, {what}"), "", mean, *blank, str(part.n)])
     yield from table(headers, rows, len(headers) - 2)
     for note in found.notes:
         yield f"\n{escape(note)}"

@@ -17,6 +17,10 @@ from fathoms.runs.views import ScoredRepeat
 
 MAIN = ("correctness", "hallucination")
 """The metrics of the leaderboard, which has a table of its own."""
+RETRIEVAL = "retrieval"
+"""The group of the metrics of retrieval."""
+RETRIEVAL_HEADS = ("retrieval", "mean of categories [95 %]", "mean of questions")
+"""The heads of the table of retrieval metrics. The mean over all questions is the average of Double-Bench."""
 SEARCHED = "recall-in-retrieved"
 """The metric that every run has which only searched, if its questions have gold phrases."""
 ARROWS = {"higher": "↑", "lower": "↓"}
@@ -56,11 +60,16 @@ class MetricTable:
 
 
 def metric_table(
-    runs: Sequence[ScoredRun], scores: str | None = None, asked: Sequence[str] = ()
+    runs: Sequence[ScoredRun],
+    scores: str | None = None,
+    asked: Sequence[str] = (),
+    group: str | None = None,
 ) -> MetricTable:
     """Return the metrics of some runs that are shown besides the leaderboard: headline metrics, those that
     the runs were scored by on request, and those `asked` for now; `all` asks for all. Of runs that only
     searched, those without a value are left out, which are the metrics of answers.
+
+    Only metrics of the `group` are returned, by default those that belong to none.
 
     Raises UsageError for a metric that none of the runs has.
     """
@@ -72,19 +81,27 @@ def metric_table(
     lines, notes = [], []
     for run, label, figures in zip(runs, run_labels(runs), known, strict=True):
         for name, found in figures.items():
+            if found.group != group:
+                continue
             if name in asked or is_shown(run, name, found) or ("all" in asked and has_value(run, found)):
                 lines.append(MetricLine(label, name, found))
                 if found.missing:
                     notes.append(f"{label}: {found.missing}" if len(runs) > 1 else found.missing)
                 elif found.judge:
                     notes.append(judge_note(run, name, found))
+                notes += [f"{name} of {label}: {count} {what}" for what, count in found.counted.items()]
     categories = dict.fromkeys(category for run in runs for category in run.categories)
     return MetricTable(tuple(lines), tuple(categories), tuple(dict.fromkeys(notes)))
 
 
 def is_shown(run: ScoredRun, name: str, figures: MetricFigures) -> bool:
     """Return whether a metric is shown besides the leaderboard without being asked for now."""
-    wanted = figures.headline or figures.asked or (run.retrieval_only and name == SEARCHED)
+    wanted = (
+        figures.headline
+        or figures.asked
+        or figures.group is not None
+        or (run.retrieval_only and name == SEARCHED)
+    )
     return wanted and name not in MAIN and has_value(run, figures)
 
 

@@ -27,7 +27,7 @@ from fathoms.report.leaderboard import (
     leaderboard,
     with_interval,
 )
-from fathoms.report.metrics_table import metric_table
+from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable, metric_table
 from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.search_table import search_table
@@ -111,17 +111,30 @@ def texts(means: Means) -> list[str]:
 def metrics_panel(
     runs: Sequence[ScoredRun], scores: str | None = None, asked: Sequence[str] = ()
 ) -> list[RenderableType]:
-    """Show the further metrics of some runs, one line per run and metric; empty if there are none."""
-    found = metric_table(runs, scores, asked)
+    """Show the further metrics of some runs and then those of retrieval, one line per run and metric; empty
+    if there are none. Parts of a metric with a figure of their own stand below it."""
+    further = metric_table(runs, scores, asked)
+    retrieval = metric_table(runs, scores, asked, RETRIEVAL)
+    return [
+        *_metric_lines(further, "metric", "overall [95 %]", "micro", several=len(runs) > 1),
+        *_metric_lines(retrieval, *RETRIEVAL_HEADS, several=len(runs) > 1),
+    ]
+
+
+def _metric_lines(
+    found: MetricTable, metric: str, overall: str, micro: str, *, several: bool
+) -> list[RenderableType]:
+    """Show a table of metrics under the given heads, with the runs if they are several."""
     if not found.lines:
         return []
-    several = len(runs) > 1
-    table = plain_table(*(["run"] if several else []), "metric", "overall [95 %]", "micro", "n")
+    table = plain_table(*(["run"] if several else []), metric, overall, micro, "n")
     for line in found.lines:
         figures = line.figures
         name = [Text(squeeze(line.run, NAME))] if several else []
         cells = (line.text(figures.overall, interval=True), line.text(figures.micro), str(figures.overall.n))
         table.add_row(*name, Text(line.head), *cells)
+        for what, part in figures.parts.items():
+            table.add_row(*name, Text(f"  {what}"), "", line.text(part), str(part.n))
     return [with_blank_lines(table), *map(note, found.notes)]
 
 

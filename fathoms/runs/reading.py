@@ -212,7 +212,8 @@ class MetricFigures(_Part):
     `direction` says which values are better, and `pooling` how scores become one figure. `headline` metrics
     are shown in all tables, others if they were `asked` for. `judge` is the judge whose verdicts the metric
     rests on, `rules` a fingerprint of what decides its values, and `missing` says what the run lacks if the
-    metric applies to none of its records.
+    metric applies to none of its records. Metrics of a `group` are shown in a table of their own; `parts` are
+    the figures of parts, such as hops, and `counted` are counts that a reader of the figures must know.
     """
 
     direction: str = "higher"
@@ -225,6 +226,9 @@ class MetricFigures(_Part):
     rules: str | None = None
     missing: str | None = None
     judged: JudgedItems | None = None
+    group: str | None = None
+    parts: dict[str, MetricFigure] = Field(default_factory=dict)
+    counted: dict[str, int] = Field(default_factory=dict)
     overall: MetricFigure = MetricFigure()
     micro: MetricFigure = MetricFigure()
     categories: dict[str, MetricFigure] = Field(default_factory=dict)

@@ -14,7 +14,10 @@ from fathoms.metrics.funnel_summary import with_funnels
 from fathoms.metrics.metric import Facts, Metric
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import Profile
+from fathoms.metrics.retrieval.batch import rank_scores
 from fathoms.metrics.retrieval.curves import Curves
+from fathoms.metrics.retrieval.levels import GOLD
+from fathoms.metrics.retrieval.metrics import RetrievalMetric
 from fathoms.metrics.score_records import RecordScore, Scoring, judge
 from fathoms.metrics.stages import Stage
 from fathoms.runs.store import Entry, Run, WriteView, verdict_text
@@ -28,14 +31,15 @@ TOGETHER = 256
 @dataclass(frozen=True)
 class Rules:
     """How the questions of a run are scored: under which profiles, `profile` being the headline, and with
-    which results of a judge. `imported` says whether the run has released scores, and `retrieval_only` that
-    it asked for no answers."""
+    which results of a judge. `imported` says whether the run has released scores, `retrieval_only` that it
+    asked for no answers, and `retrieves` whether its pipeline has a retriever."""
 
     scoring: Scoring
     profiles: tuple[Profile, ...]
     profile: str
     imported: bool = False
     retrieval_only: bool = False
+    retrieves: bool = True
     judged: JudgeResults = field(default_factory=JudgeResults)
 
 
@@ -62,6 +66,7 @@ class QuestionScorer:
         self.tally = Tally(asked)
         self.pools = {metric.name: Pool(metric, asked) for metric in metrics}
         self.curves = Curves(asked)
+        self._of_retrieval = [metric for metric in metrics if isinstance(metric, RetrievalMetric)]
         self.verdicts: dict[str, str] = {}
         self._run = run
         self._rules = rules
@@ -104,10 +109,11 @@ class QuestionScorer:
         )
         self.verdicts |= {key: verdict_text(key, verdict) for key, verdict in judged.new.items()}
         found = (made.claims, made.verdicts, made.unjudged, rules.retrieval_only)
+        ranked = iter(rank_scores(self._of_retrieval, records, rules.retrieves, rules.retrieval_only))
         for repeats in questions:
             rows = [with_funnels(record, judged.row(record), self._texts, self._stages) for record in repeats]
             metrics = [
-                self._measured(Facts(record, row.get(rules.profile) or RecordScore(), *found))
+                self._measured(Facts(record, row.get(rules.profile) or RecordScore(), *found, next(ranked)))
                 for record, row in zip(repeats, rows, strict=True)
             ]
             write(repeats, rows, metrics)
@@ -123,6 +129,9 @@ class QuestionScorer:
         for name, pool in self.pools.items():
             if not pool.metric.in_profile:
                 score = pool.metric.of(facts)
+                if pool.metric.group and (gold := score.why.get("lacks")) in GOLD.values():
+                    pool.leave_out(str(gold))  # nothing was to be found: no metric of its own says so here
+                    continue
                 pool.add(facts.record.question, score)
                 found[name] = {"value": score.value}
                 if score.n != 1:

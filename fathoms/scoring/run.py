@@ -100,6 +100,7 @@ def score_run(
         profile,
         any(entry.released for entry in entries.values()),
         retrieval_only,
+        _retrieves(manifest),
         verdicts.judged if verdicts else JudgeResults(),
     )
     questions = _by_question(entries)
@@ -160,6 +161,7 @@ def _figures(
         }
         for name, pool in pools.items()
         if not pool.metric.in_profile
+        and (name in asked or pool.metric.group is None or not pool.applies_to_none)
     }
 
 
@@ -412,6 +414,12 @@ def _retrieval_only(manifest: Mapping[str, Any], *, searched: bool, answered: bo
     """Return whether nobody was asked for an answer: the manifest says so, or questions were only searched
     for and none was answered, as in imported hits."""
     return bool(manifest.get("retrieval_only")) or (searched and not answered)
+
+
+def _retrieves(manifest: Mapping[str, Any]) -> bool:
+    """Return whether the pipeline of a run has a retriever; one of another program is taken to have one."""
+    retrieve = (manifest.get("config") or {}).get("retrieve")
+    return not isinstance(retrieve, Mapping) or retrieve.get("kind") != "none"
 
 
 def _order_categories(summary: dict[str, Any]) -> None:

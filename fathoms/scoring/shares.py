@@ -133,6 +133,7 @@ def setup_of(run: Run, manifest: Mapping[str, Any], rules: Rules, stages: Sequen
         "profile": rules.profile,
         "imported": rules.imported,
         "retrieval_only": rules.retrieval_only,
+        "retrieves": rules.retrieves,
         "stages": list(stages),
     }
 
@@ -148,6 +149,7 @@ def serve(process: ThisProcess) -> None:
         setup["profile"],
         setup["imported"],
         setup["retrieval_only"],
+        setup["retrieves"],
     )
     known, texts = run.verdicts(VERDICTS), run_texts(run, setup["manifest"])
     for questions, file in requests:

@@ -173,6 +173,7 @@ def test_the_json_shape_is_exact_and_unrounded(small_run):
     unknown = {"low": None, "high": None}
     assert metrics["hallucination"] == {
         "overall": {"value": 0.5, **unknown, "n": 3},
+        "micro": {"value": 1 / 3, **unknown, "n": 3},
         "categories": {
             "Tables": {"value": 0.0, **unknown, "n": 2},
             "Images": {"value": 1.0, **unknown, "n": 1},

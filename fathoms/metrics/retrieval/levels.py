@@ -1,0 +1,129 @@
+"""Turns the hits of a record into rankings at a level: of documents, pages, layout boxes or chunks.
+
+| level | an item of the ranking | it is gold if |
+|---|---|---|
+| `document` | a document | the evidence names it; without evidence, the question does |
+| `page` | a page | the evidence names it |
+| `layout` | a gold box that a chunk finds, or a chunk that finds none | it is a gold box |
+| `chunk` | a chunk | it covers a gold page |
+
+How many chunks of the whole index cover a gold page is not known from a run, so at the level `chunk` there
+are only metrics that need no such number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Literal
+
+from fathoms.metrics.retrieval.coverage import UNKNOWN_PAGE, pages_of
+from fathoms.metrics.retrieval.gold import Gold, Hop, Place, gold_of
+from fathoms.metrics.retrieval.layout import ranked_boxes
+from fathoms.metrics.retrieval.ranking import ranked_chunks, ranked_documents, ranked_pages
+from fathoms.metrics.retrieval.trec import Ranking
+from fathoms.types import Hit, Record
+
+Level = Literal["document", "page", "layout", "chunk"]
+
+EVIDENCE = "pieces of evidence without a page"
+HITS = "retrieved chunks without a page"
+GOLD: dict[Level, str] = {
+    "document": "gold documents",
+    "page": "gold pages",
+    "layout": "gold boxes",
+    "chunk": "gold pages",
+}
+"""What the question of a record must have for each level."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rankings:
+    """The ranked items of one record at one level: with all gold of the question, by hop and by modality.
+
+    A hop without gold is `None`. `counts` are counts of what names no page and so cannot be judged.
+    """
+
+    all: Ranking
+    hops: tuple[Ranking | None, ...] = ()
+    modalities: Mapping[str, Ranking] = field(default_factory=dict)
+    counts: Mapping[str, float] = field(default_factory=dict)
+
+
+def lacks(record: Record, level: Level, retrieves: bool = True, retrieval_only: bool = False) -> str | None:
+    """Return what a record lacks for retrieval metrics of a level, `None` if it has everything.
+
+    A search without any result is known, so it is no lack; a run without a retriever (`retrieves`) has no
+    result at all, and neither has a failed record without hits, whose pipeline may not report its contexts.
+    Where the run was `retrieval_only`, a failure is one of the search, which found nothing.
+    """
+    gold = gold_of(record.question)
+    if not {"document": gold.documents, "layout": gold.boxes}.get(level, gold.pages):
+        return GOLD[level]
+    hits = record.hits
+    if hits is None or not retrieves or (not hits and record.error and not retrieval_only):
+        return "retrieved chunks"
+    if hits and level in ("page", "chunk") and not any(pages_of(hit.chunk) for hit in hits):
+        return "pages of the retrieved chunks"
+    if hits and level == "layout" and not any(hit.chunk.boxes for hit in hits):
+        return "boxes of the retrieved chunks"
+    return None
+
+
+def rankings(record: Record, level: Level) -> Rankings:
+    """Return the rankings of a record that lacks nothing at this level."""
+    gold, hits = gold_of(record.question), record.hits or ()
+    if level == "document":
+        return _rankings(gold, ranked_documents(hits), gold.documents, lambda hop: hop.documents)
+    if level == "page":
+        pages = ranked_pages(hits)
+        counts = _counts(gold, sum(page == UNKNOWN_PAGE for _, page in pages))
+        return _rankings(gold, pages, gold.pages, lambda hop: hop.pages, gold.modalities, counts)
+    if level == "layout":
+        boxes = ranked_boxes(gold.boxes, ranked_chunks(hits))
+        return _rankings(gold, boxes, frozenset(gold.boxes), lambda hop: frozenset(hop.boxes))
+    return _of_chunks(gold, hits)
+
+
+def _rankings(
+    gold: Gold,
+    items: Sequence[Hashable],
+    wanted: AbstractSet[Hashable],
+    of_hop: Callable[[Hop], AbstractSet[Hashable]],
+    modalities: Mapping[str, AbstractSet[Hashable]] | None = None,
+    counts: Mapping[str, float] | None = None,
+) -> Rankings:
+    hops = [of_hop(hop) for hop in gold.hops] if len(gold.hops) > 1 else []
+    return Rankings(
+        _ranking(items, wanted),
+        tuple(_ranking(items, own) if own else None for own in hops),
+        {name: _ranking(items, own) for name, own in (modalities or {}).items()},
+        counts or {},
+    )
+
+
+def _ranking(items: Iterable[Hashable], wanted: AbstractSet[Hashable]) -> Ranking:
+    return Ranking(tuple(item in wanted for item in items), len(wanted))
+
+
+def _counts(gold: Gold, unknown: int) -> dict[str, float]:
+    """Count the evidence and the retrieved chunks that name no page, without zeros."""
+    return {name: count for name, count in ((EVIDENCE, gold.without_page), (HITS, unknown)) if count}
+
+
+def _of_chunks(gold: Gold, hits: Iterable[Hit]) -> Rankings:
+    """Return the rankings of chunks. Their number of gold items is not known; it is set to one more than were
+    ranked, which no metric of chunks depends on."""
+    covered = [frozenset(pages_of(chunk)) for chunk in ranked_chunks(hits)]
+
+    def ranking(wanted: AbstractSet[Place]) -> Ranking:
+        gold_at = tuple(not wanted.isdisjoint(pages) for pages in covered)
+        return Ranking(gold_at, sum(gold_at) + 1)
+
+    hops = gold.hops if len(gold.hops) > 1 else ()
+    return Rankings(
+        ranking(gold.pages),
+        tuple(ranking(hop.pages) if hop.pages else None for hop in hops),
+        counts=_counts(gold, sum(not pages for pages in covered)),
+    )

@@ -1,0 +1,31 @@
+"""The names of retrieval metrics: `hit@5`, `document-recall@10`, `recall@10-table`, `hit@5-fail`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+DEFAULT = ("hit@1", "hit@3", "hit@5", "recall@10", "mrr@10", "ndcg@10")
+"""The metrics of the set `retrieval`."""
+_LEVEL = r"(?:(?P<level>document|page|layout|chunk)-)?"
+_NAME = re.compile(
+    rf"{_LEVEL}(?:(?P<kind>hit|recall|precision|mrr|ndcg|map)@(?P<k>[1-9]\d{{0,4}})(?:-(?P<more>\S+))?"
+    r"|(?P<r>r-precision))"
+)
+
+
+def from_name(name: str) -> dict[str, Any] | None:
+    """Return the configuration of the retrieval metric with a name, `None` if it is no such name."""
+    if not (parts := _NAME.fullmatch(name)):
+        return None
+    kind, more = parts["kind"] or parts["r"], parts["more"]
+    found: dict[str, Any] = {"kind": kind}
+    if parts["level"]:
+        found["level"] = parts["level"]
+    if parts["k"]:
+        found["k"] = int(parts["k"])
+    if more is None:
+        return found
+    if kind == "recall":
+        return found | {"modality": more}
+    return found | {"without_page": "fail"} if (kind, more) == ("hit", "fail") else None

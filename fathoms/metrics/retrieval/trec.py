@@ -1,0 +1,87 @@
+"""The arithmetic of ranked retrieval, by the library ir-measures with its provider `pytrec_eval`.
+
+The provider is named, because ir-measures would otherwise take the first one that is installed. It is called
+for many rankings at once: one call takes about as long as 10 rankings in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+PROVIDER = "pytrec_eval"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Ranked items of a question: whether each is gold, best first, and how many gold items there are in
+    all, at least as many as were ranked."""
+
+    gold_at: tuple[bool, ...]
+    gold: int
+
+
+class Measure(NamedTuple):
+    """A measure of a ranking, with the number of items that it looks at (`None` for r-precision).
+
+    - `hit` is 1 if one of the first k items is gold (Success@k in trec_eval), otherwise 0.
+    - `recall` is the share of the gold items among the first k.
+    - `precision` is the share of gold among the first k, where missing items count as wrong.
+    - `mrr` is 1 / rank of the first gold item, 0 if it is not among the first k.
+    - `ndcg` is DCG over the DCG of the best order, with linear gain and the discount log2(rank + 1).
+    - `map` is the mean, over all gold items, of the precision at their ranks, 0 for those after k.
+    - `r-precision` is the precision at R, the number of gold items.
+    """
+
+    kind: str
+    k: int | None = None
+
+
+def measured(rankings: Sequence[Ranking], measures: Sequence[Measure]) -> list[dict[Measure, float]]:
+    """Return the values in [0, 1] of all measures for each ranking. A ranking without any gold has the value
+    0 for all of them."""
+    from ir_measures.providers import registry
+
+    names = {measure: _in_trec_eval(measure) for measure in measures}
+    deepest = max((measure.k or 0 for measure in measures), default=0)
+    qrels, run = {}, {}
+    for number, ranking in enumerate(rankings):
+        # scores fall by one from item to item, so that no two are equal and trec_eval keeps the order
+        items = ranking.gold_at[: max(deepest, ranking.gold)]
+        gold = [str(place) for place, is_gold in enumerate(items) if is_gold]
+        missed = [f"missed {place}" for place in range(ranking.gold - len(gold))]
+        if ranking.gold:
+            qrels[str(number)] = dict.fromkeys([*gold, *missed], 1)
+        if items:
+            run[str(number)] = {str(place): float(-place) for place in range(len(items))}
+    found: list[dict[Any, float]] = [{} for _ in rankings]
+    if qrels:
+        for one in registry[PROVIDER].iter_calc(list(dict.fromkeys(names.values())), qrels, run):
+            found[int(one.query_id)][one.measure] = one.value
+    return [
+        {measure: _cut(measure, values.get(name, 0.0)) for measure, name in names.items()} for values in found
+    ]
+
+
+def _in_trec_eval(measure: Measure) -> Any:
+    """Return the measure of ir-measures. RR has no cut in the provider: `_cut` makes it."""
+    import ir_measures
+
+    made = {
+        "hit": ir_measures.Success,
+        "recall": ir_measures.R,
+        "precision": ir_measures.P,
+        "mrr": ir_measures.RR,
+        "ndcg": ir_measures.nDCG,
+        "map": ir_measures.AP,
+        "r-precision": ir_measures.Rprec,
+    }[measure.kind]
+    return made if measure.k is None or measure.kind == "mrr" else made @ measure.k
+
+
+def _cut(measure: Measure, value: float) -> float:
+    """Return 0 for a reciprocal rank below 1 / k."""
+    if measure.kind == "mrr" and measure.k is not None and value and round(1 / value) > measure.k:
+        return 0.0
+    return value

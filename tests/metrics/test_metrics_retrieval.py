@@ -1,0 +1,232 @@
+"""Retrieval metrics: values worked out by hand, edges, and a random run against ir_measures itself."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import ir_measures
+import pytest
+
+from fathoms.errors import UsageError
+from fathoms.metrics.metric import Facts, Metric
+from fathoms.metrics.pooling import Pool
+from fathoms.metrics.registry import SETS, named
+from fathoms.metrics.retrieval.batch import rank_scores
+from fathoms.metrics.retrieval.layout import area
+from fathoms.metrics.retrieval.levels import EVIDENCE, HITS
+from fathoms.metrics.retrieval.metrics import HOPS, Hit, Recall, RetrievalMetric
+from fathoms.metrics.score_records import RecordScore
+from fathoms.types import Box, Chunk, Evidence, Failure, PageBox, Question, Record, Score, Step
+from fathoms.types import Hit as Found
+
+
+def evidence(page: int | None, document: str = "a.pdf", **more) -> Evidence:
+    return Evidence(document=document, page=page, **more)
+
+
+def hit(rank: int, *pages: int, document: str = "a.pdf", boxes: tuple[Box, ...] = ()) -> Found:
+    placed = tuple(PageBox(page=pages[0], bbox=box) for box in boxes)
+    chunk = Chunk(id=f"{document}#{rank}", document=document, pages=pages, boxes=placed)
+    return Found(chunk=chunk, score=1 / rank, rank=rank)
+
+
+def record(gold: tuple[Evidence, ...], hits: tuple[Found, ...] | None, *, id: str = "q", **more) -> Record:
+    asked = {key: more.pop(key) for key in ("steps", "hops", "files", "category") if key in more}
+    return Record(
+        question=Question(**{"id": id, "text": "?", "category": "c", "evidence": gold, **asked}),
+        hits=hits,
+        **more,
+    )
+
+
+def score(name: str | Metric, of: Record) -> Score:
+    metric = named([name])[0] if isinstance(name, str) else name
+    return metric.of(Facts(of, RecordScore()))
+
+
+# Gold pages 2, 4 and 9. The ranked pages are 1, 2, 3, 4, 5: page 2 comes twice and counts once.
+RANKED = (hit(1, 1), hit(2, 2), hit(3, 2), hit(4, 3), hit(5, 5, 4))
+GOLD = (evidence(2), evidence(4), evidence(9))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("hit@1", 0),
+        ("hit@2", 1),
+        ("recall@2", 1 / 3),
+        ("recall@4", 2 / 3),
+        ("precision@4", 2 / 4),
+        ("precision@10", 2 / 10),  # five pages were retrieved; the missing ones count as wrong
+        ("mrr@10", 1 / 2),
+        ("mrr@2", 1 / 2),
+        ("mrr@1", 0),
+        ("ndcg@10", (1 / math.log2(3) + 1 / math.log2(5)) / (1 + 1 / math.log2(3) + 1 / 2)),
+        ("ndcg@2", (1 / math.log2(3)) / (1 + 1 / math.log2(3))),
+        ("map@10", (1 / 2 + 2 / 4) / 3),
+        ("map@3", (1 / 2) / 3),
+        ("r-precision", 1 / 3),
+        ("document-recall@10", 1),
+        ("document-r-precision", 1),
+        ("chunk-precision@5", 3 / 5),
+        ("chunk-mrr@10", 1 / 2),
+        ("chunk-hit@1", 0),
+    ],
+)
+def test_values_worked_out_by_hand(name, value):
+    asked = record(GOLD, RANKED)
+    assert score(name, asked).value == pytest.approx(value, abs=1e-12)
+    assert score(name, asked).value == pytest.approx(value, abs=1e-12), "a second call gives the same"
+
+
+def test_edges():
+    assert score("recall@10", record(GOLD, ())).value == 0, "a search without any result"
+    assert score("recall@10", record((), RANKED)).why == {"lacks": "gold pages"}
+    assert score("recall@10", record(GOLD, None)).why == {"lacks": "retrieved chunks"}
+    failed = Failure(kind="RetrievalError", message="gone")
+    assert score("recall@10", record(GOLD, (), error=failed)).why == {"lacks": "retrieved chunks"}
+    assert score("recall@10", record(GOLD, RANKED, error=failed)).value == 2 / 3, "only the answer failed"
+    only_file = record((evidence(None),), RANKED)
+    assert score("recall@10", only_file).why == {"lacks": "gold pages"}
+    assert score("document-recall@10", only_file).value == 1
+    assert score("document-hit@1", record((), RANKED, files=("b.pdf",))).value == 0
+    unknown = record(GOLD, (hit(1), hit(2)))
+    assert score("recall@10", unknown).why == {"lacks": "pages of the retrieved chunks"}
+    partly = score("mrr@10", record((evidence(2), evidence(None)), (hit(1), hit(2, 2))))
+    assert (partly.value, partly.parts) == (1 / 2, {EVIDENCE: 1, HITS: 1})
+    [searched] = rank_scores([Hit(k=5)], [record(GOLD, (), error=failed)], retrieval_only=True)
+    assert searched["hit@5"].value == 0, "the search itself failed"
+    [closed_book] = rank_scores([Hit(k=5)], [record(GOLD, ())], retrieves=False)
+    assert closed_book["hit@5"].why == {"lacks": "retrieved chunks"}
+
+
+def test_a_hit_needs_a_gold_page_of_every_hop():
+    gold = (evidence(2, step=1), evidence(3, step=1), evidence(7, step=2))
+    asked = record(gold, (hit(1, 3), hit(2, 1), hit(3, 7)), steps=(Step(), Step()))
+    first, second = score("hit@2", asked), score("hit@3", asked)
+    assert (first.value, first.parts) == (0, {"hop 1": 1, "hop 2": 0})
+    assert (second.value, second.parts) == (1, {"hop 1": 1, "hop 2": 1})
+    assert score("chunk-hit@3", asked).value == 1
+    assert score("recall@3", asked).value == 2 / 3
+
+
+def test_a_hop_without_gold_page_is_left_out_or_fails_by_policy():
+    asked = record((evidence(2, step=1), evidence(None, "b.pdf", step=2)), (hit(1, 2),), hops=2)
+    skipped, failed = score("hit@5", asked), score("hit@5-fail", asked)
+    assert (skipped.value, skipped.parts) == (1, {"hop 1": 1, "hop 2": None, HOPS: 1, EVIDENCE: 1})
+    assert failed.value == 0
+    for metric, policy in ((Hit(k=5), "left out"), (Hit(k=5, without_page="fail"), "count as missed")):
+        counted = pooled(metric, [asked])["counted"]
+        assert [(policy in what, count) for what, count in counted.items() if HOPS in what] == [(True, 1)]
+    none = record((evidence(None, step=1), evidence(4)), (hit(1, 4),), hops=2)
+    assert score("hit@5", none).value is None
+    assert score("hit@5-fail", none).value == 0
+
+
+def pooled(metric: Metric, records: list[Record]) -> dict:
+    """Pool as a child process and its parent do."""
+    pool, other = Pool(metric), Pool(metric)
+    for one in records:
+        pool.add(one.question, metric.of(Facts(one, RecordScore())))
+    other.extend(pool.state(), [other._asked.number(one.question) for one in records])
+    assert other.figures() == pool.figures()
+    return pool.figures()
+
+
+def test_double_benchs_average_is_the_mean_of_the_questions_beside_the_mean_of_the_categories():
+    hops = (evidence(1, step=1), evidence(2, step=2))
+    records = [
+        record((evidence(1),), (hit(1, 1),), id="1", category="single-hop"),
+        record((evidence(1),), (hit(1, 1),), id="2", category="single-hop"),
+        record((evidence(1),), (hit(1, 9),), id="3", category="single-hop"),
+        record(hops, (hit(1, 1),), id="4", category="multi-hop"),
+    ]
+    figures = pooled(Hit(k=5), records)
+    assert figures["micro"]["value"] == 2 / 4
+    assert figures["overall"]["value"] == (2 / 3 + 0) / 2
+    assert {name: part["value"] for name, part in figures["parts"].items()} == {"hop 1": 1, "hop 2": 0}
+    assert {part["n"] for part in figures["parts"].values()} == {1}
+
+
+def test_recall_by_modality():
+    gold = (evidence(1, modality="text"), evidence(2, modality="image"), evidence(3, modality="image"))
+    asked = record(gold, (hit(1, 1), hit(2, 3)))
+    found = score("recall@10", asked)
+    assert (found.value, found.parts) == (2 / 3, {"modality text": 1, "modality image": 1 / 2})
+    assert score("recall@10-image", asked).value == 1 / 2
+    assert "modality 'table'" in str(score("recall@10-table", asked).why["lacks"])
+
+
+def test_layout_recall_is_the_area_that_the_union_of_boxes_covers():
+    gold = (evidence(1, bbox=(0, 0, 10, 10)), evidence(2, bbox=(0, 0, 10, 10)))
+    half, same = hit(1, 1, boxes=((0, 0, 10, 5),)), hit(2, 1, boxes=((0, 0, 10, 5), (50, 50, 60, 60)))
+    rest, elsewhere = hit(3, 1, boxes=((0, 4, 20, 20),)), hit(4, 3, boxes=((0, 0, 10, 10),))
+    asked = record(gold, (half, same, rest, elsewhere))
+    assert score("layout-recall@1", asked).value == 50 / 200
+    assert score("layout-recall@2", asked).value == 50 / 200, "an overlap counts once"
+    assert score("layout-recall@10", asked).value == 100 / 200
+    # the first box is found by half; the chunks after it on that box take no place; then a wrong chunk
+    assert score("layout-hit@1", asked).value == 1
+    assert score("layout-precision@2", asked).value == 1 / 2
+    assert score("layout-map@10", asked).value == 1 / 2
+    assert score("layout-hit@5", record(gold, (hit(1, 1),))).why == {"lacks": "boxes of the retrieved chunks"}
+    assert score("layout-hit@5", record(GOLD, RANKED)).why == {"lacks": "gold boxes"}
+    assert area([(0, 0, 2, 2), (1, 1, 3, 3), (5, 5, 4, 9)]) == 7
+
+
+def test_names_become_metrics_and_metrics_have_names():
+    names = [
+        *SETS["retrieval"],
+        *("document-recall@10", "layout-hit@5", "chunk-precision@5", "r-precision", "page-hit@2", "map"),
+        *("recall@10-table", "hit@5-fail", "document-r-precision"),
+    ]
+    made = [metric.name for metric in named(names)]
+    assert made == [{"page-hit@2": "hit@2", "map": "map@10"}.get(name, name) for name in names]
+    assert named(["retrieval"]) == named(SETS["retrieval"])
+    assert named(["document-recall@10"]) == (Recall(k=10, level="document"),)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("chunk-recall@10", "how many chunks of the whole index cover a gold page is not known"),
+        ("chunk-ndcg@10", "there is no ndcg of chunks"),
+        ("hit@0", "there is no metric 'hit@0' .did you mean 'hit@"),
+        ("mrr@10-fail", "there is no metric 'mrr@10-fail'"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_with_the_reason(name, message):
+    with pytest.raises(UsageError, match=message):
+        named([name])
+
+
+def test_a_random_run_of_2000_questions_has_the_figures_of_ir_measures():
+    drawn = random.Random(7)
+    records, qrels, run = [], {}, {}
+    for number in range(2000):
+        gold = drawn.sample(range(1, 40), drawn.choice([1, 1, 2, 3, 8]))
+        pages = drawn.sample(range(1, 40), drawn.choice([0, 1, 3, 10, 30]))
+        hits = [hit(rank, page) for rank, page in enumerate(pages, start=1)]
+        records.append(record(tuple(map(evidence, gold)), tuple(hits), id=str(number)))
+        qrels[str(number)] = {str(page): 1 for page in gold}
+        run[str(number)] = {str(page): 1 / rank for rank, page in enumerate(pages, start=1)}
+    theirs = {
+        "hit@5": ir_measures.Success @ 5,
+        "recall@10": ir_measures.R @ 10,
+        "precision@3": ir_measures.P @ 3,
+        "mrr@10": ir_measures.RR @ 10,
+        "ndcg@10": ir_measures.nDCG @ 10,
+        "map@20": ir_measures.AP @ 20,
+        "r-precision": ir_measures.Rprec,
+    }
+    ours = [one for one in named(list(theirs)) if isinstance(one, RetrievalMetric)]
+    scores = rank_scores(ours, records)
+    expected = {
+        (one.measure, one.query_id): one.value
+        for one in ir_measures.iter_calc([*theirs.values()], qrels, run)
+    }
+    assert len(expected) == 7 * 2000
+    for number, found in enumerate(scores):
+        for name, measure in theirs.items():
+            assert abs((found[name].value or 0) - expected[measure, str(number)]) < 1e-9, (name, number)
