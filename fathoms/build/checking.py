@@ -14,7 +14,7 @@ from fathoms.build.parsing import ParsedPdfs
 from fathoms.build.texts import Texts
 from fathoms.config import suggest
 from fathoms.corpora import find_places, read_questions
-from fathoms.corpora.questions import format_of
+from fathoms.corpora.questions import format_of, is_table
 from fathoms.errors import DataError, QuestionsError, UsageError
 from fathoms.metrics.phrase_recall import Hyphens, Match
 from fathoms.runs.reading import ScoredRun
@@ -90,7 +90,8 @@ def check(
     for code in ignore:
         if code not in rule_codes():
             raise UsageError(f"no rule is called '{code}'{suggest(code, rule_codes())}")
-    format_of(path)
+    if not is_table(path):
+        format_of(path)
     try:
         file = read_questions(path)
     except DataError as error:
@@ -101,8 +102,9 @@ def check(
         questions=file.questions,
         places=find_places(path, file),
         skipped=tuple(
-            (int(line), what)  # a warning of the question reader is `FILE:LINE: text`
-            for line, _, what in (text.removeprefix(f"{path}:").partition(": ") for text in file.warnings)
+            (int(found[1]), found[2])  # a warning of the question reader is `FILE:LINE: text`
+            for text in file.warnings
+            if (found := re.search(r":(\d+): (.*)", text.removeprefix(str(path)), re.DOTALL))
         ),
         paths=paths,
         failures=reading.failures,

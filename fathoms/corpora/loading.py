@@ -62,12 +62,15 @@ def _load_named(source: NamedSource, base: Path) -> Corpus:
     """Load the corpus of a data set with a manifest; if it lists PDFs, other documents are ignored."""
     manifest = find_manifest(source.name, base)
     path = _named_questions(manifest, source, base)
-    questions = read_questions(path)
-    documents, warnings = _named_documents(manifest, source, base)
     tables = [entry.file for entry in (*manifest.tables, *manifest.documents) if not _is_pdf(entry)]
     here = {name: manifest.folder / name for name in tables if (manifest.folder / name).is_file()}
-    files = {**({} if source.documents else here), **documents, manifest.questions.file: path}
-    warnings += _verify(manifest, read_record(manifest.folder), files)
+    record = read_record(manifest.folder)
+    # Questions and tables are verified before they are read: what they were changed to may not be readable.
+    read = {**({} if source.documents else here), manifest.questions.file: path}
+    verified = _verify(manifest, record, read)
+    questions = read_questions(path)
+    documents, warnings = _named_documents(manifest, source, base)
+    warnings += verified + _verify(manifest, record, documents)
     where = f"in {_at(source.documents, base)}" if source.documents else f"({_how_to_get(manifest)})"
     # Of a parquet file, the documents are those that it holds: it is missing only if it is not here.
     named = [

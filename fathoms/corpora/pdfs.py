@@ -42,9 +42,11 @@ def gather_pdfs(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]
         if path.is_file() and path.suffix.lower() != ".pdf":
             raise UsageError(f"{path}: expected a PDF or a folder of PDFs")
         if path.is_dir():
-            inside, warnings = only_inside(_pdfs_under(path), path)
-            found += inside
-            outside += warnings
+            pdfs = _pdfs_under(path)
+            made, notes = ({}, ()) if pdfs else picture_documents(path)
+            inside, warnings = only_inside(pdfs, path)
+            found += [*inside, *made.values()]
+            outside += warnings + notes
         else:
             found.append(path)
     if not found:

@@ -65,7 +65,7 @@ def read_questions(path: Path) -> QuestionFile:
     Raises UsageError if the file does not exist. Raises DataError for an unknown extension, for a file
     without questions, and for invalid questions; that one lists all of them, each with `file:line`.
     """
-    if path.suffix.lower() == PARQUET or (path.is_dir() and path.suffix.lower() not in FORMATS):
+    if is_table(path):
         return _read_tables(path)
     rows = FORMATS[format_of(path)]
     data = _read(path)
@@ -85,6 +85,11 @@ def read_questions(path: Path) -> QuestionFile:
     lines = tuple(int(place.rpartition(":")[2]) for place, _ in placed)
     sha256 = hashlib.sha256(data).hexdigest()
     return QuestionFile(questions, sha256, warnings, lines, ignored_keys(placed))
+
+
+def is_table(path: Path) -> bool:
+    """Whether questions are in parquet: a file of that format, or a folder, which no other format is."""
+    return path.suffix.lower() == PARQUET or (path.is_dir() and path.suffix.lower() not in FORMATS)
 
 
 def _read_tables(path: Path) -> QuestionFile:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fathoms.errors import DataError, MissingExtraError
 
-BATCH = 64
+BATCH = 16
 """Rows that are in memory at once; a page image has up to a few MB."""
 
 
@@ -18,16 +18,18 @@ def columns_of(path: Path) -> tuple[str, ...]:
 
 
 def rows_of(path: Path, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table as dictionaries. Columns that are not named are not read, nor are named
-    columns that the table lacks."""
+    """Yield the rows of a table as dictionaries, of which one row group is in memory at a time. Columns that
+    are not named are not read, nor are named columns that the table lacks."""
     import pyarrow
 
     table = _open(path)
     known = table.schema_arrow.names
     wanted = known if columns is None else [name for name in columns if name in known]
     try:
-        for batch in table.iter_batches(batch_size=BATCH, columns=wanted, use_threads=False):
-            yield from batch.to_pylist()
+        for group in range(table.num_row_groups):
+            # Asked for all row groups at once, pyarrow keeps those that were read until the last one is.
+            for batch in table.iter_batches(BATCH, row_groups=[group], columns=wanted, use_threads=False):
+                yield from batch.to_pylist()
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"{path}: cannot be read as parquet: {error}") from error
 
@@ -40,6 +42,6 @@ def _open(path: Path) -> Any:
     except ImportError as error:
         raise MissingExtraError("pyarrow", "parquet", f"{path.name}, a parquet file,") from error
     try:
-        return parquet.ParquetFile(path, memory_map=True)
+        return parquet.ParquetFile(path, buffer_size=2**20, pre_buffer=False)
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"{path}: cannot be read as parquet: {error}") from error

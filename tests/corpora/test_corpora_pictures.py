@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,14 @@ from PIL import Image
 from pyarrow import parquet
 from pypdf import PdfReader
 
-from fathoms.corpora import FileSource, load, read_questions
+from fathoms.build.checking import check
+from fathoms.build.parsing import ParsedPdfs
+from fathoms.corpora import FileSource, NamedSource, gather_pdfs, load, pull, read_questions
+from fathoms.corpora.download import Policy
 from fathoms.corpora.pdfs import find_pdfs
 from fathoms.corpora.picture_pdf import PicturePdf, at_resolution, long_side
-from fathoms.errors import DataError
+from fathoms.corpora.tables import rows_of
+from fathoms.errors import ChecksumError, DataError
 from fathoms.ingest import PageChunker
 from fathoms.models import ScriptedModel
 from fathoms.pipeline.pipeline import Pipeline
@@ -26,6 +31,8 @@ from fathoms.retrieve import BM25
 from fathoms.runs.cache import Cache
 from fathoms.types import Evidence
 from tests.support.pictures import picture
+
+TABLE = "test-00000-of-00001.parquet"
 
 
 @pytest.fixture(autouse=True)
@@ -171,7 +178,7 @@ def vidore_v3(folder: Path) -> Path:
     box = {"annotator": 0, "x1": 100, "y1": 200, "x2": 300, "y2": 400}
     corpus = [("report", 0, "a"), ("report", 1, "b"), ("slides/two", 0, "c")]
     table(
-        folder / "corpus" / "test-00000-of-00001.parquet",
+        folder / "corpus" / TABLE,
         [
             {
                 "corpus_id": number,
@@ -185,7 +192,7 @@ def vidore_v3(folder: Path) -> Path:
     )
     query = {"query_types": ["numerical"], "query_format": "question", "content_type": ["Table"]}
     table(
-        folder / "queries" / "test-00000-of-00001.parquet",
+        folder / "queries" / TABLE,
         [
             {"query_id": 0, "query": "How many?", "language": "english", "answer": "Six.", **query},
             {"query_id": 1, "query": "Combien ?", "language": "french", "answer": "", **query},
@@ -201,7 +208,7 @@ def vidore_v3(folder: Path) -> Path:
         (1, 77, 1, [], []),
     ]
     table(
-        folder / "qrels" / "test-00000-of-00001.parquet",
+        folder / "qrels" / TABLE,
         [
             {
                 "query_id": query,
@@ -243,9 +250,46 @@ def test_vidore_in_the_layout_of_beir(tmp_path: Path) -> None:
         "rows left out, because they have neither an answer nor a gold page: 1 (line 3)",
         "rows left out, because the id or the text of the query has the wrong type: 1 (line 4)",
     ]
-    (folder / "qrels" / "test-00000-of-00001.parquet").unlink()
+    unread = ParsedPdfs({}, dict.fromkeys(corpus.documents, "not read"))
+    findings = check(folder, gather_pdfs([folder])[0], unread).findings
+    assert sorted(found.line for found in findings if found.code == "skipped") == [1, 3, 4, 4, 5]
+    (folder / "qrels" / TABLE).unlink()
     with pytest.raises(DataError, match="no parquet file for qrels"):
         read_questions(folder)
+
+
+def test_a_manifest_of_parquet_files_is_pulled_and_loaded(server: Any, tmp_path: Path) -> None:
+    """The corpus breaks off half way and goes on; a file that changed later is refused."""
+    folder = vidore_v3(tmp_path / "made")
+    faults = {"corpus": [{"cut": 300}]}
+    urls = {
+        name: server.add(f"/{name}", (folder / name / TABLE).read_bytes(), faults=faults.get(name))
+        for name in ("queries", "qrels", "corpus")
+    }
+    manifest = tmp_path / "parts.yaml"
+    manifest.write_text(
+        "name: parts\ntitle: Two reports\nlicence: none\n"
+        f"questions: {{file: queries.parquet, url: '{urls['queries']}'}}\n"
+        f"tables: [{{file: qrels.parquet, url: '{urls['qrels']}'}}]\n"
+        f"documents: [{{file: corpus.parquet, url: '{urls['corpus']}'}}]\n"
+    )
+    source = NamedSource(name=str(manifest))
+    with pytest.raises(DataError, match=r"run 'fathoms data pull .*parts\.yaml'"):
+        load(source)
+    pulled = pull(str(manifest), policy=Policy(attempts=2, first_pause=0.01), trust=True)
+    assert pulled.complete
+    assert server.sent("/corpus")[0] == 300
+    assert sum(server.sent("/corpus")) == (folder / "corpus" / TABLE).stat().st_size
+    corpus = load(source)
+    assert sorted(corpus.documents) == ["report.pdf", "two.pdf"]
+    assert [question.id for question in corpus.questions] == ["0", "1"]
+    assert corpus.missing == ()
+    (pulled.folder / "corpus.parquet").write_bytes((folder / "qrels" / TABLE).read_bytes())
+    with pytest.raises(ChecksumError, match=r"corpus\.parquet: sha256 is"):
+        load(source)
+    (pulled.folder / "corpus.parquet").unlink()
+    with pytest.raises(DataError):
+        load(source)
 
 
 def test_vidore_version_2_has_hyphens_and_no_page_numbers(tmp_path: Path) -> None:
@@ -295,6 +339,20 @@ def test_vidore_version_1_is_one_table(tmp_path: Path) -> None:
         f"{hashlib.sha256(data).hexdigest()[:32]}.pdf" for data in (one, two)
     )
     assert len({question.evidence[0].document for question in corpus.questions}) == 1
+
+
+def test_one_row_group_is_in_memory_at_a_time(tmp_path: Path) -> None:
+    """Twenty rows of a megabyte that cannot be compressed, two in a row group."""
+    rows = [{"corpus_id": number, "image": random.Random(number).randbytes(2**20)} for number in range(20)]
+    path = table(tmp_path / "big.parquet", rows)
+    del rows
+    before, most, count = pyarrow.total_allocated_bytes(), 0, 0
+    for row in rows_of(path, ["image"]):
+        assert len(row["image"]) == 2**20
+        count += 1
+        most = max(most, pyarrow.total_allocated_bytes() - before)
+    assert count == 20
+    assert most < 8 * 2**20
 
 
 def test_a_parquet_file_of_something_else(tmp_path: Path) -> None:
