@@ -59,6 +59,15 @@ Matrix = Annotated[
         help="Make one run per value of a config key. Repeat it to make one run per combination of values.",
     ),
 ]
+Compared = Annotated[
+    str | None,
+    typer.Option(
+        "--settings",
+        metavar="S1,S2",
+        help="Make one run per setting of the pipeline: closed-book (no context), oracle (the gold pages),"
+        " oracle-extract (extracting from them before answering), rag (as it is). Print one table.",
+    ),
+]
 Resume = Annotated[
     bool,
     typer.Option(
@@ -131,6 +140,7 @@ def run(
     question: Questions = None,
     concurrency: Concurrency = None,
     matrix: Matrix = None,
+    compared: Compared = None,
     out: Out = RUNS,
     workers: Workers = CORES,
     retrieval_only: RetrievalOnly = False,
@@ -158,11 +168,23 @@ def run(
 
     allowed = allowance(fail_on_error)
     selection = Selection(limit, tuple(category or ()), tuple(question or ()))
-    changed = (settings, model, limit, category, question, concurrency, matrix, dry_run, reuse_replies)
+    changed = (
+        settings,
+        model,
+        limit,
+        category,
+        question,
+        concurrency,
+        matrix,
+        compared,
+        dry_run,
+        reuse_replies,
+    )
     _require_possible(configs, resume=resume, changed=any(changed) or repeats > 1, trust=trust)
+    cells = list(_cells(matrix or (), compared, retrieval_only=retrieval_only))
     options = RunOptions(out, workers, repeats, max_cost, max_tokens_total, reuse_replies)
     if dry_run:
-        jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency, retrieval_only)
+        jobs = _jobs(configs or (), settings or (), cells, model, concurrency, retrieval_only)
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             return print_plans(jobs, selection, cache, repeats, workers)
     nightly.prepare_junit(junit)
@@ -171,10 +193,10 @@ def run(
             if resume:
                 outcomes = [_resume(configs or [], cache, options, trust=trust)]
             else:
-                jobs = _jobs(configs or (), settings or (), matrix or (), model, concurrency, retrieval_only)
+                jobs = _jobs(configs or (), settings or (), cells, model, concurrency, retrieval_only)
                 outcomes = _run(jobs, selection, cache, options)
         results, judged = ([], True) if no_score else _scored(outcomes, options.max_cost)
-        one_table = retrieval_only and len(results) > 1
+        one_table = (retrieval_only or compared is not None) and len(results) > 1
         reports = write_reports(results, out, each=not one_table) if results else ([], ())
         verdicts = [_verdict(outcome, allowed, partial_is_ok=partial) for outcome in outcomes]
         lines, written = nightly.report_end(outcomes, verdicts, junit, by_question=junit_by == "question")
@@ -229,14 +251,13 @@ def _reporting_failure(configs: Sequence[Path], junit: Path | None) -> Iterator[
 def _jobs(
     configs: Sequence[Path],
     settings: Sequence[str],
-    matrix: Sequence[str],
+    cells: Sequence[Mapping[str, Any]],
     model: str | None,
     concurrency: int | None,
     retrieval_only: bool,
 ) -> list[Job]:
-    """One job per config and combination of matrix values."""
+    """One job per config and combination of matrix values and settings."""
     load_one = functools.partial(load, model=model, concurrency=concurrency, retrieval_only=retrieval_only)
-    cells = list(combinations(matrix))
     return [_job(config, settings, cell, load_one) for config in configs for cell in cells]
 
 
@@ -247,18 +268,36 @@ def _job(
     load_one: Callable[[Path, Sequence[str]], tuple[AnyExperiment, Corpus]],
 ) -> Job:
     """Load the job of one config and combination. The values of the combination are appended to its name."""
+    from fathoms.pipeline.settings import CELL, SETTINGS, graded
     from fathoms.report.text import describe
     from fathoms.runner.runner import Job
 
-    own = [f"{key}={json.dumps(value)}" for key, value in cell.items()]
+    keys = {key: value for key, value in cell.items() if key != CELL}
+    compared = [f"{CELL}={cell[CELL]}"] if CELL in cell else []
+    replaced = SETTINGS[cell[CELL]] if compared else {}
+    own = [f"{key}={json.dumps(value)}" for key, value in {**keys, **replaced}.items()]
     experiment, corpus = load_one(config, [*settings, *own])
+    if compared:
+        experiment = graded(experiment)
     values = [
         f"{key.rpartition('.')[2]}={describe(value) if isinstance(value, dict) else value}"
-        for key, value in cell.items()
-    ]
+        for key, value in keys.items()
+    ] + [cell[CELL] for _ in compared]
     name = " ".join([experiment.name, *values])
     cell = {"config": experiment.name, **cell}
     return Job(experiment.model_copy(update={"name": name}), corpus, config.parent, cell)
+
+
+def _cells(matrix: Sequence[str], compared: str | None, *, retrieval_only: bool) -> Iterator[dict[str, Any]]:
+    """Yield every combination of matrix values and settings; raises UsageError."""
+    from fathoms.pipeline.settings import CELL, named_settings
+
+    if compared is not None and retrieval_only:
+        raise UsageError("--settings compares answers, and --retrieval-only asks for none: use one of them")
+    names = named_settings(compared.split(",")) if compared is not None else (None,)
+    for cell in combinations(matrix):
+        for name in names:
+            yield cell if name is None else {**cell, CELL: name}
 
 
 def combinations(matrix: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -212,7 +212,8 @@ class _QuestionInProgress:
             await self._rerank()
         question, requests = self.packed.question, self.packed.requests
         if len(requests) == 1:
-            self.found["answer"] = await self._reply(await self._prompt(0))
+            reply = await self._reply(await self._prompt(0))
+            self.found["answer"] = self.ingested.prompt.answer_in(reply)
             return
         asked: list[tuple[Sequence[Hit], Part]] = []
         for number, request in enumerate(requests):
@@ -220,7 +221,8 @@ class _QuestionInProgress:
             reply = await self._reply(prompt)
             asked.append((request, Part(prompt=prompt.model_copy(update={"parts": ()}), reply=reply)))
         self.found["prompt"] = merging = self.ingested.prompt.pack_merge(question, asked)
-        self.found["answer"] = summed([part.reply for _, part in asked], await self._reply(merging))
+        merged = summed([part.reply for _, part in asked], await self._reply(merging))
+        self.found["answer"] = self.ingested.prompt.answer_in(merged)
 
     async def _rerank(self) -> None:
         """Let a language model choose the hits from the candidates; records its calls and the seconds."""

@@ -31,7 +31,8 @@ _PLACES = {
 
 
 class Template(BaseModel):
-    """The texts of a prompt. Where `user` has no `{context}`, no retrieved text is packed."""
+    """The texts of a prompt. Where `user` has no `{context}`, no retrieved text is packed. A template that
+    has the model think first asks it to write `answer_mark` before its answer."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -39,6 +40,7 @@ class Template(BaseModel):
     user: str
     chunk: str = "{text}"
     separator: str = "\n\n"
+    answer_mark: str = ""
     merge: str = (
         "The question was asked of each part of the documents by itself:\n\n{answers}\n\n"
         "Question: {question}\n"
@@ -68,6 +70,10 @@ class PromptBuilder(Component):
     template's. An answer can cite a chunk as `[1]` where the prompt shows its `{rank}`."""
     separator: str | None = None
     """Text between two chunks; null takes the template's."""
+    answer_mark: str | None = None
+    """Text in the reply after which the answer stands, such as `Answer:`. What the model writes before its
+    last occurrence is kept as reasoning and not scored; a reply without it is kept whole, and counted. The
+    empty text takes every reply as it is; null takes the template's."""
     merge: str | None = None
     """User message that merges the answers where attached files needed several requests, with the
     placeholders `{answers}` and `{question}`; null takes the template's."""
@@ -88,7 +94,12 @@ class PromptBuilder(Component):
 
     def identity(self) -> dict[str, Any]:
         """The texts rather than the template's name, so that renaming a template changes nothing."""
-        return {"texts": self.texts().model_dump(), "revision": self.revision}
+        texts = self.texts().model_dump()
+        if not texts[
+            "answer_mark"
+        ]:  # prompts without it have the identity that they had before there was one
+            del texts["answer_mark"]
+        return {"texts": texts, "revision": self.revision}
 
     def texts(self) -> Template:
         """The template with the configured texts in place of its own."""
@@ -113,6 +124,17 @@ class PromptBuilder(Component):
             }
             pieces.append(_fill(texts.chunk, values))
         return Draft(texts, question, hits, pieces)
+
+    def answer_in(self, reply: Reply) -> Reply:
+        """Return the reply with only the answer as its text, if the template has an `answer_mark`."""
+        mark = _texts_of(self).answer_mark
+        if not mark:
+            return reply
+        before, found, answer = reply.text.rpartition(mark)
+        if not found:
+            return reply.model_copy(update={"lacks_mark": True})
+        reasoning = "\n\n".join(filter(None, [reply.reasoning, before.strip()]))
+        return reply.model_copy(update={"text": answer.strip(), "reasoning": reasoning})
 
     def pack_merge(self, question: Question, asked: Sequence[tuple[Sequence[Hit], Part]]) -> Prompt:
         """Build the prompt that merges the answers of several requests, which it keeps in `Prompt.parts`."""

@@ -26,6 +26,7 @@ from fathoms.report.outcomes import RATES, outcomes, rate_text
 from fathoms.report.radar import TITLES
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.search_table import search_table
+from fathoms.report.settings_table import settings_table
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
 from fathoms.runs.reading import ProfileFigures, ScoredRun
@@ -61,6 +62,7 @@ def report_markdown(
         document_section(runs, scored),
         score_sections(answered, answers) if answered else (),
         shrunk_section(answered, scores) if shrink and answered else (),
+        settings_section(runs),
         search_section(runs),
         metric_section(runs, scores, metrics),
         radar_section() if plots and answered else (),
@@ -121,6 +123,18 @@ def what_was_run(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
         rows.append([title(row), *map(escape, facts), *(number(getattr(known, key)) for key in counts)])
     yield from table([*headers, *(key.capitalize() for key in counts)], rows, len(counts))
     yield from footnotes(scored)
+
+
+def settings_section(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """Show one pipeline in several settings; empty if the runs are not such settings."""
+    found = settings_table(runs)
+    if found is None:
+        return
+    yield "## Settings\n"
+    headers = [name.capitalize() for name in found.HEADER]
+    yield from table(headers, [[escape(cell) for cell in row.cells()] for row in found.rows], 4)
+    for text in found.notes:
+        yield f"\n{escape(text)}."
 
 
 def search_section(runs: Sequence[ScoredRun]) -> Iterator[str]:

@@ -31,6 +31,7 @@ from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable
 from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.search_table import search_table
+from fathoms.report.settings_table import settings_table
 from fathoms.report.shrunk import HEADS, NOTE, TOO_FEW, shrunk_tables
 from fathoms.report.stage_times import NOTE as TIMES
 from fathoms.report.stage_times import ingest_lines, stage_rows
@@ -192,6 +193,7 @@ def leaderboard_panel(
     only searched have no line, but their metrics are shown.
     """
     further = [
+        *settings_panel(runs),
         *search_panel(runs, width),
         *metrics_panel(runs, scores, metrics),
         *times_panel(runs),
@@ -201,6 +203,17 @@ def leaderboard_panel(
         return [heading(runs[0], runs[0].profile(scores)), *run_table(runs[0], scores), *further]
     answered = [run for run in runs if not run.retrieval_only]
     return [*(board(answered, scores, width) if answered else ()), *searches(runs, scores), *further]
+
+
+def settings_panel(runs: Sequence[ScoredRun]) -> list[RenderableType]:
+    """Show one pipeline in several settings; empty if the runs are not such settings."""
+    found = settings_table(runs)
+    if found is None:
+        return []
+    table = plain_table(*found.HEADER)
+    for row in found.rows:
+        table.add_row(*map(plain, row.cells()))
+    return [with_blank_lines(table), *map(note, found.notes)]
 
 
 def search_panel(runs: Sequence[ScoredRun], width: int = WIDTH) -> list[RenderableType]:

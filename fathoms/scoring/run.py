@@ -377,6 +377,12 @@ def summary_of(
     if incomplete:
         incomplete += warnings  # unusable lines may be the reason for missing answers
     spent = tally.sums.totals(verdicts)  # leaves out replies from the cache
+    if unmarked := tally.counts["lacks_mark"]:
+        answered = tally.counts["answered"]
+        warnings.append(
+            f"{unmarked} of {answered} replies lack the mark that the prompt asks for before the answer; they"
+            " are scored whole"
+        )
     service = service_figures(tally.counts["answered"], tally.told, manifest.get("config") or {})
     warnings = [*warnings, *(service["warnings"] if service else ())]
     return {

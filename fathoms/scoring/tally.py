@@ -75,6 +75,7 @@ class Tally:
             counts["answered"] += 1
             counts["refused"] += answer.refusal is not None
             counts["cut_by_server"] += bool(answer.prompt_cut)
+            counts["lacks_mark"] += answer.lacks_mark
             counts["cached"] += answer.cached
             if "fathoms" in row and row["fathoms"].abstention is None:
                 counts["unlabelled"] += 1
