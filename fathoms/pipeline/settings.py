@@ -36,7 +36,7 @@ def graded(experiment: AnyExperiment) -> AnyExperiment:
     """
     if not isinstance(experiment, Experiment):
         raise UsageError(
-            f"--settings replaces the retrieval of a pipeline, and '{experiment.name}' is an external pipeline:"
+            f"--settings replaces the retrieval of a pipeline, and '{experiment.name}' is an external one:"
             " compare it with the settings closed-book and oracle of a configuration with stages"
         )
     known = any(isinstance(metric, CorrectnessJudged) for metric in experiment.metrics)

@@ -1,4 +1,4 @@
-"""`fathoms run --settings`: one pipeline without context, with the gold pages, and as it is; worked by hand."""
+"""`fathoms run --settings`: one pipeline without context, with the gold pages and as it is, by hand."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_the_table_of_three_settings(settings: Project) -> None:
 
 
 def test_a_judge_grades_the_answers_of_all_settings(settings: Project) -> None:
-    # the tower gets 6 of 10, which is partly correct, the door 10, and the third answer, which lacks a word, 0
+    # the tower gets 6 of 10, which is partly correct, the door 10, and the third, which lacks a word, 0
     settings.write("tiny.yaml", CONFIG + "judge: {kind: scripted, labels_by: {'41.5': '6'}}\n")
     done = settings.fathoms("run", "tiny.yaml", "--settings", "closed-book,rag", "--limit", "3")
     assert done.returncode == 0, done.stderr
