@@ -9,7 +9,8 @@ Otherwise it is that of the scores, and of the lines where scores are equal. (tr
 the scores alone, in single precision, and order equal ones by id.)
 
 A query without a line retrieved nothing, which is the only way to say so in this format. A relevance of 1 or
-more makes gold evidence: there are no grades. Judged places with a relevance of 0 or less are not evidence.
+more makes gold evidence, and one above 1 is kept as its grade. Places with a relevance of 0
+or less are not evidence.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def read_trec(path: Path, qrels: Path, questions: Sequence[Question] | None = No
     relevant, grades = _read_qrels(qrels)
     warnings = []
     if grades:
-        warnings.append(f"{qrels}: {grades} judgments have a relevance above 1: all of them count as 1")
+        warnings.append(f"{qrels}: {grades} judgments have a relevance above 1: metrics count it as 1")
     if questions is None:
         ids = dict.fromkeys((*relevant, *retrieved.by_query))
         questions = [Question(id=query, text=query, category="Uncategorised") for query in ids]
@@ -118,18 +119,27 @@ def _unordered(by_query: Mapping[str, Sequence[_Retrieved]]) -> list[str]:
 
 
 def _with_evidence(question: Question, relevant: Mapping[str, int]) -> Question:
-    """Return the question with the relevant places as its evidence."""
-    own: dict[tuple[str, int | None], list[Evidence]] = {}
+    """Return the question with the relevant places as its evidence, those of its own evidence first."""
+    grades = {
+        (document, page): grade
+        for name, grade in relevant.items()
+        for document, pages in [place_of(name)]
+        for page in (pages or (None,))
+    }
+    of_pages = bool(grades) and all(page is not None for _, page in grades)  # says nothing of other evidence
+    evidence = []
     for item in question.evidence:
-        own.setdefault((item.document, item.page), []).append(item)
-    places = [(document, page) for document, pages in map(place_of, relevant) for page in (pages or (None,))]
-    evidence = [
-        item
-        for document, page in dict.fromkeys(places)
-        for item in own.get((document, page)) or [Evidence(document=document, page=page)]
+        grade = grades.get((item.document, item.page))
+        if grade is None and not (of_pages and item.page is None):
+            continue
+        same = grade in (None, item.relevance or 1)
+        evidence.append(item if same else item.model_copy(update={"relevance": grade}))
+    own = {(item.document, item.page) for item in question.evidence}
+    evidence += [
+        Evidence(document=document, page=page, relevance=grade if grade > 1 else None)
+        for (document, page), grade in grades.items()
+        if (document, page) not in own
     ]
-    if places and all(page is not None for _, page in places):  # judgments of pages say nothing of the others
-        evidence += [item for item in question.evidence if item.page is None]
     return question.model_copy(update={"evidence": tuple(evidence)})
 
 

@@ -144,14 +144,15 @@ def test_a_run_of_trec_with_its_judgments(write: Any) -> None:
     ]
     # equal ranks: by score, and by line where the scores are equal
     assert [hit.chunk.document for hit in second.hits or ()] == ["a log.pdf", "b.pdf", "c.pdf"]
-    assert first.question.evidence == QUESTIONS[0].evidence  # with its step
+    (own,) = QUESTIONS[0].evidence
+    assert first.question.evidence == (own.model_copy(update={"relevance": 2}),)  # with its step
     assert second.question.evidence == (
+        Evidence(document="b.pdf", quote="Ayers"),  # judgments of pages say nothing of it
         Evidence(document="b.pdf", page=4),
-        Evidence(document="b.pdf", quote="Ayers"),
     )
     assert (third.hits, imported.left_out, imported.pipeline) == ((), 1, "bm25")
     assert [warning.removeprefix(str(run.parent) + "/") for warning in imported.warnings] == [
-        "qrels.txt: 1 judgments have a relevance above 1: all of them count as 1",
+        "qrels.txt: 1 judgments have a relevance above 1: metrics count it as 1",
         "bm25.run:6: no question 'q9'",
         "bm25.run: no line for 1 questions (q3): they count as questions that found nothing",
     ]

@@ -16,7 +16,7 @@ FLOORS = [
     {"models"},
     {"compare", "corpora", "ingest", "judges", "metrics", "retrieve"},
     {"pipeline"},
-    {"build", "importers", "report", "runner", "scoring"},
+    {"build", "exporters", "importers", "report", "runner", "scoring"},
     {"api", "reproduce"},
     {"cli"},
 ]

@@ -1,0 +1,125 @@
+"""`fathoms export`: write what runs retrieved in the formats of other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathoms.cli import completion, console
+from fathoms.cli.options import RUNS, Out
+
+if TYPE_CHECKING:
+    from fathoms.exporters import Level
+
+app = typer.Typer(
+    help="Write what a run retrieved in the formats of other tools.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Reference = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="The run: a path, an id, `latest`, NAME (its newest run) or NAME~1 (the one before).",
+        show_default=False,
+        autocompletion=completion.run_names,
+    ),
+]
+To = Annotated[
+    Path | None,
+    typer.Option("--to", help="Where to write; by default a new place that is named after the run."),
+]
+LevelOption = Annotated[
+    str, typer.Option("--level", metavar="page|document", help="What the ids stand for: pages or documents.")
+]
+Repeat = Annotated[int, typer.Option("--repeat", min=0, help="Which repeat of the run is written, from 0.")]
+RankScores = Annotated[
+    bool,
+    typer.Option(
+        "--rank-scores",
+        help="Write 1 / rank as scores, for tools that sort by score and order equal ones anew.",
+    ),
+]
+
+
+@app.command("trec")
+def trec(
+    run: Reference,
+    to: To = None,
+    level: LevelOption = "page",
+    repeat: Repeat = 0,
+    rank_scores: RankScores = False,
+    out: Out = RUNS,
+) -> int:
+    """Write a run in the format of TREC: `run.trec`, `qrels.trec` and `questions.jsonl` in a folder.
+
+    `fathoms import trec` reads them back.
+    """
+    from fathoms.exporters import rankings_of, write_trec
+    from fathoms.runs.finding import find_run
+
+    store = find_run(run, out)
+    found = rankings_of(store, _level(level), repeat, by_rank=rank_scores)
+    paths, warnings = write_trec(found, to or Path(f"{store.id}-trec"))
+    return _written(paths, (*found.warnings, *warnings))
+
+
+@app.command("beir")
+def beir(
+    run: Reference,
+    to: To = None,
+    level: LevelOption = "page",
+    repeat: Repeat = 0,
+    rank_scores: RankScores = False,
+    out: Out = RUNS,
+) -> int:
+    """Write a run in the layout of BEIR (corpus, queries, qrels, results), and as predictions of MTEB."""
+    from fathoms.exporters import rankings_of, write_beir
+    from fathoms.runs.documents import StoredDocuments
+    from fathoms.runs.finding import find_run
+
+    store = find_run(run, out)
+    found = rankings_of(store, _level(level), repeat, by_rank=rank_scores)
+    documents = StoredDocuments(store, store.manifest())
+    return _written(write_beir(found, documents, to or Path(f"{store.id}-beir")), found.warnings)
+
+
+@app.command("hits")
+def hits(run: Reference, to: To = None, repeat: Repeat = 0, out: Out = RUNS) -> int:
+    """Write the hits of a run with texts, pages, boxes and rounds to a JSONL file.
+
+    `fathoms import hits` reads it back without a loss.
+    """
+    from fathoms.exporters import rankings_of, write_hits
+    from fathoms.runs.finding import find_run
+
+    store = find_run(run, out)
+    found = rankings_of(store, "document", repeat, by_rank=True)
+    path = to or Path(f"{store.id}-hits.jsonl")
+    write_hits(found.records, path)
+    return _written([path], found.warnings)
+
+
+def _level(name: str) -> Level:
+    """Return the level of the ids; raises UsageError for an unknown one."""
+    from fathoms.config import suggest
+    from fathoms.errors import UsageError
+
+    if name == "page":
+        return "page"
+    if name == "document":
+        return "document"
+    raise UsageError(f"--level {name}: there is no such level{suggest(name, ('page', 'document'))}")
+
+
+def _written(paths: Iterable[Path], warnings: Iterable[str]) -> int:
+    """Print the warnings and the files that were written."""
+    for warning in warnings:
+        console.complain(warning)
+    for path in paths:
+        console.say(str(path))
+    return 0
