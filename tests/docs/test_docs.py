@@ -28,8 +28,22 @@ COMMANDS = {
     for line in block.commands
     if block.page not in WALKS or line.startswith(SETS_UP)
 }
-FATHOMS = sorted(line for line in COMMANDS if re.match(r"(\.venv/bin/)?fathoms ", line))
-OTHERS = sorted(COMMANDS - set(FATHOMS))
+FATHOMS = {line for line in COMMANDS if re.match(r"(\.venv/bin/)?fathoms ", line)}
+OTHERS = sorted(COMMANDS - FATHOMS)
+
+
+def shorter(line: str) -> tuple[str, ...]:
+    """The same command on one question (the whole demo is run by .ci/run), with the small model."""
+    arguments = words(line)[1:]
+    if arguments[0] == "run" and "--resume" not in arguments:
+        arguments += [] if "--limit" in arguments else ["--limit", "1"]
+        arguments += ["--out", "others"]  # `latest` stays the run of the demo
+    small = {"--limit=10": "--limit=1", "10": "1", "qwen2.5-coder-0.5b": "smollm2-135m"}
+    return tuple(small.get(argument, argument) for argument in arguments)
+
+
+RUN = sorted({shorter(line) for line in FATHOMS})
+"""What is the same when it is shorter runs once."""
 
 
 @pytest.fixture(scope="module")
@@ -64,27 +78,18 @@ def place(tmp_path_factory: pytest.TempPathFactory, smollm: Embedded, minilm: On
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", FATHOMS)
+@pytest.mark.parametrize("arguments", RUN, ids=" ".join)
 def test_every_fathoms_command_in_the_docs_runs(
-    place: Project, line: str, monkeypatch: pytest.MonkeyPatch
+    place: Project, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "not-sent-anywhere")  # a dry run asks nothing
-    done = place.fathoms(*_shorter(place, words(line)[1:]), timeout=900)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-
-
-def _shorter(place: Project, arguments: list[str]) -> list[str]:
-    """The same command on one question (the whole demo is run by .ci/run), with the small model."""
-    if arguments[0] == "run" and "--resume" not in arguments:
-        arguments += ["--out", "others"]  # `latest` stays the run of the demo
-        arguments += [] if "--limit" in arguments else ["--limit", "1"]
-    found = []
+    found: list[str] = []
     for argument in arguments:
         paths = sorted(place.path.glob(argument)) if "*" in argument else []
         found += [str(path.relative_to(place.path)) for path in paths] or [argument]
-    small = {"--limit=10": "--limit=1", "10": "1", "qwen2.5-coder-0.5b": "smollm2-135m"}
-    return [small.get(argument, argument) for argument in found]
+    done = place.fathoms(*found, timeout=900)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
 
 
 def test_the_other_commands_are_those_of_the_makefile() -> None:

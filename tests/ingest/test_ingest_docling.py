@@ -15,7 +15,7 @@ from fathoms.ingest import Docling, Parser, PdfParser, parse_all, parse_in_child
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.runs.cache import Cache
 from fathoms.types import Document
-from tests.support.docling_samples import OFFLINE, SAMPLE, extract, needs_docling, own_workers, sample
+from tests.support.docling_samples import OFFLINE, SAMPLE, extract, needs_docling, own_workers, sample, scan
 
 
 def docling(**options: Any) -> Docling:
@@ -243,19 +243,25 @@ def test_this_process_converts_as_the_child_does(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "page", "options", "words"),
+    ("name", "page", "strip", "options", "words"),
     [
-        ("tallowmere", 6, {"full_page": True, "scale": 1.5}, ["Corder Bayle", "30 April 2024"]),
-        ("skarrow", 3, {"full_page": False, "scale": 2.0}, ["21.6", "are reliable, but their clocks"]),
+        ("tallowmere", 6, (0.37, 0.59), {"full_page": True, "scale": 1.5}, ["Corder Bayle", "30 April 2024"]),
+        ("skarrow", 3, None, {"full_page": False, "scale": 2.0}, ["21.6", "are reliable, but their clocks"]),
     ],
 )
 def test_easyocr_reads_what_stands_in_pixels(
-    name: str, page: int, options: dict[str, Any], words: list[str], tmp_path: Path
+    name: str,
+    page: int,
+    strip: tuple[float, float] | None,
+    options: dict[str, Any],
+    words: list[str],
+    tmp_path: Path,
 ) -> None:
     needs_docling("easyocr-en")
     ocr = {"kind": "easyocr", "weights": "easyocr-en", **options}
     parser = OFFLINE.model_copy(update={"ocr": docling(ocr=ocr).ocr, "picture_text": True})
-    document = parse_in_child(parser, extract(tmp_path, name, page))
+    path = scan(tmp_path, name, page, *strip) if strip else extract(tmp_path, name, page)
+    document = parse_in_child(parser, path)
     assert [word for word in words if word not in document.text] == []
     assert document.warnings == ()
 

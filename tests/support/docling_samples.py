@@ -20,7 +20,8 @@ from fathoms.types import Document
 
 SAMPLE = Path(__file__).parent.parent.parent / "data" / "sample"
 OFFLINE = Docling.model_validate(
-    {"ocr": {"kind": "none"}, "layout": {"kind": "cdla"}, "tables": {"kind": "geometric"}}
+    # one thread, because threads that wait for one another keep the CPUs busy that the tests share
+    {"ocr": {"kind": "none"}, "layout": {"kind": "cdla"}, "tables": {"kind": "geometric"}, "threads": 1}
 )
 
 
@@ -66,6 +67,19 @@ def extract(folder: Path, name: str, *pages: int) -> Path:
     with pdfium.PdfDocument(source) as document, pdfium.PdfDocument.new() as part:
         part.import_pages(document, [page - 1 for page in pages])
         part.save(path)
+    return path
+
+
+def scan(folder: Path, name: str, page: int, top: float, bottom: float) -> Path:
+    """A PDF that holds a strip of a page of a sample document as a picture, cut at shares of its height.
+
+    Reading a whole page by OCR takes half a minute.
+    """
+    with pdfium.PdfDocument(extract(folder, name, page)) as document:
+        picture = document[0].render(scale=3, grayscale=True).to_pil()
+    path = folder / f"{name}-{page}-strip.pdf"
+    strip = picture.crop((0, round(top * picture.height), picture.width, round(bottom * picture.height)))
+    strip.save(path, resolution=216)
     return path
 
 
