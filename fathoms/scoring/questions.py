@@ -16,6 +16,7 @@ from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import Profile
 from fathoms.metrics.retrieval.batch import rank_scores
 from fathoms.metrics.retrieval.curves import Curves
+from fathoms.metrics.retrieval.document_ids import DocumentIds
 from fathoms.metrics.retrieval.levels import GOLD
 from fathoms.metrics.retrieval.metrics import RetrievalMetric
 from fathoms.metrics.score_records import RecordScore, Scoring, judge
@@ -46,7 +47,8 @@ class Rules:
 class QuestionScorer:
     """Scores questions, writes their files, and collects what the summary needs.
 
-    `tally` has the records, `pools` the scores by metric, `curves` the rankings, and `verdicts` the JSON
+    `tally` has the records, `pools` the scores by metric, `curves` the rankings,
+    `document_ids` the documents of hits and of gold, and `verdicts` the JSON
     texts of the abstention verdicts that were made now, by key. `known` are those of earlier scorings, and
     `stages` the stages of the funnel that are known for any question of the run. `on_done` is told how many
     answers are scored. Only a few records are in memory at a time.
@@ -66,6 +68,7 @@ class QuestionScorer:
         self.tally = Tally(asked)
         self.pools = {metric.name: Pool(metric, asked) for metric in metrics}
         self.curves = Curves(asked)
+        self.document_ids = DocumentIds()
         self._of_retrieval = [metric for metric in metrics if isinstance(metric, RetrievalMetric)]
         self.verdicts: dict[str, str] = {}
         self._run = run
@@ -120,6 +123,7 @@ class QuestionScorer:
             for record, row in zip(repeats, rows, strict=True):
                 self.tally.add(record, row)
                 self.curves.add(record)
+                self.document_ids.add(record)
         self._on_done(len(self.tally))
 
     def _measured(self, facts: Facts) -> dict[str, Any]:
@@ -147,6 +151,7 @@ class QuestionScorer:
             "tally": self.tally.state(),
             "pools": {name: pool.state() for name, pool in self.pools.items()},
             "curves": self.curves.state(),
+            "document_ids": self.document_ids.state(),
             "verdicts": self.verdicts,
         }
 
@@ -156,5 +161,6 @@ class QuestionScorer:
         for name, pool in state["pools"].items():
             self.pools[name].extend(pool, numbers)
         self.curves.extend(state["curves"], numbers)
+        self.document_ids.extend(state["document_ids"])
         self.verdicts |= state["verdicts"]
         self._on_done(len(self.tally))

@@ -113,6 +113,7 @@ def score_run(
     retrieval = {"seconds": search_seconds(tally.seconds)} if retrieval_only else {}
     if curves := scorer.curves.figures(manifest.get("depth") or 0):
         retrieval["curves"] = curves
+    alien = scorer.document_ids.warning((manifest.get("data") or {}).get("documents") or ())
     # of a large run, they would take as much memory as the summary needs
     del entries, questions, shares, scorer
     records, scores = tally.records, Scores(scoring, tally.scores, {})
@@ -120,6 +121,8 @@ def score_run(
     summary = summary_of(run.id, manifest, tally, scores, flaws, made)
     if absent := missing_sentence(StoredDocuments(run, manifest)):
         summary["warnings"].append(absent)
+    if alien:
+        summary["warnings"].append(alien)
     by = (verdicts.judge.name, verdicts.key) if verdicts else None
     names = {metric.name for metric in asked} - set(SETS["fathoms"])
     if verdicts is not None:

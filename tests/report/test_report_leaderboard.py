@@ -140,6 +140,9 @@ def test_labels_tell_runs_apart(small_run, run_of):
 def test_the_json_shape_is_exact_and_unrounded(small_run):
     (shown,) = report_json([small_run()])
     metrics = shown.pop("metrics")
+    seconds = {stage: one["value"] for stage, one in shown.pop("seconds").items()}
+    assert seconds == {"retrieve": 0.5, "prompt": 0.125, "generate": 9.0}
+    assert shown.pop("ingest_seconds") == {}
     assert [shown] == [
         {
             "run": "20260102T030405678Z_small_0a1b2c3d",
