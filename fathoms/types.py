@@ -621,7 +621,7 @@ class Failure(StoredValue):
     retry_after: float | None = None
 
 
-Purpose = Literal["answer", "rerank", "judge", "describe", "build"]
+Purpose = Literal["answer", "expand", "rerank", "judge", "describe", "build"]
 """What a model is called for."""
 
 
@@ -631,7 +631,8 @@ class Call(StoredValue):
     `model` is the name that the server reported, or the configured one. `attempts` counts the requests that
     were sent, 0 for a reply from the cache (`cached`), whose `usage` and `cost` were not spent again. `cost`
     is in US dollars, `None` where no price is known. `seconds` include the waits for rate limits and between
-    the attempts. `error` is set where there was no reply.
+    the attempts. `error` is set where there was no reply, and `unread` where there was one that could not be
+    read and was not used.
     """
 
     purpose: Purpose
@@ -641,6 +642,7 @@ class Call(StoredValue):
     cost: float | None = None
     seconds: float = 0.0
     cached: bool = False
+    unread: bool = False
     error: Failure | None = None
 
 

@@ -1,4 +1,4 @@
-"""Answering questions over an ingested corpus: retrieve for all, then rerank, prompt and generate for one."""
+"""Answering questions over an ingested corpus: retrieve for all, then refine, prompt and generate for one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fathoms.pipeline.prompt import Draft, PromptBuilder
 from fathoms.retrieve import FileHandling, Index, Retriever
 from fathoms.runs.citations import parse_citations
 from fathoms.runs.usage import total
-from fathoms.types import Call, Document, Failure, Hit, Part, Prompt, Question, Record, Reply, Usage
+from fathoms.types import Call, Document, Failure, Hit, Part, Prompt, Question, Record, Reply, Round, Usage
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Ingested:
 
     def retrieve(self, questions: Sequence[Question]) -> dict[str, tuple[Hit, ...]]:
         """Retrieve the hits of all questions in one batch; returns them by question id. Where a language
-        model reranks, these are the candidates from which `answer` chooses.
+        model helps to retrieve, these are the candidates from which `answer` starts.
 
         Raises ConfigError where the attached files of a question are more than the model accepts.
         """
@@ -115,14 +115,14 @@ class Ingested:
     ) -> Record:
         """Ask the model one question. A failure is returned as a record with `error` set, never raised.
 
-        `hits` are what `retrieve` found; where a language model reranks, it chooses from them first. `packed`
+        `hits` are what `retrieve` found; where a language model helps to retrieve, it does so first. `packed`
         holds the question's prompts where they were made before, for an estimate. `timeout` limits reranking,
         prompt and reply together, in seconds, including all attempts and the waits between them, but not the
         wait in the queue and for an estimate; `None` means no limit. `caller` applies the providers' rate
         limits and retries.
         """
         _, seed = for_repeat(self.generate, repeat)
-        retrieved = hits if self.retriever.reranker is None else ()  # candidates are no hits yet
+        retrieved = () if self.retriever.called else hits  # candidates are no hits yet
         record = Record(
             question=question, repeat=repeat, seed=seed, hits=retrieved, fingerprints=self.fingerprints
         )
@@ -139,7 +139,7 @@ class Ingested:
         except Exception as failure:  # any client error fails this question only
             found["error"] = to_failure(failure)
         if (reply := found.get("answer")) is not None:
-            found["citations"] = parse_citations(reply.text, hits)
+            found["citations"] = parse_citations(reply.text, found.get("hits", hits))
         return record.model_copy(update=found)
 
 
@@ -203,13 +203,13 @@ class _QuestionInProgress:
         self.found: dict[str, Any] = {"timings": {"prompt": packed.seconds, "generate": 0.0}, "attempts": 0}
 
     async def ask(self, deadline: asyncio.Timeout) -> None:
-        """Rerank the hits if a language model does it, build the prompt and get the reply.
+        """Let a language model help to retrieve if there is one, build the prompt and get the reply.
 
         Where the files need several requests, a last one merges the answers.
         """
         self.deadline = deadline
-        if self.ingested.retriever.reranker is not None:
-            await self._rerank()
+        if self.ingested.retriever.called:
+            await self._refine()
         question, requests = self.packed.question, self.packed.requests
         if len(requests) == 1:
             reply = await self._reply(await self._prompt(0))
@@ -224,22 +224,25 @@ class _QuestionInProgress:
         merged = summed([part.reply for _, part in asked], await self._reply(merging))
         self.found["answer"] = self.ingested.prompt.answer_in(merged)
 
-    async def _rerank(self) -> None:
-        """Let a language model choose the hits from the candidates; records its calls and the seconds."""
-        packed, calls, started = self.packed, list[Call](), time.perf_counter()
+    async def _refine(self) -> None:
+        """Let a language model help to find the hits; records its calls, the searches and the seconds."""
+        packed, calls, rounds, started = self.packed, list[Call](), list[Round](), time.perf_counter()
+        (stage,) = self.ingested.retriever.called
         try:
             hits = await self.ingested.retriever.refine(
+                self.ingested.index,
                 packed.question,
                 packed.retrieved,
                 self.caller,
                 repeat=self.repeat,
                 deadline=self.deadline,
                 calls=calls,
+                rounds=rounds,
             )
         finally:
             self.found["calls"] = tuple(calls)
-            self.found["timings"] = {"rerank": time.perf_counter() - started, **self.found["timings"]}
-        self.found["hits"] = hits
+            self.found["timings"] = {stage: time.perf_counter() - started, **self.found["timings"]}
+        self.found |= {"hits": hits, "rounds": tuple(rounds)}
         self.packed = PackedQuestion(self.ingested, packed.question, hits)
 
     async def _prompt(self, number: int, before: tuple[Part, ...] = ()) -> Prompt:

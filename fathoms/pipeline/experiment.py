@@ -158,9 +158,8 @@ class Experiment(Pipeline, Measured):
 
     @property
     def called(self) -> dict[Purpose, Generator | External]:
-        """The models that answer and, where there is one, that rerank."""
-        reranker = self.retrieve.reranker
-        return {"answer": self.generate, **({} if reranker is None else {"rerank": reranker})}
+        """The models that answer and, where there is one, that helps to retrieve."""
+        return {"answer": self.generate, **self.retrieve.called}
 
     def at(self, base: Path) -> Experiment:
         """Return a copy whose relative paths are resolved from `base`, the folder of the configuration."""

@@ -15,6 +15,7 @@ from fathoms.retrieve.base import FileHandling, Index, Retriever
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.closed_book import ClosedBook
 from fathoms.retrieve.dense import Dense
+from fathoms.retrieve.expand import Expand
 from fathoms.retrieve.files import Files
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.oracle import Oracle
@@ -22,7 +23,8 @@ from fathoms.retrieve.rerank import Rerank
 from fathoms.retrieve.whole_document import WholeDocument
 
 AnyRetriever = Annotated[
-    Dense | BM25 | Hybrid | Rerank | WholeDocument | Files | Oracle | ClosedBook, Field(discriminator="kind")
+    Dense | BM25 | Hybrid | Rerank | Expand | WholeDocument | Files | Oracle | ClosedBook,
+    Field(discriminator="kind"),
 ]
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "AnyRetriever",
     "ClosedBook",
     "Dense",
+    "Expand",
     "FileHandling",
     "Files",
     "Hybrid",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import field_validator
@@ -15,7 +16,7 @@ from pydantic import field_validator
 from fathoms.config import Component, suggest
 from fathoms.models import Generator
 from fathoms.models.caller import Caller
-from fathoms.types import Call, Chunk, Document, Hit, Prompt, Question
+from fathoms.types import Call, Chunk, Document, Hit, Prompt, Purpose, Question, Round
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,6 +44,8 @@ class Index:
     folder: Path
     made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What retrievers have made of this index, such as that of BM25, by a key of their own."""
+    lock: Lock = field(default_factory=Lock, compare=False, repr=False)
+    """Held by a search that runs in a thread."""
 
     def made_once(self, key: str, make: Callable[[], T]) -> T:
         """Return what `make` returned when it was first called with this key."""
@@ -93,16 +96,18 @@ class Retriever(Component):
 
     @abstractmethod
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """Return the hits of each question, best first, in the order of the questions; with a `reranker`
-        these are the candidates for `refine`."""
+        """Return the hits of each question, best first, in the order of the questions; where a model is
+        `called`, these are the candidates for `refine`."""
 
     @property
-    def reranker(self) -> Generator | None:
-        """The language model that `refine` calls; `None` where `search` returns the final hits."""
-        return None
+    def called(self) -> dict[Purpose, Generator]:
+        """The language model that `refine` calls, by its purpose, which is also the name of the stage in
+        `timings`; empty where `search` returns the final hits."""
+        return {}
 
     async def refine(
         self,
+        index: Index,
         question: Question,
         candidates: Sequence[Hit],
         caller: Caller,
@@ -110,10 +115,13 @@ class Retriever(Component):
         repeat: int = 0,
         deadline: asyncio.Timeout | None = None,
         calls: list[Call] | None = None,
+        rounds: list[Round] | None = None,
     ) -> tuple[Hit, ...]:
-        """Return the final hits of one question, chosen from its candidates by the `reranker`.
+        """Return the final hits of one question, made of its candidates and by further searches with the help
+        of the language model.
 
-        The options are those of `Caller.reply`. Raises ModelError and Stopped.
+        The options are those of `Caller.reply`; each search with a text of its own is appended to `rounds`.
+        Raises ModelError and Stopped.
         """
         return tuple(candidates)
 
@@ -163,13 +171,16 @@ class TextQuery(Retriever):
 
     def queries(self, questions: Sequence[Question]) -> list[str]:
         """Return the search text of each question."""
-        return [_fill(self.query, question) for question in questions]
+        return [
+            fill(self.query, {"question": question.text, "files": ", ".join(question.files)})
+            for question in questions
+        ]
 
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
-def _fill(template: str, question: Question) -> str:
-    """Fill in the template in one pass, so that braces inside a question are left as they are."""
-    values = {"question": question.text, "files": ", ".join(question.files)}
-    return _PLACEHOLDER.sub(lambda placeholder: values[placeholder[1]], template)
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """Fill in the template in one pass, so that braces inside a value are left as they are. Other
+    placeholders than those of `values` are left, too."""
+    return _PLACEHOLDER.sub(lambda place: values.get(place[1], place[0]), template)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from fathoms.retrieve.base import Index, Needs, Retriever, as_candidates, hits
+from fathoms.retrieve.base import Index, Needs, Retriever, as_candidates
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
+from fathoms.retrieve.fusion import fused
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Hit, Question
 
@@ -72,14 +72,6 @@ class Hybrid(Retriever):
 
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the `top_k` chunks with the highest sums for each question."""
-        position = {chunk.id: number for number, chunk in enumerate(index.chunks)}
         weights = self.weights or [1.0] * len(self.of)
-        found = []
-        for rankings in zip(*(part.search(index, questions) for part in self.of), strict=True):
-            scores: dict[str, float] = defaultdict(float)
-            for ranking, weight in zip(rankings, weights, strict=True):
-                for hit in ranking:
-                    scores[hit.chunk.id] += weight / (self.k + hit.rank)
-            best = sorted((-score, position[name]) for name, score in scores.items())[: self.top_k]
-            found.append(hits([(index.chunks[at], -score) for score, at in best]))
-        return found
+        rows = zip(*(part.search(index, questions) for part in self.of), strict=True)
+        return [fused(index, rankings, weights, k=self.k, top_k=self.top_k) for rankings in rows]

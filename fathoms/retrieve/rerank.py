@@ -16,7 +16,7 @@ from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.llm_reranker import LLMReranker
 from fathoms.safety.option_limits import MOST_CHUNKS
-from fathoms.types import Call, Hit, Prompt, Question
+from fathoms.types import Call, Hit, Prompt, Purpose, Question, Round
 
 First = Annotated[Dense | BM25 | Hybrid, Field(discriminator="kind")]
 Reranker = Annotated[CrossEncoder | LLMReranker, Field(discriminator="kind")]
@@ -79,12 +79,13 @@ class Rerank(TextQuery):
         return [self._best(row, [next(scores) for _ in row]) for row in rows]
 
     @property
-    def reranker(self) -> Generator | None:
-        """The language model that grades the candidates; `None` for a cross-encoder."""
-        return self.by.generate if isinstance(self.by, LLMReranker) else None
+    def called(self) -> dict[Purpose, Generator]:
+        """The language model that grades the candidates; none for a cross-encoder."""
+        return {"rerank": self.by.generate} if isinstance(self.by, LLMReranker) else {}
 
     async def refine(
         self,
+        index: Index,
         question: Question,
         candidates: Sequence[Hit],
         caller: Caller,
@@ -92,6 +93,7 @@ class Rerank(TextQuery):
         repeat: int = 0,
         deadline: asyncio.Timeout | None = None,
         calls: list[Call] | None = None,
+        rounds: list[Round] | None = None,
     ) -> tuple[Hit, ...]:
         """Return the `top_k` candidates with the highest grades of the language model. Raises ModelError and
         Stopped."""

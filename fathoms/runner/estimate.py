@@ -70,8 +70,8 @@ def estimate(packed: PackedQuestion) -> Estimates:
     answering = _answering(packed)
     if not answering.requests:
         return {}
-    grading = reranking(packed.ingested.retriever, packed.question, packed.retrieved)
-    return {"answer": answering, **({"rerank": grading} if grading.requests else {})}
+    refined = refining(packed.ingested.retriever, packed.question, packed.retrieved)
+    return {"answer": answering, **refined}
 
 
 def judging(
@@ -108,14 +108,17 @@ def added(parts: Iterable[Estimates]) -> Estimates:
     return found
 
 
-def reranking(retriever: Retriever, question: Question, candidates: Sequence[Hit]) -> Estimate:
-    """Estimate the calls of a language model that reranks the candidates of a question."""
-    if (model := retriever.reranker) is None:
-        return Estimate()
-    room = math.inf if model.context_window is None else model.context_window - (model.max_tokens or 0)
-    prompts = retriever.refining_prompts(question, candidates)
-    sizes = (min(_count(model, prompt.messages), room) for prompt in prompts)  # longer passages are cut
-    return sum((_request(model, int(size)) for size in sizes), Estimate())
+def refining(retriever: Retriever, question: Question, candidates: Sequence[Hit]) -> Estimates:
+    """Estimate the calls of a language model that helps to retrieve for a question, if there are any."""
+    found: Estimates = {}
+    for purpose, model in retriever.called.items():
+        room = math.inf if model.context_window is None else model.context_window - (model.max_tokens or 0)
+        prompts = retriever.refining_prompts(question, candidates)
+        sizes = (min(_count(model, prompt.messages), room) for prompt in prompts)  # longer passages are cut
+        made = sum((_request(model, int(size)) for size in sizes), Estimate())
+        if made.requests:
+            found[purpose] = made
+    return found
 
 
 def _answering(packed: PackedQuestion) -> Estimate:

@@ -99,13 +99,13 @@ class Reservations:
         if estimated is None:
             return self._most
         assert isinstance(self._prepared, Ingested)
-        models = {"answer": self._prepared.generate, "rerank": self._prepared.retriever.reranker}
+        models = {"answer": self._prepared.generate, **self._prepared.retriever.called}
         need = Amount()
         for purpose, part in estimated.items():
             learnt, model = self._learnt.get(purpose, _Learnt()), models[purpose]
             prompt, reply = part.prompt_tokens * learnt.scale, learnt.reply * part.requests
             usage = Usage(prompt_tokens=round(prompt), completion_tokens=reply)
-            need += Amount(prompt + reply, (model and model.cost(usage)) or 0.0)  # 0 where no price is known
+            need += Amount(prompt + reply, model.cost(usage) or 0.0)  # 0 where no price is known
         return need
 
     def _spent(self, record: Record, reservation: Reservation) -> Amount:
@@ -162,11 +162,11 @@ def require_price(experiment: AnyExperiment, budget: Budget) -> None:
     """Raise UsageError where the cost is limited and the price of the model is unknown."""
     if budget.max_cost is None or isinstance(experiment, ExternalExperiment):
         return
-    keys = {"answer": "generate.price", "rerank": "retrieve.by.generate.price"}
+    keys = {"answer": "generate", "rerank": "retrieve.by.generate", "expand": "retrieve.generate"}
     for purpose, model in experiment.called.items():
         if model.cost(Usage(prompt_tokens=1, completion_tokens=1)) is None:
             name = getattr(model, "model", None) or getattr(model, "target", None) or model.kind
             raise UsageError(
                 f"{experiment.name}: no price is known for {name}, and the cost limit cannot be enforced"
-                f" without one: set {keys[purpose]}: {_PRICE}"
+                f" without one: set {keys[purpose]}.price: {_PRICE}"
             )

@@ -56,6 +56,8 @@ from fathoms.types import (
 SHARED = ".documents"
 """The folder, beside the runs, of the parsed documents that they share."""
 _NO_JSON = "it is not JSON"
+_CONTEXT = ("hits", "rounds", "prompt")
+"""The parts of a record with long texts, which it can do without."""
 
 _README = """# {run}
 
@@ -282,8 +284,9 @@ class Run:
         hits = data.get("hits")
         if "prompt" in data:
             data["prompt"] = self._blobs.externalise_prompt(data["prompt"], hits or ())
-        if hits:
-            data["hits"] = self._blobs.externalise(hits)
+        for name in ("hits", "rounds"):
+            if data.get(name):
+                data[name] = self._blobs.externalise(data[name])
         return journal_line(data)
 
     def contents(self) -> Contents:
@@ -338,7 +341,7 @@ class Run:
         try:
             if not isinstance(data, dict):
                 raise _FlawError("it is not a record")
-            rest = {key: value for key, value in data.items() if key not in ("hits", "prompt")}
+            rest = {key: value for key, value in data.items() if key not in _CONTEXT}
             return _RecordHead.model_validate(self._blobs.internalise(rest))
         except ValidationError as error:
             first = error.errors()[0]
@@ -369,13 +372,13 @@ class Run:
         texts is lost, as can happen after a power failure that spared the journal alone."""
         try:
             if light:
-                for name in ("hits", "fingerprints"):
+                for name in ("hits", "rounds", "fingerprints"):
                     data.pop(name, None)
                 if prompt := data.get("prompt"):
                     data["prompt"] = _without_texts(prompt)
             return Record.model_validate(self._blobs.internalise(data))
         except (StoreError, ValidationError, AttributeError, TypeError, ValueError, RecursionError):
-            rest = {key: value for key, value in data.items() if key not in ("hits", "prompt")}
+            rest = {key: value for key, value in data.items() if key not in _CONTEXT}
             return Record.model_validate({**self._blobs.internalise(rest), "hits": None, "prompt": None})
 
     def records(self, *, light: bool = False) -> list[Record]:

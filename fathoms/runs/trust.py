@@ -32,7 +32,19 @@ INERT = frozenset(
         *("linear", "cues", "nearest-neighbour", "lexical", "judge"),  # the judge has a section of its own
         *("pdfium", "pymupdf", "docling", "easyocr", "cdla", "tableformer", "geometric"),
         *("sentence", "page", "docling-hybrid"),
-        *("dense", "bm25", "hybrid", "rerank", "whole-document", "files", "oracle", "none", "numpy", "llm"),
+        *(
+            "dense",
+            "bm25",
+            "hybrid",
+            "rerank",
+            "expand",
+            "whole-document",
+            "files",
+            "oracle",
+            "none",
+            "numpy",
+            "llm",
+        ),
         *("nli", "people", "cascade"),
         *("onnx", "embedded", "sentence-transformers", "cross-encoder", "scripted"),
     }

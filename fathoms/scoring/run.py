@@ -388,6 +388,11 @@ def summary_of(
         )
     service = service_figures(tally.counts["answered"], tally.told, manifest.get("config") or {})
     warnings = [*warnings, *(service["warnings"] if service else ())]
+    if unread := tally.counts["unread"]:
+        warnings.append(
+            f"the search texts for {unread} of {len(tally)} answers could not be read from the reply of"
+            " retrieve.generate: these questions were searched for as they are"
+        )
     return {
         "schema": SCHEMA,
         "run": run,
@@ -511,7 +516,6 @@ def search_seconds(seconds: Mapping[str, Sequence[float]]) -> dict[str, Any]:
 def _seconds(tally: Tally) -> dict[str, float | None]:
     """Mean seconds per stage of the questions that were really asked, leaving out cached answers."""
     stages = ["retrieve", "prompt", "generate"]
-    if "rerank" in tally.stages:
-        stages.insert(1, "rerank")
+    stages[1:1] = [stage for stage in ("expand", "rerank") if stage in tally.stages]
     known = {stage: tally.seconds.get(stage) for stage in stages}
     return {stage: fmean(values) if values else None for stage, values in known.items()}

@@ -82,6 +82,7 @@ class Tally:
             if record.service is not None:
                 self.told.append((record.finished or "", record.service))
         counts["searched"] += record.only_searched
+        counts["unread"] += any(call.unread for call in record.calls)
         self.stages.update(record.timings)
         if answer is None or not answer.cached:
             whole = {"total": sum(record.timings.values())} if record.timings else {}

@@ -29,7 +29,7 @@ def refined(
 ) -> tuple[Hit, ...]:
     """The hits of one question: its candidates, sorted by the model."""
     (candidates,) = retriever.search(index, [question])
-    return asyncio.run(retriever.refine(question, candidates, Caller(), calls=calls))
+    return asyncio.run(retriever.refine(index, question, candidates, Caller(), calls=calls))
 
 
 def order(make, ask, reranker: LLMReranker, **options) -> list[tuple[str, float]]:
@@ -100,8 +100,11 @@ def test_many_questions_at_once(make, ask) -> None:
     )
 
     async def refine_all() -> list[tuple[Hit, ...]]:
-        caller, rows = Caller(), retriever.search(make(TEXTS), questions)
-        parts = (retriever.refine(item, row, caller) for item, row in zip(questions, rows, strict=True))
+        index = make(TEXTS)
+        caller, rows = Caller(), retriever.search(index, questions)
+        parts = (
+            retriever.refine(index, item, row, caller) for item, row in zip(questions, rows, strict=True)
+        )
         return await asyncio.gather(*parts)
 
     rows = asyncio.run(refine_all())

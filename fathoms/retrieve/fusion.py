@@ -1,0 +1,23 @@
+"""Reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009), which makes one ranking of several."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from fathoms.retrieve.base import Index, hits
+from fathoms.types import Hit
+
+
+def fused(
+    index: Index, rankings: Sequence[Sequence[Hit]], weights: Sequence[float], *, k: int, top_k: int
+) -> tuple[Hit, ...]:
+    """Return the `top_k` chunks with the highest sums of `weight / (k + rank)` over the rankings that contain
+    them. Chunks with equal sums keep their order in the index."""
+    position = index.made_once("positions", lambda: {chunk.id: at for at, chunk in enumerate(index.chunks)})
+    scores: dict[str, float] = defaultdict(float)
+    for ranking, weight in zip(rankings, weights, strict=True):
+        for hit in ranking:
+            scores[hit.chunk.id] += weight / (k + hit.rank)
+    best = sorted((-score, position[name]) for name, score in scores.items())[:top_k]
+    return hits([(index.chunks[at], -score) for score, at in best])

@@ -1,0 +1,47 @@
+"""`retrieve: {kind: expand}` in whole commands: what is recorded, counted, warned of, estimated and paid for."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fathoms.runs.store import Run
+from tests.support.project import Project
+
+pytestmark = pytest.mark.slow  # processes of their own
+
+EXPANDED = (
+    "retrieve={kind: expand, retriever: {kind: dense, top_k: 2}, top_k: 1, prompt: '{question}',"
+    " generate: {kind: scripted, max_tokens: 9, price: {input: 1000, output: 5000},"
+    " replies: {tall: '[\"painted green\"]'}, default: no idea}}"
+)
+
+
+def test_a_run_with_expansion(project: Project) -> None:
+    done = project.fathoms("run", "tiny.yaml", "--set", EXPANDED)
+    assert done.returncode == 0, done.stderr
+    (path,) = project.runs()
+    records = {record.question.text: record for record in Run(path).records()}
+    tall = records["How tall is the Varn tower?"]
+    assert [one.query for one in tall.rounds] == ["How tall is the Varn tower?", "painted green"]
+    assert [one.calls for one in tall.rounds] == [1, 0]
+    assert [hit.chunk.pages for hit in tall.rounds[1].hits][0] == (2,)
+    assert list(tall.timings) == ["retrieve", "expand", "prompt", "generate"]
+    ore = records["What does ore cost in Lune?"]
+    assert ([one.query for one in ore.rounds], ore.calls[0].unread) == ([ore.question.text], True)
+    assert ore.hits is not None
+    assert ore.hits[0].chunk.document == "lune.pdf"
+    summary = json.loads((path / "summary.json").read_text())
+    warning = "the search texts for 3 of 4 answers could not be read from the reply of retrieve.generate"
+    assert [line.partition(":")[0] for line in summary["warnings"]] == [warning]
+    assert warning.split(" could")[0] in " ".join((done.stdout + done.stderr).split())
+    # 6 + 6 + 6 + 5 words of questions; replies of 2 words each
+    spent = summary["usage_by_purpose"]["expand"]
+    assert (spent["calls"], spent["prompt_tokens"], spent["completion_tokens"]) == (4, 23, 8)
+    assert spent["cost"] == pytest.approx(23 * 0.001 + 8 * 0.005)
+    assert summary["seconds"]["expand"] >= 0
+    planned = project.fathoms("run", "tiny.yaml", "--set", EXPANDED, "--dry-run")
+    assert "  expand: 4 requests, about 59 tokens (23 of prompts, 36 of replies)" in planned.stdout
+    limited = project.fathoms("run", "tiny.yaml", "--set", EXPANDED, "--max-cost", "0.01")
+    assert "generate.price" in limited.stderr  # the price of the answering model is not known
