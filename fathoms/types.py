@@ -30,6 +30,8 @@ from pydantic import (
 )
 
 Box = tuple[float, float, float, float]
+Place = tuple[str, int]
+"""A page of a document: the document's id, and the number of the page from 1."""
 Scalar = str | bool | int | float | None
 LOST_TEXT = "text may be missing"
 """Part of every warning which says that a parser may have lost text of a file."""
@@ -128,6 +130,18 @@ class Chunk(StoredValue):
     def indexed(self) -> str:
         """The text that retrievers index: the header, if there is one, and the text."""
         return f"{self.header}\n\n{self.text}" if self.header else self.text
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The pages that the chunk covers, in order; empty if they are not known.
+
+        A piece of text covers every page with a part of it, a whole document the pages whose text it holds,
+        and an attached file all of its pages.
+        """
+        numbers = set(self.pages)
+        if self.file is not None:
+            numbers.update(self.file.pages)
+        return tuple((self.document, number) for number in sorted(numbers))
 
 
 class Evidence(StoredValue):
@@ -400,6 +414,20 @@ class Question(StoredValue):
 
     def __hash__(self) -> int:
         return hash((self.id, self.text))  # `metadata` cannot be hashed
+
+    @property
+    def gold_evidence(self) -> tuple[Evidence, ...]:
+        """The evidence, or else the places of the gold quotes whose document is known."""
+        return self.evidence or tuple(
+            Evidence(document=quote.document, page=quote.page, modality=quote.modality)
+            for quote in self.quotes
+            if quote.gold and quote.document
+        )
+
+    @property
+    def gold_pages(self) -> frozenset[Place]:
+        """The pages that the gold evidence names."""
+        return frozenset((one.document, one.page) for one in self.gold_evidence if one.page is not None)
 
     @property
     def gold_documents(self) -> frozenset[str]:

@@ -58,14 +58,24 @@ class Ingested:
         window = self.generate.context_window
         return None if window is None else window - (self.generate.max_tokens or 0)
 
-    def retrieve(self, questions: Sequence[Question]) -> dict[str, tuple[Hit, ...]]:
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What the retriever noted of its search for the manifest."""
+        return self.index.notes
+
+    def retrieve(
+        self, questions: Sequence[Question], among: Sequence[Question] = ()
+    ) -> dict[str, tuple[Hit, ...]]:
         """Retrieve the hits of all questions in one batch; returns them by question id. Where a language
-        model helps to retrieve, these are the candidates from which `answer` starts.
+        model helps to retrieve, these are the candidates from which `answer` starts. `among` are all
+        questions of the data set, for a retriever that must search for all of them.
 
         Raises ConfigError where the attached files of a question are more than the model accepts.
         """
-        rows = self.retriever.search(self.index, questions)
-        found = {question.id: row for question, row in zip(questions, rows, strict=True)}
+        searched = among if among and self.retriever.searches_all else questions
+        rows = self.retriever.search(self.index, searched)
+        of_all = {question.id: row for question, row in zip(searched, rows, strict=True)}
+        found = {question.id: of_all[question.id] for question in questions}
         files = self.retriever.files
         return found if files is None else self._attach(files, questions, found)
 

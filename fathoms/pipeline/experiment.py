@@ -55,8 +55,15 @@ class Prepared(Protocol):
     def report(self) -> dict[str, Any]:
         """Counts and warnings of the ingested documents."""
 
-    def retrieve(self, questions: Sequence[Question]) -> dict[str, tuple[Hit, ...]]:
-        """The hits by question id; empty where retrieval is not a separate stage."""
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What `retrieve` found worth noting in the manifest, by a name."""
+
+    def retrieve(
+        self, questions: Sequence[Question], among: Sequence[Question] = ()
+    ) -> dict[str, tuple[Hit, ...]]:
+        """The hits by question id; empty where retrieval is not a separate stage. `among` are all questions
+        of the data set."""
 
     async def answer(
         self,

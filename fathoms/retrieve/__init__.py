@@ -14,6 +14,7 @@ from pydantic import Field
 from fathoms.retrieve.base import FileHandling, Index, Retriever
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.closed_book import ClosedBook
+from fathoms.retrieve.degrade import Degrade
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.expand import Expand
 from fathoms.retrieve.files import Files
@@ -23,7 +24,7 @@ from fathoms.retrieve.rerank import Rerank
 from fathoms.retrieve.whole_document import WholeDocument
 
 AnyRetriever = Annotated[
-    Dense | BM25 | Hybrid | Rerank | Expand | WholeDocument | Files | Oracle | ClosedBook,
+    Dense | BM25 | Hybrid | Rerank | Expand | Degrade | WholeDocument | Files | Oracle | ClosedBook,
     Field(discriminator="kind"),
 ]
 
@@ -31,6 +32,7 @@ __all__ = [
     "BM25",
     "AnyRetriever",
     "ClosedBook",
+    "Degrade",
     "Dense",
     "Expand",
     "FileHandling",

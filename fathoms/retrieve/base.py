@@ -44,6 +44,8 @@ class Index:
     folder: Path
     made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What retrievers have made of this index, such as that of BM25, by a key of their own."""
+    notes: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What retrievers note of a search for the manifest of the run, by a name."""
     lock: Lock = field(default_factory=Lock, compare=False, repr=False)
     """Held by a search that runs in a thread."""
 
@@ -85,6 +87,12 @@ class Retriever(Component):
     def files(self) -> FileHandling | None:
         """How the hits are sent to the model if they are whole files; `None` if they are text."""
         return None
+
+    @property
+    def searches_all(self) -> bool:
+        """Whether the hits of a question depend on the other questions of the data set, so that all of them
+        must be searched for, whichever are asked."""
+        return False
 
     def check(self) -> None:
         """Raise an error if a requirement (package, weights, server) is missing; called before a run."""

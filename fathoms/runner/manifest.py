@@ -62,6 +62,7 @@ def describe(
         "seeds": seeds or None,
         "data": _data(corpus, prepared, asked),
         "fingerprints": prepared.fingerprints,
+        **prepared.notes,
         "served": experiment.served(),
         "versions": versions(),
         "prices": price_data(),

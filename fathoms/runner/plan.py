@@ -192,7 +192,7 @@ def _estimated(
 ) -> tuple[Estimates, dict[str, int] | None]:
     """The estimate of all questions once, and the attached pages and bytes; raises FathomsError."""
     prepared = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
-    hits = prepared.retrieve(asked) if asked else {}
+    hits = prepared.retrieve(asked, corpus.select()) if asked else {}
     found = added(estimate(PackedQuestion(prepared, item, hits[item.id])) for item in asked)
     if experiment.retrieve.files is None:
         return found, None

@@ -121,7 +121,7 @@ def run(
             workers=workers,
             progress=progress,
         )
-        ready.append((job, asked, prepared, _retrieved(prepared, asked)))
+        ready.append((job, asked, prepared, _retrieved(prepared, asked, job.corpus)))
     with ExitStack() as locks:
         runs = []
         for job, asked, prepared, (hits, share) in ready:
@@ -167,17 +167,19 @@ def resume(
         )
         require_same(store, prepared)
         questions = list({turn.question.id: turn.question for turn in missing}.values())
-        hits, share = _retrieved(prepared, questions)
+        hits, share = _retrieved(prepared, questions, reopened.corpus)
         asked = len(reopened.asked) * reopened.repeats
         active = ActiveRun(experiment, prepared, store, asked, missing, hits, share, budget, reopened.repeats)
         (outcome,) = _ask([active], on_record, on_tally, on_stop)
     return outcome
 
 
-def _retrieved(prepared: Prepared, questions: Sequence[Question]) -> tuple[dict[str, tuple[Hit, ...]], float]:
+def _retrieved(
+    prepared: Prepared, questions: Sequence[Question], corpus: Corpus
+) -> tuple[dict[str, tuple[Hit, ...]], float]:
     """Retrieve for all questions; returns the hits, and the mean seconds per question."""
     started = time.perf_counter()
-    hits = prepared.retrieve(questions) if questions else {}
+    hits = prepared.retrieve(questions, corpus.select()) if questions else {}
     return hits, (time.perf_counter() - started) / max(1, len(questions))
 
 

@@ -38,6 +38,7 @@ INERT = frozenset(
             "hybrid",
             "rerank",
             "expand",
+            "degrade",
             "whole-document",
             "files",
             "oracle",

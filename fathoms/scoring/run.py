@@ -388,6 +388,12 @@ def summary_of(
         )
     service = service_figures(tally.counts["answered"], tally.told, manifest.get("config") or {})
     warnings = [*warnings, *(service["warnings"] if service else ())]
+    if degraded := manifest.get("degraded"):
+        warnings.append(
+            f"gold was removed from the hits: the recall of gold pages over the {degraded['questions']}"
+            f" questions of the data set is {degraded['reached']:.3f}, and {degraded['before']:.3f} without"
+            " that"
+        )
     if unread := tally.counts["unread"]:
         warnings.append(
             f"the search texts for {unread} of {len(tally)} answers could not be read from the reply of"

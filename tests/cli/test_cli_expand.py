@@ -1,4 +1,4 @@
-"""`retrieve: {kind: expand}` in whole commands: what is recorded, counted, warned of, estimated and paid for."""
+"""`retrieve: {kind: expand}` in whole commands: what is recorded, counted, warned of and estimated."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_run_with_expansion(project: Project) -> None:
     tall = records["How tall is the Varn tower?"]
     assert [one.query for one in tall.rounds] == ["How tall is the Varn tower?", "painted green"]
     assert [one.calls for one in tall.rounds] == [1, 0]
-    assert [hit.chunk.pages for hit in tall.rounds[1].hits][0] == (2,)
+    assert tall.rounds[1].hits[0].chunk.pages == (2,)
     assert list(tall.timings) == ["retrieve", "expand", "prompt", "generate"]
     ore = records["What does ore cost in Lune?"]
     assert ([one.query for one in ore.rounds], ore.calls[0].unread) == ([ore.question.text], True)
@@ -45,3 +45,27 @@ def test_a_run_with_expansion(project: Project) -> None:
     assert "  expand: 4 requests, about 59 tokens (23 of prompts, 36 of replies)" in planned.stdout
     limited = project.fathoms("run", "tiny.yaml", "--set", EXPANDED, "--max-cost", "0.01")
     assert "generate.price" in limited.stderr  # the price of the answering model is not known
+
+
+def test_a_run_with_degraded_retrieval(project: Project) -> None:
+    """Of two gold pages one is removed; a limit changes neither the hits nor what the manifest says."""
+    questions = json.loads((project.path / "questions.json").read_text())
+    del questions["Text-Only"][1]
+    for question in (questions["Text-Only"][0], questions["Tables"][0]):
+        question["evidence"] = [{"document": question["files"][0], "page": 1}]
+    project.write("questions.json", json.dumps(questions))
+    degraded = "retrieve={kind: degrade, recall: 0.5, retriever: {kind: dense, top_k: 1}}"
+    for options in ((), ("--limit", "1")):
+        done = project.fathoms("run", "tiny.yaml", "--set", degraded, *options)
+        assert done.returncode == 0, done.stderr
+    whole, limited = project.runs()
+    manifests = [json.loads((path / "manifest.json").read_text()) for path in (whole, limited)]
+    expected = {"wanted": 0.5, "before": 1.0, "reached": 0.5, "questions": 2}
+    assert [one["degraded"] for one in manifests] == [expected, expected]
+    hits = {record.question.id: record.hits for record in Run(whole).records()}
+    (asked,) = Run(limited).records()
+    assert asked.hits == hits[asked.question.id]
+    assert (
+        "recall of gold pages over the 2 questions of the data set is 0.500, and 1.000 without"
+        in " ".join((done.stdout + done.stderr).split())
+    )

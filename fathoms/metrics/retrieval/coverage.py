@@ -11,8 +11,8 @@
 
 from __future__ import annotations
 
-from fathoms.metrics.retrieval.gold import GoldBox, Place
-from fathoms.types import Chunk
+from fathoms.metrics.retrieval.gold import GoldBox
+from fathoms.types import Chunk, Place
 
 UNKNOWN_PAGE = 0
 """The number of a page that is not known; it is never a gold page."""
@@ -20,10 +20,7 @@ UNKNOWN_PAGE = 0
 
 def pages_of(chunk: Chunk) -> tuple[Place, ...]:
     """Return the pages that a chunk covers, in order; empty if they are not known."""
-    numbers = set(chunk.pages)
-    if chunk.file is not None:
-        numbers.update(chunk.file.pages)
-    return tuple((chunk.document, number) for number in sorted(numbers))
+    return chunk.places
 
 
 def boxes_of(chunk: Chunk) -> tuple[GoldBox, ...]:

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from fathoms.types import Box, Evidence, Question
+from fathoms.types import Box, Evidence, Place, Question
 
-Place = tuple[str, int]
-"""A page of a document: the document's id, and the number of the page from 1."""
 GoldBox = tuple[Place, Box]
 """A layout box that holds gold evidence, with its page."""
 
@@ -57,26 +55,19 @@ def gold_of(question: Question) -> Gold:
     It comes from the evidence. A question without evidence has the places of its gold quotes, whose
     modalities are `text` and `image`.
     """
-    evidence = question.evidence or tuple(_quoted(question))
+    evidence = question.gold_evidence
     by_modality: dict[str, set[Place]] = {}
     for item in evidence:
         if item.modality and item.page is not None:
             by_modality.setdefault(item.modality, set()).add((item.document, item.page))
     return Gold(
         documents=frozenset(item.document for item in evidence) or frozenset(question.files),
-        pages=_pages(evidence),
+        pages=question.gold_pages,
         boxes=_boxes(evidence),
         hops=_hops(question, evidence),
         without_page=sum(item.page is None for item in evidence),
         modalities={name: frozenset(places) for name, places in by_modality.items()},
     )
-
-
-def _quoted(question: Question) -> Iterable[Evidence]:
-    """Return the gold quotes whose document is known as evidence."""
-    for quote in question.quotes:
-        if quote.gold and quote.document:
-            yield Evidence(document=quote.document, page=quote.page, modality=quote.modality)
 
 
 def _hops(question: Question, evidence: Iterable[Evidence]) -> tuple[Hop, ...]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fathoms.metrics.retrieval.coverage import UNKNOWN_PAGE, pages_of
-from fathoms.metrics.retrieval.gold import Place
-from fathoms.types import Chunk, Hit
+from fathoms.types import Chunk, Hit, Place
 
 
 def ranked_documents(hits: Iterable[Hit]) -> list[str]:

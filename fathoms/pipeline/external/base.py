@@ -110,7 +110,14 @@ class Connected:
         count = {"documents": len(self.documents)}
         return {**count, **unknown, "note": self.note, "warnings": {}, "failures": {}}
 
-    def retrieve(self, questions: Sequence[Question]) -> dict[str, tuple[Hit, ...]]:
+    @property
+    def notes(self) -> dict[str, Any]:
+        """Nothing: fathoms does not search here."""
+        return {}
+
+    def retrieve(
+        self, questions: Sequence[Question], among: Sequence[Question] = ()
+    ) -> dict[str, tuple[Hit, ...]]:
         """Return nothing: an external pipeline reports its contexts, if at all, with its answers."""
         return {}
 

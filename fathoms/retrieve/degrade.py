@@ -1,0 +1,175 @@
+"""Retrieval that is made worse on purpose, to see how the answers follow."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from fathoms.errors import ConfigError
+from fathoms.retrieve.base import Index, Needs, Retriever, hits
+from fathoms.retrieve.bm25 import BM25
+from fathoms.retrieve.dense import Dense
+from fathoms.retrieve.hybrid import Hybrid
+from fathoms.retrieve.oracle import Oracle
+from fathoms.retrieve.rerank import Rerank
+from fathoms.safety.option_limits import MOST_CHUNKS
+from fathoms.types import Hit, Place, Question
+
+Degraded = Annotated[Dense | BM25 | Hybrid | Rerank | Oracle, Field(discriminator="kind")]
+
+
+class Degrade(Retriever):
+    """Removes gold pages from the hits of another retriever until the mean recall is the stated one.
+
+    The recall of a question is the share of its gold pages that its hits touch; the mean is over all
+    questions of the data set that have gold pages, whichever of them are asked. Which pages are removed is
+    decided by a hash of the seed, the question and the page: they do not depend on `--limit` or on the order
+    of the questions, and with the same seed a lower recall lacks all that a higher one lacks. With a removed
+    page go all hits that touch it, and the next hits without gold take their places, as far as the retriever
+    has any. The recall is exact but for the last page: it differs by at most half of what that page weighs.
+    """
+
+    neutral: ClassVar[frozenset[str]] = frozenset({"retriever"})
+
+    kind: Literal["degrade"] = "degrade"
+    retriever: Degraded
+    """The retriever whose hits are degraded; its `top_k` is the number of chunks per question. A reranker
+    that is a language model is not possible, because its hits are not known for all questions at once."""
+    recall: float = Field(ge=0, le=1)
+    """The mean recall of gold pages to be reached. It cannot be above that of the retriever."""
+    seed: int = Field(default=0, ge=0, le=2**63)
+    """Another seed removes other pages."""
+
+    @field_validator("retriever")
+    @classmethod
+    def _is_known_beforehand(cls, retriever: Degraded) -> Degraded:
+        if retriever.called:
+            raise ValueError("a reranker that is a language model cannot be degraded")
+        return retriever
+
+    @property
+    def needs(self) -> Needs:
+        """The input that the inner retriever needs."""
+        return self.retriever.needs
+
+    @property
+    def searches_all(self) -> bool:
+        """Always: the mean is over all questions of the data set."""
+        return True
+
+    def identity(self) -> dict[str, Any]:
+        """Extend the identity by that of the inner retriever."""
+        return {**super().identity(), "retriever": self.retriever.identity()}
+
+    def check(self) -> None:
+        """Check the inner retriever; raises its errors."""
+        self.retriever.check()
+
+    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+        """Return the degraded hits of all questions, and note the recall before and after in the index.
+
+        Raises ConfigError if an answerable question has no gold page, and if the recall of the inner
+        retriever is below the stated one.
+        """
+        gold = [question.gold_pages if question.answerable else frozenset() for question in questions]
+        bare = [q.id for q, pages in zip(questions, gold, strict=True) if q.answerable and not pages]
+        if bare:
+            named = ", ".join(bare[:5]) + (", ..." if len(bare) > 5 else "")
+            raise ConfigError(
+                f"retrieve: kind 'degrade' needs gold pages, and {len(bare)} answerable questions have none"
+                f" ({named}): give them 'evidence' with a page"
+            )
+        wide, kept = self._wider(index, gold)
+        rows = [
+            _Row(question.id, pages, row[:kept], () if kept is None else row[kept:])
+            for question, pages, row in zip(questions, gold, wide.search(index, questions), strict=True)
+        ]
+        measured = [row for row in rows if row.gold]
+        if measured:
+            before = fmean(row.recall for row in measured)
+            if before < self.recall - 1e-9:
+                raise ConfigError(
+                    f"retrieve: the recall of '{self.retriever.kind}' over {len(measured)} questions is"
+                    f" {before:.3f}, and {self.recall:g} cannot be reached by removing gold: lower"
+                    " 'recall', or raise 'top_k' of the retriever"
+                )
+            _remove(measured, self.recall, self.seed)
+            index.notes["degraded"] = {
+                "wanted": self.recall,
+                "before": before,
+                "reached": fmean(row.recall for row in measured),
+                "questions": len(measured),
+            }
+        return [row.hits() for row in rows]
+
+    def _wider(self, index: Index, gold: Sequence[frozenset[Place]]) -> tuple[Retriever, int | None]:
+        """Return the inner retriever with so many more hits that all hits with gold can be replaced, and its
+        own number of hits, `None` for all."""
+        kept = self.retriever.top_k
+        if kept is None:
+            return self.retriever, None
+        on_page: dict[Place, set[str]] = {}
+        for chunk in index.chunks:
+            for place in chunk.places:
+                on_page.setdefault(place, set()).add(chunk.id)
+        with_gold = (set[str]().union(*(on_page.get(page, ()) for page in pages)) for pages in gold)
+        most = min(MOST_CHUNKS, kept + max(map(len, with_gold), default=0))
+        return self.retriever.model_copy(update={"top_k": most}), kept
+
+
+@dataclass
+class _Row:
+    """The hits of one question: those of the retriever, those that came after them, and the removed pages."""
+
+    question: str
+    gold: frozenset[Place]
+    best: Sequence[Hit]
+    next: Sequence[Hit]
+    lost: set[Place] = field(default_factory=set)
+
+    @property
+    def recall(self) -> float:
+        """The share of gold pages that the hits touch."""
+        return self.recall_without(())
+
+    def recall_without(self, also: Sequence[Place]) -> float:
+        """The share after the removal of further pages."""
+        touched = set[Place]().union(*(hit.chunk.places for hit in self._left({*self.lost, *also})))
+        return len(touched.intersection(self.gold)) / len(self.gold)
+
+    def found(self) -> Iterator[Place]:
+        """Yield the gold pages that the hits of the retriever touch."""
+        touched = set[Place]().union(*(hit.chunk.places for hit in self.best))
+        yield from touched & self.gold
+
+    def hits(self) -> tuple[Hit, ...]:
+        """The hits that are left, with the next ones without gold in place of the others."""
+        left = self._left(self.lost)
+        others = [hit for hit in self.next if self.gold.isdisjoint(hit.chunk.places)]
+        made = [*left, *others[: len(self.best) - len(left)]]
+        return hits([(hit.chunk, hit.score) for hit in made])
+
+    def _left(self, lost: set[Place]) -> list[Hit]:
+        return [hit for hit in self.best if lost.isdisjoint(hit.chunk.places)]
+
+
+def _remove(rows: Sequence[_Row], recall: float, seed: int) -> None:
+    """Remove pages in the order of their hashes, until the mean recall is as near to `recall` as possible."""
+    turns = [(_hash(seed, row.question, page), row, page) for row in rows for page in row.found()]
+    total, wanted = sum(row.recall for row in rows), recall * len(rows)
+    for _, row, page in sorted(turns, key=lambda turn: turn[0]):
+        after = total - row.recall + row.recall_without([page])
+        if abs(after - wanted) >= abs(total - wanted) and after != total:
+            return
+        row.lost.add(page)
+        total = after
+
+
+def _hash(seed: int, question: str, page: Place) -> str:
+    """The place of a page in the order of removal."""
+    return hashlib.sha256("\0".join((str(seed), question, page[0], str(page[1]))).encode()).hexdigest()
