@@ -15,7 +15,7 @@ from fathoms.errors import ConfigError, ModelError, ServerError
 if TYPE_CHECKING:
     from fathoms.corpora import Corpus
     from fathoms.pipeline.experiment import AnyExperiment
-    from fathoms.pipeline.external.answer import Answer
+    from fathoms.pipeline.external.answer import Context
     from fathoms.pipeline.external.base import Told
     from fathoms.pipeline.external.names import DocumentNames
     from fathoms.pipeline.external.reading import Unmatched
@@ -77,14 +77,18 @@ def found_lines(question: Question, told: Told, names: DocumentNames, seconds: f
     yield f"answer: {shorten(answer.answer, _TEXT) or 'empty'}"
     if answer.refusal:
         yield f"refused: {shorten(answer.refusal, _TEXT)}"
-    if answer.contexts is None:
+    contexts = answer.all_contexts
+    if contexts is None:
         yield "contexts: not reported"
-    elif not answer.contexts:
+    elif not contexts:
         yield "contexts: none"
     else:
-        first = shorten(answer.contexts[0].text, _TEXT) or "an empty text"
-        yield f"contexts: {len(answer.contexts)}; the first is {first}"
-        yield f"documents: {_listed(_places(answer, names))}"
+        first = shorten(contexts[0].text, _TEXT) or "an empty text"
+        yield f"contexts: {len(contexts)}; the first is {first}"
+        yield f"documents: {_listed(_places(contexts, names))}"
+    if answer.rounds:
+        query = shorten(answer.rounds[0].query, _TEXT) or "not reported"
+        yield f"rounds: {len(answer.rounds)}; the first search text is {query}"
     cited = answer.citations
     if cited is None:
         yield "citations: not reported"
@@ -98,10 +102,10 @@ def found_lines(question: Question, told: Told, names: DocumentNames, seconds: f
         yield f"version: {shorten(told.version, _TEXT)}"
 
 
-def _places(answer: Answer, names: DocumentNames) -> Iterator[str]:
-    """The documents and pages of the contexts."""
-    for context in answer.contexts or ():
-        yield _place(context.document, context.pages or filter(None, [context.page]), names)
+def _places(contexts: Sequence[Context], names: DocumentNames) -> Iterator[str]:
+    """The documents and pages of contexts."""
+    for context in contexts:
+        yield _place(context.document, context.all_pages, names)
 
 
 def _place(document: str, pages: Iterable[int], names: DocumentNames) -> str:

@@ -24,7 +24,7 @@ class Row:
 
     `number` is the number of the row, and `what` its name in the file: a `line` has the place `FILE:NUMBER`.
     The question is named by `id`, by `question`, its text, or by both. Without `answer` and `error`, the
-    question was only searched for. `hits`, if set, take the place of the contexts of `parts`. `latency` is in
+    question was only searched for. `hits` and `rounds`, if set, take the place of those of `parts`. `latency` is in
     seconds.
     """
 
@@ -48,7 +48,7 @@ class Row:
     def record(self, question: Question, named: Callable[[str], str]) -> Record:
         """Convert the row to a record, with documents renamed by `named`."""
         hits = (self.hits or self.parts.hits)(question.id)
-        rounds = self.rounds(question.id) if self.rounds else ()
+        rounds = (self.rounds or self.parts.searched)(question.id)
         answered = self.answer is not None or self.error is not None
         return Record(
             question=question,

@@ -15,7 +15,7 @@ from fathoms.report.grouping import label
 from fathoms.report.leaderboard import figure
 from fathoms.report.metrics_table import answer_metrics
 from fathoms.report.text import gold, plain, shorten, yes_or_no
-from fathoms.runs.views import AnswerScores, Number, ScoredQuestion, ScoredRepeat, ShownHit
+from fathoms.runs.views import AnswerScores, Number, ScoredQuestion, ScoredRepeat, ShownHit, ShownRound
 from fathoms.types import Citation, Reply
 
 HIT = 160
@@ -50,6 +50,8 @@ def repeat_parts(repeat: ScoredRepeat) -> list[RenderableType]:
         parts.append(hit_table(repeat.hits))
     elif repeat.hits is None:
         parts.append(field("retrieved", "not known: the pipeline does not report it"))
+    for number, one in enumerate(repeat.rounds, start=1):
+        parts += [field(f"round {number}", round_line(one)), *([hit_table(one.hits)] if one.hits else [])]
     answer = repeat.answer or Reply(text="")
     if prompt := repeat.prompt:
         size = "n/a" if prompt.tokens is None else prompt.tokens
@@ -72,6 +74,14 @@ def repeat_parts(repeat: ScoredRepeat) -> list[RenderableType]:
         parts += [score_lines(scores), *why_lines(scores), *funnel_lines(scores)]
     parts += [field(name, text) for name, text in answer_metrics(repeat)]
     return parts
+
+
+def round_line(one: ShownRound) -> str:
+    """Describe a round of retrieval: `height of the tower (3 chunks, 1 call to models)`."""
+    facts = ["1 chunk" if len(one.hits) == 1 else f"{len(one.hits)} chunks"]
+    if one.calls is not None:
+        facts.append("1 call to models" if one.calls == 1 else f"{one.calls} calls to models")
+    return f"{one.query or 'the search text is not known'} ({', '.join(facts)})"
 
 
 def cited(citation: Citation, hits: Sequence[ShownHit] | None) -> str:

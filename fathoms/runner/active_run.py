@@ -58,6 +58,8 @@ def _without_secrets(record: Record) -> Record:
         sent["citations"] = tuple(map(without_known, record.citations))
     if record.prompt is None and record.hits:  # reported by an external pipeline
         sent["hits"] = tuple(map(without_known, record.hits))
+    if record.rounds:
+        sent["rounds"] = tuple(map(without_known, record.rounds))
     return record.model_copy(update=sent)
 
 

@@ -18,6 +18,7 @@ from fathoms.types import (
     Citation,
     Cut,
     Failure,
+    Hit,
     PageBox,
     Question,
     Record,
@@ -92,6 +93,15 @@ class ShownHit(StoredValue):
     text: str
 
 
+class ShownRound(StoredValue):
+    """A round of retrieval: the search text, the number of calls to models (`None` where unknown), and what
+    it found."""
+
+    query: str = ""
+    calls: int | None = None
+    hits: tuple[ShownHit, ...] = ()
+
+
 class AnswerFunnel(StoredValue):
     """Phrase recall of one answer at each stage of the funnel, with what each stage lost and gained.
 
@@ -154,6 +164,7 @@ class ScoredRepeat(StoredValue):
     seed: int | None = None
     attempts: int = 1
     hits: tuple[ShownHit, ...] | None = None
+    rounds: tuple[ShownRound, ...] = ()
     prompt: ShownPrompt | None = None
     answer: Reply | None = None
     error: Failure | None = None
@@ -225,21 +236,32 @@ def view_of(record: Record, scores: Mapping[str, Any], metrics: Mapping[str, Any
     """One record as its question file shows it: the answer, its scores by profile and by its other metrics
     first, then how it was produced. Writing it as JSON converts the values of types of fathoms in it."""
     whole = {name: getattr(record, name) for name in Record.model_fields}
-    for name in ("question", "released", *(("service",) if record.service is None else ())):
+    left_out = [name for name in ("service", "rounds") if not whole[name]]
+    for name in ("question", "released", *left_out):
         del whole[name]
-    whole["hits"] = record.hits and [
-        {"rank": hit.rank, "score": hit.score, "document": hit.chunk.document}
-        | {"pages": list(hit.chunk.pages), "modality": hit.chunk.modality}
-        | ({"header": hit.chunk.header} if hit.chunk.header else {})
-        | ({"boxes": hit.chunk.boxes} if hit.chunk.boxes else {})
-        | {"text": hit.chunk.text}
-        for hit in record.hits
-    ]
+    whole["hits"] = record.hits and list(map(_shown_hit, record.hits))
+    if record.rounds:
+        whole["rounds"] = [
+            {"query": one.query, "calls": one.calls, "hits": list(map(_shown_hit, one.hits))}
+            for one in record.rounds
+        ]
     if record.prompt and any(record.prompt.context in message.text for message in record.prompt.messages):
         # it is a part of the message
         whole["prompt"] = record.prompt.model_dump(mode="json", exclude={"context"})
     first = {key: whole.pop(key) for key in ("repeat", "answer", "error")}
     return {**first, "scores": scores, "metrics": metrics, **whole}
+
+
+def _shown_hit(hit: Hit) -> Json:
+    """One hit as a question file shows it."""
+    chunk = hit.chunk
+    return (
+        {"rank": hit.rank, "score": hit.score, "document": chunk.document}
+        | {"pages": list(chunk.pages), "modality": chunk.modality}
+        | ({"header": chunk.header} if chunk.header else {})
+        | ({"boxes": chunk.boxes} if chunk.boxes else {})
+        | {"text": chunk.text}
+    )
 
 
 def view_names(question: str) -> tuple[str, str]:

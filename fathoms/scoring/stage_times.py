@@ -7,7 +7,7 @@ from typing import Any
 from fathoms.metrics.pooling import QuestionScores, pooled
 from fathoms.scoring.tally import Tally
 
-STAGES = ("retrieve", "rerank", "prompt", "generate")
+STAGES = ("retrieve", "expand", "rerank", "prompt", "generate")
 
 
 def stage_times(tally: Tally) -> dict[str, dict[str, Any]]:

@@ -4,10 +4,14 @@
      "citations": ["varn.pdf", {"document": "varn.pdf", "page": 1, "quote": "41.5 m tall"}],
      "usage": {"prompt_tokens": 812, "completion_tokens": 9}}
 
-Only `answer` is required. A key that is absent or null is unknown, and so is an empty `refusal`,
-`stop_reason`, `model` or `reasoning`; an empty list means that there are known to be none. A context is a
-text or an object with `text`; a citation is a document name or an object with `document`. Numbers must be
-finite, pages count from 1, and other keys are ignored.
+A pipeline that searches several times may also report each of its rounds, in order:
+
+    "rounds": [{"query": "height of the tower", "contexts": [...], "calls": 1}, ...]
+
+Only `answer` is required, and within a round `contexts`. A key that is absent or null is unknown, and so is
+an empty `refusal`, `stop_reason`, `model` or `reasoning`; an empty list means that there are known to be
+none. A context is a text or an object with `text`; a citation is a document name or an object with
+`document`. Numbers must be finite, pages count from 1, and other keys are ignored.
 """
 
 from __future__ import annotations
@@ -18,9 +22,14 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from fathoms.runs.citations import all_citations, ranks_of
-from fathoms.types import Chunk, Citation, Evidence, Hit, Reply, Usage
+from fathoms.types import Chunk, Citation, Evidence, Hit, Reply, Round, Usage
 
 _Page = Annotated[int, Field(ge=1)]
+
+
+def bare_text_as(key: str) -> BeforeValidator:
+    """Accept a bare text as an object that has nothing but this key."""
+    return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value)
 
 
 class _External(BaseModel):
@@ -40,20 +49,35 @@ class Context(_External):
 
     def hit(self, name: str, rank: int) -> Hit:
         """The context as a hit with the chunk id `NAME:RANK`; without a score it gets 1 / rank."""
-        pages = self.pages or (() if self.page is None else (self.page,))
-        chunk = Chunk(id=f"{name}:{rank}", document=self.document, pages=pages, text=self.text)
+        chunk = Chunk(id=f"{name}:{rank}", document=self.document, pages=self.all_pages, text=self.text)
         return Hit(chunk=chunk, score=1 / rank if self.score is None else self.score, rank=rank)
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """What two contexts that are the same have in common."""
+        return self.text, self.document, self.all_pages
+
+    @property
+    def all_pages(self) -> tuple[int, ...]:
+        """The pages, however they are given."""
+        return self.pages or (() if self.page is None else (self.page,))
+
+
+class SearchRound(_External):
+    """One round of retrieval of a pipeline that searches several times."""
+
+    query: Annotated[str, BeforeValidator(lambda query: "" if query is None else query)] = ""
+    """The search text."""
+    contexts: tuple[Annotated[Context, bare_text_as("text")], ...]
+    """The texts that the round found, best first; an empty list if it found none."""
+    calls: Annotated[int, Field(ge=0)] | None = None
+    """Number of calls to models that the round took."""
 
 
 class CitedPlace(Evidence):
     """One cited place. Its numbers must be finite, because a run with others could not be read back."""
 
     model_config = ConfigDict(allow_inf_nan=False)
-
-
-def bare_text_as(key: str) -> BeforeValidator:
-    """Accept a bare text as an object that has nothing but this key."""
-    return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value)
 
 
 def none_if_empty(value: Any) -> Any:
@@ -77,6 +101,9 @@ class Parts(_External):
 
     contexts: tuple[Annotated[Context, bare_text_as("text")], ...] | None = None
     """The retrieved context that the answer was made from, best first."""
+    rounds: tuple[SearchRound, ...] | None = None
+    """The rounds of retrieval, in order. If there are rounds and no `contexts`, the contexts are those of all
+    rounds, each once."""
     citations: tuple[Annotated[CitedPlace, bare_text_as("document")], ...] | None = None
     """The places that the answer itself cites."""
     usage: Annotated[Usage, AfterValidator(_counted)] | None = None
@@ -93,13 +120,32 @@ class Parts(_External):
     """Cost of the answer in US dollars."""
 
     def hits(self, name: str) -> tuple[Hit, ...] | None:
-        """The contexts as hits in the given order, with chunk ids `NAME:RANK`; `None` where unknown.
+        """The contexts as hits in the given order, with chunk ids `NAME:RANK`; `None` where unknown."""
+        contexts = self.all_contexts
+        return None if contexts is None else _hits(contexts, name)
 
-        A context without a score gets 1 / rank, which keeps the order.
-        """
-        if self.contexts is None:
-            return None
-        return tuple(context.hit(name, rank) for rank, context in enumerate(self.contexts, start=1))
+    @property
+    def all_contexts(self) -> tuple[Context, ...] | None:
+        """The contexts, or else those of all rounds, each once; `None` where unknown."""
+        if self.contexts is not None or self.rounds is None:
+            return self.contexts
+        found = ((context.place, context) for one in self.rounds for context in one.contexts)
+        first: dict[object, Context] = {}
+        for place, context in found:
+            first.setdefault(place, context.model_copy(update={"score": None}))  # not comparable
+        return tuple(first.values())
+
+    def searched(self, name: str, named: Callable[[str], str] = str) -> tuple[Round, ...]:
+        """The rounds with their contexts as hits, with chunk ids `NAME:ROUND:RANK` and the documents named by
+        `named`."""
+        return tuple(
+            Round(
+                query=one.query,
+                hits=renamed(_hits(one.contexts, f"{name}:{number}"), named),
+                calls=one.calls,
+            )
+            for number, one in enumerate(self.rounds or (), start=1)
+        )
 
     def cited(
         self, text: str, hits: Sequence[Hit] | None, named: Callable[[str], str] = str
@@ -138,6 +184,11 @@ class Parts(_External):
             first_token=first_token,
             latency=latency,
         )
+
+
+def _hits(contexts: Sequence[Context], name: str) -> tuple[Hit, ...]:
+    """Contexts as hits in the given order, with chunk ids `NAME:RANK`."""
+    return tuple(context.hit(name, rank) for rank, context in enumerate(contexts, start=1))
 
 
 def renamed(hits: Sequence[Hit], named: Callable[[str], str]) -> tuple[Hit, ...]:

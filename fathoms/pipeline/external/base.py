@@ -158,6 +158,7 @@ class Connected:
             reported = answer.hits(question.id)
             found |= {
                 "hits": None if reported is None else renamed(reported, self._named),
+                "rounds": answer.searched(question.id, self._named),
                 "citations": answer.cited(reply.text, reported, self._named),
                 "answer": reply,
                 "service": self._service(told),
@@ -179,7 +180,8 @@ class Connected:
 
     def _service(self, told: Told) -> ServiceReply | None:
         """What a reply says of the service, and what it lacks; `None` where there is nothing to say."""
-        contexts = [one.document for one in told.answer.contexts or () if one.document] if self.names else []
+        given = (told.answer.all_contexts or ()) if self.names else ()
+        contexts = [one.document for one in given if one.document]
         found = ServiceReply(
             unmatched=tuple(path.name for path in told.unmatched),
             unknown=Counter(name for name in contexts if self.names.find(name) is None),

@@ -25,7 +25,7 @@ from fathoms.models.wire import DONE
 from fathoms.pipeline.external.answer import Answer
 from fathoms.pipeline.external.base import Ask, ExternalPipeline, Told
 from fathoms.pipeline.external.body import beginning, events, parsed, whole
-from fathoms.pipeline.external.mapping import Response
+from fathoms.pipeline.external.mapping import Response, Rounds
 from fathoms.pipeline.external.presets import openai_chat
 from fathoms.pipeline.external.reading import (
     Reading,
@@ -139,8 +139,11 @@ class Http(ExternalPipeline):
         """Add a fingerprint of the request with its environment variables resolved, leaving out secrets."""
         known = fingerprint(without_secrets({"request": self.request}))
         found = super().identity()
-        if self.version is None:  # the fingerprint is then that of runs from before there was this key
+        # without these keys, the fingerprint is that of runs from before they existed
+        if self.version is None:
             del found["options"]["version"]
+        if self.response.rounds == Rounds():
+            del found["options"]["response"]["rounds"]
         return {**found, "resolved": known}
 
     @property

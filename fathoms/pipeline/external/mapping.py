@@ -128,6 +128,11 @@ class _Each(_Paths):
         return {name: part for name, part in parts.items() if part is not None}
 
 
+def _list_at(value: Any) -> Any:
+    """Accept a bare path as that of the list."""
+    return {"each": value} if isinstance(value, str) else value
+
+
 class Contexts(_Each):
     """JSONPaths of the retrieved texts that the answer was made from."""
 
@@ -143,6 +148,34 @@ class Contexts(_Each):
     """Within a member: the list of pages, where there are several."""
     score: JsonPath | None = "$.score"
     """Within a member: the retrieval score; higher is better."""
+
+
+class Rounds(_Paths):
+    """JSONPaths of the rounds of retrieval, for services that search several times."""
+
+    each: JsonPath = "$.rounds"
+    """JSONPath of the list, or of its members."""
+    query: JsonPath | None = "$.query"
+    """Within a round: the search text."""
+    contexts: Annotated[Contexts, BeforeValidator(_list_at)] = Contexts()
+    """Within a round: the texts that it found: a JSONPath of the list, or a mapping."""
+    calls: JsonPath | None = "$.calls"
+    """Within a round: the number of calls to models that it took."""
+
+    def read(self, data: Any, shift: int) -> Any:
+        """Read the rounds in the format of `fathoms.Answer`, adding `shift` to their page numbers."""
+        found = _many(data, self.each)
+        if not isinstance(found, list):
+            return found  # `None`, or a value that validation will refuse
+        return [self._round(one, shift) if isinstance(one, dict) else one for one in found]
+
+    def _round(self, data: dict[str, Any], shift: int) -> dict[str, Any]:
+        parts = {
+            "query": first_at(data, self.query),
+            "contexts": self.contexts.read(data, shift),
+            "calls": first_at(data, self.calls),
+        }
+        return {name: part for name, part in parts.items() if part is not None}
 
 
 class Citations(_Each):
@@ -178,11 +211,6 @@ class Tokens(_Paths):
         return {name: count for name, count in found.items() if count is not None} or None
 
 
-def _list_at(value: Any) -> Any:
-    """Accept a bare path as that of the list."""
-    return {"each": value} if isinstance(value, str) else value
-
-
 class Response(_Paths):
     """JSONPaths of the parts of an answer in the response of a service; null leaves a part out."""
 
@@ -190,6 +218,8 @@ class Response(_Paths):
     """Text of the answer; where several places match, their texts are joined."""
     contexts: Annotated[Contexts | None, BeforeValidator(_list_at)] = Contexts()
     """The retrieved contexts: a JSONPath of the list, or a mapping."""
+    rounds: Annotated[Rounds | None, BeforeValidator(_list_at)] = Rounds()
+    """The rounds of retrieval: a JSONPath of the list, or a mapping."""
     citations: Annotated[Citations | None, BeforeValidator(_list_at)] = Citations()
     """The places that the answer cites: a JSONPath of the list, or a mapping."""
     usage: Tokens | None = Tokens()
@@ -219,6 +249,7 @@ class Response(_Paths):
             "answer": _text(data, self.answer),
             "reasoning": _text(data, self.reasoning),
             "contexts": self.contexts and self.contexts.read(data, shift),
+            "rounds": self.rounds and self.rounds.read(data, shift),
             "citations": self.citations and self.citations.read(data, shift),
             "usage": self.usage and self.usage.read(data),
         }

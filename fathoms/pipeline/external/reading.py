@@ -10,7 +10,15 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from fathoms.config import Key
-from fathoms.pipeline.external.mapping import JsonPath, Response, compiled, first_at, members, prefixes
+from fathoms.pipeline.external.mapping import (
+    Contexts,
+    JsonPath,
+    Response,
+    compiled,
+    first_at,
+    members,
+    prefixes,
+)
 
 _SHOWN = 10
 _LONGEST = 200
@@ -177,6 +185,8 @@ def named_paths(response: Response, preset: Response) -> dict[Key, str]:
                 keys = ["each", *keys]  # who says what the members hold expects the list, too
             for key in keys:
                 path = getattr(part, key)
+                if isinstance(path, Contexts):  # those of a round; the paths within them are not tried
+                    path = path.each
                 if path is not None and path != _set_in(of_preset, key):
                     found["response", name, key] = path
     return found

@@ -113,6 +113,14 @@ def _repeat(
         "funnel": list(_funnel(scores)) or None,
         "left_out": scores.funnel.left_out if scores.funnel else None,
         "hits": None if hits is None else [_hit(hit, question, pool, marker, picture) for hit in hits],
+        "rounds": [
+            {
+                "query": pool.add(one.query),
+                "calls": one.calls,
+                "hits": [_hit(hit, question, pool, marker, picture) for hit in one.hits],
+            }
+            for one in repeat.rounds
+        ],
         "prompt": _prompt(repeat.prompt, hits or (), pool),
     }
 

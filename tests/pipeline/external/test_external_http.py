@@ -119,6 +119,63 @@ def test_a_mapping(tmp_path: Path) -> None:
     assert record.answer.usage == Usage(prompt_tokens=7, completion_tokens=2)
 
 
+ROUNDS = {
+    "out": "41.5 m",
+    "steps": [
+        {"q": "tower", "found": [{"t": "It is tall.", "where": {"doc": "x/a.pdf", "p": 2}}], "n": 1},
+        {"q": "tower height", "found": []},
+        {"q": "metres", "n": 2, "found": [
+            {"t": "It is tall.", "where": {"doc": "x/a.pdf", "p": 2}},
+            {"t": "41.5 m.", "where": {"doc": "b.pdf", "p": 0}},
+        ]},
+    ],
+}  # fmt: skip
+
+
+def test_rounds_of_retrieval(tmp_path: Path) -> None:
+    """Three rounds, of which the last finds a passage again; the contexts are those of all rounds."""
+    contexts = {"each": "$.found", "text": "$.t", "document": "$.where.doc", "page": "$.where.p"}
+    response = {
+        "answer": "$.out",
+        "rounds": {"each": "$.steps", "query": "$.q", "calls": "$.n", "contexts": contexts},
+    }
+    record = asked(sends(answer(ROUNDS)), tmp_path, response=response, first_page=0)
+    assert record.error is None
+    found = [
+        (one.query, one.calls, [(hit.chunk.document, hit.chunk.pages) for hit in one.hits])
+        for one in record.rounds
+    ]
+    assert found == [
+        ("tower", 1, [("x/a.pdf", (3,))]),
+        ("tower height", None, []),
+        ("metres", 2, [("x/a.pdf", (3,)), ("b.pdf", (1,))]),
+    ]
+    assert record.hits is not None
+    assert [(hit.rank, hit.chunk.text) for hit in record.hits] == [(1, "It is tall."), (2, "41.5 m.")]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "complaint"),
+    [
+        ([{"query": "x"}], "rounds.0.contexts: Field required"),
+        ([{"contexts": [], "calls": -1}], "rounds.0.calls: Input should be greater than or equal to 0"),
+        ("many", "rounds: Input should be a valid tuple"),
+    ],
+)
+def test_rounds_that_cannot_be_read_fail_the_question(tmp_path: Path, rounds: Any, complaint: str) -> None:
+    record = asked(sends(answer({"answer": "x", "rounds": rounds})), tmp_path)
+    assert record.error is not None
+    assert complaint in record.error.message
+
+
+def test_contexts_count_before_rounds(tmp_path: Path) -> None:
+    reply = {"answer": "x", "contexts": ["one"], "rounds": [{"contexts": ["one", "two"]}]}
+    record = asked(sends(answer(reply)), tmp_path)
+    assert record.hits is not None
+    assert [hit.chunk.text for hit in record.hits] == ["one"]
+    assert [[hit.chunk.text for hit in one.hits] for one in record.rounds] == [["one", "two"]]
+
+
 @pytest.mark.parametrize("path", ["$.sources", "$.sources[*]", "$.sources[?@.used]"])
 @pytest.mark.parametrize(
     ("sources", "hits"),

@@ -230,6 +230,34 @@ function lazy(summary, content, id = null) {
   return box;
 }
 
+/** The rounds of retrieval, each with its search text and what it found. */
+function roundsBox(detail, repeat, key) {
+  return () => [
+    h(
+      'ol.rounds',
+      {},
+      repeat.rounds.map((round, at) =>
+        h(
+          'li',
+          {},
+          h('p.small', {}, passageOf(detail, round.query)),
+          h(
+            'p.small',
+            {},
+            plural(round.hits.length, 'chunk'),
+            known(round.calls) ? `, ${plural(round.calls, 'call')} to models` : null,
+          ),
+          h(
+            'ol.hits',
+            {},
+            round.hits.map((hit) => hitItem(detail, hit, `${key}-round-${at + 1}`)),
+          ),
+        ),
+      ),
+    ),
+  ];
+}
+
 function promptBox(detail, prompt) {
   const part = (piece) =>
     piece.hit === undefined
@@ -371,6 +399,9 @@ function runColumn(index, key, at, detail) {
             hits.map((hit) => hitItem(detail, hit, key)),
           )
         : h('p.note', {}, 'Nothing.'),
+    repeat.rounds?.length
+      ? lazy(`Rounds of retrieval (${repeat.rounds.length})`, roundsBox(detail, repeat, key), `rounds-${key}`)
+      : null,
     repeat.prompt
       ? lazy('Prompt', promptBox(detail, repeat.prompt), `prompt-${key}`)
       : h('p.small', {}, 'The prompt is not known.'),
