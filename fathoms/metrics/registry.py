@@ -26,6 +26,7 @@ from fathoms.metrics.reference.squad import ExactMatch, TokenF1
 from fathoms.metrics.retrieval.metrics import RETRIEVAL_METRICS
 from fathoms.metrics.retrieval.names import DEFAULT as RETRIEVAL
 from fathoms.metrics.retrieval.names import from_name
+from fathoms.metrics.retrieval.rounds import CallsByRound, RecallByRound
 from fathoms.metrics.truthfulness import (
     AbstainedAnswerable,
     AbstentionF1,
@@ -62,6 +63,8 @@ METRICS: tuple[type[Metric], ...] = (
     Faithfulness,
     CorrectnessJudged,
     *RETRIEVAL_METRICS,
+    RecallByRound,
+    CallsByRound,
     PythonMetric,
 )
 SETS: dict[str, tuple[str, ...]] = {
@@ -72,6 +75,7 @@ SETS: dict[str, tuple[str, ...]] = {
         *("latency", "prompt-tokens", "completion-tokens", "cost"),
     ),
     "retrieval": RETRIEVAL,
+    "rounds": ("recall-by-round", "calls-by-round"),
     "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
 }
 """Sets of metrics by name. `fathoms` is computed for every run, and `retrieval` where it applies."""
