@@ -192,21 +192,18 @@ class SearchExperiment(Stages, Measured):
 
     @property
     def max_concurrency(self) -> int:
-        """The most questions in flight at once: that of the language model that reranks, if there is one."""
-        reranker = self.retrieve.reranker
-        return 1 if reranker is None else reranker.max_concurrency
+        """The most questions in flight at once: that of the model that helps to retrieve, if there is one."""
+        return max((model.max_concurrency for model in self.called.values()), default=1)
 
     @property
     def called(self) -> dict[Purpose, Generator | External]:
-        """The language model that reranks, if there is one."""
-        reranker = self.retrieve.reranker
-        return {} if reranker is None else {"rerank": reranker}
+        """The language model that helps to retrieve, if there is one."""
+        return {**self.retrieve.called}
 
     @property
     def provider(self) -> str:
-        """The provider of the language model that reranks; without one, no provider is called."""
-        reranker = self.retrieve.reranker
-        return NO_PROVIDER if reranker is None else provider_of(reranker)
+        """The provider of the language model that helps to retrieve; without one, no provider is called."""
+        return next(map(provider_of, self.called.values()), NO_PROVIDER)
 
     @property
     def providers(self) -> frozenset[str]:

@@ -18,7 +18,7 @@ from fathoms.pipeline.ingest_report import ingest_report
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.retrieve import Index, Retriever
 from fathoms.safety.option_limits import MOST_CHUNKS
-from fathoms.types import Call, Document, Failure, Hit, Question, Record
+from fathoms.types import Call, Document, Failure, Hit, Question, Record, Round
 
 BLOCK = 16
 """The questions that are searched for at once. Their records are written before the next ones are searched
@@ -97,9 +97,20 @@ class Searching:
             self.retriever.search(self.index, self._questions[:1])
         self._is_warm = True
 
-    def retrieve(self, questions: Sequence[Question]) -> dict[str, tuple[Hit, ...]]:
-        """Note the questions, which are searched for block by block; returns no hits."""
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What the retriever noted of its search for the manifest."""
+        return self.index.notes
+
+    def retrieve(
+        self, questions: Sequence[Question], among: Sequence[Question] = ()
+    ) -> dict[str, tuple[Hit, ...]]:
+        """Note the questions, which are searched for block by block; returns no hits. `among` are all
+        questions of the data set, for a retriever that must search for all of them, and then does so now."""
         self._questions = list(questions)
+        if self.retriever.searches_all:
+            self._search_block(list(among or questions))
+            self._is_warm = True
         self.warm_up()
         return {}
 
@@ -114,28 +125,28 @@ class Searching:
         packed: PackedQuestion | None = None,
     ) -> Record:
         """Search for one question and return its record, which has no answer. A failure is returned as a
-        record with `error` set. `timeout` limits the reranking by a language model, in seconds."""
+        record with `error` set. `timeout` limits the help of a language model, in seconds."""
         record = Record(question=question, repeat=repeat, attempts=0, fingerprints=self.fingerprints)
         found: dict[str, Any] = {}
-        calls: list[Call] = []
+        calls, rounds = list[Call](), list[Round]()
         try:
             found["hits"], seconds = await self._hits(question)
             found["timings"] = {"retrieve": seconds}
-            if self.retriever.reranker is not None:
+            for stage in self.retriever.called:
                 candidates = found.pop("hits")  # they are no hits yet
                 started = time.perf_counter()
                 try:
                     async with asyncio.timeout(timeout) as deadline:
-                        found["hits"] = await self._reranked(
-                            question, candidates, caller or Caller(), repeat, deadline, calls
+                        found["hits"] = await self._refined(
+                            question, candidates, caller or Caller(), repeat, deadline, calls, rounds
                         )
                 finally:
-                    found["timings"]["rerank"] = time.perf_counter() - started
+                    found["timings"][stage] = time.perf_counter() - started
         except TimeoutError:
-            found["error"] = Failure(kind="Timeout", message=f"not reranked within {timeout:g} s")
+            found["error"] = Failure(kind="Timeout", message=f"no hits within {timeout:g} s")
         except Exception as failure:  # any client error fails this question only
             found["error"] = to_failure(failure)
-        return record.model_copy(update={**found, "calls": tuple(calls)})
+        return record.model_copy(update={**found, "calls": tuple(calls), "rounds": tuple(rounds)})
 
     async def _hits(self, question: Question) -> tuple[tuple[Hit, ...], float]:
         """The hits of a question and the seconds that they took; searches for its block first if needed."""
@@ -143,13 +154,17 @@ class Searching:
             if question.id not in self._found:
                 others = (other for other in self._questions if other.id not in self._found)
                 block = [question, *(other for other in others if other.id != question.id)][:BLOCK]
-                started = time.perf_counter()
-                rows = await asyncio.to_thread(self.search, block)
-                seconds = (time.perf_counter() - started) / len(block)
-                self._found |= {each.id: (row, seconds) for each, row in zip(block, rows, strict=True)}
+                await asyncio.to_thread(self._search_block, block)
         return self._found[question.id]
 
-    async def _reranked(
+    def _search_block(self, block: Sequence[Question]) -> None:
+        """Search for some questions, and keep their hits and the seconds that each took."""
+        started = time.perf_counter()
+        rows = self.search(block)
+        seconds = (time.perf_counter() - started) / max(1, len(block))
+        self._found |= {each.id: (row, seconds) for each, row in zip(block, rows, strict=True)}
+
+    async def _refined(
         self,
         question: Question,
         candidates: tuple[Hit, ...],
@@ -157,11 +172,22 @@ class Searching:
         repeat: int,
         deadline: asyncio.Timeout,
         calls: list[Call],
+        rounds: list[Round],
     ) -> tuple[Hit, ...]:
-        """Let the language model sort all candidates, and cut them where the ranking is deep enough."""
+        """Let the language model help to rank as many chunks as it can, and cut them where the ranking is
+        deep enough."""
         own = _top_k(self.retriever) or 0
-        deep = self.retriever.model_copy(update={"top_k": max(own, len(candidates))})
-        hits = await deep.refine(question, candidates, caller, repeat=repeat, deadline=deadline, calls=calls)
+        deep = self.retriever.model_copy(update={"top_k": MOST_CHUNKS})
+        hits = await deep.refine(
+            self.index,
+            question,
+            candidates,
+            caller,
+            repeat=repeat,
+            deadline=deadline,
+            calls=calls,
+            rounds=rounds,
+        )
         return hits[: self.depth.cut(hits, own)]
 
     def search(self, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
@@ -170,7 +196,7 @@ class Searching:
         A retriever that fuses or reranks candidates finds no more than these.
         """
         own = _top_k(self.retriever)
-        if own is None or self.retriever.reranker is not None:
+        if own is None or self.retriever.called:
             return self.retriever.search(self.index, questions)
         found: dict[str, tuple[Hit, ...]] = {}
         left, top_k = list(questions), min(MOST_CHUNKS, _AHEAD * max(own, self.depth.k))

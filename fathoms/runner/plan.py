@@ -17,7 +17,7 @@ from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.attachments import attached
 from fathoms.pipeline.experiment import AnyExperiment, Experiment, ExternalExperiment, SearchExperiment
 from fathoms.pipeline.pipeline import Progress, silent
-from fathoms.runner.estimate import Estimate, Estimates, added, estimate, judging, reranking
+from fathoms.runner.estimate import Estimate, Estimates, added, estimate, judging, refining
 from fathoms.runs.cache import Cache
 from fathoms.types import Purpose, Question
 
@@ -171,15 +171,13 @@ def _searching(
     workers: int,
     progress: Progress,
 ) -> Estimates:
-    """The estimate of a reranking language model for all questions once; raises FathomsError."""
+    """The estimate of a model that helps to retrieve, for all questions once; raises FathomsError."""
     if not experiment.called:
         return {}
     prepared = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
     rows = prepared.search(asked) if asked else []
-    parts = (
-        reranking(experiment.retrieve, question, hits) for question, hits in zip(asked, rows, strict=True)
-    )
-    return {"rerank": sum(parts, Estimate())}
+    pairs = zip(asked, rows, strict=True)
+    return added(refining(experiment.retrieve, question, hits) for question, hits in pairs)
 
 
 def _estimated(

@@ -87,7 +87,9 @@ class Reservations:
                 spent = self._spent(record, reservation)
                 if record.answer is not None and not record.answer.cached:
                     self._learn(record, record.answer, reservation, spent)
-                elif record.only_searched:  # calls of a reranker: as many for every question
+                elif (
+                    record.only_searched
+                ):  # calls of a model that helps to retrieve: as many for every question
                     self._answered, self._most = True, _larger(self._most, spent)
         finally:  # release the reservation even if this raises
             self._budget.settle(reservation.amount, spent)

@@ -43,6 +43,11 @@ def test_a_run_with_expansion(project: Project) -> None:
     assert summary["seconds"]["expand"] >= 0
     planned = project.fathoms("run", "tiny.yaml", "--set", EXPANDED, "--dry-run")
     assert "  expand: 4 requests, about 59 tokens (23 of prompts, 36 of replies)" in planned.stdout
+    searched = project.fathoms("run", "tiny.yaml", "--set", EXPANDED, "--retrieval-only")
+    assert searched.returncode == 0, searched.stderr
+    again = {record.question.text: record for record in Run(project.runs()[-1]).records()}
+    assert again[tall.question.text].rounds == tall.rounds
+    assert list(again[tall.question.text].timings) == ["retrieve", "expand"]
     limited = project.fathoms("run", "tiny.yaml", "--set", EXPANDED, "--max-cost", "0.01")
     assert "generate.price" in limited.stderr  # the price of the answering model is not known
 
@@ -55,16 +60,17 @@ def test_a_run_with_degraded_retrieval(project: Project) -> None:
         question["evidence"] = [{"document": question["files"][0], "page": 1}]
     project.write("questions.json", json.dumps(questions))
     degraded = "retrieve={kind: degrade, recall: 0.5, retriever: {kind: dense, top_k: 1}}"
-    for options in ((), ("--limit", "1")):
+    for options in ((), ("--limit", "1"), ("--limit", "1", "--retrieval-only")):
         done = project.fathoms("run", "tiny.yaml", "--set", degraded, *options)
         assert done.returncode == 0, done.stderr
-    whole, limited = project.runs()
-    manifests = [json.loads((path / "manifest.json").read_text()) for path in (whole, limited)]
+    whole, limited, searched = project.runs()
+    manifests = [json.loads((path / "manifest.json").read_text()) for path in project.runs()]
     expected = {"wanted": 0.5, "before": 1.0, "reached": 0.5, "questions": 2}
-    assert [one["degraded"] for one in manifests] == [expected, expected]
+    assert [one["degraded"] for one in manifests] == [expected] * 3
     hits = {record.question.id: record.hits for record in Run(whole).records()}
-    (asked,) = Run(limited).records()
-    assert asked.hits == hits[asked.question.id]
+    for path in (limited, searched):
+        (asked,) = Run(path).records()
+        assert asked.hits == hits[asked.question.id]
     assert (
         "recall of gold pages over the 2 questions of the data set is 0.500, and 1.000 without"
         in " ".join((done.stdout + done.stderr).split())
