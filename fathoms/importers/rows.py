@@ -24,8 +24,8 @@ class Row:
 
     `number` is the number of the row, and `what` its name in the file: a `line` has the place `FILE:NUMBER`.
     The question is named by `id`, by `question`, its text, or by both. Without `answer` and `error`, the
-    question was only searched for. `hits` and `rounds`, if set, take the place of those of `parts`. `latency` is in
-    seconds.
+    question was only searched for. `hits` and `rounds`, if set, take the place of those of `parts`.
+    `latency` is in seconds.
     """
 
     number: int
