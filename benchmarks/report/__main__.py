@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 from corpus import Corpus
+from opening import opening_times
 from pipelines import PIPELINES, make_run
 
 from fathoms.report.html import report_html
@@ -25,9 +26,7 @@ from fathoms.runs.finding import list_runs
 from fathoms.runs.reading import ScoredRun, load
 from fathoms.scoring import score_run
 
-CHROMIUM = Path("/usr/bin/chromium")
 ROUNDS = 3
-MARKS = ("overview", "index")
 
 
 def main() -> None:
@@ -73,20 +72,7 @@ def describe(runs: list[ScoredRun]) -> None:
 
 def opened(file: Path) -> None:
     """Print when the page was drawn, in milliseconds after the browser began to load it."""
-    from playwright.sync_api import sync_playwright
-
-    times: dict[str, list[float]] = {name: [] for name in MARKS}
-    with sync_playwright() as play:
-        for _ in range(ROUNDS):
-            arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-            browser = play.chromium.launch(executable_path=CHROMIUM, args=arguments)
-            page = browser.new_page()
-            page.goto(file.absolute().as_uri())
-            for name in MARKS:
-                found = page.wait_for_function(f"performance.getEntriesByName('{name}')[0]?.startTime")
-                times[name].append(found.json_value())
-            browser.close()
-    for name, values in times.items():
+    for name, values in opening_times(file, ROUNDS).items():
         print(f"{name}: {statistics.median(values):.0f} ms ({min(values):.0f} to {max(values):.0f})")
 
 

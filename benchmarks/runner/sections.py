@@ -15,6 +15,9 @@ from bench import Asked, Bench, Section, Target, spread, table
 from contestants import ROOT, Bare, Contestant, Fathoms, commands, fresh
 from measuring import HERE, run
 
+sys.path.append(str(ROOT / "benchmarks" / "report"))
+from opening import CHROMIUM, opening_times
+
 NARROW, WIDE = 32, 128
 """Requests at once."""
 BARE = Bare(stream=False).name
@@ -87,8 +90,20 @@ def finished(bench: Bench) -> Section:
         targets.append(Target(f"`fathoms {command}` of {many:,} answers", limit, costs[1].wall, "s"))
         if command == "score":
             targets.append(Target("memory of `fathoms score`", 2, each, "KB an answer"))
+    targets += opened(projects[many], many)
     heads = ["", *(head for count in (few, many) for head in (f"seconds at {count:,}", f"MB at {count:,}"))]
     return Section(table("A finished run", [*heads, "KB an answer"], rows), targets)
+
+
+def opened(project: Path, count: int) -> list[Target]:
+    """How long Chromium takes to open the page of a run, until its questions are listed; nothing where there
+    is no Chromium."""
+    if not CHROMIUM.exists():
+        print(f"the page is not opened: there is no {CHROMIUM}", file=sys.stderr)
+        return []
+    (page,) = project.glob("runs/*/report.html")
+    seconds = median(opening_times(page, 3)["index"]) / 1000
+    return [Target(f"opening the page of {count:,} answers", 2, seconds, "s")]
 
 
 def compared(bench: Bench, who: Sequence[Contestant]) -> Section:

@@ -156,8 +156,8 @@ class Stages(Component):
         """Parse, chunk and embed what the cache does not hold yet; raises as `Pipeline.prepare` does."""
         if self.retrieve.needs == "nothing":
             documents = {}  # for example a closed-book pipeline
-        found = {name: _hash(path, cache) for name, path in documents.items()}
-        hashes = {name: sha256 for name, sha256 in found.items() if sha256 is not None}
+        found = cache.file_hashes(documents.values())
+        hashes = {name: found[path] for name, path in documents.items() if path in found}
         times = IngestTimes()
         try:
             with times.stage("parse"):
@@ -232,17 +232,18 @@ class Stages(Component):
         """Whether the cache holds the parse of every document that exists."""
         if self.retrieve.needs == "nothing":
             return True
-        there = {path: sha256 for path in documents.values() if (sha256 := _hash(path, cache)) is not None}
+        there = cache.file_hashes(documents.values())
         return all(self._parsed_before(path, sha256, cache) is not None for path, sha256 in there.items())
 
     def parsed_before(self, documents: Mapping[str, Path], cache: Cache) -> dict[str, Document]:
         """The documents that the cache holds as parsed, by name. Nothing is parsed for it."""
         if self.retrieve.needs == "nothing":
             return {}
+        hashes = cache.file_hashes(documents.values())
         found = {
-            name: self._parsed_before(path, sha256, cache)
+            name: self._parsed_before(path, hashes[path], cache)
             for name, path in documents.items()
-            if (sha256 := _hash(path, cache)) is not None
+            if path in hashes
         }
         return {name: document for name, document in found.items() if document is not None}
 
@@ -418,13 +419,3 @@ def _indexed(folder: Path, rows: int) -> Vectors | None:
     if state != "missing":
         tell_damage("index", f"the cached index {folder} is damaged and will be built again")
     return None
-
-
-def _hash(path: Path, cache: Cache) -> str | None:
-    """The sha256 of a document, `None` where it is no file or nobody may read it: parsing it says why."""
-    if not path.is_file():
-        return None
-    try:
-        return cache.file_hash(path)
-    except OSError:
-        return None

@@ -43,6 +43,11 @@ def test_a_file_hash_follows_the_file(tmp_path: Path) -> None:
     assert cache.file_hash(path).startswith(
         "a52d159f262b2c6ddb724a61840befc36eb30c88877a4030b65cbe86298449c9"
     )
+    other = tmp_path / "other"
+    other.write_bytes(b"abc")
+    found = cache.file_hashes([path, other, tmp_path, tmp_path / "missing", other])
+    assert {file.name: sha256[:8] for file, sha256 in found.items()} == {"f": "a52d159f", "other": "ba7816bf"}
+    assert cache.file_hashes([other, path]) == found  # from the cache
 
 
 def test_a_place_that_cannot_be_used(tmp_path: Path) -> None:
