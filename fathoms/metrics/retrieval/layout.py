@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from fathoms.metrics.retrieval.coverage import boxes_of
-from fathoms.metrics.retrieval.gold import GoldBox, Place
-from fathoms.types import Box, Chunk
+from fathoms.metrics.retrieval.gold import GoldBox
+from fathoms.types import Box, Chunk, Place
 
 FOUND = 0.5
 """A gold box is found when this share of its area is covered."""

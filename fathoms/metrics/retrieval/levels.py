@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fathoms.metrics.retrieval.coverage import UNKNOWN_PAGE, pages_of
-from fathoms.metrics.retrieval.gold import Gold, Hop, Place, gold_of
+from fathoms.metrics.retrieval.gold import Gold, Hop, gold_of
 from fathoms.metrics.retrieval.layout import ranked_boxes
 from fathoms.metrics.retrieval.ranking import ranked_chunks, ranked_documents, ranked_pages
 from fathoms.metrics.retrieval.trec import Ranking
-from fathoms.types import Hit, Record
+from fathoms.types import Hit, Place, Record
 
 Level = Literal["document", "page", "layout", "chunk"]
 
