@@ -8,16 +8,20 @@ category; the curve is the unweighted mean of the categories, as the other metri
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
-from statistics import median_low
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from fathoms.metrics.asked import Asked
-from fathoms.metrics.pooling import QuestionScores, pooled
-from fathoms.metrics.retrieval.coverage import pages_of
+from fathoms.metrics.retrieval.coverage import UNKNOWN_PAGE, pages_of
 from fathoms.metrics.retrieval.gold import gold_of
-from fathoms.metrics.retrieval.ranking import ranked_documents, ranked_pages
 from fathoms.types import Hit, Record
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
 
 Level = Literal["page", "document"]
 RANKS = (*range(1, 11), 15, 20, 30, 50, 75, 100)
@@ -28,64 +32,58 @@ CHARACTERS = 4.0
 """Characters that a token is assumed to have where no prompt of the run shows how many it has."""
 
 
-class _Found(NamedTuple):
-    """What one record found: its question's number, its level, the number of gold items, and for each of them
-    that was found its rank and the characters of the hits up to it. `length` is the number of different items
-    of the ranking, and `characters` all of its text, `None` if a hit has no text that is known."""
-
-    question: int
-    level: Level
-    gold: int
-    ranks: tuple[int, ...]
-    reached: tuple[int, ...]
-    length: int
-    characters: int | None
-
-
 class Curves:
-    """Collects the rankings of a run, record by record. `asked` can be shared with the metrics of the run."""
+    """Collects the rankings of a run, record by record, in arrays. `asked` can be shared with the metrics of
+    the run."""
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
-        self._found: list[_Found] = []
         self._tokens = self._characters = 0
+        # one entry per record: its question's number, whether its gold is pages, how many gold items there
+        # are, how many different items were found, and the characters of its hits, -1 where not known
+        self._rows = {name: array("q") for name in ("question", "pages", "gold", "length", "characters")}
+        # one entry per gold item that was found: the number of its record, its rank, the characters up to it
+        self._found = {name: array("q") for name in ("row", "rank", "reached")}
 
     def add(self, record: Record) -> None:
-        """Add a record. One whose question has no gold, or whose hits are not known, is left out; a search
-        that failed found nothing."""
-        prompt = record.prompt
+        """Add a record. One whose question has no gold evidence, or whose hits are not known, is left out; a
+        search that failed found nothing."""
+        prompt, question = record.prompt, record.question
         if prompt is not None and prompt.tokens and not any(m.files or m.images for m in prompt.messages):
             self._tokens += prompt.tokens
             self._characters += sum(len(message.text) for message in prompt.messages)
-        gold = gold_of(record.question)
-        level: Level = "page" if gold.pages else "document"
-        wanted: frozenset[Any] = gold.pages or gold.documents
-        if not wanted or record.hits is None or not record.question.answerable:
+        if record.hits is None or not question.answerable or not (question.evidence or question.quotes):
             return
-        ranked: Sequence[Any] = ranked_pages(record.hits) if gold.pages else ranked_documents(record.hits)
-        first = {item: rank for rank, item in reversed(list(enumerate(ranked, start=1))) if item in wanted}
-        reached, characters = _reached(record.hits, wanted, level)
-        self._found.append(
-            _Found(
-                self._asked.number(record.question),
-                level,
-                len(wanted),
-                tuple(sorted(first.values())),
-                tuple(sorted(reached)),
-                len(ranked),
-                characters,
-            )
-        )
+        gold = gold_of(question)
+        wanted: frozenset[Any] = gold.pages or gold.documents
+        if not wanted:
+            return
+        found, length, characters = _places(record.hits, wanted, by_page=bool(gold.pages))
+        number = len(self._rows["question"])
+        row = (self._asked.number(question), bool(gold.pages), len(wanted), length, characters)
+        for column, value in zip(self._rows.values(), row, strict=True):
+            column.append(value)
+        for rank, reached in found:
+            for column, value in zip(self._found.values(), (number, rank, reached), strict=True):
+                column.append(value)
 
     def state(self) -> dict[str, Any]:
         """Return everything that was collected as JSON values, for `extend`."""
-        return {"found": self._found, "tokens": self._tokens, "characters": self._characters}
+        return {
+            "rows": {name: column.tolist() for name, column in self._rows.items()},
+            "found": {name: column.tolist() for name, column in self._found.items()},
+            "tokens": self._tokens,
+            "characters": self._characters,
+        }
 
     def extend(self, state: Mapping[str, Any], numbers: Sequence[int]) -> None:
         """Add what another process has collected; `numbers` are those of its questions here."""
-        for question, level, gold, ranks, reached, length, characters in state["found"]:
-            row = _Found(numbers[question], level, gold, tuple(ranks), tuple(reached), length, characters)
-            self._found.append(row)
+        rows, found, before = state["rows"], state["found"], len(self._rows["question"])
+        rows = {**rows, "question": [numbers[number] for number in rows["question"]]}
+        found = {**found, "row": [before + number for number in found["row"]]}
+        for columns, more in ((self._rows, rows), (self._found, found)):
+            for name, column in columns.items():
+                column.extend(more[name])
         self._tokens += state["tokens"]
         self._characters += state["characters"]
 
@@ -102,61 +100,91 @@ class Curves:
 
         Each point has the `value` with its 95 % interval and the number `n` of questions.
         """
-        level: Level = "page" if any(row.level == "page" for row in self._found) else "document"
-        rows = [row for row in self._found if row.level == level]
-        if not rows:
+        import numpy as np
+
+        rows = {name: np.array(column) for name, column in self._rows.items()}
+        places = {name: np.array(column) for name, column in self._found.items()}
+        if not len(rows["question"]):
             return None
-        longest = depth or median_low([row.length for row in rows])
-        ranks = [k for k in RANKS if k <= longest]
+        pages = bool(rows["pages"].any())
+        used = rows["pages"] == pages
+        lengths = np.sort(rows["length"][used])
+        longest = depth or int(lengths[(len(lengths) - 1) // 2])
         own = self._tokens > 0
         per_token = self._characters / self._tokens if own else CHARACTERS
-        known = [row for row in rows if row.characters is not None]
-        most = max((row.characters or 0 for row in known), default=0) / per_token
-        budgets = [tokens for tokens in TOKENS if tokens < 2 * most]
-        by_rank = [{"k": k, **self._point(rows, [_within(row.ranks, k) for row in rows])} for k in ranks]
-        by_tokens = [
-            {
-                "tokens": budget,
-                **self._point(known, [_within(row.reached, budget * per_token) for row in known]),
-            }
-            for budget in budgets
-        ]
+        with_text = used & (rows["characters"] >= 0)
+        most = rows["characters"][with_text].max(initial=0) / per_token
+
+        def points(kept: NDArray[np.bool_], key: str, by: str, limits: Mapping[int, float]) -> list[Any]:
+            """The points of a curve: recall within each limit, over the records that are `kept`."""
+            means = _Means(self._asked, rows["question"][kept])
+            found = []
+            for name, limit in limits.items():
+                inside = places["row"][places[by] <= limit]
+                counts = np.bincount(inside, minlength=len(kept))[kept]
+                found.append({key: name, **means.of(counts / rows["gold"][kept])})
+            return found
+
+        budgets = {tokens: tokens * per_token for tokens in TOKENS if tokens < 2 * most}
         return {
-            "level": level,
-            "by_rank": by_rank,
-            "by_tokens": by_tokens or None,
+            "level": "page" if pages else "document",
+            "by_rank": points(used, "k", "rank", {k: k for k in RANKS if k <= longest}),
+            "by_tokens": points(with_text, "tokens", "reached", budgets) or None,
             "characters_per_token": per_token,
             "estimated": not own,
         }
 
-    def _point(self, rows: Sequence[_Found], found: Sequence[int]) -> dict[str, Any]:
-        """Return the mean share of the gold items that was found, given how many each row has found, with its
-        interval."""
-        questions: dict[int, QuestionScores] = {}
-        for row, count in zip(rows, found, strict=True):
-            if row.question not in questions:
-                asked = self._asked[row.question]
-                questions[row.question] = QuestionScores(asked.category, asked.gold_documents)
-            questions[row.question].values.append(count / row.gold)
-        figure = pooled(list(questions.values()), "categories", "share")["overall"]
-        return {name: figure[name] for name in ("value", "low", "high", "n")}
+
+class _Means:
+    """Takes means over records as all figures are: repeats within their question, questions within their
+    category, and the unweighted mean of the categories. `questions` are the numbers of the records."""
+
+    def __init__(self, asked: Asked, questions: NDArray[np.int64]) -> None:
+        import numpy as np
+
+        numbers, self._of = np.unique(questions, return_inverse=True)
+        self._repeats = np.bincount(self._of)
+        categories = [asked[int(number)].category for number in numbers]
+        codes = {name: code for code, name in enumerate(dict.fromkeys(categories))}
+        self._category = np.array([codes[name] for name in categories])
+        self._count = len(codes)
+
+    def of(self, values: Numbers) -> dict[str, Any]:
+        """Return the mean of values of the records with its interval and the number of questions."""
+        import numpy as np
+
+        from fathoms.stats.intervals import stratified_interval
+
+        means = np.bincount(self._of, weights=values) / self._repeats
+        strata = [means[self._category == code] for code in range(self._count)]
+        bounds = stratified_interval(strata, np.full(self._count, 1 / self._count))
+        value = float(np.mean([stratum.mean() for stratum in strata]))
+        return {"value": value, "low": bounds.low, "high": bounds.high, "n": len(means)}
 
 
-def _within(places: Sequence[int], limit: float) -> int:
-    """Count the places up to a limit."""
-    return sum(place <= limit for place in places)
-
-
-def _reached(hits: Sequence[Hit], wanted: frozenset[Any], level: Level) -> tuple[list[int], int | None]:
-    """Return the characters of the hits up to each gold item that is found, and those of all hits; `None` for
-    the latter, and nothing found, if a hit has no text that is known."""
-    if not all(hit.chunk.text and hit.chunk.whole for hit in hits):
-        return [], None
-    found: dict[Any, int] = {}
-    characters = 0
-    for hit in sorted(hits, key=lambda hit: hit.rank):
-        characters += len(hit.chunk.text)
-        for item in pages_of(hit.chunk) if level == "page" else (hit.chunk.document,):
+def _places(
+    hits: Sequence[Hit], wanted: frozenset[Any], *, by_page: bool
+) -> tuple[list[tuple[int, int]], int, int]:
+    """Return the rank of each gold item that was found, among different items, with the characters of the
+    hits up to it; the number of different items; and the characters of all hits, -1 if a hit has no text that
+    is known. A hit whose pages are not known counts as one page."""
+    found: list[tuple[int, int]] = []
+    seen: set[Any] = set()
+    rank = characters = 0
+    is_known = True
+    for hit in sorted(hits, key=lambda hit: (hit.rank, hit.chunk.document, hit.chunk.pages)):
+        chunk = hit.chunk
+        is_known = is_known and chunk.whole and bool(chunk.text)
+        characters += len(chunk.text)
+        items: Sequence[Any] = (chunk.document,)
+        if by_page:
+            items = pages_of(chunk) or ((chunk.document, UNKNOWN_PAGE),)
+        for item in items:
+            if item in seen:
+                continue
+            rank += 1
+            if not by_page or item[1] != UNKNOWN_PAGE:
+                seen.add(item)
             if item in wanted:
-                found.setdefault(item, characters)
-    return list(found.values()), characters
+                found.append((rank, characters))
+    return found, rank, characters if is_known else -1
