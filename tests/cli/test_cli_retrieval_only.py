@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +26,7 @@ retrieve: {kind: dense, top_k: 1}
 generate: {kind: ollama, model: nothing, base_url: "http://127.0.0.1:9"}
 prompt: {template: there-is-no-such-template}
 """
+JOURNALS = "runs/*/journal.jsonl"
 PAGES = {"How tall": 1, "Which colour": 2, "What does ore": 1, "Who owns": 1}
 """The gold pages of the questions of the project, by their beginning."""
 
@@ -102,6 +108,29 @@ def test_a_killed_search_is_resumed_and_gives_the_same_figures(
     assert "only searched and has no metric 'correctness'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+def test_a_search_is_resumed_after_kill_9(search: Project) -> None:
+    grades = "{kind: scripted, default: '5', latency: 0.2, max_concurrency: 1}"
+    reranked = f"{{kind: rerank, first: {{kind: bm25}}, by: {{kind: llm, generate: {grades}}}}}"
+    search.write(
+        "slow.yaml", (search.path / "search.yaml").read_text().replace("{kind: dense, top_k: 1}", reranked)
+    )
+    environment = {**os.environ, "FATHOMS_CACHE_DIR": str(search.path / "cache")}
+    command = [sys.executable, "-m", "fathoms", "run", "--retrieval-only", "slow.yaml"]
+    with subprocess.Popen(command, cwd=search.path, env=environment, stderr=subprocess.DEVNULL) as process:
+        written = search.path.glob
+        while process.poll() is None and not any(b"\n" in each.read_bytes() for each in written(JOURNALS)):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    (run,) = search.runs()
+    assert 1 <= (run / "journal.jsonl").read_bytes().count(b"\n") < 4
+    done = search.fathoms("run", "--resume")
+    assert done.returncode == 0, done.stderr
+    assert "tiny: retrieval only (4 questions, 0 failed)" in done.stdout
+    counts = json.loads((run / "summary.json").read_text())["counts"]
+    assert (counts["searched"], counts["errors"], counts["unanswered"]) == (4, 0, 0)
+
+
 def test_what_makes_no_sense_is_refused(
     search: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -148,20 +177,29 @@ def test_a_matrix_of_retrievers_on_the_sample_prints_one_table(tmp_path: Path) -
     both = "retrieve={kind: dense, top_k: 20},{kind: bm25, top_k: 20}"
     done = project.fathoms("run", "--retrieval-only", "search.yaml", "--matrix", both, "--limit", "20")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("recall@10") == 1  # the head of the one table
+    assert done.stdout.count("recall@1 ") == 1  # the head of the one table
     dense, bm25 = project.runs()
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith(("dense (", "bm25 ("))]
     for run, row in zip((dense, bm25), rows[:2], strict=True):  # the others are those of tokens
         found = recall(run)
         assert row[-7:-3] == [f"{found[k]:.2f}" for k in (1, 3, 5, 10)]
         assert 0 < found[1] < found[10] <= 1
-        retrieval = json.loads((run / "summary.json").read_text())["retrieval"]
+        summary = json.loads((run / "summary.json").read_text())
+        retrieval = summary["retrieval"]
+        # the curve is computed on its own, and the metric by ir-measures
+        figure, point = summary["metrics"]["recall@10"]["overall"], retrieval["curves"]["by_rank"][9]
+        assert [point[key] for key in ("value", "low", "high")] == pytest.approx(
+            [figure[key] for key in ("value", "low", "high")], abs=1e-12
+        )
+        assert (point["k"], point["n"]) == (10, figure["n"])
         assert retrieval["seconds"]["value"] > 0
         assert retrieval["seconds"]["blocks"] == 2
         tokens = retrieval["curves"]["by_tokens"]
         assert tokens[-1]["value"] >= tokens[0]["value"]
     compared = project.fathoms("compare", dense.name, bm25.name)
     assert compared.returncode == 0, compared.stderr
+    assert "recall@10" in compared.stdout
+    assert "hit@1" not in compared.stdout
 
 
 def test_how_deep_a_search_must_go() -> None:
