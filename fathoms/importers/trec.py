@@ -63,7 +63,7 @@ def read_trec(path: Path, qrels: Path, questions: Sequence[Question] | None = No
     relevant, grades = _read_qrels(qrels)
     warnings = []
     if grades:
-        warnings.append(f"{qrels}: {grades} judgments have a relevance above 1: metrics count it as 1")
+        warnings.append(f"{qrels}: {grades} judgments have a relevance above 1: only ndcg uses it")
     if questions is None:
         ids = dict.fromkeys((*relevant, *retrieved.by_query))
         questions = [Question(id=query, text=query, category="Uncategorised") for query in ids]

@@ -101,6 +101,21 @@ def test_edges():
     assert closed_book["hit@5"].why == {"lacks": "retrieved chunks"}
 
 
+def test_only_ndcg_depends_on_the_grades_of_gold_pages():
+    """The gains 1, 0, 2 of the three hits are 1 / log2(2) + 2 / log2(4) = 2. The best order has the gains
+    3, 2 and 1; the page with 3 was not found."""
+    graded = [(1, 1), (1, 2), (2, None), (3, 3)]  # of two grades of a page, the higher one counts
+    gold = tuple(evidence(page, relevance=grade) for page, grade in graded)
+    found = record(gold, (hit(1, 2), hit(2, 9), hit(3, 1)))
+    best = 3 + 2 / math.log2(3) + 1 / 2
+    assert score("ndcg@3", found).value == pytest.approx(2 / best, abs=1e-9)
+    assert score("recall@3", found).value == pytest.approx(2 / 3)
+    assert score("hit@1", found).value == 1
+    plain = record(tuple(evidence(page) for page in (1, 2, 3)), found.hits)
+    assert score("map@3", found).value == score("map@3", plain).value
+    assert score("ndcg@3", plain).value == pytest.approx(1.5 / (1 + 1 / math.log2(3) + 1 / 2), abs=1e-9)
+
+
 def test_a_hit_needs_a_gold_page_of_every_hop():
     gold = (evidence(2, step=1), evidence(3, step=1), evidence(7, step=2))
     asked = record(gold, (hit(1, 3), hit(2, 1), hit(3, 7)), steps=(Step(), Step()))

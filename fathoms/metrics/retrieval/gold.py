@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from fathoms.types import Box, Evidence, Place, Question
@@ -36,7 +36,8 @@ class Gold:
     the hops cannot be told apart, and the question has one hop with all of its gold.
 
     `modalities` are the gold pages by the modality of their evidence; a page with evidence of two modalities
-    is in both.
+    is in both. `grades` are the grades of the gold pages in a data set that grades them, the highest where
+    several pieces of evidence are on a page; it is empty where every gold page has the grade 1.
     """
 
     documents: frozenset[str]
@@ -45,6 +46,7 @@ class Gold:
     hops: tuple[Hop, ...]
     without_page: int
     modalities: Mapping[str, frozenset[Place]]
+    grades: Mapping[Place, int] = field(default_factory=dict)
 
 
 # Cached, because every metric asks for the gold of each question.
@@ -67,7 +69,18 @@ def gold_of(question: Question) -> Gold:
         hops=_hops(question, evidence),
         without_page=sum(item.page is None for item in evidence),
         modalities={name: frozenset(places) for name, places in by_modality.items()},
+        grades=_grades(evidence),
     )
+
+
+def _grades(evidence: Iterable[Evidence]) -> dict[Place, int]:
+    """Return the grade of each gold page, or nothing if none is graded higher than 1."""
+    grades: dict[Place, int] = {}
+    for item in evidence:
+        if item.page is not None:
+            place = (item.document, item.page)
+            grades[place] = max(grades.get(place, 1), item.relevance or 1)
+    return grades if any(grade > 1 for grade in grades.values()) else {}
 
 
 def _hops(question: Question, evidence: Iterable[Evidence]) -> tuple[Hop, ...]:

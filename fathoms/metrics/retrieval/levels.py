@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from fathoms.metrics.retrieval.coverage import UNKNOWN_PAGE, pages_of
@@ -79,7 +79,8 @@ def rankings(record: Record, level: Level) -> Rankings:
     if level == "page":
         pages = ranked_pages(hits)
         counts = _counts(gold, sum(page == UNKNOWN_PAGE for _, page in pages))
-        return _rankings(gold, pages, gold.pages, lambda hop: hop.pages, gold.modalities, counts)
+        found = _rankings(gold, pages, gold.pages, lambda hop: hop.pages, gold.modalities, counts)
+        return replace(found, all=_graded(pages, gold)) if gold.grades else found
     if level == "layout":
         boxes = ranked_boxes(gold.boxes, ranked_chunks(hits))
         return _rankings(gold, boxes, frozenset(gold.boxes), lambda hop: frozenset(hop.boxes))
@@ -105,6 +106,12 @@ def _rankings(
 
 def _ranking(items: Iterable[Hashable], wanted: AbstractSet[Hashable]) -> Ranking:
     return Ranking(tuple(item in wanted for item in items), len(wanted))
+
+
+def _graded(pages: Iterable[Place], gold: Gold) -> Ranking:
+    """Return the ranking of pages with their grades."""
+    grades = {page: gold.grades.get(page, 1) for page in gold.pages}
+    return Ranking(tuple(grades.get(page, 0) for page in pages), len(grades), tuple(grades.values()))
 
 
 def _counts(gold: Gold, unknown: int) -> dict[str, float]:

@@ -211,9 +211,9 @@ class Mrr(RetrievalMetric):
 class Ndcg(RetrievalMetric):
     """`ndcg@10`: the discounted gain of the gold pages among the first 10, over that of the best order.
 
-    Each gold page has the gain 1, discounted by log2(rank + 1) (Järvelin and Kekäläinen 2002). The gain is
-    linear in the relevance, as in trec_eval and MTEB. The rival gain 2^relevance - 1 differs for graded
-    relevance only; the gold of fathoms has no grades.
+    The gain of a gold page is its grade, 1 in data sets without grades, discounted by log2(rank + 1)
+    (Järvelin and Kekäläinen 2002). It is linear in the grade, as in trec_eval and MTEB. The rival gain
+    2^grade - 1 differs for graded pages only. Documents, boxes and chunks have no grades.
     """
 
     bounded: ClassVar[bool] = True

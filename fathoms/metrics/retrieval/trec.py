@@ -6,6 +6,7 @@ for many rankings at once: one call takes about as long as 10 rankings in it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,11 +16,13 @@ PROVIDER = "pytrec_eval"
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Ranked items of a question: whether each is gold, best first, and how many gold items there are in
-    all, at least as many as were ranked."""
+    """Ranked items of a question, best first: the grade of each, 0 if it is not gold, and how many gold items
+    there are in all, at least as many as were ranked. `grades` are those of all gold items, in any order;
+    empty where all are 1. Only `ndcg` depends on grades."""
 
-    gold_at: tuple[bool, ...]
+    gold_at: tuple[int, ...]
     gold: int
+    grades: tuple[int, ...] = ()
 
 
 class Measure(NamedTuple):
@@ -49,10 +52,13 @@ def measured(rankings: Sequence[Ranking], measures: Sequence[Measure]) -> list[d
     for number, ranking in enumerate(rankings):
         # scores fall by one from item to item, so that no two are equal and trec_eval keeps the order
         items = ranking.gold_at[: max(deepest, ranking.gold)]
-        gold = [str(place) for place, is_gold in enumerate(items) if is_gold]
-        missed = [f"missed {place}" for place in range(ranking.gold - len(gold))]
+        gold = {str(place): int(grade) for place, grade in enumerate(items) if grade}
+        if ranking.grades:
+            missed = list((Counter(ranking.grades) - Counter(gold.values())).elements())
+        else:
+            missed = [1] * (ranking.gold - len(gold))
         if ranking.gold:
-            qrels[str(number)] = dict.fromkeys([*gold, *missed], 1)
+            qrels[str(number)] = gold | {f"missed {place}": grade for place, grade in enumerate(missed)}
         if items:
             run[str(number)] = {str(place): float(-place) for place in range(len(items))}
     found: list[dict[Any, float]] = [{} for _ in rankings]
