@@ -44,4 +44,5 @@ def metrics(as_json: Json = False) -> int:
     console.show(table)
     for name, found in SETS.items():
         console.say(f"set {name}: {', '.join(found)}")
+    console.say("retrieval metrics are named LEVEL-KIND@K, such as hit@5, document-recall@10, r-precision")
     return 0

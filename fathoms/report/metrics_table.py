@@ -79,6 +79,7 @@ def metric_table(
         if name not in names and name != "all":
             raise UsageError(f"no run has a metric '{name}'{suggest(name, names)}")
     lines, notes = [], []
+    counted: dict[tuple[str, str], list[str]] = {}
     for run, label, figures in zip(runs, run_labels(runs), known, strict=True):
         for name, found in figures.items():
             if found.group != group:
@@ -89,7 +90,9 @@ def metric_table(
                     notes.append(f"{label}: {found.missing}" if len(runs) > 1 else found.missing)
                 elif found.judge:
                     notes.append(judge_note(run, name, found))
-                notes += [f"{name} of {label}: {count} {what}" for what, count in found.counted.items()]
+                for what, count in found.counted.items():
+                    counted.setdefault((label, f"{count} {what}"), []).append(name)
+    notes += [f"{', '.join(names)} of {label}: {what}" for (label, what), names in counted.items()]
     categories = dict.fromkeys(category for run in runs for category in run.categories)
     return MetricTable(tuple(lines), tuple(categories), tuple(dict.fromkeys(notes)))
 

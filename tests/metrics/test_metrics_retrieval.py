@@ -134,6 +134,11 @@ def test_a_hop_without_gold_page_is_left_out_or_fails_by_policy():
     for metric, policy in ((Hit(k=5), "left out"), (Hit(k=5, without_page="fail"), "count as missed")):
         counted = pooled(metric, [asked])["counted"]
         assert [(policy in what, count) for what, count in counted.items() if HOPS in what] == [(True, 1)]
+    together = record((evidence(2), evidence(7)), (hit(1, 2),), hops=2)
+    assert (score("hit@5", together).value, list(pooled(Hit(k=5), [together])["counted"].values())) == (
+        1,
+        [1],
+    )
     none = record((evidence(None, step=1), evidence(4)), (hit(1, 4),), hops=2)
     assert score("hit@5", none).value is None
     assert score("hit@5-fail", none).value == 0

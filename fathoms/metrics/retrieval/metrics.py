@@ -20,6 +20,7 @@ from fathoms.types import Record, Score
 
 _PARTS = ("hop ", "modality ")
 HOPS = "hops without a gold page"
+TOGETHER = "questions of several hops that their evidence does not tell apart (one gold page is enough)"
 _TREC = "trec_eval by ir-measures, provider pytrec_eval"
 
 
@@ -120,7 +121,10 @@ class Hit(RetrievalMetric):
     def of_values(self, record: Record, values: Values) -> Score:
         """Return 1 or 0, with the hit of each hop."""
         if not values.hops:
-            return super().of_values(record, values)
+            score = super().of_values(record, values)
+            if (record.question.hops or len(record.question.steps)) > 1:
+                score.parts[TOGETHER] = 1
+            return score
         known = [hit for hit in values.hops if hit is not None]
         parts: dict[str, float | None] = {
             **{f"hop {number}": hit for number, hit in enumerate(values.hops, start=1)},
@@ -136,8 +140,10 @@ class Hit(RetrievalMetric):
         return Score(metric=values.metric, value=value, n=len(known), parts=parts)
 
     def counted(self, score: Score) -> dict[str, int]:
-        """Also count the hops without gold page, with the policy."""
+        """Also count the hops without gold page, with the policy, and questions with unnamed hops."""
         found = super().counted(score)
+        if TOGETHER in score.parts:
+            found[TOGETHER] = 1
         if missing := score.parts.get(HOPS):
             policy = "left out" if self.without_page == "skip" else "their questions count as missed"
             found[f"{HOPS} ({policy})"] = int(missing)
