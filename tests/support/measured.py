@@ -1,4 +1,4 @@
-"""Which processes of the tests count for coverage: of each command that runs in a fork, the first ones.
+"""Which processes of the tests count for coverage: in each file of tests, the first forks of each command.
 
 Measuring doubles the CPU time of a process: coverage is imported, every line reported, and a file written at
 the end. Later commands would cover the same lines again. Children that read PDFs or hold models are killed
@@ -11,12 +11,12 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 
-COMMANDS = 20
-"""So many commands of a kind are measured, in each process of pytest-xdist."""
+COMMANDS = 5
+"""So many commands of a kind are measured in a file of tests."""
 
 _variables: dict[str, str] = {}
 """What makes a new interpreter measure itself."""
-_commands: Counter[str] = Counter()
+_commands: Counter[tuple[str, str]] = Counter()
 
 
 def measure_no_processes() -> None:
@@ -28,9 +28,10 @@ def measure_no_processes() -> None:
 
 def is_measured(command: Sequence[str]) -> bool:
     """Whether a command in a fork is one of those that are measured."""
+    file = os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0]
     kind = next((word for word in command if not word.startswith("-")), "")
-    _commands[kind] += 1
-    return bool(_variables) and _commands[kind] <= COMMANDS
+    _commands[file, kind] += 1
+    return bool(_variables) and _commands[file, kind] <= COMMANDS
 
 
 def variables(wanted: bool) -> dict[str, str]:
