@@ -26,7 +26,6 @@ retrieve: {kind: dense, top_k: 1}
 generate: {kind: ollama, model: nothing, base_url: "http://127.0.0.1:9"}
 prompt: {template: there-is-no-such-template}
 """
-JOURNALS = "runs/*/journal.jsonl"
 PAGES = {"How tall": 1, "Which colour": 2, "What does ore": 1, "Who owns": 1}
 """The gold pages of the questions of the project, by their beginning."""
 
@@ -108,6 +107,11 @@ def test_a_killed_search_is_resumed_and_gives_the_same_figures(
     assert "only searched and has no metric 'correctness'" in capsys.readouterr().err
 
 
+def _is_begun(path: Path) -> bool:
+    """Whether a run has written its first record."""
+    return any(b"\n" in journal.read_bytes() for journal in path.glob("runs/*/journal.jsonl"))
+
+
 @pytest.mark.slow
 def test_a_search_is_resumed_after_kill_9(search: Project) -> None:
     grades = "{kind: scripted, default: '5', latency: 0.2, max_concurrency: 1}"
@@ -118,8 +122,7 @@ def test_a_search_is_resumed_after_kill_9(search: Project) -> None:
     environment = {**os.environ, "FATHOMS_CACHE_DIR": str(search.path / "cache")}
     command = [sys.executable, "-m", "fathoms", "run", "--retrieval-only", "slow.yaml"]
     with subprocess.Popen(command, cwd=search.path, env=environment, stderr=subprocess.DEVNULL) as process:
-        written = search.path.glob
-        while process.poll() is None and not any(b"\n" in each.read_bytes() for each in written(JOURNALS)):
+        while process.poll() is None and not _is_begun(search.path):
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
     (run,) = search.runs()
