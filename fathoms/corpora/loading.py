@@ -16,6 +16,9 @@ from fathoms.errors import ChecksumError, DataError
 from fathoms.paths import sha256_file
 from fathoms.safety.inputs import expanded
 
+_SHOWN = 20
+"""Most missing documents that an error names."""
+
 
 def load(source: FileSource | NamedSource | str, base: Path = Path()) -> Corpus:
     """Load a data set: read its questions, find its documents and verify the checksums of a named set.
@@ -71,7 +74,7 @@ def _load_named(source: NamedSource, base: Path) -> Corpus:
     questions = read_questions(path)
     documents, warnings = _named_documents(manifest, source, base)
     warnings += verified + _verify(manifest, record, documents)
-    where = f"in {_at(source.documents, base)}" if source.documents else f"({_how_to_get(manifest)})"
+    where = f"in {_at(source.documents, base)}" if source.documents else f"({_how_to_get(manifest, True)})"
     # Of a parquet file, the documents are those that it holds: it is missing only if it is not here.
     named = [
         entry.file
@@ -156,7 +159,9 @@ def _missing(
     possible = sum(needs(question).isdisjoint(missing) for question in questions.questions)
     if missing and (policy == "fail" or not possible):
         way_out = f"; 'missing: skip' asks the {possible} of {total} questions that do not need them"
-        raise DataError(f"documents are missing {where}: {', '.join(missing)}{way_out if possible else ''}")
+        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        names = ", ".join(missing[:_SHOWN]) + more
+        raise DataError(f"documents are missing {where}: {names}{way_out if possible else ''}")
     return missing
 
 
@@ -184,8 +189,13 @@ def _at(path: Path, base: Path) -> Path:
     return base / expanded(path)
 
 
-def _how_to_get(manifest: Manifest) -> str:
+def _how_to_get(manifest: Manifest, questions_are_here: bool = False) -> str:
     """Return the advice for a user whose machine lacks files of a data set."""
     if manifest.shipped:
         return f"its files have to be in {manifest.folder}"
+    if questions_are_here and not (manifest.documents or manifest.each_document):
+        home = f" from {manifest.homepage}" if manifest.homepage else ""
+        return (
+            f"they are not part of 'data pull': get them{home}, and add 'documents: FOLDER' to the data set"
+        )
     return f"run 'fathoms data pull {manifest.reference}'"

@@ -147,6 +147,21 @@ def test_the_pdfs_that_the_questions_name_are_pulled(server: Any, cache: Path) -
     assert states(verify(made))["a.pdf"] == "changed"
 
 
+def test_documents_that_no_pull_brings_are_asked_for(server: Any, tmp_path: Path) -> None:
+    rows = [{"question": "Why?", "answers": "rain", "files": [f"{number:02}.pdf"]} for number in range(30)]
+    url = server.add("/q", json.dumps(rows).encode())
+    manifest = tmp_path / "bare.yaml"
+    manifest.write_text(
+        "name: bare\ntitle: '-'\nlicence: '-'\nhomepage: https://example.org\n"
+        f"questions: {{file: q.json, url: '{url}'}}\n"
+    )
+    assert pull(str(manifest), policy=QUICK, trust=True).complete
+    with pytest.raises(
+        DataError, match=r"get them from https://example\.org.*: 00\.pdf, .*19\.pdf and 10 more$"
+    ):
+        load(NamedSource(name=str(manifest)))
+
+
 def test_a_web_page_is_not_recorded_as_a_paper(toy: Manifest, server: Any) -> None:
     server.add("/a", b"<html>Please sign in to the network</html>")
     with pytest.raises(DataError, match=r"a\.pdf\.rejected: the server sent something that is not a PDF"):
