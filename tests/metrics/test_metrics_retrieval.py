@@ -190,6 +190,8 @@ def test_layout_recall_is_the_area_that_the_union_of_boxes_covers():
     assert score("layout-hit@1", asked).value == 1
     assert score("layout-precision@2", asked).value == 1 / 2
     assert score("layout-map@10", asked).value == 1 / 2
+    other = hit(3, 2, boxes=((0, 0, 10, 6),))
+    assert score("layout-precision@2", record(gold, (half, same, other))).value == 1
     assert score("layout-hit@5", record(gold, (hit(1, 1),))).why == {"lacks": "boxes of the retrieved chunks"}
     assert score("layout-hit@5", record(GOLD, RANKED)).why == {"lacks": "gold boxes"}
     assert area([(0, 0, 2, 2), (1, 1, 3, 3), (5, 5, 4, 9)]) == 7
