@@ -30,6 +30,13 @@ ROW = {
 
 
 def test_imported_rounds_are_stored_and_shown(project: Project) -> None:
+    questions = json.loads((project.path / "questions.json").read_text())
+    files = ["varn.pdf", "lune.pdf"]
+    questions["Text-Only"][0] |= {
+        "files": files,
+        "evidence": [{"document": name, "page": 1} for name in files],
+    }
+    project.write("questions.json", json.dumps(questions))
     project.write("mine.jsonl", json.dumps(ROW) + "\n")
     done = project.fathoms("import", "answers", "mine.jsonl", "--questions", "questions.json", "--partial")
     assert done.returncode == 0, done.stderr
@@ -47,6 +54,16 @@ def test_imported_rounds_are_stored_and_shown(project: Project) -> None:
     assert "round 2: height of the tower (1 chunk, 2 calls to models)" in shown
     view = project.json("show", path.name, "--question", record.question.id)
     assert [one["query"] for one in view["repeats"][0]["rounds"]] == ["the tower", "height of the tower"]
+    scored = project.fathoms("score", path.name, "--metric", "recall-by-round")
+    assert scored.returncode == 0, scored.stderr
+    figures = json.loads((path / "summary.json").read_text())["metrics"]["recall-by-round"]
+    assert figures["overall"]["value"] == 1
+    assert {name: (part["value"], part["n"]) for name, part in figures["parts"].items()} == {
+        "round 1": (0.5, 1),
+        "round 2": (1, 1),
+        "round 3": (1, 1),
+    }
+    assert "round 1" in scored.stdout
     _, chunks = unpacked(report_html([load(path)]))
     detail, texts = detail_of(chunks, 0, record.question.id)
     first, second = detail["repeats"][0]["rounds"]

@@ -20,6 +20,7 @@ from fathoms.types import Place, Record, Score
 class _ByRound(Metric):
     """Base class of the two metrics."""
 
+    group: ClassVar[str | None] = "retrieval"
     needs: ClassVar[tuple[Need, ...]] = ()
     source: ClassVar[str] = "fathoms"
 
