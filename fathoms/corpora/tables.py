@@ -20,9 +20,9 @@ def columns_of(path: Path) -> tuple[str, ...]:
 def rows_of(path: Path, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table as dictionaries, of which one row group is in memory at a time. Columns that
     are not named are not read, nor are named columns that the table lacks."""
+    table = _open(path)
     import pyarrow
 
-    table = _open(path)
     known = table.schema_arrow.names
     wanted = known if columns is None else [name for name in columns if name in known]
     try:

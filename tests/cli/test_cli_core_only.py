@@ -14,7 +14,16 @@ from tests.support.project import Project
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 
 # what the extras bring, and the parser of the core: an import of any of them fails in these tests
-NOT_INSTALLED = ["llama_index", "nltk", "onnxruntime", "tokenizers", "xllamacpp", "pymupdf", "pypdfium2"]
+NOT_INSTALLED = [
+    "llama_index",
+    "nltk",
+    "onnxruntime",
+    "tokenizers",
+    "xllamacpp",
+    "pymupdf",
+    "pypdfium2",
+    "pyarrow",
+]
 
 CODE = f"""
 import sys
@@ -79,6 +88,18 @@ def test_what_is_missing_is_one_line_that_names_the_command(
     assert package in done.stderr
     assert not project.runs()
     assert len([line for line in done.stderr.splitlines() if line.startswith("fathoms:")]) == 1
+
+
+def test_a_data_set_in_parquet_names_the_extra(project: Project) -> None:
+    for table in ("corpus", "queries", "qrels"):
+        (project.path / "vidore" / table).mkdir(parents=True)
+        (project.path / "vidore" / table / "test.parquet").write_bytes(b"PAR1")
+    done = bare(project, "questions", "convert", "vidore", "own.jsonl")
+    assert done.returncode == 2
+    assert (
+        "test.parquet, a parquet file, needs the package 'pyarrow': pip install 'fathoms[parquet]'"
+        in done.stderr
+    )
 
 
 def test_a_project_is_made_and_what_it_lacks_is_named(project: Project) -> None:
