@@ -23,8 +23,9 @@ def write_hits(records: Sequence[Record], path: Path) -> None:
 def _row(record: Record) -> dict[str, Any]:
     """Return the line of one record."""
     row: dict[str, Any] = {"id": record.question.id}
-    row["hits"] = None if record.hits is None else [_hit(hit) for hit in record.hits]
-    if record.hits is None and record.error is not None:
+    failed = record.error is not None and not record.hits
+    row["hits"] = None if failed or record.hits is None else [_hit(hit) for hit in record.hits]
+    if failed and record.error:
         row["error"] = record.error.message
     if record.rounds:
         row["rounds"] = [

@@ -67,27 +67,14 @@ def _ranking(record: Record, level: Level, by_rank: bool) -> Ranking:
     if level == "page":
         entries = _pages(record.hits or ())
         relevant = [
-            (page_id(document, (page,)), _grade(record.question, document, page))
-            for document, page in sorted(gold.pages)
+            (page_id(name, (page,)), gold.grades.get((name, page), 1)) for name, page in sorted(gold.pages)
         ]
     else:
         entries = _documents(record.hits or ())
-        relevant = [
-            (word(document), _grade(record.question, document)) for document in sorted(gold.documents)
-        ]
+        relevant = [(word(document), 1) for document in sorted(gold.documents)]
     if by_rank:
         entries = [(name, 1 / rank) for rank, (name, _) in enumerate(entries, start=1)]
     return Ranking(record.question, tuple(entries), tuple(relevant))
-
-
-def _grade(question: Question, document: str, page: int | None = None) -> int:
-    """Return the highest relevance of the evidence in a document, or on a page of it."""
-    grades = (
-        item.relevance or 1
-        for item in question.evidence
-        if item.document == document and page in (None, item.page)
-    )
-    return max(grades, default=1)
 
 
 def _documents(hits: Sequence[Hit]) -> list[tuple[str, float]]:
@@ -129,8 +116,6 @@ def _warnings(
             f"{unordered} questions have scores that are equal in single precision, or do not fall with the"
             " rank: tools that sort by score, such as trec_eval, see another order; --rank-scores avoids that"
         )
-    if any(grade > 1 for ranking in rankings for _, grade in ranking.relevant):
-        yield "relevance is graded: nDCG of other tools uses the grades, and that of fathoms does not"
     if level == "page" and (left := sum(gold_of(record.question).without_page for record in records)):
         yield f"{left} pieces of gold evidence name no page and are not in the relevance judgments"
 

@@ -139,7 +139,7 @@ def _row(line: int, row: _HitsRow) -> Row:
         row.id,
         row.question if row.id is None else None,
         error=(row.error or "no hits") if row.hits is None else None,
-        hits=partial(hits_of, row.hits),
+        hits=partial(hits_of, row.hits or ()),  # a failed search found nothing
         rounds=lambda name: tuple(_round(one, f"{name}:{at}") for at, one in enumerate(row.rounds, start=1)),
     )
 

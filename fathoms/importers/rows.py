@@ -49,7 +49,7 @@ class Row:
         """Convert the row to a record, with documents renamed by `named`."""
         hits = (self.hits or self.parts.hits)(question.id)
         rounds = (self.rounds or self.parts.searched)(question.id)
-        answered = self.answer is not None or self.error is not None
+        may_cite = self.answer is not None or self.parts is not NO_PARTS
         return Record(
             question=question,
             repeat=self.repeat,
@@ -57,7 +57,7 @@ class Row:
             rounds=tuple(one.model_copy(update={"hits": renamed(one.hits, named)}) for one in rounds),
             answer=None if self.answer is None else self.parts.reply(self.answer, latency=self.latency),
             error=None if self.error is None else Failure(kind="Imported", message=self.error),
-            citations=self.parts.cited(self.answer or "", hits, named) if answered else None,
+            citations=self.parts.cited(self.answer or "", hits, named) if may_cite else None,
             released=dict(self.released),
         )
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
+from math import log2
 from pathlib import Path
+from typing import Any
 
+import ir_measures
 import pytest
+from ir_measures import RR, R, Success, nDCG
 
 from tests.support.project import Project
 
@@ -21,6 +26,14 @@ HITS = [
     },
     {"id": "q2", "hits": [{"document": "b.pdf", "page": 1, "score": 0.5}]},
 ]
+AT = {
+    "hit@1": Success @ 1,
+    "hit@3": Success @ 3,
+    "hit@5": Success @ 5,
+    "recall@10": R @ 10,
+    "mrr@10": RR @ 10,
+    "ndcg@10": nDCG @ 10,
+}
 
 
 @pytest.fixture
@@ -35,6 +48,19 @@ def test_hits_go_in_and_out(found: Project) -> None:
     done = found.fathoms("import", "hits", "hits.jsonl", "--questions", "questions.jsonl")
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("hits: 2 of 2 questions: OK\n")
+    assert "retrieval   mean of categories" in done.stdout
+    (row,) = found.json("report", "latest")
+    # the gold page is second for one question, and first for the other
+    assert {name: row["metrics"][name]["overall"]["value"] for name in AT} == pytest.approx(
+        {
+            "hit@1": 0.5,
+            "hit@3": 1,
+            "hit@5": 1,
+            "recall@10": 1,
+            "mrr@10": 0.75,
+            "ndcg@10": (1 + 1 / log2(3)) / 2,
+        }
+    )
 
     done = found.fathoms("export", "trec", "latest", "--to", "trec")
     assert done.returncode == 0, done.stderr
@@ -88,3 +114,49 @@ def test_results_of_other_tools_keep_their_scores(found: Project) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("mock: 2 of 2 questions: OK\n")
     assert found.fathoms("import", "inspect", "hits.jsonl", "--contexts", "$[").returncode == 2
+
+
+def random_rows(count: int) -> tuple[list[Any], list[Any]]:
+    """Questions with up to four gold pages of different relevance, and their hits.
+
+    There are several chunks of a page, chunks on two pages, hits without a page (never all of them, because
+    the figures of pages are then unknown), and questions that found nothing. No two scores are equal.
+    """
+    draw = random.Random(21)
+    documents = ["a log.pdf", "papers/b.pdf", "c#1.pdf"]
+    questions, rows = [], []
+    for number in range(count):
+        gold = {(draw.choice(documents), draw.randint(1, 12)) for _ in range(draw.randint(1, 4))}
+        evidence = [
+            {"document": document, "page": page, "relevance": draw.randint(1, 3)}
+            for document, page in sorted(gold)
+        ]
+        questions.append({"id": f"q {number}", "question": f"What is {number}?", "evidence": evidence})
+        scores = sorted(draw.sample(range(10_000), draw.randint(0, 12)), reverse=True)
+        hits = []
+        for score in scores:
+            page = draw.randint(1, 12)
+            pages = draw.choice(([page], [page], [page, page + 1], [])) if hits else [page]
+            hits.append({"document": draw.choice(documents), "pages": pages, "score": score / 7})
+        rows.append({"id": f"q {number}", "hits": hits})
+    return questions, rows
+
+
+def test_a_random_run_has_the_figures_of_ir_measures(found: Project) -> None:
+    """The files are read by ir_measures itself. Chunks on two pages give both the score of one hit, so ranks
+    stand for scores."""
+    for name, rows in zip(("questions.jsonl", "hits.jsonl"), random_rows(2000), strict=True):
+        found.write(name, "".join(json.dumps(row) + "\n" for row in rows))
+    done = found.fathoms("import", "hits", "hits.jsonl", "--questions", "questions.jsonl")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads((found.runs()[-1] / "summary.json").read_text())["metrics"]
+    done = found.fathoms("export", "trec", "latest", "--to", "trec", "--rank-scores")
+    assert done.returncode == 0, done.stderr
+    run = list(ir_measures.read_trec_run(str(found.path / "trec" / "run.trec")))
+    qrels = list(ir_measures.read_trec_qrels(str(found.path / "trec" / "qrels.trec")))
+    theirs = ir_measures.calc_aggregate(list(AT.values()), qrels, run)
+    assert len({judged.query_id for judged in qrels}) == figures["hit@1"]["micro"]["n"] == 2000
+    for name, measure in AT.items():
+        ours = figures[name]["micro"]["value"]
+        assert 0.05 < ours < 0.9
+        assert ours == pytest.approx(theirs[measure], abs=1e-9), name

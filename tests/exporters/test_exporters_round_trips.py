@@ -13,7 +13,7 @@ from fathoms.errors import UsageError
 from fathoms.exporters import rankings_of, write_beir, write_hits, write_trec
 from fathoms.importers import Imported, keep, read_hits, read_trec
 from fathoms.runs.store import Run
-from fathoms.types import Chunk, Document, Evidence, Hit, Page, PageBox, Question, Record, Round
+from fathoms.types import Chunk, Document, Evidence, Failure, Hit, Page, PageBox, Question, Record, Round
 
 QUESTIONS = (
     Question(
@@ -73,7 +73,7 @@ def test_a_run_comes_back_from_trec(made: Any, tmp_path: Path) -> None:
     found = rankings_of(run)
     paths, warnings = write_trec(found, tmp_path / "out")
     assert [path.name for path in paths] == ["run.trec", "qrels.trec", "questions.jsonl"]
-    assert (warnings, len(found.warnings)) == ([], 2)  # equal scores, and grades
+    assert (warnings, len(found.warnings)) == ([], 1)  # equal scores
     lines = paths[0].read_text().splitlines()
     assert lines[0] == "q%201 Q0 b%231.pdf#page=1 1 0.30000000000000004 mine"
     assert lines[1] == "q%201 Q0 papers/a%20log.pdf#page=1 2 0.25 mine"
@@ -138,9 +138,10 @@ def test_hits_come_back_whole(made: Any, tmp_path: Path) -> None:
     records = (
         Record(question=QUESTIONS[0], hits=(*HITS, rich), rounds=(Round(query="x", hits=HITS[:1], calls=3),)),
         Record(question=QUESTIONS[1], hits=()),
+        Record(question=QUESTIONS[2], error=Failure(kind="Imported", message="timed out")),
     )
     write_hits(rankings_of(made(*records), "document").records, tmp_path / "a.jsonl")
-    imported = read_hits(tmp_path / "a.jsonl", QUESTIONS[:2])
+    imported = read_hits(tmp_path / "a.jsonl", QUESTIONS)
     assert (imported.records, imported.warnings) == (records, ())
     write_hits(rankings_of(made(*imported.records), "document").records, tmp_path / "b.jsonl")
     assert (tmp_path / "a.jsonl").read_text() == (tmp_path / "b.jsonl").read_text()
