@@ -71,11 +71,14 @@ def _grid(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """The table of a sweep: first a column per setting in which the runs differ, then their figures."""
     axes = list(dict.fromkeys(key for row in rows for key in row["cell"]))
     axes = [key for key in axes if len({str(row["cell"].get(key)) for row in rows}) > 1] or axes[:1]
-    keys = ("correctness", "hallucination", "n", "errors", "cost", "seconds")
+    figures = {"correctness": "correct", "hallucination": "halluc.", "n": "n"}
+    if all(row["retrieval_only"] for row in rows):
+        figures = {"recall@10": "recall@10", "searched": "searched"}
+    heads = {**figures, "errors": "errors", "cost": "cost", "seconds": "seconds"}
     cells = [
-        [*(str(row["cell"].get(a, "-")) for a in axes), *(_cell(k, row[k]) for k in keys)] for row in rows
+        [*(str(row["cell"].get(a, "-")) for a in axes), *(_cell(k, row[k]) for k in heads)] for row in rows
     ]
-    return [*axes, "correct", "halluc.", "n", "errors", "cost", "seconds"], cells
+    return [*axes, *heads.values()], cells
 
 
 def _row(run: Path) -> dict[str, Any]:
@@ -100,6 +103,8 @@ def _row(run: Path) -> dict[str, Any]:
         "profile": profile,
         **{key: _number(overall.get(key)) for key in ("correctness", "hallucination", "n", "errors")},
         "searched": _number(_part(summary, "counts").get("searched")),
+        "retrieval_only": summary.get("retrieval_only") is True,
+        "recall@10": _number(_part(summary, "metrics", "recall@10", "overall").get("value")),
         **{key: _number(totals.get(key)) for key in ("cost", "seconds")},
         "complete": summary.get("complete"),
         "sweep": sweep.get("id"),

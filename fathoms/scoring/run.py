@@ -139,6 +139,7 @@ def score_run(
     summary["metrics"] = _figures(pools, by, names, profile)
     if retrieval:
         summary["retrieval"] = retrieval
+    summary["warnings"] += _too_shallow(manifest, asked)
     for metric in distinct([*beside_default(own), *beside_default(metrics)]):
         if retrieval_only and "answer" in metric.needs:
             continue  # a pipeline's configuration asks for metrics of its answers, of which there are none
@@ -495,6 +496,20 @@ def _incomplete(manifest: Mapping[str, Any], tally: Tally) -> list[str]:
     if data.get("missing_documents"):
         sentences.append(f"documents are missing: {', '.join(data['missing_documents'])}")
     return sentences
+
+
+def _too_shallow(manifest: Mapping[str, Any], metrics: Iterable[Metric]) -> list[str]:
+    """Say which metrics go deeper than a run that only searched was searched for."""
+    depth = manifest.get("depth")
+    if not isinstance(depth, int):
+        return []
+    deeper = [metric.name for metric in metrics if int(getattr(metric, "k", None) or 0) > depth]
+    if not deeper:
+        return []
+    return [
+        f"{', '.join(deeper)}: the run searched until {depth} different pages were found, so what it would"
+        " have found after them does not count; name these metrics in the configuration and run it again"
+    ]
 
 
 def search_seconds(seconds: Mapping[str, Sequence[float]]) -> dict[str, Any]:

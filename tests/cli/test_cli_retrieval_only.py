@@ -105,6 +105,14 @@ def test_a_killed_search_is_resumed_and_gives_the_same_figures(
     capsys.readouterr()
     assert main(["compare", *(each.name for each in search.runs()), "--metric", "correctness"]) == 2
     assert "only searched and has no metric 'correctness'" in capsys.readouterr().err
+    assert main(["score", run.name, "--metric", "recall@50"]) == 0
+    assert "recall@50: the run searched until 10 different pages were found" in capsys.readouterr().err
+    assert main(["run", "--retrieval-only", "search.yaml", "--matrix", "retrieve.kind=bm25,dense"]) == 0
+    capsys.readouterr()
+    assert main(["ls", "--sweep"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == [
+        *("retrieve.kind", "recall@10", "searched", "errors", "cost", "seconds"),
+    ]
 
 
 def _is_begun(path: Path) -> bool:
