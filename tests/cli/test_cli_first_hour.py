@@ -61,17 +61,17 @@ def test_commands_options_and_names_complete(project: Project) -> None:
     for words, offered in [
         (["rep"], ["report", "reproduce"]),
         (["run", "--dry"], ["--dry-run"]),
-        (["import", ""], ["fathoms-rag", "answers"]),
+        (["import", "an"], ["answers"]),
         (["report", "--out", "others", ""], ["latest", "tiny"]),
         (["show", "--out", "others", "20"], [run.name]),
         (["report", "--out", "others", "others/"], []),
         (["report", "--out", "nowhere", ""], []),
         (["report", "--scores", "re"], ["released-code", "released"]),
         (["score", "--profile", ""], ["paper", "released-code", "fathoms"]),
-        (["compare", "--metric", "h"], ["hallucination"]),
-        (["data", "pull", ""], ["fathoms-rag", "sample"]),
+        (["compare", "--metric", "hallu"], ["hallucination"]),
+        (["data", "pull", "sam"], ["sample"]),
         (["models", "pull", "mini"], ["minilm-l6-v2", "minilm-l6-v2-torch"]),
-        (["reproduce", ""], ["fathoms-rag/table-2"]),
+        (["reproduce", "fathoms-rag/"], ["fathoms-rag/table-2"]),
     ]:
         assert completed(project, *words) == offered, words
 
