@@ -83,8 +83,6 @@ def _archive(path: Path) -> tuple[Any, list[tuple[int, Any]], list[str]]:
     """Read a `.eval` archive; returns its header, its samples with their numbers, and a complaint for each
     sample that cannot be read."""
     with _opened(path) as archive:
-        from zipfile import BadZipFile
-
         if sum(member.file_size for member in archive.infolist()) > _LARGEST_LOG:
             raise DataError(f"{path}: unpacks to more than {_LARGEST_LOG // 2**30} GB, the most that is read")
         names = archive.namelist()
@@ -94,7 +92,7 @@ def _archive(path: Path) -> tuple[Any, list[tuple[int, Any]], list[str]]:
         for number, name in enumerate((n for n in names if n.startswith("samples/")), start=1):
             try:
                 samples.append((number, _kept(_member(archive, name, path))))
-            except (DataError, BadZipFile) as error:
+            except DataError as error:
                 complaints.append(f"{path}: sample {number}: left out: {error}")
     return header, samples, complaints
 
@@ -105,9 +103,11 @@ def _opened(path: Path) -> Any:
         from backports.zstd import zipfile  # the standard library reads Zstandard from Python 3.14 on
     except ImportError:
         import zipfile  # type: ignore[no-redef]
+    if path.exists() and not path.is_file():  # opening a pipe would wait for a writer
+        raise DataError(f"{path}: not a log of Inspect: it is not a regular file")
     try:
         return zipfile.ZipFile(path)
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise DataError(f"{path}: not a log of Inspect: {error}") from error
 
 
@@ -123,7 +123,7 @@ def _member(archive: Any, name: str, path: Path) -> Any:
         raise MissingExtraError(
             "backports.zstd", "inspect", "a log that is compressed by Zstandard"
         ) from error
-    except (RuntimeError, EOFError, OSError, ValueError) as error:
+    except Exception as error:  # damaged data raises errors of its own with each compression
         raise DataError(f"{path}: {name[:200]}: {error}") from error
     if len(data) > LARGEST:
         raise DataError(f"{path}: {name[:200]}: holds more than {LARGEST // 2**20} MB, the most that is read")

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,7 @@ NOT_INSTALLED = [
     "pymupdf",
     "pypdfium2",
     "pyarrow",
+    "backports",
 ]
 
 CODE = f"""
@@ -109,3 +111,11 @@ def test_a_project_is_made_and_what_it_lacks_is_named(project: Project) -> None:
     assert any("pip install 'fathoms[llamaindex]'" in line for line in missing)
     assert any("pip install 'fathoms[embedded]'" in line for line in missing)
     assert (project.path / "new" / "first.yaml").is_file()
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python reads Zstandard itself")
+def test_a_compressed_log_names_the_extra(project: Project) -> None:
+    log = Path(__file__).parents[1] / "importers" / "samples" / "inspect.eval"
+    done = bare(project, "import", "inspect", str(log))
+    assert done.returncode == 2
+    assert "needs the package 'backports.zstd': pip install 'fathoms[inspect]'" in done.stderr

@@ -203,6 +203,22 @@ def test_hostile_samples_are_refused(tmp_path: Path, sample: Any, complaint: str
         read_inspect(path, Options())
 
 
+def test_damaged_samples_are_left_out(tmp_path: Path) -> None:
+    """Each file of the archive has its own damage, and the others are still read."""
+    pytest.importorskip("backports.zstd")
+    data = bytearray((SAMPLES / "inspect.eval").read_bytes())
+    with zipfile.ZipFile(SAMPLES / "inspect.eval") as archive:
+        place = archive.getinfo("samples/height_epoch_1.json").header_offset
+    data[place + 200 : place + 260] = bytes(60)
+    path = tmp_path / "log.eval"
+    path.write_bytes(data)
+    imported = read_inspect(path, Options())
+    assert (imported.left_out, len(imported.records)) == (1, 5)
+    assert imported.warnings[0].startswith(
+        f"{path}: sample 1: left out: {path}: samples/height_epoch_1.json: "
+    )
+
+
 @pytest.mark.parametrize(
     ("reader", "name", "text"),
     [
