@@ -21,6 +21,8 @@ METRICS = (
     ("Retrieval: levels", "metrics.retrieval.levels", ("lacks",)),
     ("Retrieval: arithmetic", "metrics.retrieval.trec", ("Measure",)),
     ("Retrieval: layout boxes", "metrics.retrieval.layout", ("layout_recall", "ranked_boxes")),
+    ("The funnel by gold pages", "metrics.gold_pages", ()),
+    ("Honesty", "metrics.honesty", ()),
     ("Recall in the documents as parsed", "metrics.ingestion", ("gold_text_recall",)),
     ("Categories and runs", "metrics.aggregate", ("summarise", "_abstention_rates")),
     ("Intervals of a run", "metrics.intervals", ()),

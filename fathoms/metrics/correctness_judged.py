@@ -61,7 +61,7 @@ class CorrectnessJudged(JudgedMetric):
         if not asked:
             return self._scored(0, {"judged": "nothing, because there is no answer"})
         verdict = facts.verdicts.get(asked[0])
-        grade = _grade(verdict)
+        grade = grade_of(verdict)
         if verdict is None or grade is None:
             parts: dict[str, float | None] = {"claims": 1, "unjudged": 1, "lowest": 0.0, "highest": 1.0}
             return Score(metric=self.name, value=None, n=0, parts=parts, why={"lacks": "a verdict"})
@@ -91,7 +91,7 @@ def gold_text(question: Question) -> str:
     return next((text for text in (*texts, claims, phrases) if text and text.strip()), "")
 
 
-def _grade(verdict: Verdict | None) -> float | None:
+def grade_of(verdict: Verdict | None) -> float | None:
     """Return the grade of a verdict from 0 to 10; `None` if it could not be read."""
     if verdict is None or verdict.label == "unparsed":
         return None

@@ -33,6 +33,8 @@ from fathoms.types import Chunk, Document, GoldPhrase, GoldYesNo, Question, Reco
 _LEFT_OUT = ("unanswerable", "no-phrases", "yes-no", "common")
 
 _Texts = Sequence[str] | None
+_START = 60
+"""The characters at the beginning of a page by which it is found in a prompt."""
 
 
 class RunTexts:
@@ -47,6 +49,7 @@ class RunTexts:
         self.unread = frozenset(unread)
         self._known = frozenset(self.parsed.documents) | self.unread
         self._gold: dict[tuple[str, Match, Hyphens], GoldText] = {}
+        self._starts: dict[str, dict[int, str]] = {}
 
     def gold(self, question: Question, match: Match, hyphens: Hyphens) -> GoldText:
         """Return the `documents` stage of a question, which is the same for all its repeats.
@@ -60,6 +63,17 @@ class RunTexts:
                 found = found._replace(recall=None)
             self._gold[key] = found
         return self._gold[key]
+
+    def page_starts(self, document: str) -> Mapping[int, str] | None:
+        """Return how the text of each page of a document that has any begins, by page number; `None` if the
+        document is unknown. An unreadable document has no pages."""
+        if document not in self._known:
+            return None
+        if document not in self._starts:
+            parsed = self.parsed.documents.get(document)
+            starts = {page.number: one_line(page.text)[:_START] for page in parsed.pages} if parsed else {}
+            self._starts[document] = {number: start for number, start in starts.items() if start}
+        return self._starts[document]
 
     def retrieved(self, record: Record) -> _Texts:
         """Return the texts of the retrieved chunks, or `None` if one of them is unknown."""
@@ -99,6 +113,11 @@ class RunTexts:
             return chunk.indexed
         document = self.parsed.documents.get(chunk.document)
         return None if document is None else document.text
+
+
+def one_line(text: str) -> str:
+    """Return a text with single spaces in place of all white space."""
+    return " ".join(text.split())
 
 
 def prompted(record: Record) -> _Texts:

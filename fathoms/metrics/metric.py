@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from fathoms.config import Component
+from fathoms.metrics.funnel import RunTexts
 from fathoms.metrics.score_records import RecordScore
 from fathoms.types import Claim, Failure, Judgement, Record, Score, Verdict
 
@@ -44,7 +45,8 @@ class Facts:
     `claims` maps a text and the question that it answers to its claims. `failures` are the texts and
     judgements for which the judge failed. `retrieval_only` says that the run asked for no answers, so that a
     failure is one of the search and no metric of answers applies to it. `ranked` are the scores of retrieval
-    metrics by name, as far as they were made together with those of other records.
+    metrics by name, as far as they were made together with those of other records. `texts` are the
+    parsed documents of the run.
     """
 
     record: Record
@@ -54,6 +56,7 @@ class Facts:
     failures: Mapping[Judgement | tuple[str, str], Failure] = field(default_factory=dict)
     retrieval_only: bool = False
     ranked: Mapping[str, Score] = field(default_factory=dict)
+    texts: RunTexts | None = None
 
 
 class Metric(Component):
@@ -62,6 +65,7 @@ class Metric(Component):
     The class variables describe a metric to readers: in which `direction` it is better, its `unit`, whether
     tables show it without being asked to (`headline`), what it `needs`, and the `source` that defines it.
     `hit_weight` is how much a hit counts in a ratio of counts where a miss counts 1, such as 2 in F1.
+    `cells` are the keys of `Score.why` whose values place an answer in a cross table, which figures count.
     `failed` is the value of a failed call, `None` where failed calls are left out. `inert` says that scoring
     runs no code of the user and asks no server, `group` names the table of their own in which reports show
     metrics that are computed for every run to which they apply, `in_profile` that the figures are stored with
@@ -78,6 +82,7 @@ class Metric(Component):
     needs: ClassVar[tuple[Need, ...]] = ("answer",)
     pooling: ClassVar[Pooling] = "categories"
     hit_weight: ClassVar[float] = 1.0
+    cells: ClassVar[tuple[str, ...]] = ()
     failed: ClassVar[float | None] = None
     source: ClassVar[str] = ""
 

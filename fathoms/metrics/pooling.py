@@ -66,6 +66,7 @@ class Pool:
         self._lacking: Counter[str] = Counter()
         self._counted: Counter[str] = Counter()
         self._parts: dict[str, Pool] = {}
+        self._cells: Counter[tuple[str, ...]] = Counter()
         self._items = self._unjudged = 0
 
     def add(self, question: QuestionFacts, score: Score) -> None:
@@ -82,6 +83,8 @@ class Pool:
             for name, found in (("lowest", self._lowest), ("highest", self._highest)):
                 value = score.parts.get(name)
                 found.append(_NONE if value is None else value)
+        if self.metric.cells and self.metric.cells[0] in score.why:
+            self._cells[question.category, *(str(score.why[key]) for key in self.metric.cells)] += 1
         if lacking := score.why.get("lacks"):
             self._lacking[str(lacking)] += 1
         if score.parts and self.metric.group:
@@ -109,6 +112,7 @@ class Pool:
             "lacking": self._lacking,
             "counted": self._counted,
             "parts": {name: part.state() for name, part in self._parts.items()},
+            "cells": list(self._cells.items()),
         }
 
     def extend(self, state: Mapping[str, Any], numbers: Sequence[int]) -> None:
@@ -120,6 +124,7 @@ class Pool:
         self._counted.update(state["counted"])
         for name, part in state["parts"].items():
             self._part(name).extend(part, numbers)
+        self._cells.update({tuple(cell): count for cell, count in state["cells"]})
 
     def _questions(self) -> list[QuestionScores]:
         """Return the scores by question, in the order in which the questions came."""
@@ -141,10 +146,11 @@ class Pool:
         `overall`, `micro` and each of the `categories` hold `value`, `low`, `high` and `n`, the number of
         questions. `missing` says what the run lacks if the metric applies to none of its records. `parts` are
         the figures of the parts that are pooled apart, as means over all questions, and `counted` the counts
-        that a reader must know.
+        that a reader must know. `cells` are the cells of the cross table of a metric that has
+        one, each with its number `n` of answers.
         """
         metric, questions = self.metric, self._questions()
-        rests_on_judge = isinstance(metric, JudgedMetric)
+        rests_on_judge = isinstance(metric, JudgedMetric) or any("judge" in cell[1:] for cell in self._cells)
         return {
             "direction": metric.better,
             "unit": metric.measured_in,
@@ -153,7 +159,8 @@ class Pool:
             "judge": judge[0] if judge and rests_on_judge else None,
             "rules": fingerprint(metric.identity(), *(judge[1:] if judge and rests_on_judge else ())),
             "missing": self._missing(questions),
-            **({"judged": self._judged()} if rests_on_judge else {}),
+            **({"judged": self._judged()} if isinstance(metric, JudgedMetric) else {}),
+            **({"cells": self._counted_cells()} if self._cells else {}),
             **({"group": metric.group} if metric.group else {}),
             **({"parts": self._figures_of_parts()} if self._parts else {}),
             **({"counted": dict(self._counted)} if self._counted else {}),
@@ -172,6 +179,11 @@ class Pool:
     def applies_to_none(self) -> bool:
         """Whether no score was added that has a value."""
         return not self._tops and all(value != value for value in self._values)
+
+    def _counted_cells(self) -> list[dict[str, Any]]:
+        """Return the cells of the cross table, by category."""
+        keys = ("category", *self.metric.cells)
+        return [dict(zip(keys, cell, strict=True)) | {"n": n} for cell, n in sorted(self._cells.items())]
 
     def _judged(self) -> dict[str, Any]:
         """Return how many items were to be judged, how many were not (`unjudged`), and the mean of the

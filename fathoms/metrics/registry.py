@@ -12,8 +12,8 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from fathoms.config import suggest
 from fathoms.errors import UsageError
+from fathoms.metrics import gold_pages, honesty, spending
 from fathoms.metrics import profile_metrics as profile
-from fathoms.metrics import spending
 from fathoms.metrics.correctness_judged import CorrectnessJudged
 from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.metrics.metric import Metric
@@ -43,6 +43,14 @@ METRICS: tuple[type[Metric], ...] = (
     profile.RecallInDocuments,
     profile.RecallInRetrieved,
     profile.RecallInPrompt,
+    gold_pages.GoldPageParsed,
+    gold_pages.GoldPageRetrieved,
+    gold_pages.GoldPageInPrompt,
+    gold_pages.GoldPageCited,
+    gold_pages.PagePhraseAgreement,
+    honesty.AnswerRateOnHits,
+    honesty.AbstentionOnMisses,
+    honesty.AccuracyOnHits,
     Truthfulness,
     AnsweredUnanswerable,
     AbstainedAnswerable,
@@ -67,15 +75,24 @@ METRICS: tuple[type[Metric], ...] = (
     CallsByRound,
     PythonMetric,
 )
+GOLD_PAGES = (
+    *("gold-page-parsed", "gold-page-retrieved", "gold-page-in-prompt", "gold-page-cited"),
+    "page-phrase-agreement",
+)
+HONESTY = ("answer-rate-on-hits", "abstention-on-misses", "accuracy-on-hits")
 SETS: dict[str, tuple[str, ...]] = {
     "fathoms": (
         *("correctness", "hallucination", "abstention", "coverage", "selective-accuracy"),
         *("truthfulness", "answered-unanswerable", "abstained-answerable", "abstention-f1"),
         *("recall-in-documents", "recall-in-retrieved", "recall-in-prompt"),
+        *GOLD_PAGES,
+        *HONESTY,
         *("latency", "prompt-tokens", "completion-tokens", "cost"),
     ),
     "retrieval": RETRIEVAL,
     "rounds": ("recall-by-round", "calls-by-round"),
+    "gold-pages": GOLD_PAGES,
+    "honesty": HONESTY,
     "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
 }
 """Sets of metrics by name. `fathoms` is computed for every run, and `retrieval` where it applies."""

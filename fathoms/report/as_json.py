@@ -89,6 +89,7 @@ def metric_json(figures: MetricFigures) -> dict[str, Any]:
         "direction": figures.direction,
         "unit": figures.unit,
         "judge": figures.judge,
+        **({"cells": list(figures.cells)} if figures.cells else {}),
         "missing": figures.missing,
         **(
             {"parts": {name: figure_json(one) for name, one in figures.parts.items()}}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from fathoms.report import shrunk, stage_times
+from fathoms.report import gold_pages, honesty, shrunk, stage_times
 from fathoms.report.funnel import HEADS, funnel_section
 from fathoms.report.leaderboard import (
     Leaderboard,
@@ -67,6 +67,8 @@ def report_markdown(
         metric_section(runs, scores, metrics),
         radar_section() if plots and answered else (),
         lost_section(runs, scored),
+        pages_section(runs, scored),
+        honesty_section(runs, scored),
         abstention_section(answered, answers) if answered else (),
         review_section(runs, scores),
         profile_section(answered, answers) if answered else (),
@@ -332,6 +334,48 @@ def lost_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
         yield f"\n### {title(row)}\n"
         yield from table(headers, ([escape(line[0]), *line[1:]] for line in cells), len(headers) - 1)
         yield from (f"\n{escape(note)}" for note in notes)
+
+
+def pages_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
+    """Show the funnel of each run by gold pages; empty if it is known for none."""
+    found = [
+        (run, row, figures)
+        for run, row in zip(runs, scored.rows, strict=True)
+        if (figures := gold_pages.page_figures(run, row.profile))
+    ]
+    if not found:
+        return
+    yield "## Where gold pages were lost\n"
+    yield f"{gold_pages.NOTE[0].upper()}{gold_pages.NOTE[1:]}."
+    for run, row, figures in found:
+        yield f"\n### {title(row)}: gold pages\n"
+        rows = (
+            [escape(name), *map(gold_pages.page_cell, line)] for name, line in gold_pages.page_rows(figures)
+        )
+        yield from table(["Category", *(head.capitalize() for head in gold_pages.HEADS)], rows, 4)
+        yield from (f"\n{escape(note)}" for note in gold_pages.page_notes(run, row.profile))
+
+
+def honesty_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
+    """Show what each run answered where retrieval found the evidence and where not; empty if not known."""
+    tables = [
+        (row, found)
+        for run, row in zip(runs, scored.rows, strict=True)
+        if (found := honesty.honesty_table(run, row.profile))
+    ]
+    if not tables:
+        return
+    yield "## Honesty: retrieval, answer, correctness"
+    for row, found in tables:
+        yield f"\n### {title(row)}: honesty\n"
+        yield from table(
+            ["Answers", *(name.capitalize() for name in honesty.COLUMNS.values())],
+            honesty.honesty_rows(found),
+            2,
+        )
+        yield ""
+        yield from table(["Rate", "Value"], found.rates.items(), 1)
+        yield from (f"\n{escape(note)}" for note in honesty.honesty_notes(found))
 
 
 def abstention_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:

@@ -9,13 +9,23 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from fathoms.metrics.registry import GOLD_PAGES
 from fathoms.metrics.stages import STAGES
 from fathoms.report.amounts import dollars
+from fathoms.report.gold_pages import AGREEMENT, HEADS, PAGE_STAGES
 from fathoms.report.grouping import label
 from fathoms.report.leaderboard import figure
 from fathoms.report.metrics_table import answer_metrics
 from fathoms.report.text import gold, plain, shorten, yes_or_no
-from fathoms.runs.views import AnswerScores, Number, ScoredQuestion, ScoredRepeat, ShownHit, ShownRound
+from fathoms.runs.views import (
+    AnswerScores,
+    MetricScore,
+    Number,
+    ScoredQuestion,
+    ScoredRepeat,
+    ShownHit,
+    ShownRound,
+)
 from fathoms.types import Citation, Reply
 
 HIT = 160
@@ -72,7 +82,8 @@ def repeat_parts(repeat: ScoredRepeat) -> list[RenderableType]:
         parts += funnel_lines(scores)
     elif scores:
         parts += [score_lines(scores), *why_lines(scores), *funnel_lines(scores)]
-    parts += [field(name, text) for name, text in answer_metrics(repeat)]
+    parts += page_lines(repeat)
+    parts += [field(name, text) for name, text in answer_metrics(repeat) if name not in GOLD_PAGES]
     return parts
 
 
@@ -131,6 +142,19 @@ def score_lines(scores: Mapping[str, AnswerScores]) -> Table:
         figures = (figure(values.correctness), figure(values.hallucination), yes_or_no(values.abstained))
         table.add_row(Text(plain(profile)), *figures, Text(plain(" + ".join(values.missed or ()))))
     return table
+
+
+def page_lines(repeat: ScoredRepeat) -> list[RenderableType]:
+    """Show how many of the gold pages reached each stage, which did not, and whether the reading by phrases
+    agrees; empty if the question has no gold page."""
+    found = [repeat.metrics.get(name, MetricScore()) for name in PAGE_STAGES]
+    if all(one.value is None for one in found):
+        return []
+    table = Table("gold pages", *HEADS, box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_row("share", *(figure(one.value) for one in found))
+    table.add_row("missing", *(Text(plain(one.why.get("missing", ""))) for one in found))
+    meaning = repeat.metrics.get(AGREEMENT, MetricScore()).why.get("meaning")
+    return [table, *([field("by pages and by phrases", meaning)] if meaning else [])]
 
 
 def funnel_lines(scores: Mapping[str, AnswerScores]) -> list[RenderableType]:

@@ -15,13 +15,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from fathoms.report import gold_pages
 from fathoms.report.amounts import dollars
 from fathoms.report.change import change
 from fathoms.report.funnel import funnel_panel
+from fathoms.report.honesty import COLUMNS, honesty_notes, honesty_rows, honesty_table
 from fathoms.report.leaderboard import (
     Leaderboard,
     RunRow,
     both_counts,
+    bracket,
     figure,
     interval_note,
     leaderboard,
@@ -58,7 +61,7 @@ def summary_panel(
     parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
     parts += [*search_panel([run]), *metrics_panel([run], scores)]
     parts += funnel_panel(run, profile)
-    parts += times_panel([run])
+    parts += [*pages_panel(run, scores), *honesty_panel(run, scores), *times_panel([run])]
     if not run.retrieval_only:
         parts += [*hallucination_table(run, profile), *abstention_table(run, profile)]
     parts += [counts_line(run), *cut_by_server(run), *left_out(run), *failures(run)]
@@ -265,6 +268,31 @@ def board(runs: Sequence[ScoredRun], scores: str | None, width: int) -> list[Ren
             table.add_row(run_name(row, position), "\n".join(METRICS), *map(stack, cells))
         parts.append(with_blank_lines(table))
     return [*parts, *map(with_ids, run_ids(scored)), legend(scored, headers), *map(note, scored.notes)]
+
+
+def pages_panel(run: ScoredRun, scores: str | None) -> list[RenderableType]:
+    """Show the funnel by gold pages; empty if it is not known."""
+    figures = gold_pages.page_figures(run, scores)
+    if not figures:
+        return []
+    table = plain_table("gold pages", *gold_pages.HEADS, "n")
+    for name, stages in gold_pages.page_rows(figures):
+        cells = [figure(found.value) + bracket(found.bounds).replace(" ", "\n", 1) for found in stages]
+        counts = list(dict.fromkeys(str(found.n) for found in stages if found.n))
+        table.add_row(Text(squeeze(name, CATEGORY)), *cells, "/".join(counts))
+    return [with_blank_lines(table), *map(note, [gold_pages.NOTE, *gold_pages.page_notes(run, scores)])]
+
+
+def honesty_panel(run: ScoredRun, scores: str | None) -> list[RenderableType]:
+    """Show what was answered where retrieval found the evidence and where not; empty if not known."""
+    found = honesty_table(run, scores)
+    if found is None:
+        return []
+    table = plain_table("answers by retrieval", *COLUMNS.values())
+    for cells in honesty_rows(found):
+        table.add_row(*cells)
+    rates = [f"{name} {rate}" for name, rate in found.rates.items()]
+    return [with_blank_lines(table), *map(note, [*rates, *honesty_notes(found)])]
 
 
 def times_panel(runs: Sequence[ScoredRun]) -> list[RenderableType]:

@@ -213,7 +213,8 @@ class MetricFigures(_Part):
     are shown in all tables, others if they were `asked` for. `judge` is the judge whose verdicts the metric
     rests on, `rules` a fingerprint of what decides its values, and `missing` says what the run lacks if the
     metric applies to none of its records. Metrics of a `group` are shown in a table of their own; `parts` are
-    the figures of parts, such as hops, and `counted` are counts that a reader of the figures must know.
+    the figures of parts, such as hops, and `counted` are counts that a reader of the figures must know. `cells`
+    are those of a cross table, each with its `category`, a value by axis, and the number `n` of answers.
     """
 
     direction: str = "higher"
@@ -229,6 +230,7 @@ class MetricFigures(_Part):
     group: str | None = None
     parts: dict[str, MetricFigure] = Field(default_factory=dict)
     counted: dict[str, int] = Field(default_factory=dict)
+    cells: tuple[Json, ...] = ()
     overall: MetricFigure = MetricFigure()
     micro: MetricFigure = MetricFigure()
     categories: dict[str, MetricFigure] = Field(default_factory=dict)

@@ -116,7 +116,9 @@ class QuestionScorer:
         for repeats in questions:
             rows = [with_funnels(record, judged.row(record), self._texts, self._stages) for record in repeats]
             metrics = [
-                self._measured(Facts(record, row.get(rules.profile) or RecordScore(), *found, next(ranked)))
+                self._measured(
+                    Facts(record, row.get(rules.profile) or RecordScore(), *found, next(ranked), self._texts)
+                )
                 for record, row in zip(repeats, rows, strict=True)
             ]
             write(repeats, rows, metrics)

@@ -232,6 +232,31 @@ def test_the_funnel_is_stacked_and_has_a_table(watched: Watched, made: str) -> N
     assert page.locator("#funnel details table tbody tr").count() == 3
 
 
+def test_gold_pages_honesty_and_multiples_of_the_fastest(watched: Watched, made: str) -> None:
+    """Of 60 hits, alpha is right on all, beta on 20, gamma on none; alpha and beta take 0.5 s, gamma 1 s."""
+    page = watched.open(made)
+    assert page.locator("#gold-pages figure").count() == 1  # only Overall has figures
+    titles = page.locator("#gold-pages svg.chart path title").all_text_contents()
+    assert "alpha, parsed: 1.00 [.90, 1], n 120" in titles
+    assert "beta, retrieved: 0.50 [.40, .60], n 120" in titles
+    assert "both found: 60; neither found: 60" in texts(page, "#gold-pages .notes li")[0]
+    charts = page.locator("#honesty svg.chart")
+    said = [charts.nth(number).get_attribute("aria-label") for number in range(3)]
+    assert said[1] == (
+        "Answers of beta by retrieval: hits 60: answered, right 20, answered, wrong 40;"
+        " misses 60: abstained, wrong 60"
+    )
+    assert texts(page, "#honesty .legend li") == ["answered, right", "answered, wrong", "abstained, wrong"]
+    labels = page.locator("#honesty figure svg.chart text").all_text_contents()
+    assert labels[:4] == ["right 60", "hits 60", "abstained, wrong 60", "misses 60"]
+    page.locator("#honesty-figures").focus()
+    page.keyboard.press("Enter")
+    rows = texts(page, "#honesty .behind tbody tr")
+    assert rows[0] == "alpha answered, right 60 0"
+    times = page.locator("#latency svg.chart text.name").all_text_contents()[1::2]
+    assert times == ["0.50 s 1.0\u00d7", "0.50 s 1.0\u00d7", "1.00 s 2.0\u00d7"]
+
+
 def test_the_pareto_front_and_what_is_not_known(watched: Watched, made: str) -> None:
     page = watched.open(made)
     spots = page.eval_on_selector_all(
@@ -267,8 +292,8 @@ def test_abstention_latency_errors_and_settings(watched: Watched, made: str) -> 
     page.locator("#differences").click()
     assert texts(page, "#about details[open] tbody tr") == ["name alpha beta gamma"]
     page.locator("#latency-figures").click()
-    assert texts(page, "#latency tbody tr")[0] == "alpha retrieve 0.10 s 0.10 s 0.10 s 120"
-    assert texts(page, "#latency tbody tr")[2] == "alpha whole answer 0.50 s 0.50 s 0.50 s 120"
+    assert texts(page, "#latency tbody tr")[0] == "alpha retrieve 0.10 s 1.0\u00d7 0.10 s 0.10 s 120"
+    assert texts(page, "#latency tbody tr")[2] == "alpha whole answer 0.50 s 1.0\u00d7 0.50 s 0.50 s 120"
 
 
 # ---- questions

@@ -7,6 +7,8 @@ from typing import Any
 
 from fathoms.metrics.stages import STAGES
 from fathoms.report.funnel import funnel_of, notes
+from fathoms.report.gold_pages import HEADS, PAGE_STAGES, page_figures, page_notes
+from fathoms.report.honesty import honesty_notes, honesty_table
 from fathoms.report.html.config import flat
 from fathoms.report.html.reading import Sums, known_mean, rounded, spread
 from fathoms.report.metrics_table import MAIN, has_value, is_shown
@@ -64,6 +66,8 @@ def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums)
         "abstention": None if run.retrieval_only else abstention_of(figures, summary.repeats),
         "funnel": funnel_figures(run, profile),
         "curves": curves_of(run),
+        "pages": pages_of(run, profile),
+        "honesty": honesty_of(run, profile),
         "cost": {
             "total": summary.cost if sums.costs else None,
             "per_question": rounded(known_mean(sums.costs)),
@@ -118,6 +122,7 @@ def further_of(figures: MetricFigures) -> Json:
         "direction": figures.direction,
         "judge": figures.judge,
         "missing": figures.missing,
+        **({"cells": list(figures.cells)} if figures.cells else {}),
         "overall": of(figures.overall),
         "micro": of(figures.micro),
         "categories": {name: of(found) for name, found in figures.categories.items()},
@@ -192,6 +197,21 @@ def funnel_figures(run: ScoredRun, profile: str) -> Json | None:
         "overall": _stages(funnel.overall, known),
         "categories": {name: _stages(stages, known) for name, stages in funnel.categories.items()},
     }
+
+
+def pages_of(run: ScoredRun, profile: str) -> Json | None:
+    """Return the known stages of the funnel by gold pages with their heads, and its notes; `None` if none."""
+    known = page_figures(run, profile)
+    heads = {name: head for name, head in zip(PAGE_STAGES, HEADS, strict=True) if name in known}
+    return {"stages": heads, "notes": list(page_notes(run, profile))} if known else None
+
+
+def honesty_of(run: ScoredRun, profile: str) -> Json | None:
+    """Return the lines of the table of hits and misses, its rates and its notes; `None` if not known."""
+    found = honesty_table(run, profile)
+    if found is None:
+        return None
+    return {"lines": found.lines, "rates": found.rates, "notes": list(honesty_notes(found))}
 
 
 def _stages(stages: FunnelStages, known: Sequence[str]) -> Json:

@@ -276,6 +276,8 @@ function overviewView(room) {
     curves(room),
     radars(room),
     funnel(room),
+    goldPages(room),
+    honesty(room),
     hallucinationOver(),
     abstention(),
     costAndQuality(room),

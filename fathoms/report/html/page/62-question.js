@@ -115,6 +115,21 @@ function stageTable(repeat) {
   );
 }
 
+/** How many of the gold pages reached each stage, in one sentence; null if no gold page is known. */
+function pageSentence(repeat) {
+  const found = (repeat.metrics ?? []).filter(({ name, value }) => name.startsWith('gold-page-') && known(value));
+  if (!found.length) return null;
+  const agreement = repeat.metrics.find(({ name }) => name === 'page-phrase-agreement')?.why?.meaning;
+  return h(
+    'p.small',
+    {},
+    'Gold pages: ',
+    found.map(({ name, value }) => `${name.replace('gold-page-', '').replace('-', ' ')} ${figure(value)}`).join(', '),
+    agreement ? ['. By phrases and by pages: ', said(agreement, 100)] : null,
+    '.',
+  );
+}
+
 /** The scores and the reasons for them. */
 function scoreBox(repeat) {
   const scores = repeat.scores ?? {};
@@ -389,6 +404,7 @@ function runColumn(index, key, at, detail) {
     repeat.answer || repeat.error ? scoreBox(repeat) : null,
     metricBox(repeat, key),
     stageTable(repeat),
+    pageSentence(repeat),
     h('h4', {}, 'Retrieved'),
     hits === null
       ? h('p.note', {}, 'Not known: the pipeline does not report it.')

@@ -1,0 +1,171 @@
+"""Honesty after Double-Bench (Shen et al. 2025): what a pipeline does where retrieval found the evidence, and
+where it did not.
+
+Every answer falls into one cell of a cross table:
+
+| axis | values |
+|---|---|
+| `retrieval` | `hit` if every hop of the question has a gold page among the hits, else `miss`; \
+`not known`; `unanswerable` for a question without an answer |
+| `answer` | `answered`, `abstained`, `hedged` (where a judge labels abstentions), `refused`, `failed`, \
+`not labelled` |
+| `correctness` | `right`, `half right`, `wrong`; `not graded` |
+| `by` | `judge` if the run has a grade of the answer (`correctness-judged`), else `phrase recall` |
+
+A hop without a gold page is passed over; a question whose evidence names no page is judged by its documents.
+By a grade from 0 to 10, 7 or more is right and 3 or less is wrong; by phrase recall, 1 is right and 0 is
+wrong. The three metrics are rates of answers and abstentions alone: refusals, hedged answers and failed
+calls are in none of them, and the table counts them.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, NamedTuple
+
+from fathoms.metrics.correctness_judged import CORRECT, WRONG, CorrectnessJudged, grade_of
+from fathoms.metrics.gold_pages import retrieved_pages
+from fathoms.metrics.judged_abstention import judgement
+from fathoms.metrics.metric import Facts, Metric, Need
+from fathoms.metrics.retrieval.gold import gold_of
+from fathoms.types import Record, Score
+
+JUDGE, PHRASES = "judge", "phrase recall"
+_GRADERS = (CorrectnessJudged(), CorrectnessJudged(rubric="binary"))
+
+
+class Cell(NamedTuple):
+    """The cell of the table that an answer falls into."""
+
+    retrieval: str
+    answer: str
+    correctness: str
+    by: str
+
+
+def cell_of(facts: Facts) -> Cell:
+    """Return the cell of an answer."""
+    answer = _answer(facts)
+    graded = answer in ("answered", "abstained", "hedged", "not labelled")
+    correctness, by = _correctness(facts) if graded else ("not graded", "nothing")
+    return Cell(_retrieval(facts.record), answer, correctness, by)
+
+
+def _retrieval(record: Record) -> str:
+    """Return whether every hop has a gold page among the hits."""
+    gold = gold_of(record.question)
+    if not record.question.answerable:
+        return "unanswerable"
+    if record.hits is None or not gold.documents:
+        return "not known"
+    if not gold.pages:
+        documents = {hit.chunk.document for hit in record.hits}
+        wanted = [hop.documents for hop in gold.hops if hop.documents] or [gold.documents]
+        return "hit" if all(documents & one for one in wanted) else "miss"
+    pages = retrieved_pages(record, known_only=True) or frozenset()
+    wanted_pages = [hop.pages for hop in gold.hops if hop.pages] or [gold.pages]
+    if all(pages & one for one in wanted_pages):
+        return "hit"
+    return "miss" if retrieved_pages(record) is not None else "not known"
+
+
+def _answer(facts: Facts) -> str:
+    """Return what the model did."""
+    record, scores = facts.record, facts.scores
+    if record.answer is None:
+        return "failed"
+    verdict = facts.verdicts.get(judgement(record.question.text, record.answer.text))
+    if verdict is not None and verdict.label == "hedged":
+        return "hedged"
+    if scores.abstention == "refusal":
+        return "refused"
+    if scores.abstained is None:
+        return "not labelled"
+    return "abstained" if scores.abstained else "answered"
+
+
+def _correctness(facts: Facts) -> tuple[str, str]:
+    """Return whether the answer is right, and by what."""
+    for grader in _GRADERS:
+        for asked in grader.judgements(facts.record, facts.claims):
+            if asked in facts.failures:
+                return "not graded", JUDGE
+            if asked in facts.verdicts:
+                grade = grade_of(facts.verdicts[asked])
+                return "not graded" if grade is None else _kind(grade, WRONG, CORRECT), JUDGE
+    recall = facts.scores.correctness
+    return ("not graded", "nothing") if recall is None else (_kind(recall, 0.0, 1.0), PHRASES)
+
+
+def _kind(value: float, wrong: float, right: float) -> str:
+    """Return `right` from one bound on, `wrong` up to the other one, and `half right` between them."""
+    if value >= right:
+        return "right"
+    return "wrong" if value <= wrong else "half right"
+
+
+class Honesty(Metric):
+    """Base class of the rates of the cross table. A rate is a mean over the answers of one column that are
+    answered or abstained from."""
+
+    needs: ClassVar[tuple[Need, ...]] = ()
+    follows_profile: ClassVar[bool] = True
+    source: ClassVar[str] = "Double-Bench, Shen et al. 2025"
+    column: ClassVar[str] = "hit"
+
+    def value(self, cell: Cell) -> float | None:
+        """Return the value of an answer in the metric's column, `None` if it does not count."""
+        raise NotImplementedError
+
+    def score(self, facts: Facts) -> Score:
+        """Return the value of an answer, and its cell as the reason."""
+        if facts.record.only_searched or facts.retrieval_only:
+            return Score(metric=self.name, value=None, n=0, why={"lacks": "an answer"})
+        cell = cell_of(facts)
+        why: dict[str, object] = dict(cell._asdict())
+        counts = cell.retrieval == self.column and cell.answer in ("answered", "abstained")
+        value = self.value(cell) if counts else None
+        if value is None:
+            why["lacks"] = f"an answer or an abstention to a question with a retrieval {self.column}"
+        return Score(metric=self.name, value=value, n=int(value is not None), why=why)
+
+
+class AnswerRateOnHits(Honesty):
+    """The share of questions that are answered, of those whose evidence was retrieved. The others are
+    abstained from without need."""
+
+    kind: Literal["answer-rate-on-hits"] = "answer-rate-on-hits"
+
+    def value(self, cell: Cell) -> float | None:
+        """Return 1 for an answer and 0 for an abstention."""
+        return float(cell.answer == "answered")
+
+
+class AbstentionOnMisses(Honesty):
+    """The share of questions that are abstained from, of those whose evidence was not retrieved: the honesty
+    of Double-Bench."""
+
+    column: ClassVar[str] = "miss"
+
+    kind: Literal["abstention-on-misses"] = "abstention-on-misses"
+
+    def value(self, cell: Cell) -> float | None:
+        """Return 1 for an abstention and 0 for an answer."""
+        return float(cell.answer == "abstained")
+
+
+class AccuracyOnHits(Honesty):
+    """The share of questions that are answered right, of those whose evidence was retrieved. An abstention
+    and an answer that is half right count as 0.
+
+    By the grade of a judge where the run has one, else by phrase recall; the figures say which.
+    """
+
+    cells: ClassVar[tuple[str, ...]] = Cell._fields
+
+    kind: Literal["accuracy-on-hits"] = "accuracy-on-hits"
+
+    def value(self, cell: Cell) -> float | None:
+        """Return 1 for a right answer and 0 for any other; `None` for one that could not be graded."""
+        if cell.answer == "abstained":
+            return 0.0
+        return None if cell.correctness == "not graded" else float(cell.correctness == "right")

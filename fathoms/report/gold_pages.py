@@ -1,0 +1,75 @@
+"""Shows the funnel by gold pages: the share of the gold pages that reach each stage, and where this reading
+and that by phrases disagree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from fathoms.metrics.registry import GOLD_PAGES
+from fathoms.report.leaderboard import bracket, figure
+from fathoms.runs.reading import MetricFigure, MetricFigures, ScoredRun
+
+*PAGE_STAGES, AGREEMENT = GOLD_PAGES
+CITED = PAGE_STAGES[-1]
+HEADS = ("parsed", "retrieved", "in the prompt", "cited")
+NOTE = (
+    "share of the gold pages that reach each stage, with its 95 % interval and, in brackets, the number of"
+    " questions: parsed with text, covered by a retrieved chunk, still in the prompt, cited by the answer"
+)
+CITES_NOTHING = "cited: no answer cites anything, as the prompt has to ask for it (prompt: {template: cited})"
+
+
+def page_figures(run: ScoredRun, scores: str | None) -> dict[str, MetricFigures]:
+    """Return the figures of the stages that are known for any question, by metric; empty if only the parsed
+    pages are known. A run none of whose answers cites anything has no figure of citations."""
+    known = run.metrics(scores)
+    found = {name: known[name] for name in PAGE_STAGES if name in known and known[name].overall.n}
+    if cites_nothing(run, scores):
+        found.pop(CITED, None)
+    return found if found.keys() - {PAGE_STAGES[0]} else {}
+
+
+def cites_nothing(run: ScoredRun, scores: str | None) -> bool:
+    """Return whether citations are known, but no answer has any."""
+    found = run.metrics(scores).get(CITED, MetricFigures())
+    return bool(found.cells) and all(cell["cites"] == "False" for cell in found.cells)
+
+
+def page_rows(figures: dict[str, MetricFigures]) -> Iterator[tuple[str, list[MetricFigure]]]:
+    """Yield Overall, then every category, with the figure of each stage."""
+    unknown = MetricFigures()
+    stages = [figures.get(name, unknown) for name in PAGE_STAGES]
+    yield "Overall", [stage.overall for stage in stages]
+    for name in dict.fromkeys(name for stage in stages for name in stage.categories):
+        yield name, [stage.cell(name) for stage in stages]
+
+
+def page_cell(found: MetricFigure) -> str:
+    """Format a figure as `0.71 [.60, .80] (57)`, a dash if it is not known."""
+    return "-" if found.value is None else f"{figure(found.value)}{bracket(found.bounds)} ({found.n})"
+
+
+def page_notes(run: ScoredRun, scores: str | None) -> Iterator[str]:
+    """Say how often the two readings agree on what was retrieved, and what each disagreement means."""
+    if cites_nothing(run, scores):
+        yield CITES_NOTHING
+    agreement = run.metrics(scores).get(AGREEMENT)
+    if agreement is None or agreement.overall.value is None:
+        return
+    counts = meanings(agreement.cells)
+    listed = "; ".join(f"{meaning}: {count}" for meaning, count in counts.items())
+    total = sum(counts.values())
+    found = agreement.overall
+    yield (
+        f"what was retrieved, by pages and by phrases: they agree for {page_cell(found)}; of {total} answers:"
+        f" {listed}"
+    )
+
+
+def meanings(cells: Sequence[dict[str, object]]) -> dict[str, int]:
+    """Return the number of answers by what the two readings together mean, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for cell in cells:
+        counts[str(cell["meaning"])] += int(str(cell["n"]))
+    return dict(counts.most_common())

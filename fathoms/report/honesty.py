@@ -1,0 +1,107 @@
+"""The cross table of Double-Bench: whether retrieval found the evidence, what the model then did, and whether
+that was right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fathoms.metrics.honesty import JUDGE, PHRASES
+from fathoms.metrics.registry import HONESTY
+from fathoms.report.gold_pages import page_cell
+from fathoms.runs.reading import MetricFigure, ScoredRun
+
+COLUMNS = {"hit": "hits", "miss": "misses"}
+KINDS = ("right", "half right", "wrong", "not graded")
+OTHERS = ("hedged", "refused", "failed", "not labelled")
+NOTE = (
+    "hit: a gold page of every hop was retrieved; right, half right and wrong: {by}; the rates are over"
+    " answers and abstentions, with 95 % intervals and, in brackets, the number of questions"
+)
+_BY = {
+    JUDGE: "by the judge's grade (7 to 10, 4 to 6, 0 to 3)",
+    PHRASES: "by phrase recall (1, between, 0)",
+}
+
+
+@dataclass(frozen=True)
+class HonestyTable:
+    """The counts of answers by line (what the model did, with whether that was right) and by retrieval.
+
+    `lines` maps each line with any answers to its number of hits and misses. `apart` counts the answers
+    outside the table, and `by` says what decided about right and wrong. `rates` are the three rates.
+    """
+
+    lines: dict[str, tuple[int, int]]
+    apart: dict[str, int]
+    by: str
+    rates: dict[str, str]
+
+
+def honesty_table(run: ScoredRun, scores: str | None) -> HonestyTable | None:
+    """Return the table of a run under its profile; `None` if no question has a known hit or miss."""
+    known = run.metrics(scores)
+    if not any(name in known for name in HONESTY):
+        return None
+    cells = known[HONESTY[-1]].cells if HONESTY[-1] in known else ()
+    inside = [cell for cell in cells if cell["retrieval"] in COLUMNS]
+    if not inside:
+        return None
+    lines: dict[str, list[int]] = {name: [0, 0] for name in line_names()}
+    apart: dict[str, int] = {}
+    graders: dict[str, int] = {}
+    for cell in cells:
+        if cell["retrieval"] not in COLUMNS:
+            what = f"retrieval {cell['retrieval']}" if cell["retrieval"] == "not known" else "unanswerable"
+            apart[what] = apart.get(what, 0) + cell["n"]
+            continue
+        lines[_line(cell)][list(COLUMNS).index(cell["retrieval"])] += cell["n"]
+        if cell["by"] in _BY:
+            graders[cell["by"]] = graders.get(cell["by"], 0) + cell["n"]
+    return HonestyTable(
+        {name: (hits, misses) for name, (hits, misses) in lines.items() if hits or misses},
+        apart,
+        " and ".join(f"{_BY[name]} for {n} answers" for name, n in graders.items()) or "not known",
+        {name: _rate(known[name].overall) for name in HONESTY if name in known},
+    )
+
+
+def _rate(found: MetricFigure) -> str:
+    """Format a rate, `n/a` where no answer counts in it."""
+    return "n/a" if found.value is None else page_cell(found)
+
+
+def line_names() -> Iterator[str]:
+    """Yield the lines of the table in order."""
+    yield from (f"answered, {kind}" for kind in KINDS)
+    yield from (f"abstained, {kind}" for kind in KINDS)
+    yield from OTHERS
+
+
+def _line(cell: dict[str, object]) -> str:
+    """Return the line of a cell."""
+    answer = str(cell["answer"])
+    return f"{answer}, {cell['correctness']}" if answer in ("answered", "abstained") else answer
+
+
+def honesty_notes(table: HonestyTable) -> Iterator[str]:
+    """Explain the table, and say what is not in it."""
+    yield NOTE.format(by=table.by)
+    if table.apart:
+        listed = ", ".join(f"{count} {what}" for what, count in table.apart.items())
+        yield f"not in the table: {listed}"
+
+
+def honesty_rows(table: HonestyTable) -> list[list[str]]:
+    """Return the lines of the table as text, each count with its share of the column, and the total."""
+    sums = [sum(counts[column] for counts in table.lines.values()) for column in (0, 1)]
+    rows = [
+        [name, *(_share(count, total) for count, total in zip(counts, sums, strict=True))]
+        for name, counts in table.lines.items()
+    ]
+    return [*rows, ["all", *map(str, sums)]]
+
+
+def _share(count: int, total: int) -> str:
+    """Format a count with its share: `12 (0.40)`."""
+    return f"{count} ({count / total:.2f})" if count else "0"
