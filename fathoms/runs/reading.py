@@ -213,8 +213,9 @@ class MetricFigures(_Part):
     are shown in all tables, others if they were `asked` for. `judge` is the judge whose verdicts the metric
     rests on, `rules` a fingerprint of what decides its values, and `missing` says what the run lacks if the
     metric applies to none of its records. Metrics of a `group` are shown in a table of their own; `parts` are
-    the figures of parts, such as hops, and `counted` are counts that a reader of the figures must know. `cells`
-    are those of a cross table, each with its `category`, a value by axis, and the number `n` of answers.
+    the figures of parts, such as hops, and `counted` are counts that a reader of the figures must know.
+    `cells` are those of a cross table, each with its `category`, a value by axis, and the number `n` of
+    answers.
     """
 
     direction: str = "higher"
