@@ -46,8 +46,8 @@ def test_recall_by_rank_and_by_tokens() -> None:
     found = curves.figures()
     assert found is not None
     assert (found["level"], found["estimated"], found["characters_per_token"]) == ("page", True, 4.0)
-    # A: q1 finds 1/2, 1/2, 2/2 and q2 0, 1, 1 at k = 1, 2, 3; B finds nothing; two of three go to k = 3
-    assert values(found["by_rank"], "k") == {1: 0.125, 2: 0.375, 3: 0.5}
+    # A: q1 finds 1/2, 1/2, 2/2 and q2 0, 1, 1 at k = 1, 2, 3; B finds nothing; only q2 has a fourth page
+    assert values(found["by_rank"], "k") == {1: 0.125, 2: 0.375, 3: 0.5, 4: 0.5}
     # 4 characters a token: q1 has page 3 after 50 tokens and page 5 after 300, q2 page 1 after 200
     assert values(found["by_tokens"], "tokens") == {64: 0.125, 128: 0.125, 256: 0.375, 512: 0.5}
     first = found["by_rank"][0]

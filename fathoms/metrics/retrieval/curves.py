@@ -92,8 +92,8 @@ class Curves:
 
         - `level` says what was counted; documents only if no question has gold pages.
         - `by_rank` holds recall among the first `k` items, up to `depth` where the search went so deep for
-          every question, or else up to the length of at least half of the rankings. A ranking that ends
-          earlier counts as it is.
+          every question, or else up to the length of the longest ranking. A ranking that ends earlier counts
+          as it is, as in recall@k.
         - `by_tokens` holds recall in the first hits that together have at most so many `tokens`.
           `characters_per_token` is that of the run's own prompts, or an estimate (`estimated`). `None` where
           the text of hits is not known.
@@ -108,8 +108,7 @@ class Curves:
             return None
         pages = bool(rows["pages"].any())
         used = rows["pages"] == pages
-        lengths = np.sort(rows["length"][used])
-        longest = depth or int(lengths[(len(lengths) - 1) // 2])
+        longest = depth or int(rows["length"][used].max())
         own = self._tokens > 0
         per_token = self._characters / self._tokens if own else CHARACTERS
         with_text = used & (rows["characters"] >= 0)
