@@ -58,9 +58,10 @@ def _covered(record: Record, chunks: Iterable[Chunk], *, known_only: bool = Fals
     places: set[Place] = set()
     unknown = False
     for chunk in chunks:
-        pages = pages_of(chunk)
-        places.update(pages)
-        unknown = unknown or (not pages and chunk.document in documents)
+        if chunk.document in documents:
+            pages = pages_of(chunk)
+            places.update(pages)
+            unknown = unknown or not pages
     return None if unknown and not known_only and not gold <= places else gold & places
 
 

@@ -73,9 +73,10 @@ def _answer(facts: Facts) -> str:
     record, scores = facts.record, facts.scores
     if record.answer is None:
         return "failed"
-    verdict = facts.verdicts.get(judgement(record.question.text, record.answer.text))
-    if verdict is not None and verdict.label == "hedged":
-        return "hedged"
+    if facts.verdicts:  # most runs have no judge, and what it would be asked takes time to make
+        verdict = facts.verdicts.get(judgement(record.question.text, record.answer.text))
+        if verdict is not None and verdict.label == "hedged":
+            return "hedged"
     if scores.abstention == "refusal":
         return "refused"
     if scores.abstained is None:
@@ -85,7 +86,7 @@ def _answer(facts: Facts) -> str:
 
 def _correctness(facts: Facts) -> tuple[str, str]:
     """Return whether the answer is right, and by what."""
-    for grader in _GRADERS:
+    for grader in _GRADERS if facts.verdicts or facts.failures else ():
         for asked in grader.judgements(facts.record, facts.claims):
             if asked in facts.failures:
                 return "not graded", JUDGE
