@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -48,15 +49,21 @@ def summary(project: Project) -> dict[str, dict[str, int]]:
     return json.loads((run / "summary.json").read_text())
 
 
-def test_the_shipped_config_end_to_end_on_the_sample_corpus(own: Project) -> None:
-    # short replies, and an embedder that reads the beginning of each chunk only, for the sake of time
-    settings = ("data=sample", "generate.max_tokens=16", "embed.n_ctx=128", WORDS)
+def test_the_shipped_config_end_to_end_on_a_sample_document(own: Project) -> None:
+    # one document, short replies, and an embedder that reads the beginning of each chunk only, to save time
+    sample = ROOT / "data" / "sample"
+    (item, *_) = json.loads((sample / "questions.json").read_text())["Text-Only"]
+    own.write("one.json", json.dumps({"Text-Only": [item]}))
+    (own.path / "one").mkdir()
+    shutil.copy(sample / item["files"][0], own.path / "one")
+    data = f"data={{questions: {own.path}/one.json, documents: {own.path}/one}}"
+    settings = (data, "generate.max_tokens=16", "embed.n_ctx=128", WORDS)
     arguments = [word for setting in settings for word in ("--set", setting)]
     done = own.fathoms("run", CONFIG, *arguments, "--limit", "1", timeout=1800)
     assert done.returncode == 0, done.stderr
     (run,) = own.runs()
     manifest = json.loads((run / "manifest.json").read_text())
-    assert len(manifest["data"]["documents"]) == 5
+    assert len(manifest["data"]["documents"]) == 1
     assert {stage: len(told["digest"]) for stage, told in manifest["served"].items()} == {
         "generate": 64,
         "embed": 64,
